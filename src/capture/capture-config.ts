@@ -16,7 +16,7 @@ const strict = { additionalProperties: false } as const;
 const oneOf = <T extends readonly string[]>(values: T) =>
   Type.Unsafe<T[number]>(Type.String({ pattern: `^(${values.join('|')})$`, maxLength: 63 }));
 
-/** What holds per pod, whether a monitor or a policy's defaults ask for it. */
+/** The rules that apply per pod, from a monitor or from a policy's defaults. */
 const podRules = {
   /** Metric families to keep; absent = all, empty = no metric at all. */
   families: Type.Optional(Type.Array(oneOf(familyNames), { maxItems: 8 })),
@@ -42,7 +42,7 @@ const podRules = {
   ),
 };
 
-/** One destination. Whoever compiled it has checked its host against the allow lists; the agent does so again. */
+/** One destination. The compiler has checked its host against the allow lists; the agent checks it again. */
 const exportRule = {
   name: Type.String({ minLength: 1, maxLength: 63 }),
   type: oneOf(['RemoteWrite', 'OTLP'] as const),
@@ -55,14 +55,14 @@ const exportRule = {
   labels: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 256 }), { maxProperties: 16 })),
   /** Present where spans are sent too. */
   spans: Type.Optional(Type.Literal(true)),
-  /** Host globs that let a monitor's destination pass; absent for one that a policy names itself. */
+  /** Host globs that allow a monitor's destination; absent for a destination that a policy itself defines. */
   allow: Type.Optional(Type.Array(Type.String({ maxLength: 253 }), { maxItems: 256 })),
 };
 
 /**
- * One monitor's rules for the agent's pipeline. They apply to the series and spans of `pods` in `namespace`.
- * Rules of one namespace stand strongest first. For a pod of several rules: families, protocols, ignored paths and
- * label lists are united (absent = all), each rule keeps its own ceilings, and the rest is the first rule's alone.
+ * One monitor's rules for the agent's pipeline. They apply to the series and spans of `pods` in `namespace`. Rules of
+ * one namespace stand strongest first. For a pod of several rules, families, protocols, ignored paths and label lists
+ * are united (absent = all), each rule keeps its own ceilings, and everything else comes from the first rule alone.
  */
 export const captureMonitorRuleSchema = Type.Object(
   {
@@ -72,9 +72,12 @@ export const captureMonitorRuleSchema = Type.Object(
     /** Names of the matched pods on this node, sorted. */
     pods: Type.Array(name, { maxItems: 10_000 }),
     ...podRules,
-    /** Globs of the containers that it is for; absent = any. */
+    /** Globs of the containers that it selects; absent = any. */
     containers: Type.Optional(Type.Array(Type.String({ maxLength: 253 }), { maxItems: 16 })),
-    /** The ports that it is for, e.g. `8080,9000-9010`; absent = any. What a process serves on others is not its. */
+    /**
+     * The ports that it selects, e.g. `8080,9000-9010`; absent = any. Traffic of a process on other ports is not
+     * selected.
+     */
     ports: Type.Optional(Type.String({ pattern: '^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$', maxLength: 1024 })),
     /** URL paths whose requests are not recorded. `*` matches any text. */
     ignorePaths: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 })),
@@ -82,25 +85,28 @@ export const captureMonitorRuleSchema = Type.Object(
     headers: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16 })),
     maxSeries: Type.Optional(count),
     maxSpansPerSecond: Type.Optional(count),
-    /** Where the series and spans of these pods are sent besides. */
+    /** The additional destinations of the series and spans of these pods. */
     exports: Type.Optional(Type.Array(Type.Object(exportRule, strict), { maxItems: 4 })),
   },
   strict,
 );
 
-/** Rules for pods of no monitor: the first whose namespaces hold the pod's counts; without namespaces it is for the rest. */
+/**
+ * Rules for pods without a monitor: the first whose namespaces include the pod's applies; a rule without namespaces
+ * covers the rest.
+ */
 export const captureFallbackRuleSchema = Type.Object(
   { namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })), ...podRules },
   strict,
 );
 
 /**
- * What one policy says of what must not be seen; absent where none does, and then the built-in rules hold alone.
- * All rules that hold for a namespace are joined so that the most restrictive counts.
+ * The redaction rules of one policy; without any, only the built-in rules apply.
+ * All rules that apply to a namespace are joined so that the most restrictive wins.
  */
 export const captureRedactionSchema = Type.Object(
   {
-    /** The namespaces it is for; absent = all, and processes outside of pods. */
+    /** The namespaces it covers; absent = all, and processes outside of pods. */
     namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })),
     /** Names beside the built-in ones, and built-in names to let through. */
     queryParams: Type.Optional(
@@ -121,7 +127,7 @@ export const captureRedactionSchema = Type.Object(
         strict,
       ),
     ),
-    /** RE2 expressions and what takes the place of each match (`$1` is the first group), in order. */
+    /** RE2 expressions and the replacement of each match (`$1` is the first group), in order. */
     paths: Type.Optional(
       Type.Array(
         Type.Object(
@@ -148,7 +154,7 @@ export const captureRedactionSchema = Type.Object(
 
 const bounds = Type.Array(Type.Number(), { minItems: 1, maxItems: 64 });
 
-/** A member is absent where no policy sets it: the agent's own setting holds then. Units: ms and bytes. */
+/** A member is absent when no policy sets it: the agent's own setting applies then. Units: ms and bytes. */
 const retentionSchema = Type.Object({ timeMs: Type.Optional(count), sizeBytes: Type.Optional(count) }, strict);
 
 export const captureConfigSchema = Type.Object(
@@ -166,7 +172,7 @@ export const captureConfigSchema = Type.Object(
       strict,
     ),
     monitors: Type.Array(captureMonitorRuleSchema, { maxItems: 20_000 }),
-    /** Absent when policies say nothing about pods without a monitor. */
+    /** Absent when no policy has rules for pods without a monitor. */
     fallback: Type.Optional(Type.Array(captureFallbackRuleSchema, { maxItems: 64 })),
     limits: Type.Object(
       {
@@ -179,7 +185,7 @@ export const captureConfigSchema = Type.Object(
       },
       strict,
     ),
-    /** Destinations of policies: of the series of some namespaces, or of all that the node has. */
+    /** Destinations of policies: for the series of some namespaces, or for all series of the node. */
     exports: Type.Optional(
       Type.Array(
         Type.Object(
@@ -190,7 +196,7 @@ export const captureConfigSchema = Type.Object(
       ),
     ),
     retention: Type.Object({ metrics: retentionSchema, spans: retentionSchema }, strict),
-    /** Of the policies, strongest first; absent when none speaks of redaction. */
+    /** Redaction rules of the policies, strongest first; absent when no policy has any. */
     redaction: Type.Optional(Type.Array(captureRedactionSchema, { maxItems: 64 })),
     /** Bounds that exponential histograms are converted into, where a policy sets them. Units: seconds, and bytes. */
     histogram: Type.Optional(
@@ -224,7 +230,7 @@ export function isCaptureHash(text: string): boolean {
 const check = TypeCompiler.Compile(captureConfigSchema);
 
 /**
- * Takes a value from outside (a request body, a file) as a CaptureConfig.
+ * Checks an outside value (a request body, a file) and returns it as a CaptureConfig.
  * Errors: ERR_INPUT_INVALID that names the first wrong field as a JSON pointer.
  */
 export function parseCaptureConfig(value: unknown): CaptureConfig {
@@ -233,7 +239,7 @@ export function parseCaptureConfig(value: unknown): CaptureConfig {
   throw new OperatorError('ERR_INPUT_INVALID', `capture config ${first?.path || '/'}: ${first?.message ?? 'invalid'}`);
 }
 
-/** The limits that hold where no policy says otherwise. Units: series and characters. */
+/** The limits that apply unless a policy sets others. Units: series and characters. */
 export const builtinLimits: CaptureLimits = {
   maxSeriesPerNode: 100_000,
   maxSeriesPerNamespace: 20_000,
@@ -243,7 +249,7 @@ export const builtinLimits: CaptureLimits = {
 };
 /** The most memory that an agent gives to its ring of spans. Units: bytes. */
 export const largestSpanRing = 64 * 1024 ** 2;
-/** How long an agent keeps data where neither a policy nor its own flags say otherwise. Units: bytes and ms. */
+/** Default retention of an agent when neither a policy nor its own flags set one. Units: bytes and ms. */
 export const builtinRetention = {
   metrics: { timeMs: 24 * 3_600_000, sizeBytes: 2 * 1024 ** 3 },
   spans: { timeMs: 15 * 60_000, sizeBytes: largestSpanRing },

@@ -2,21 +2,21 @@ import { createHash, type Hash } from 'node:crypto';
 import { canonicalJson } from '../base/canonical-json.ts';
 import type { CaptureConfig, CaptureMonitorRule } from './capture-config.ts';
 
-/** What differs between the nodes of one group. */
+/** The part that differs between the nodes of one group. */
 type Own = Pick<CaptureConfig, 'monitors' | 'node'>;
 
 export interface EncodedConfig {
   config: CaptureConfig;
   hash: string;
   json: () => string;
-  /** The same as UTF-8, in pieces: the large ones are held once for all nodes that share them. */
+  /** The same as UTF-8, in pieces: the large pieces are held once for all nodes that share them. */
   pieces: () => readonly Uint8Array[];
 }
 
 /**
  * Canonical JSON and hashes of many configs that have all but `monitors` and `node` in common.
  * Guarantees: the same bytes as `canonicalJson` and the same hash as `captureHash` of the whole config; the shared
- * part, by far the largest, is written and hashed once. 1,000 nodes with 450 kB each take milliseconds.
+ * part, by far the largest, is serialised and hashed once. 1,000 nodes with 450 kB each take milliseconds.
  */
 export class ConfigEncoder {
   readonly #shared: Omit<CaptureConfig, keyof Own>;
@@ -36,7 +36,7 @@ export class ConfigEncoder {
     this.#hash = createHash('sha256').update(this.#head);
   }
 
-  /** What all configs have in common: equal texts, equal encoders. */
+  /** Encoders by the part that configs have in common: equal texts share one encoder. */
   get text(): string {
     return this.#head + this.#tail;
   }
@@ -45,7 +45,7 @@ export class ConfigEncoder {
     return this.#encode(own, `${canonicalJson(own.monitors)},"node":${canonicalJson(own.node)}`);
   }
 
-  /** As `encode`, of rules whose canonical JSON is known. */
+  /** Like `encode`, for rules whose canonical JSON is known. */
   encodeRules(node: string, rules: readonly { rule: CaptureMonitorRule; text: string }[]): EncodedConfig {
     const middle = `[${rules.map((r) => r.text).join(',')}],"node":${canonicalJson(node)}`;
     return this.#encode({ node, monitors: rules.map((r) => r.rule) }, middle);

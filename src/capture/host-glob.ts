@@ -1,4 +1,4 @@
-/** True when a host matches a glob of an allow list, where `*` stands for any text. Neither minds case. */
+/** True when a host matches a glob of an allow list, in which `*` stands for any text. Case-insensitive. */
 export function hostMatches(glob: string, host: string): boolean {
   const parts = glob
     .toLowerCase()
@@ -7,7 +7,7 @@ export function hostMatches(glob: string, host: string): boolean {
   return new RegExp(`^${parts.join('')}$`, 's').test(host.toLowerCase());
 }
 
-/** The host of a URL, without brackets around an IPv6 address; null for a text that is no URL. */
+/** The host of a URL, without brackets around an IPv6 address; null for a text that is not a URL. */
 export function hostOf(endpoint: string): string | null {
   if (!URL.canParse(endpoint)) return null;
   return new URL(endpoint).hostname.replace(/^\[(.*)\]$/, '$1');

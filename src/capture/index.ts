@@ -1,7 +1,7 @@
 /**
  * From monitors and policies to what each node runs: the pure compile to one CaptureConfig per node, the
  * instrument's file of each version, and the protocol that brings both to an agent.
- * It knows nothing of the API server: controllers feed it and act on what it returns.
+ * It does not use the API server: controllers feed it and act on its results.
  */
 export * from './capture-config.ts';
 export { pathRewriter } from './redaction-pattern.ts';

@@ -5,8 +5,8 @@ import { parser } from './parser.ts';
 import type { AgentAddress, AgentTransport } from './push-client.ts';
 
 /**
- * How the agent of a node comes to its certificate, on the port of the capture protocol. The operator asks; the agent's
- * private key never leaves its node.
+ * How the agent of a node obtains its certificate, on the port of the capture protocol. The operator initiates the
+ * exchange; the agent's private key never leaves its node.
  *
  * `GET /v1/certificate` → CertificateOffer: a request for a certificate, and the proof of whose it is.
  * `PUT /v1/certificate` body: IssuedCertificate → 204; 400 `{code, message}` when it is not for the key of the last
@@ -19,15 +19,15 @@ export const certificatePath = '/v1/certificate';
 
 const pem = Type.String({ minLength: 1, maxLength: 8 * 1024 });
 
-/** Unknown members are allowed: a newer agent may say more. */
+/** Unknown members are allowed: a newer agent may send more. */
 export const certificateOfferSchema = Type.Object({
-  /** The node that the agent serves, by its own word: for messages only. */
+  /** The node that the agent claims to serve: for messages only. */
   node: Type.String({ maxLength: 253 }),
   /** PKCS#10, PEM. */
   request: pem,
   /** The pod's service-account token for `certificateAudience`. */
   token: Type.String({ minLength: 1, maxLength: 16 * 1024 }),
-  /** What it answers with now, PEM; absent before the first. */
+  /** The certificate that it serves now, PEM; absent before the first. */
   certificate: Type.Optional(pem),
 });
 
@@ -36,19 +36,20 @@ export const issuedCertificateSchema = Type.Object({ certificate: pem }, { addit
 export type CertificateOffer = Static<typeof certificateOfferSchema>;
 export type IssuedCertificate = Static<typeof issuedCertificateSchema>;
 
-/** Takes a request's body as a certificate. Errors: ERR_INPUT_INVALID that names the field. */
+/** Checks a request's body and returns it as a certificate. Errors: ERR_INPUT_INVALID that names the field. */
 export const parseIssuedCertificate = parser('certificate', issuedCertificateSchema);
 const parseOffer = parser('certificate offer', certificateOfferSchema);
 
 /** Largest offer and answer. Units: bytes. */
 export const maxCertificateBytes = 40 * 1024;
-/** Bound on each of the two calls. Units: ms. */
+/** Deadline of each of the two calls. Units: ms. */
 const deadlineMs = 5_000;
 
 /**
- * One agent's side of the exchange, as the operator calls it. The transport does not check the server's certificate: the
- * agent has none yet, or one that has to be replaced. It sends nothing secret, and who answered is proven by the offer.
- * Errors: ERR_CAPTURE_PUSH for a refusal (its words are in the message) or an answer that is none; those of the transport.
+ * One agent's side of the exchange, as the operator calls it. The transport does not check the server's certificate:
+ * the agent has none yet, or one that has to be replaced. The operator sends nothing secret, and the offer proves who
+ * answered.
+ * Errors: ERR_CAPTURE_PUSH for a refusal (its text is in the message) or a malformed answer; those of the transport.
  */
 export class CertificateClient {
   readonly #transport: AgentTransport;
@@ -64,13 +65,13 @@ export class CertificateClient {
     try {
       return parseOffer(JSON.parse(answer.body.toString('utf8')));
     } catch (cause) {
-      // Without the cause's words, which may quote the answer, and the token in it.
+      // Without the message of the cause, which may quote the answer and the token in it.
       const field = cause instanceof OperatorError ? `: ${cause.message}` : '';
       throw new OperatorError('ERR_CAPTURE_PUSH', `the agent's offer is none${field}`);
     }
   }
 
-  /** Hands the certificate over; the agent answers with it from its next connection on. */
+  /** Delivers the certificate; the agent serves it from its next connection on. */
   async deliver(certificate: string, signal: AbortSignal): Promise<void> {
     await this.#send('PUT', signal, 204, { certificate });
   }

@@ -26,7 +26,7 @@ export function parsePorts(text: string, field: string): PortRange[] {
   return normalisePorts(ranges);
 }
 
-/** Ascending, without overlaps: equal sets of ports give equal lists. Neighbours stay apart (`80,81`). */
+/** Ascending, without overlaps: equal sets of ports give equal lists. Adjacent ports stay separate (`80,81`). */
 export function normalisePorts(ranges: readonly PortRange[]): PortRange[] {
   const sorted = ranges.toSorted((a, b) => a.port - b.port || a.endPort - b.endPort);
   const merged: PortRange[] = [];
@@ -38,12 +38,12 @@ export function normalisePorts(ranges: readonly PortRange[]): PortRange[] {
   return merged;
 }
 
-/** The instrument's spelling, also that of the log line: `80,443,9000-9010`. */
+/** The instrument's notation, also used in the log line: `80,443,9000-9010`. */
 export function portsText(ranges: readonly PortRange[]): string {
   return ranges.map((r) => (r.port === r.endPort ? `${r.port}` : `${r.port}-${r.endPort}`)).join(',');
 }
 
-/** True for a port in one of the ranges of a text that `portsText` wrote. */
+/** True for a port in one of the ranges of a text from `portsText`. */
 export function holdsPort(text: string, port: number): boolean {
   return text.split(',').some((part) => {
     const [from = 0, to = from] = part.split('-').map(Number);

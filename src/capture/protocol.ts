@@ -26,8 +26,8 @@ export const maxCaptureBytes = 4 * 1024 * 1024;
 /** Longest wait of one status poll. Units: seconds. */
 export const maxStatusWaitSeconds = 30;
 /**
- * `/v1/capture/sha256:…` of a hash. With `restart=hold` the agent writes the file, but lets the instrument go on with
- * the old one until the same hash is put without it.
+ * The path `/v1/capture/sha256:…` of a hash. With `restart=hold` the agent writes the file, but the instrument keeps
+ * its old file until the same hash is put without it.
  */
 export function capturePutPath(hash: string, restart: 'now' | 'hold' = 'now'): string {
   return `${capturePath}/${hash}${restart === 'hold' ? '?restart=hold' : ''}`;
@@ -49,11 +49,11 @@ export function statusPollPath(after: number, waitSeconds: number): string {
 const count = Type.Integer({ minimum: 0 });
 const time = Type.String({ maxLength: 40, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)$' });
 
-/** How far one config came on one agent. */
+/** The phase of one config on one agent. */
 export const phases = ['Received', 'Written', 'Running', 'Failed'] as const;
 export type Phase = (typeof phases)[number];
 
-/** Values of Secret keys, by `<namespace>/<name>/<key>`. `revision` is the sender's word for this very set. */
+/** Values of Secret keys, by `<namespace>/<name>/<key>`. `revision` is the sender's identifier of this very set. */
 export const exportSecretsSchema = Type.Object(
   {
     revision: Type.String({ minLength: 1, maxLength: 80 }),
@@ -62,18 +62,18 @@ export const exportSecretsSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** How one destination fares on one node. */
+/** The state of one destination on one node. */
 export const exportStates = ['Sending', 'Failing', 'NotAllowed', 'NoSecret'] as const;
 
-/** Why a node has no data for a monitor, where something stands in the way. */
+/** Why a node has no data for a monitor; absent when there is no obstacle. */
 export const obstacleReasons = ['KernelUnsupported', 'PortNotOpen', 'NotAttached', 'MetadataMissing'] as const;
 
-/** Unknown members are allowed: a newer agent may say more than this controller reads. */
+/** Unknown members are allowed: a newer agent may send more than this controller reads. */
 export const ackSchema = Type.Object({
   node: Type.String({ maxLength: 253 }),
   hash: Type.String({ maxLength: 80 }),
   phase: Type.Unsafe<Phase>(Type.String({ pattern: `^(${phases.join('|')})$` })),
-  /** CamelCase, of the reasons of `Capturing` and `Programmed` where one fits, e.g. `MissingCapability`. */
+  /** CamelCase, one of the reasons of `Capturing` and `Programmed` if one fits, e.g. `MissingCapability`. */
   reason: Type.Optional(Type.String({ maxLength: 128 })),
   message: Type.Optional(Type.String({ maxLength: 1024 })),
   /** When the instrument that runs this config started. RFC 3339. */
@@ -82,18 +82,18 @@ export const ackSchema = Type.Object({
 
 export const agentStatusSchema = Type.Object({
   node: Type.String({ maxLength: 253 }),
-  /** Grows with each change of the rest. */
+  /** Grows with each change of the other members. */
   revision: count,
   ack: Type.Union([ackSchema, Type.Null()]),
   instrument: Type.Object({
     up: Type.Boolean(),
     start: Type.Optional(time),
     restarts: count,
-    /** How long nothing was captured around its newest restart; absent before the first. Units: ms. */
+    /** Length of the gap in capture around its newest restart; absent before the first. Units: ms. */
     gapMs: Type.Optional(count),
     /** Hash of the config whose file it runs; absent while that is the seed, or not known. */
     runs: Type.Optional(Type.String({ maxLength: 80 })),
-    /** It has not read the file in place and may restart for it; absent where no restart is due. */
+    /** It has not read the file in place and may restart for it; absent when no restart is due. */
     restarting: Type.Optional(Type.Boolean()),
   }),
   monitors: Type.Array(
@@ -105,7 +105,7 @@ export const agentStatusSchema = Type.Object({
       /** Spans refused by the monitor's own ceiling since its config came into force; absent for none. */
       droppedSpans: Type.Optional(count),
       lastSampleTime: Type.Optional(time),
-      /** Absent for a monitor with data, and where nothing is known to be amiss. */
+      /** Absent for a monitor with data, and when no obstacle is known. */
       obstacle: Type.Optional(
         Type.Object({
           reason: Type.Unsafe<(typeof obstacleReasons)[number]>(
@@ -144,9 +144,9 @@ export type ExportSecrets = Static<typeof exportSecretsSchema>;
 export type CaptureObstacle = NonNullable<AgentStatus['monitors'][number]['obstacle']>;
 export type ExportState = (typeof exportStates)[number];
 
-/** Takes an agent's answer as an Ack. Errors: ERR_INPUT_INVALID that names the field. */
+/** Checks an agent's answer and returns it as an Ack. Errors: ERR_INPUT_INVALID that names the field. */
 export const parseAck = parser('ack', ackSchema);
-/** Takes a request's body as secrets. Errors: ERR_INPUT_INVALID that names the field, never a value. */
+/** Checks a request's body and returns it as secrets. Errors: ERR_INPUT_INVALID that names the field, never a value. */
 export const parseExportSecrets = parser('secrets', exportSecretsSchema);
-/** Takes an agent's answer as an AgentStatus. Errors: ERR_INPUT_INVALID that names the field. */
+/** Checks an agent's answer and returns it as an AgentStatus. Errors: ERR_INPUT_INVALID that names the field. */
 export const parseAgentStatus = parser('agent status', agentStatusSchema);

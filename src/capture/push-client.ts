@@ -17,7 +17,7 @@ import {
   type ExportSecrets,
 } from './protocol.ts';
 
-/** How requests leave: `TlsClient` of `src/net`, or a stand-in of a test. */
+/** How requests are sent: `TlsClient` of `src/net`, or a stand-in in a test. */
 export interface AgentTransport {
   request(options: TlsRequest): Promise<TlsResponse>;
 }
@@ -37,9 +37,9 @@ const maxStatusBytes = 8 * 1024 * 1024;
 
 /**
  * One agent's capture port. Every call has a deadline and a size cap, and every answer is validated.
- * Nothing is retried here: the caller decides by its newest knowledge what is still worth sending.
- * Errors: ERR_CAPTURE_PUSH when the agent answers with a refusal (its words are in the message) or with something
- * that is no answer; ERR_AGENT_UNREACHABLE, ERR_PEER_IDENTITY, ERR_TIMEOUT, ERR_ABORTED, ERR_TOO_LARGE from the transport.
+ * Nothing is retried here: the caller decides from its current state what is still worth sending.
+ * Errors: ERR_CAPTURE_PUSH when the agent answers with a refusal (its text is in the message) or with a malformed
+ * answer; ERR_AGENT_UNREACHABLE, ERR_PEER_IDENTITY, ERR_TIMEOUT, ERR_ABORTED, ERR_TOO_LARGE from the transport.
  */
 export class AgentClient {
   readonly #transport: AgentTransport;
@@ -51,8 +51,8 @@ export class AgentClient {
   }
 
   /**
-   * Puts a config, given as its canonical JSON in pieces, in place. Doing it twice is harmless: the agent knows the hash.
-   * With `hold` the instrument goes on with its old file until the same config is put with `now`.
+   * Puts a config, given as its canonical JSON in pieces, in place. Idempotent: the agent knows the hash.
+   * With `hold` the instrument keeps its old file until the same config is put with `now`.
    */
   async put(hash: string, body: readonly Uint8Array[], restart: 'now' | 'hold', signal: AbortSignal): Promise<Ack> {
     const length = lengthOf(body);
@@ -70,7 +70,7 @@ export class AgentClient {
     return parsed('agent status', answer, parseAgentStatus);
   }
 
-  /** Delivers what the exports of its config refer to. Errors never quote a value. */
+  /** Delivers the secrets that the exports of its config refer to. Errors never quote a value. */
   async putSecrets(secrets: ExportSecrets, signal: AbortSignal): Promise<void> {
     await this.#send('PUT', secretsPath, pushDeadlineMs, signal, [Buffer.from(JSON.stringify(secrets))], [204]);
   }

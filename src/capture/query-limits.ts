@@ -19,25 +19,25 @@ export const queryFields = [
   'maxConcurrency',
 ] as const satisfies readonly QueryField[];
 
-/** What policies hold the queries of one caller to; what none of them says is left out. */
+/** The limits that policies set for the queries of one caller; unset limits are left out. */
 export interface QueryLimits {
   readonly timeoutMs?: number;
   readonly agentTimeoutMs?: number;
   readonly maxSamples?: number;
   /** Series that one query may touch. */
   readonly maxSeries?: number;
-  /** An answer that lacks a node is an error. */
+  /** An answer without the data of a node is an error. */
   readonly failPartial?: boolean;
-  /** Queries at a time, of all callers that the policy's number holds for. */
+  /** Concurrent queries, over all callers that share the policy's limit. */
   readonly places?: { readonly policy: string; readonly limit: number };
 }
 
-/** What is read of a policy. */
+/** The fields of a policy that are read here. */
 export type QueryPolicy = Pick<ClusterTrafficPolicy, 'metadata' | 'spec' | 'status'>;
 
 /**
- * The policies that queries are held to, strongest first: with the last accepted spec where the newest is refused. One
- * that selects nodes is none of them: a query reads all nodes.
+ * The policies that limit queries, strongest first: with the last accepted spec when the newest is refused. Policies
+ * that select nodes are left out: a query reads all nodes.
  */
 export function queryPolicies(policies: readonly QueryPolicy[]): PolicyInForce[] {
   return policies
@@ -52,16 +52,16 @@ export function queryPolicies(policies: readonly QueryPolicy[]): PolicyInForce[]
 }
 
 /**
- * What a caller's queries are held to. For one who may read everything, policies without a namespace selector count;
- * for one who may read some namespaces (`namespaces`), the lowest of what holds in these, where in each the strongest
- * policy that sets a field decides it. Pure.
+ * The limits of a caller's queries. For a caller that may read everything, policies without a namespace selector count.
+ * For a caller that may read some namespaces (`namespaces`), the lowest limit over these applies; in each namespace the
+ * strongest policy that sets a field decides it. Pure.
  */
 export function queryLimits(policies: readonly PolicyInForce[], namespaces?: readonly NamedLabels[]): QueryLimits {
   if (namespaces === undefined || namespaces.length === 0) return limitsBy(policiesOf(policies, undefined));
   return namespaces.map(({ labels }) => limitsBy(policiesOf(policies, labels))).reduce(lower);
 }
 
-/** The policy that decides a field where these hold, strongest first. */
+/** The policy that decides a field among the given ones, strongest first. */
 export function decides(policies: readonly PolicyInForce[], field: QueryField): PolicyInForce | undefined {
   return policies.find(({ spec }) => spec.query?.[field] !== undefined);
 }

@@ -2,7 +2,7 @@ import { RE2JS } from 're2js';
 import { errorText } from '../base/errors.ts';
 
 /**
- * Why a path rewrite cannot be used, or null: `pattern: …` where it is no RE2 expression, `replacement: …` where it
+ * Why a path rewrite cannot be used, or null: `pattern: …` when it is not an RE2 expression, `replacement: …` when it
  * names a group that the pattern does not have.
  */
 export function patternFault(pattern: string, replacement: string): string | null {
@@ -20,7 +20,7 @@ export function patternFault(pattern: string, replacement: string): string | nul
   return null;
 }
 
-/** A path rewrite ready for use. RE2 takes time linear in the text, so that no pattern can hold the agent up. */
+/** A path rewrite ready for use. RE2 takes time linear in the text, so no pattern can stall the agent. */
 export function pathRewriter(pattern: string, replacement: string): (path: string) => string {
   const regex = RE2JS.compile(pattern);
   const parts = replacement.split(/\$(\d+)/);

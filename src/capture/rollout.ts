@@ -1,32 +1,32 @@
 import type { RolloutRules } from './compile/types.ts';
 
-/** Where one node stands. Hashes are of whole configs; `yaml` ones of the instrument's file in them. */
+/** The state of one node. Hashes are of whole configs; `yaml` ones are of the instrument's file in them. */
 export interface RolloutNode {
   name: string;
   desired: { hash: string; yaml: string };
   rules: RolloutRules;
   reachable: boolean;
-  /** This leader has asked it and waits for its first word: whatever it does may be on its way there. */
+  /** This leader has contacted the agent and waits for its first status: until then a restart may be under way. */
   unheard: boolean;
-  /** What the agent holds, as far as known; null = its own seed. */
+  /** The config that the agent holds, as far as known; null = its own seed. */
   held: { hash: string; yaml: string | null } | null;
-  /** The instrument may restart for the file that the agent holds; false while it waits for its turn. */
+  /** The instrument may restart for the file that the agent holds; false while its turn has not come. */
   granted: boolean;
   /** Hash of the file that its instrument runs, as far as known; null while none does. */
   runs: string | null;
-  /** What its instrument runs differs from what it should in something that concerns the pods of this node. */
+  /** The running file differs from the wanted one in something that concerns the pods of this node. */
   concerned: boolean;
-  /** Its instrument does not run at all at the moment. */
+  /** Its instrument is not running at the moment. */
   down: boolean;
-  /** A change of the file was sent and is not Running yet. Units: ms of the monotonic clock. */
+  /** When a change of the file was sent that is not Running yet. Units: ms of the monotonic clock. */
   sentAt: number | null;
-  /** When a change of ours last made the instrument restart. */
+  /** When a change of ours last restarted the instrument. */
   restartedAt: number | null;
   /** From when the namespaces whose edits ask for the restart may cause one. Units: ms of the monotonic clock. */
   allowedAt: number;
-  /** The file that failed here, until another is desired. */
+  /** The file that failed here, until another one is wanted. */
   failedYaml: string | null;
-  /** The config that the agent would not take at all. */
+  /** The config that the agent refused. */
   refusedHash: string | null;
 }
 
@@ -36,27 +36,26 @@ export type HoldReason =
 export interface RolloutPlan {
   /** Nodes that get their desired config now and may restart their instrument for it. */
   push: string[];
-  /** Nodes that get it now, while their instrument goes on with the old file until a later plan pushes. */
+  /** Nodes that get it now, while their instrument keeps the old file until a later plan pushes. */
   deliver: string[];
   hold: Map<string, HoldReason>;
   /** When a wait for MinInterval or RestartBudget ends. Units: ms of the monotonic clock. */
   until: Map<string, number>;
-  /** When to plan again although nothing has happened. Units: ms of the monotonic clock. */
+  /** When to plan again if no event comes. Units: ms of the monotonic clock. */
   wakeAt: number | null;
 }
 
 /**
- * Who gets the newest config now, and whose instrument may restart for it. Pure.
+ * Decides which nodes get the newest config now, and whose instrument may restart for it. Pure.
  *
- * Rules: a change of the agent's rules alone goes out at once, since it restarts nothing. So does a changed file, but
- * the restarts it asks for are paced: those of one node are `minIntervalMs` apart, and at most `maxUnavailable` nodes of
- * a group are on their way at a time. Where there are canary nodes, the others get the file only after these are
- * Running; with `pauseOnFailure` no further node gets a file that failed on a node of the group. A file that failed on a
- * node is not sent there again. A node that runs its seed captures nothing yet and does not wait for others. A node
- * without a pod that the change concerns gets the file, and goes on without a restart until such a pod comes; canaries
- * restart in any case, because the others wait for their result. Edits of a namespace that has caused its share of
- * restarts are gathered until it may cause the next one. A file that is again the one that the instrument runs restarts
- * nothing.
+ * Rules: a change of the agent's rules alone goes out at once, since it restarts nothing. A changed file also goes out
+ * at once, but its restarts are paced: restarts of one node are `minIntervalMs` apart, and at most `maxUnavailable`
+ * nodes of a group restart at a time. If there are canary nodes, the others get the file only after the canaries are
+ * Running. With `pauseOnFailure` no further node gets a file that failed on a node of the group. A file that failed on
+ * a node is not sent there again. A node that runs its seed captures nothing yet and does not wait for others. A node
+ * without a pod that the change concerns gets the file, but does not restart until such a pod comes; canaries restart
+ * in any case, because the others wait for their result. Edits of a namespace that has used its restart budget are
+ * gathered until it may cause the next restart. A file that returns to the running one restarts nothing.
  */
 export function planRollout(nodes: readonly RolloutNode[], now: number): RolloutPlan {
   const plan: RolloutPlan = { push: [], deliver: [], hold: new Map(), until: new Map(), wakeAt: null };
@@ -83,7 +82,7 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
     else if (restartsNothing(node)) plan.push.push(node.name);
     else changing.push(node);
   }
-  // What another leader sent is on its way all the same, and who has not spoken yet may be.
+  // A restart that an earlier leader started is still under way, and a node without a first status may be restarting.
   const onTheirWay = group.filter((n) => n.unheard || ((n.sentAt !== null || n.down) && n.reachable)).length;
   let room = allowance(group) - onTheirWay;
   for (const node of changing.toSorted(canariesFirst)) {
@@ -94,17 +93,17 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
   }
 }
 
-/** The node runs its seed, or the very file it should. */
+/** The node runs its seed, or exactly the file that it should. */
 function changesNothing(node: RolloutNode): boolean {
   return node.held === null || (node.held.yaml === node.desired.yaml && node.granted);
 }
 
-/** Nor does it where the instrument starts anew anyway: one start serves both files. */
+/** An instrument that restarts anyway does not wait either: one start serves both files. */
 function restartsNothing(node: RolloutNode): boolean {
   return changesNothing(node) || node.sentAt !== null || node.down;
 }
 
-/** What nodes of a group have to know of each other. */
+/** The state of a group that the decision for each node needs. */
 interface Seen {
   failed: ReadonlySet<string>;
   /** A canary does not run its new file yet. */
@@ -116,7 +115,8 @@ function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan
   if (node.failedYaml === node.desired.yaml || node.refusedHash === node.desired.hash) return 'Failed';
   if (changesNothing(node)) return null;
   if (node.rules.pauseOnFailure && seen.failed.has(node.desired.yaml)) return 'Paused';
-  // Before the pacing: a file that waits only for its restart is delivered, and one that canaries try is not.
+  // Checked before the pacing: a file that waits only for its restart is delivered; one that canaries are still trying
+  // is not.
   if (node.rules.canary === false && seen.waiting) return 'Canary';
   if (node.sentAt !== null && now < node.allowedAt) return heldUntil(node, node.allowedAt, 'RestartBudget', plan);
   if (restartsNothing(node)) return null;
@@ -133,10 +133,10 @@ function heldUntil(node: RolloutNode, at: number, hold: HoldReason, plan: Rollou
   return hold;
 }
 
-/** Who waits for one of these gets the file at once; only the restart waits. */
+/** A node that waits for one of these reasons gets the file at once; only the restart waits. */
 const pacing: ReadonlySet<HoldReason> = new Set(['MinInterval', 'RestartBudget', 'MaxUnavailable', 'Unconcerned']);
 
-/** Nodes of the group that may be restarting at a time; a share is rounded up, and it is never none. */
+/** Number of nodes of the group that may restart at a time; a percentage is rounded up and is at least one. */
 function allowance(group: readonly RolloutNode[]): number {
   const limit = group[0]?.rules.maxUnavailable ?? '100%';
   const share = /^([0-9]+)%$/.exec(String(limit));

@@ -5,15 +5,15 @@ import { parsePorts, portsText } from './ports.ts';
 
 export interface SeedOptions extends InstrumentEnvironment {
   node: string;
-  /** The flag's text, e.g. `80,443,8080,8443`. */
+  /** The value of the flag, e.g. `80,443,8080,8443`. */
   ports: string;
   /** The agent shares the network of its node, so that the instrument sees the flows of all pods. Default false. */
   hostNetwork?: boolean;
 }
 
 /**
- * The config of an agent that no controller has spoken to: one discovery entry, any process on these ports, and flows
- * where the pod can see them.
+ * The config of an agent without a controller's push: one discovery entry, any process on these ports, and flows where
+ * the pod can see them.
  * Errors: ERR_CONFIG_INVALID for ports or a version that do not parse.
  */
 export function zeroConfig(options: SeedOptions): CaptureConfig {
@@ -34,7 +34,7 @@ export function zeroConfig(options: SeedOptions): CaptureConfig {
   };
 }
 
-/** What follows `discovery seeded: ` in the agent's log, e.g. `open_ports=80,443,8080,8443`. */
+/** The text after `discovery seeded: ` in the agent's log, e.g. `open_ports=80,443,8080,8443`. */
 export function seedLogText(ports: string): string {
   return `open_ports=${portsText(parsePorts(ports, '--obi-instrument-ports'))}`;
 }

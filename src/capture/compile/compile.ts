@@ -12,11 +12,11 @@ import type { PolicyInForce } from './settings.ts';
 import type { CompileInput, CompileResult, NamedLabels, PodFacts } from './types.ts';
 
 /**
- * Everything that the agents run and everything that the statuses say of it, from plain facts.
- * Pure: the same facts in any order give the same bytes. A bad object never fails the whole: it is represented by
- * its last accepted spec or left out, and its outcome says why.
- * With a memo of earlier compiles only what has changed since is worked out anew, and outcomes that stay are the very
- * same objects; the result is equal either way.
+ * The configs that the agents run and the outcomes that the statuses report, from plain facts.
+ * Pure: the same facts in any order give the same bytes. An invalid object never fails the whole compile: it is
+ * represented by its last accepted spec or left out, and its outcome says why.
+ * With a memo of earlier compiles only changed parts are computed again, and unchanged outcomes are the same objects as
+ * before; the result is equal either way.
  * Errors: ERR_CONFIG_INVALID for the environment (ports, instrument version).
  */
 export function compile(input: CompileInput, memo = new Memo()): CompileResult {
@@ -60,7 +60,7 @@ export function compile(input: CompileInput, memo = new Memo()): CompileResult {
   };
 }
 
-/** The facts, each replaced by the one known before where it is equal as far as a compile looks at it. */
+/** The facts, each replaced by the earlier object when it is equal in all fields that a compile reads. */
 function remembered(
   input: CompileInput,
   memo: Memo,
@@ -79,7 +79,7 @@ function remembered(
   };
 }
 
-/** By namespace: pods are what there is most of, so a namespace whose pods came as they were costs one comparison. */
+/** By namespace: pods are the most numerous facts, so a namespace whose pods are unchanged costs one comparison. */
 function rememberedPods(pods: readonly PodFacts[], memo: Memo): (namespace: string) => readonly PodFacts[] {
   const given = Map.groupBy(pods, (pod) => pod.namespace);
   const lists = new Map<string, readonly PodFacts[]>();
@@ -118,7 +118,7 @@ function byName(items: readonly NamedLabels[]): NamedLabels[] {
 
 const namespaceOf = (m: MonitorInForce): string => m.object.metadata.namespace ?? '';
 
-/** By namespace, in a namespace strongest first. */
+/** By namespace, and within a namespace strongest first. */
 function ranked(monitors: readonly MonitorInForce[], memo: Memo): readonly MonitorInForce[] {
   const groups = [...Map.groupBy(monitors, namespaceOf)].toSorted(([a], [b]) => compareText(a, b));
   const all = groups.flatMap(([namespace, members]) => {
@@ -144,7 +144,7 @@ function matchAll(
       const match = (): readonly PodFacts[] =>
         matchPods(m.spec, candidates).sort((a, b) => compareText(a.name, b.name));
       const found = memo.cell(m, 'matched now', [candidates], match);
-      // Another pod of the namespace came or went: the same list stays the same list.
+      // Another pod of the namespace came or went: an unchanged list keeps its identity.
       return [m.key, memo.list(m, 'matched', found)];
     }),
   );

@@ -1,12 +1,12 @@
 import { parseDuration } from '../../base/duration.ts';
 import { errorText } from '../../base/errors.ts';
 
-/** One day: nothing that repeats on a node has a longer period. Units: ms. */
+/** One day: no periodic task on a node has a longer period. Units: ms. */
 export const longestInterval = 86_400_000;
-/** Ten years, the bound on retention. Units: ms. */
+/** Ten years, the upper limit of retention. Units: ms. */
 export const longestRetention = 3650 * 86_400_000;
 
-/** What is wrong with the first of these durations that is set, as a sentence that begins with its field; or null. */
+/** The fault of the first invalid duration that is set, as a sentence that begins with its field; or null. */
 export function durationFault(values: Readonly<Record<string, string | undefined>>, max: number): string | null {
   for (const [field, text] of Object.entries(values)) {
     if (text === undefined) continue;

@@ -7,11 +7,11 @@ import type { ExportOutcome, NamedLabels } from './types.ts';
 
 type ExportSpec = NonNullable<TrafficMonitorSpec['export']>[number];
 
-/** Where the Secrets of policies, which have no namespace of their own, are looked for. */
+/** The namespace of the Secrets of policies, which have no namespace of their own. */
 const policyNamespace = 'svc-system';
 const inCluster = /^[a-z0-9-]+\.[a-z0-9-]+\.svc(\.cluster\.local)?$/;
 
-/** Why an `export` list cannot be compiled, or null. The schema's rules stand before this. */
+/** Why an `export` list cannot be compiled, or null. The schema's rules come first. */
 export function exportFault(list: ClusterTrafficPolicySpec['export'] | TrafficMonitorSpec['export']): string | null {
   const names = new Set<string>();
   for (const [i, { name, endpoint, labels }] of (list ?? []).entries()) {
@@ -32,8 +32,9 @@ export function exportFault(list: ClusterTrafficPolicySpec['export'] | TrafficMo
 }
 
 /**
- * A monitor's destinations. Those whose host a policy of its namespace allows go into its rule; the result says of each
- * whether it is allowed. Without an allow list none is: a tenant must not reach into the network without leave.
+ * A monitor's destinations. Those whose host a policy of its namespace allows go into its rule; the result says for
+ * each whether it is allowed. Without an allow list none is allowed: a tenant needs permission to send data into the
+ * network.
  */
 export function monitorExports(
   namespace: string,
@@ -54,7 +55,7 @@ export function monitorExports(
   return { rules, outcomes };
 }
 
-/** Destinations that policies name themselves: of the node's whole data, or of the namespaces that they cover. */
+/** Destinations that policies define themselves: for all data of the node, or for the namespaces that they cover. */
 export function policyExports(
   policies: readonly PolicyInForce[],
   namespaces: readonly NamedLabels[],

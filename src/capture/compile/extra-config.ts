@@ -6,14 +6,15 @@ import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { ExtraConfig } from '../instrument-yaml/settings.ts';
 import type { CompileEnvironment, PolicyFinding } from './types.ts';
 
-/** Bounds of what a policy may add: it goes into the file of every node. */
+/** Size limits of a policy's extra keys: they go into the file of every node. */
 const maxDepth = 8;
 const maxLeaves = 256;
 
 /**
  * Why a policy's `instrument.extraConfig` may not go into the file, or null. Without an environment (admission before
- * anything is known of the instrument) only what holds everywhere is looked at.
- * Order: the controller's word, whose key it is, then what this version of the instrument would make of the file.
+ * the instrument is known) only rules that apply to every version are checked.
+ * Order: whether the operator permits extra keys, whether capture owns the key, then whether this version of the
+ * instrument accepts the file.
  */
 export function extraConfigFinding(
   spec: ClusterTrafficPolicySpec,
@@ -44,7 +45,10 @@ export function extraConfigFinding(
   return null;
 }
 
-/** Text that the instrument would expand or that breaks out of a line, odd keys, and shapes beyond the bounds. */
+/**
+ * Finds text that the instrument would expand or that breaks out of a line, invalid keys, and structures beyond the
+ * limits.
+ */
 function unsafe(value: unknown, path: string, depth: number, budget: { left: number }): string | null {
   if (depth > maxDepth) return `${path}: is nested too deeply`;
   if (--budget.left < 0) return `${path}: holds too much; ${maxLeaves} members are allowed`;

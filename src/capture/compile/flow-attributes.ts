@@ -14,7 +14,7 @@ const ends = ['src', 'dst'].flatMap((end) => [
   `k8s.${end}.owner.type`,
 ]);
 
-/** The attributes a flow can have. The instrument ignores unknown names without a word, so this list refuses them. */
+/** The attributes that a flow can have. The instrument ignores unknown names silently, so this list refuses them. */
 export const flowAttributes: readonly string[] = [
   ...ends,
   'client.port',

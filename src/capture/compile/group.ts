@@ -36,14 +36,14 @@ export interface MonitorPlan {
   leaves: readonly LeafValue[];
   settings: EffectiveSettings;
   pausedBy: string | null;
-  /** Its rule without the names of pods; null when it captures nothing here. */
+  /** Its rule without the names of pods; null when it captures nothing on these nodes. */
   rule: Omit<CaptureMonitorRule, 'pods'> | null;
   clamped: string | null;
   exports: readonly ExportOutcome[];
   digest: string;
 }
 
-/** What all nodes under one set of policies have in common. */
+/** The values shared by all nodes under one set of policies. */
 export interface GroupPlan {
   yaml: string;
   yamlHash: string;
@@ -52,7 +52,7 @@ export interface GroupPlan {
   exportIntervalMs: number;
   limits: CaptureConfig['limits'];
   retention: CaptureConfig['retention'];
-  /** Empty where no policy speaks of it. */
+  /** Empty when no policy has redaction rules. */
   redaction: NonNullable<CaptureConfig['redaction']>;
   histogram: CaptureConfig['histogram'];
   fallback: readonly CaptureFallbackRule[];
@@ -65,16 +65,17 @@ export interface GroupInput {
   /** Strongest first, those whose nodeSelector matches. */
   policies: readonly PolicyInForce[];
   namespaces: readonly NamedLabels[];
-  /** By namespace, in a namespace strongest first. */
+  /** By namespace, and within a namespace strongest first. */
   monitors: readonly MonitorInForce[];
   memo: Memo;
-  /** What stands for this group in the memo. */
+  /** The key of this group in the memo. */
   owner: object;
 }
 
 /**
  * The compile of one group of nodes. Nothing in it depends on pods: a pod that comes or goes never restarts capture.
- * Errors: ERR_CAPTURE_INVALID if the rendered file would not be taken, which the checks on each object rule out.
+ * Errors: ERR_CAPTURE_INVALID if the instrument would refuse the rendered file, which the checks on each object rule
+ * out.
  */
 export function planGroup(input: GroupInput): GroupPlan {
   const { policies, environment, memo, owner } = input;
@@ -179,7 +180,10 @@ function baseEntry({ namespaces, base }: BaseScope, zero: boolean): DiscoveryEnt
   };
 }
 
-/** Weakest first. Where two monitors may share a pod the stronger entry carries the routes of both: it decides. */
+/**
+ * Weakest first. When two monitors may share a pod, the stronger entry carries the routes of both, because the stronger
+ * entry decides.
+ */
 function monitorEntries(
   active: readonly MonitorInForce[],
   drafts: ReadonlyMap<string, Draft>,
@@ -205,7 +209,9 @@ function namespaceEntries(monitors: readonly MonitorInForce[], drafts: ReadonlyM
   return entries;
 }
 
-/** Spans are asked for with metrics always: their points show whose the spans are (ADR 21). The agent drops the rest. */
+/**
+ * Spans are always requested with metrics: their points prove whose the spans are (ADR 21). The agent drops the rest.
+ */
 function askedFor({ exports }: EffectiveSettings): EffectiveSettings['exports'] {
   return exports.includes('traces') ? ['metrics', 'traces'] : exports;
 }
@@ -228,7 +234,7 @@ function exclusions(input: GroupInput): Selection[] {
   return [own, ...rest];
 }
 
-/** The union over the node; whoever names no protocol wants all of the usual ones. */
+/** The union over the node; a monitor that names no protocol wants all of the usual ones. */
 function instrumentations(everyone: readonly EffectiveSettings[]): InstrumentSettings['instrumentations'] {
   const named = sortedSet(everyone.flatMap((s) => s.protocols ?? []).map((p) => p.toLowerCase()));
   if (everyone.length > 0 && everyone.every((s) => s.protocols)) return { metrics: named, traces: named };
@@ -241,7 +247,7 @@ interface Common {
   tcpStats: boolean;
 }
 
-/** The members that monitors and fallbacks share; absent where they would say nothing. */
+/** The members that monitors and fallbacks share; empty ones are absent. */
 function podRules(s: EffectiveSettings, node: Common): Omit<CaptureFallbackRule, 'namespaces'> {
   const wantsMetrics = s.exports.includes('metrics');
   const families = !wantsMetrics

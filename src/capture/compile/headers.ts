@@ -4,8 +4,8 @@ import { headerNames } from './check/redaction.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
 
 /**
- * Why a monitor may not have the headers it asks for, or null. A header is private until a policy allows it: some
- * covering policy must list it, and each that has a list.
+ * Why a monitor may not have the headers it asks for, or null. A header is private until a policy allows it: at least
+ * one covering policy must list it, and so must every covering policy that has a list.
  * `covering`: the policies in force for the monitor's namespace.
  */
 export function headerFault(spec: TrafficMonitorSpec, covering: readonly PolicyInForce[]): string | null {
@@ -22,7 +22,9 @@ export function headerFault(spec: TrafficMonitorSpec, covering: readonly PolicyI
   return null;
 }
 
-/** What the instrument reads of headers: the union over the node; what any policy obfuscates is obfuscated. */
+/**
+ * The headers that the instrument reads: the union over the node. A header that any policy obfuscates is obfuscated.
+ */
 export function capturedHeaders(
   asked: readonly (readonly string[])[],
   policies: readonly PolicyInForce[],

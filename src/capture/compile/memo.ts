@@ -6,11 +6,11 @@ interface Cell {
 }
 
 /**
- * What one compile leaves for the next, so that an edit costs what it touches.
+ * State that one compile leaves for the next, so that an edit costs only the parts it touches.
  *
- * Shape: a value belongs to an owner (an object, or two) and a slot, and holds as long as its dependencies are the very
- * same ones. `keep` makes that so: facts that come anew but equal are replaced by the ones known before.
- * Guarantees: a compile with a memo gives what one without gives; values go with their owners.
+ * Shape: a value belongs to an owner (an object, or two) and a slot, and stays valid as long as its dependencies are
+ * the same objects. `keep` ensures that: equal facts are replaced by the objects known before.
+ * Guarantees: a compile with a memo gives the same result as one without; values are dropped with their owners.
  */
 export class Memo {
   readonly #cells = new WeakMap<object, Map<string, Cell>>();
@@ -18,13 +18,13 @@ export class Memo {
   #kept = new Map<string, unknown>();
   #used = new Map<string, unknown>();
 
-  /** A compile begins: what the one before did not use is forgotten. */
+  /** Begins a compile: values that the previous compile did not use are dropped. */
   begin(): void {
     this.#kept = this.#used;
     this.#used = new Map();
   }
 
-  /** The value known under this name where it is equal, else this one. */
+  /** The value known under this name if it is equal, else the given one. */
   keep<T>(name: string, value: T, equal: (a: T, b: T) => boolean = isDeepStrictEqual): T {
     const before = (this.#used.get(name) ?? this.#kept.get(name)) as T | undefined;
     const result = before !== undefined && (before === value || equal(before, value)) ? before : value;
@@ -32,12 +32,12 @@ export class Memo {
     return result;
   }
 
-  /** An object that stands for a name as long as it is asked for in each compile. */
+  /** An object that represents a name for as long as each compile asks for it. */
   owner(name: string): object {
     return this.keep<object>(`owner ${name}`, {}, () => true);
   }
 
-  /** One list for equal members: the same list comes back while they are the very same. */
+  /** One list for equal members: the same list is returned while its members are the same objects. */
   list<T>(owner: object, slot: string, items: readonly T[]): readonly T[] {
     return this.cell(owner, slot, items, () => items);
   }

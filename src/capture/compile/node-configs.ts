@@ -10,20 +10,20 @@ import type { NodeConfig, PodFacts } from './types.ts';
 
 export interface NodeConfigInput {
   groups: readonly Group[];
-  /** In the order in which their rules stand. */
+  /** In the order of their rules. */
   monitors: readonly MonitorInForce[];
   matched: ReadonlyMap<string, readonly PodFacts[]>;
   generations: ReadonlyMap<string, number>;
   memo: Memo;
 }
 
-/** The config of every node: what a group shares is put together, written and hashed once. */
+/** The config of every node. The part that a group shares is built, serialised and hashed once. */
 export function nodeConfigs(input: NodeConfigInput): [string, NodeConfig][] {
   const coverage = coverageOf(input);
   return input.groups.flatMap((group) => groupConfigs(group, coverage, input));
 }
 
-/** The monitors with pods on a node, and the names of those. */
+/** The monitors with pods on a node, and the names of these pods. */
 type Coverage = ReadonlyMap<string, readonly { monitor: MonitorInForce; pods: readonly string[] }[]>;
 
 function coverageOf({ monitors, matched, memo }: NodeConfigInput): Coverage {

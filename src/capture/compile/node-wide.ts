@@ -20,7 +20,7 @@ function first<T>(
   return undefined;
 }
 
-/** The settings that exist once per node, without entries, exclusions and what is united over the monitors. */
+/** The settings that exist once per node, without the entries, the exclusions and the unions over monitors. */
 export function nodeWideSettings(
   policies: readonly PolicyInForce[],
   environment: CompileEnvironment,
@@ -67,7 +67,7 @@ export function nodeWideSettings(
       ...(durationBuckets ? { durationBuckets: durationBuckets.map((b) => bucketBound('durationBuckets', b)) } : {}),
       ...(sizeBuckets ? { sizeBuckets: sizeBuckets.map((b) => bucketBound('sizeBuckets', b)) } : {}),
     },
-    // Most restrictive: what one policy adds, no other takes away.
+    // Most restrictive: no policy removes an entry that another adds.
     sensitiveQueryParams: { add: added, remove: [...removed].filter((name) => !added.includes(name)) },
   };
 }
@@ -81,7 +81,7 @@ const unmatched = {
   Unset: 'unset',
 } as const;
 
-/** Whether nodes under these policies capture flows, in the words of the condition `CapturingFlows`. */
+/** Whether nodes under these policies capture flows, in the terms of the condition `CapturingFlows`. */
 export function flowsOf(policies: readonly PolicyInForce[]): FlowsState {
   const speaking = policies.filter((p) => p.spec.network !== undefined);
   const enabled = first(speaking, (s) => s.network?.enabled);
@@ -90,7 +90,7 @@ export function flowsOf(policies: readonly PolicyInForce[]): FlowsState {
   return speaking.some((p) => p.spec.paused) ? 'Paused' : 'Enabled';
 }
 
-/** Only a policy turns flows on, because it also puts the agents into the host's network. */
+/** Only a policy enables flows, because that also puts the agents into the host's network. */
 function networkOf(policies: readonly PolicyInForce[]): NetworkSettings | null {
   if (flowsOf(policies) !== 'Enabled') return null;
   const get = <K extends keyof NonNullable<ClusterTrafficPolicySpec['network']>>(key: K) =>
@@ -108,7 +108,7 @@ function networkOf(policies: readonly PolicyInForce[]): NetworkSettings | null {
   };
 }
 
-/** Ceilings: the smallest that any policy sets; the built-in one where none does. */
+/** Ceilings: the smallest that any policy sets; the built-in one when no policy sets one. */
 export function limitsOf(policies: readonly PolicyInForce[]): CaptureLimits {
   const least = (
     key: 'maxSeriesPerNode' | 'maxSeriesPerNamespace' | 'maxSeriesPerMonitor' | 'maxLabelValueLength',
@@ -127,7 +127,10 @@ export function limitsOf(policies: readonly PolicyInForce[]): CaptureLimits {
   };
 }
 
-/** Only what a policy states: a stated value that equals the built-in one still beats the agent's own flags. */
+/**
+ * Only values that a policy states: a stated value overrides the agent's own flags even when it equals the built-in
+ * one.
+ */
 export function retentionOf(policies: readonly PolicyInForce[]): CaptureRetention {
   const of = (store: 'metrics' | 'spans', largest = Infinity): CaptureRetention['metrics'] => {
     const time = first(policies, (s) => s.retention?.[store]?.time);
@@ -141,8 +144,8 @@ export function retentionOf(policies: readonly PolicyInForce[]): CaptureRetentio
 }
 
 /**
- * The rollout rules of a node, without its part as a canary. Without a policy that speaks of rollouts every change
- * goes out at once; one that does brings the documented values for what it leaves out.
+ * The rollout rules of a node, without its role as a canary. Without a policy that sets rollout rules every change goes
+ * out at once; with one, its unset fields take the documented defaults.
  */
 export function rolloutOf(
   policies: readonly PolicyInForce[],

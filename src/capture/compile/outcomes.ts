@@ -10,18 +10,18 @@ import { sortedSet, type PolicyInForce } from './settings.ts';
 import type { Conflict, ExportOutcome, MonitorOutcome, NamedLabels, PodFacts, PolicyOutcome } from './types.ts';
 
 export interface Group {
-  /** What stands for it in the memo. */
+  /** Its key in the memo. */
   owner: object;
   policies: readonly PolicyInForce[];
   plan: GroupPlan;
   nodes: NamedLabels[];
 }
 
-/** What each monitor's status says of the compile. */
+/** The outcome of the compile for each monitor's status. */
 export function monitorOutcomes(input: OutcomeInput): Map<string, MonitorOutcome> {
   const { judged, matched, groups, memo } = input;
   const members = groups.flatMap((g) => [g.owner, ...g.nodes]);
-  // The same nodes in the same groups: whatever is judged by membership holds on.
+  // The same nodes in the same groups: results that depend on membership alone stay valid.
   const membership = memo.cell(memo.owner('root'), 'membership', members, () => ({}));
   const groupOfNode = new Map(groups.flatMap((g) => g.nodes.map((n) => [n.name, g] as const)));
   const conflicts = sharedPodConflicts(input, groupOfNode, membership);
@@ -80,11 +80,11 @@ function outcomeOf(
   };
 }
 
-/** What the instrument cannot do for gRPC, up to v0.12; whoever asks for it by name should not find out by himself. */
+/** What the instrument cannot do for gRPC, up to v0.12. The status says so to users who ask for gRPC by name. */
 export const grpcNote =
   'gRPC: every call counts with the status OK, and calls on connections that are open while the instrument restarts are partly missed';
 
-/** The conditions of an accepted object: which values were lowered, and which wishes it gets only in part. */
+/** The conditions of an accepted object: which values were lowered, and which requests are met only in part. */
 function withNotes(
   accepted: MonitorOutcome['accepted'],
   plans: readonly MonitorPlan[],
@@ -102,7 +102,7 @@ function pausedBy(plans: readonly MonitorPlan[]): { pausedBy?: string } {
   return plans.length > 0 && names.length === plans.length ? { pausedBy: names[0]! } : {};
 }
 
-/** Each destination once; what one group of nodes refuses is refused. */
+/** Each destination once; a destination that one group of nodes refuses is refused. */
 function mergeExports(plans: readonly MonitorPlan[]): ExportOutcome[] {
   const rows = new Map<string, ExportOutcome>();
   for (const row of plans.flatMap((p) => p.exports)) {
@@ -112,7 +112,7 @@ function mergeExports(plans: readonly MonitorPlan[]): ExportOutcome[] {
   return [...rows.values()];
 }
 
-/** For every pair of monitors that share a pod (or an autoscaling metric), what the weaker one loses. */
+/** For every pair of monitors that share a pod (or an autoscaling metric), the values that the weaker one loses. */
 function sharedPodConflicts(
   { inForce, matched, groups, memo }: OutcomeInput,
   groupOfNode: ReadonlyMap<string, Group>,
@@ -152,7 +152,7 @@ function namespaceConflicts(
   return found;
 }
 
-/** One row per opponent. */
+/** One row per conflicting monitor. */
 function mergeConflicts(conflicts: readonly Conflict[]): Conflict[] {
   const rows = new Map<string, Conflict>();
   for (const c of conflicts) {
@@ -168,7 +168,7 @@ function flowsInScope(groups: readonly Group[]): PolicyOutcome['flows'] {
   return [...states][0] ?? 'NotEnabled';
 }
 
-/** What each policy's status says of the compile. */
+/** The outcome of the compile for each policy's status. */
 export function policyOutcomes(
   judged: readonly Judged<ClusterTrafficPolicy>[],
   monitors: ReadonlyMap<string, MonitorOutcome>,

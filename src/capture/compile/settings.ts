@@ -10,7 +10,7 @@ import { parseDuration } from '../../base/duration.ts';
 import type { CaptureMonitorRule } from '../capture-config.ts';
 import type { Sampler } from '../instrument-yaml/settings.ts';
 
-/** An accepted policy, as the merge sees it. */
+/** An accepted policy, as an input of the merge. */
 export interface PolicyInForce {
   name: string;
   spec: ClusterTrafficPolicySpec;
@@ -25,7 +25,7 @@ export interface LeafValue {
   layer: Layer;
   /** The policy, for an override or a default. */
   policy?: string;
-  /** True when the monitor set another value that an override replaced. */
+  /** True when the monitor set a value that an override replaced. */
   replaced: boolean;
 }
 
@@ -51,7 +51,9 @@ export function mergeLeaves(policies: readonly PolicyInForce[], monitor: Monitor
   });
 }
 
-/** The merged settings in the words of the instrument and the agent. `undefined` means "all" or "as the node does". */
+/**
+ * The merged settings in the terms of the instrument and the agent. `undefined` means "all" or "the node's setting".
+ */
 export interface EffectiveSettings {
   exports: ('metrics' | 'traces')[];
   protocols?: readonly Protocol[];
@@ -107,7 +109,7 @@ function tailRule(get: Get): EffectiveSettings['tail'] {
   };
 }
 
-/** `0.20` and `0.2` are one value and give one text. */
+/** `0.20` and `0.2` are the same value and give the same text. */
 function canonicalRatio(text: string): string {
   return text.includes('.') ? text.replace(/0+$/, '').replace(/\.$/, '') : text;
 }

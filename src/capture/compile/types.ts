@@ -7,7 +7,7 @@ import type {
 import type { CaptureConfig } from '../capture-config.ts';
 import type { InstrumentEnvironment } from '../instrument-yaml/builtin.ts';
 
-/** What a compile looks at: plain facts, in any order. The result depends on nothing else. */
+/** The inputs of a compile: plain facts, in any order. The result depends on nothing else. */
 export interface CompileInput {
   environment: CompileEnvironment;
   policies: readonly ClusterTrafficPolicy[];
@@ -19,9 +19,9 @@ export interface CompileInput {
 }
 
 export interface CompileEnvironment extends InstrumentEnvironment {
-  /** The lowest layer of `capture.ports`: the flag's text. */
+  /** The lowest layer of `capture.ports`: the value of the flag. */
   ports: string;
-  /** Whether policies may add keys of their own to the instrument's file. Default no. */
+  /** Whether policies may add further keys to the instrument's file. Default no. */
   allowExtraConfig?: boolean;
 }
 
@@ -41,7 +41,7 @@ export interface PodFacts {
   containers: readonly string[];
 }
 
-/** One fault of an object: the reason of its Accepted condition and a sentence that begins with the field. */
+/** One fault of an object: the reason for its Accepted condition and a sentence that begins with the field. */
 export interface Finding<Reason extends string = string> {
   reason: Reason;
   message: string;
@@ -50,17 +50,17 @@ export interface Finding<Reason extends string = string> {
 export type MonitorFinding = Finding<'Invalid' | 'UnsupportedSelector' | 'UnsafeSelector' | 'NamespaceNotAllowed'>;
 export type PolicyFinding = Finding<'Invalid' | 'ExtraConfigNotAllowed'>;
 
-/** What the compile made of one member of a monitor's `export`. */
+/** The outcome of one member of a monitor's `export`. */
 export interface ExportOutcome {
   name: string;
   host: string;
-  /** False when no policy's allow list has the host: nothing is sent. */
+  /** False when no policy's allow list contains the host: nothing is sent. */
   allowed: boolean;
   /** `<namespace>/<name>/<key>` of the Secret that it refers to. */
   secret?: string;
 }
 
-/** What the compile made of one monitor. */
+/** The outcome of the compile for one monitor. */
 export interface MonitorOutcome {
   namespace: string;
   name: string;
@@ -72,7 +72,7 @@ export interface MonitorOutcome {
   matchedPods: number;
   /** Nodes with at least one matched pod, sorted. */
   nodes: readonly string[];
-  /** Hash of what this object contributes, without node and pod names; absent when it contributes nothing. */
+  /** Hash of this object's contribution, without node and pod names; absent when it contributes nothing. */
   configHash?: string;
   suspended: boolean;
   /** The policy that pauses capture of its namespace on a node, if any. */
@@ -82,7 +82,7 @@ export interface MonitorOutcome {
   conflicts: readonly Conflict[];
   /** Its destinations; one that is not allowed on every node is not allowed. */
   exports: readonly ExportOutcome[];
-  /** The longest that may pass between two samples of a busy pod. Units: ms. */
+  /** The longest time between two samples of a busy pod. Units: ms. */
   intervalMs: number;
 }
 
@@ -93,10 +93,10 @@ export interface Conflict {
   resolution: string;
 }
 
-/** Whether a node captures flows, and why not. */
+/** Whether a node captures flows, and the reason when it does not. */
 export type FlowsState = 'Enabled' | 'NotEnabled' | 'SwitchedOff' | 'Paused';
 
-/** What the compile made of one policy. */
+/** The outcome of the compile for one policy. */
 export interface PolicyOutcome {
   name: string;
   uid: string;
@@ -114,18 +114,18 @@ export interface PolicyOutcome {
 export interface NodeConfig {
   config: CaptureConfig;
   hash: string;
-  /** Its canonical JSON, put together when it is needed. */
+  /** Its canonical JSON, built when needed. */
   json: () => string;
   /** As UTF-8; see `ConfigEncoder`. */
   pieces: () => readonly Uint8Array[];
-  /** Restarting the instrument is needed exactly when this changes. */
+  /** The instrument has to restart exactly when this changes. */
   yamlHash: string;
   rollout: RolloutRules;
 }
 
-/** How changes reach this node, after the merge. Units: ms. */
+/** How changes are rolled out to this node, after the merge. Units: ms. */
 export interface RolloutRules {
-  /** Names the nodes that share these rules. */
+  /** Identifies the nodes that share these rules. */
   group: string;
   /** A count, or a share such as `10%`. */
   maxUnavailable: number | string;

@@ -1,13 +1,13 @@
 import type { PodView } from '../compile/select/pod-view.ts';
 import { no, note, unknown, yes, type Step } from './step.ts';
 
-/** What a pod declares: a process may listen elsewhere all the same. */
+/** A declared port of a pod; a process may listen on other ports all the same. */
 export interface DeclaredPort {
   readonly container: string;
   readonly port: number;
 }
 
-/** A container as a pod's spec has it. */
+/** A container of a pod's spec. */
 interface ContainerSpec {
   readonly name?: string;
   readonly ports?: readonly { readonly containerPort?: number; readonly protocol?: string }[];
@@ -23,8 +23,8 @@ export function declaredPorts(containers: readonly ContainerSpec[]): DeclaredPor
 }
 
 /**
- * The steps that objects decide alone: policy, exclusions, selection, ports, signals. Pure.
- * `hasData`: there are series of the pod, so whatever ports it declares, it listens on one that is listed.
+ * The steps that follow from objects alone: policy, exclusions, selection, ports, signals. Pure.
+ * `hasData`: there are series of the pod, so it listens on a captured port, whatever ports it declares.
  */
 export function captureSteps(
   view: PodView,

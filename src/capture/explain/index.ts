@@ -1,3 +1,3 @@
-/** Why a pod is captured or not, as the objects decide it: for `kubectl svc explain` and for the page. */
+/** Explains from the objects why a pod is captured or not: for `kubectl svc explain` and for the page. */
 export { captureSteps, declaredPorts, type DeclaredPort } from './capture-steps.ts';
 export { firstNo, no, note, unknown, yes, type Step } from './step.ts';

@@ -2,9 +2,9 @@
 export interface Step {
   readonly asks: string;
   readonly answer: 'yes' | 'no' | 'note' | 'unknown';
-  /** The fact that answers it. */
+  /** The fact behind the answer. */
   readonly fact: string;
-  /** The way out; present for every `no`. */
+  /** The remedy; present for every `no`. */
   readonly way?: string;
 }
 
@@ -18,7 +18,7 @@ export const note = (asks: string, fact: string, way?: string): Step => ({
 });
 export const unknown = (asks: string, fact: string): Step => ({ asks, answer: 'unknown', fact });
 
-/** The first answer that stands in the way. */
+/** The first step that prevents the data. */
 export function firstNo(steps: readonly Step[]): Step | undefined {
   return steps.find(({ answer }) => answer === 'no');
 }

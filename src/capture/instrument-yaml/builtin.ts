@@ -1,7 +1,7 @@
 import type { InstrumentSettings } from './settings.ts';
 import { instrumentVersion } from './version.ts';
 
-/** What the place, not a resource, decides. */
+/** Settings that depend on the installation, not on a resource. */
 export interface InstrumentEnvironment {
   /** Version text or image tag of the instrument, e.g. `v0.10.0`. */
   instrumentVersion: string;
@@ -11,7 +11,7 @@ export interface InstrumentEnvironment {
   healthSocket?: string;
 }
 
-/** The traces that the instrument exports unless asked otherwise; DNS and generative AI are opt-in. */
+/** The traces that the instrument exports by default; DNS and generative AI are opt-in. */
 export const builtinTraceInstrumentations: readonly string[] = [
   'http',
   'grpc',
@@ -27,7 +27,7 @@ export const builtinTraceInstrumentations: readonly string[] = [
 ];
 
 /**
- * The lowest layer: what holds on a node when no resource says anything. No discovery entry yet.
+ * The lowest layer: the settings of a node without any resource. No discovery entry yet.
  * The short intervals replace upstream's 60 s, so that a scrape sees a request within seconds.
  * Errors: ERR_CONFIG_INVALID for an unknown instrument version.
  */
@@ -54,8 +54,8 @@ export function builtinSettings(environment: InstrumentEnvironment): InstrumentS
 }
 
 /**
- * What a policy that enables flows leaves out. Flows are off by default: they are read from the devices of the node,
- * and a pod without the host network has only its own.
+ * Defaults for the fields that a policy with flows leaves out. Flows are off by default: they are read from the devices
+ * of the node, and a pod without the host network sees only its own.
  */
 export const builtinNetwork: NonNullable<InstrumentSettings['network']> = {
   source: 'socket_filter',

@@ -1,16 +1,16 @@
-/** What two files of our renderer differ in. */
+/** The difference between two rendered files. */
 export interface FileChanges {
-  /** Something that concerns every process of a node. */
+  /** A change that affects every process of a node. */
   general: boolean;
   /** Namespaces whose own entries differ. */
   namespaces: ReadonlySet<string>;
 }
 
 /**
- * Where two files differ: in entries that select processes of one namespace alone, or anywhere else. Pure.
- * It reads the one style in which `emitYaml` writes: an entry of one namespace begins with that member, and its lines
- * stand deeper than any other list's. The order of entries counts within a namespace, and between general ones and
- * those of a namespace that stand before them.
+ * Where two files differ: in entries that select processes of one namespace alone, or anywhere else. Pure. It relies on
+ * the one style in which `emitYaml` writes: an entry of one namespace begins with that member, and its lines stand
+ * deeper than any other list's. The order of entries matters within a namespace, and between general entries and the
+ * namespace entries before them.
  */
 export function fileChanges(a: string, b: string): FileChanges {
   const [x, y] = [parts(a), parts(b)];

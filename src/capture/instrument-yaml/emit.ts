@@ -1,6 +1,6 @@
 import { OperatorError } from '../../base/errors.ts';
 
-/** A member of a list of maps that was written before, for this depth. */
+/** A member of a list of maps that was already serialised for this depth. */
 export class WrittenItem {
   readonly indent: string;
   readonly text: string;
@@ -11,13 +11,13 @@ export class WrittenItem {
   }
 }
 
-/** What an instrument file is made of. Members that are `undefined` are left out. */
+/** The values of an instrument file. Members that are `undefined` are left out. */
 export type YamlValue =
   string | number | boolean | WrittenItem | readonly YamlValue[] | { readonly [key: string]: YamlValue | undefined };
 
 /**
- * Writes a value as YAML in one fixed style: block maps in the order given, lists of scalars on one line,
- * every string that YAML could read as anything else in double quotes with only ASCII inside.
+ * Writes a value as YAML in one fixed style: block maps in the given order, lists of scalars on one line. Every string
+ * that YAML could read as another type is in double quotes with only ASCII inside.
  * Equal values built in equal order give equal bytes; no string can end its scalar early.
  * Errors: ERR_CAPTURE_INVALID on a lone surrogate, NaN or infinity.
  */
@@ -60,7 +60,7 @@ function isList(value: YamlValue): value is readonly YamlValue[] {
   return Array.isArray(value);
 }
 
-/** Words that some YAML reader takes for a boolean, null or number. */
+/** Words that some YAML parser reads as a boolean, null or number. */
 const reserved = /^(true|false|yes|no|on|off|y|n|null|nan|inf|infinity)$/i;
 const plain = /^[A-Za-z][A-Za-z0-9_./-]*$/;
 

@@ -2,8 +2,9 @@ import type { YamlValue } from './emit.ts';
 import type { ExtraConfig } from './settings.ts';
 
 /**
- * Keys of the file that follow from resources or that capture depends on: nothing may be put in their place. A path
- * covers all below it. What is left are the instrument's own tunables: queue and batch sizes, caches, filters.
+ * Keys of the file that are derived from resources or that capture depends on: extra keys must not replace them. A path
+ * covers everything below it. The remaining keys are the instrument's own tunables: queue and batch sizes, caches,
+ * filters.
  */
 const owned: readonly string[] = [
   'log_level',
@@ -48,7 +49,7 @@ const owned: readonly string[] = [
 
 type Doc = { [key: string]: YamlValue | undefined };
 
-/** The first owned key that it would touch, as a path; null when it touches none. */
+/** The path of the first owned key that it would touch; null when it touches none. */
 export function ownedKey(extra: ExtraConfig, path = ''): string | null {
   for (const key of Object.keys(extra).toSorted()) {
     const next = path === '' ? key : `${path}.${key}`;
@@ -58,14 +59,14 @@ export function ownedKey(extra: ExtraConfig, path = ''): string | null {
       const found = ownedKey(value, next);
       if (found) return found;
     } else if (owned.some((o) => o.startsWith(`${next}.`))) {
-      // A scalar or list in the place of a map takes away all below it.
+      // A scalar or list in place of a map removes everything below it.
       return next;
     }
   }
   return null;
 }
 
-/** The document with the extra keys in it, those that are new in sorted order at the end of their map. */
+/** The document with the extra keys merged in. New keys are sorted and placed at the end of their map. */
 export function withExtra(document: Doc, extra: ExtraConfig | undefined): Doc {
   if (!extra) return document;
   const out = new Map(Object.entries(document));

@@ -2,8 +2,8 @@ import { instrumentVersions, isSinceV010, type InstrumentVersion } from './versi
 
 /**
  * The keys that one version of the instrument reads, with the values it accepts, as a tree.
- * The instrument ignores unknown keys and unknown feature names without a word, so this table is what
- * stands between a typing mistake and a capture that silently does something else.
+ * The instrument silently ignores unknown keys and unknown feature names. This table prevents a typing mistake from
+ * silently changing what is captured.
  * Source: the configuration reference and sources of the upstream instrument, v1 format.
  */
 export type KeyRule =
@@ -28,7 +28,7 @@ const ports: KeyRule = { kind: 'string', pattern: /^[0-9]+(-[0-9]+)?(,[0-9]+(-[0
 const endpoint: KeyRule = { kind: 'string', pattern: /^https?:\/\/[^/\s]+/ };
 const oneCharacter: KeyRule = { kind: 'string', pattern: /^.$/ };
 
-/** Feature names of `metrics.features`. `stats*` is asked for only when a monitor wants it. */
+/** Feature names of `metrics.features`. `stats*` is requested only when a monitor wants it. */
 const features = {
   'v0.9': [
     'all',
@@ -81,7 +81,7 @@ const sampler = object({
   arg: { kind: 'string', pattern: /^(0|1|0\.[0-9]+)$/ },
 });
 
-/** What one attribute must be for a record to pass: a glob, or numbers. */
+/** The value that one attribute must have for a record to pass: a glob, or numbers. */
 const comparison = object({
   match: string,
   not_match: string,
@@ -115,7 +115,7 @@ const selection: Record<string, KeyRule> = {
   containers_only: boolean,
 };
 
-/** The keys of an entry that choose processes; an entry needs at least one besides `containers_only`. */
+/** The keys of an entry that select processes; an entry needs at least one besides `containers_only`. */
 export const selectionKeys: readonly string[] = Object.keys(selection).filter((key) => key !== 'containers_only');
 
 function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {

@@ -13,7 +13,7 @@ type YamlMap = { [key: string]: YamlValue | undefined };
 /**
  * The instrument's file for the version in `settings`. Pure and canonical: equal settings give equal bytes.
  * Braces, commas and other glob operators are written here and nowhere else.
- * `written` keeps what was checked and written of each entry; it holds for one version.
+ * `written` caches the checked and serialised form of each entry; it is valid for one version.
  * Errors: ERR_CAPTURE_INVALID when this version would refuse the file or ignore a part of it.
  */
 export function renderInstrumentYaml(
@@ -33,10 +33,13 @@ export function renderInstrumentYaml(
   return emitYaml(whole(entries.map((e) => written.get(e)!)));
 }
 
-/** What keeps the instrument alive when it shall capture nothing at all: its own namespace, which is always excluded. */
+/**
+ * Keeps the instrument running when it should capture nothing at all: selects its own namespace, which is always
+ * excluded.
+ */
 const parked: DiscoveryEntry = { namespaces: ['svc-system'], exports: [] };
 
-/** Where the members of `discovery.instrument` stand. */
+/** The position of the members of `discovery.instrument`. */
 const entryIndent = '      ';
 
 function instrumentDocument(s: InstrumentSettings, entries: readonly YamlValue[]): YamlMap {
@@ -73,7 +76,7 @@ function instrumentDocument(s: InstrumentSettings, entries: readonly YamlValue[]
         meta_cache_address: s.kubeMetaCache,
       },
       select: s.network ? { obi_network_flow_bytes: { include: flowAttributes(s.network) } } : undefined,
-      // A process can set its Resource's own; on points it is what the instrument knows (ADR 21).
+      // A process can set this attribute on its own Resource; on points the instrument sets it (ADR 21).
       extra_group_attributes: { k8s_app_meta: ['service.instance.id'] },
       sensitive_query_params: v10 ? queryParams(s) : undefined,
       rename_unresolved_hosts: 'unresolved',
@@ -154,8 +157,9 @@ function alternatives(values: readonly string[] | undefined): string | undefined
 }
 
 /**
- * Identity of both ends; names of single pods stay out unless asked for, they multiply the series. Of ports that of the
- * server is asked for, whichever end it is: the other is another one for each connection. The agent puts it on its side.
+ * Identity of both ends. Names of single pods are left out unless requested, because they multiply the series. Only the
+ * server's port is requested, whichever end it is: the client's port differs with each connection. The agent puts the
+ * port on the server's side.
  */
 function flowAttributes(n: NetworkSettings): string[] {
   const ends = ['src', 'dst'].flatMap((end) => [
@@ -191,7 +195,7 @@ function queryParams(s: InstrumentSettings): YamlMap | undefined {
 
 const withHeaders = ({ headers }: InstrumentSettings): boolean => headers.capture.length + headers.obfuscate.length > 0;
 
-/** Nothing but the named headers; a name is matched whole, in any case. */
+/** Only the named headers; a name is matched whole, case-insensitively. */
 function enrichment({ headers }: InstrumentSettings): YamlMap {
   const rule = (action: 'include' | 'obfuscate', patterns: readonly string[]): YamlMap[] =>
     patterns.length === 0

@@ -3,8 +3,8 @@ import type { YamlValue } from './emit.ts';
 import type { InstrumentVersion } from './version.ts';
 
 /**
- * What the instrument shall do on one node, free of any version's key names.
- * The compiler fills it from resources; the renderer turns it into the file of one version.
+ * The instrument's settings on one node, independent of any version's key names. The compiler fills them from
+ * resources; the renderer turns them into the file of one version.
  */
 export interface InstrumentSettings {
   version: InstrumentVersion;
@@ -26,7 +26,7 @@ export interface InstrumentSettings {
   defaultExclusions: 'Inherit' | 'None';
   /** Lower-case names of the instrument; `['*']` for all. */
   instrumentations: { metrics: readonly string[]; traces: readonly string[] };
-  /** Whether a monitor wants TCP statistics: their setup failure ends the instrument. */
+  /** Whether a monitor wants TCP statistics: if their setup fails, the instrument ends. */
   tcpStats: boolean;
   network: NetworkSettings | null;
   routes: { unmatched: UnmatchedRoutes; maxPathSegmentCardinality: number };
@@ -35,10 +35,10 @@ export interface InstrumentSettings {
     durationBuckets?: readonly number[];
     sizeBuckets?: readonly number[];
   };
-  /** Request and response headers that spans carry, lower case; those of `obfuscate` without their value. */
+  /** Request and response headers that spans carry, lower case; those in `obfuscate` without their value. */
   headers: { capture: readonly string[]; obfuscate: readonly string[] };
   sensitiveQueryParams: { add: readonly string[]; remove: readonly string[] };
-  /** Further keys of the file, as they stand there; checked before that they touch none of ours. */
+  /** Further keys of the file, verbatim; an earlier check ensures that they touch none of ours. */
   extra?: ExtraConfig;
 }
 
@@ -63,7 +63,9 @@ export type LabelTest = { in: readonly string[] } | { glob: string } | { exists:
 
 export type WorkloadKind = 'Deployment' | 'StatefulSet' | 'DaemonSet' | 'ReplicaSet' | 'Job' | 'CronJob' | 'Pod';
 
-/** One entry of discovery. Without `exports` and `sampler` the instrument's defaults hold (zero configuration only). */
+/**
+ * One entry of discovery. Without `exports` and `sampler` the instrument's defaults apply (zero configuration only).
+ */
 export interface DiscoveryEntry extends Selection {
   exports?: readonly ('metrics' | 'traces')[];
   sampler?: Sampler;

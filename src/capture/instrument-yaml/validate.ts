@@ -2,8 +2,8 @@ import { keyTables, selectionKeys, type KeyRule } from './keys.ts';
 import type { InstrumentVersion } from './version.ts';
 
 /**
- * Everything for which the instrument would end at start-up, or keep silent and do something else, as sentences
- * that begin with the key. An empty list means that this version takes the document as it is meant.
+ * Every fault for which the instrument would end at start-up, or silently behave otherwise, as sentences that begin
+ * with the key. An empty list means that this version accepts the document as intended.
  */
 export function validateInstrumentDocument(version: InstrumentVersion, document: unknown): string[] {
   const problems: string[] = [];
@@ -64,7 +64,7 @@ interface Doc {
 }
 type Entry = Record<string, unknown>;
 
-/** The rules that span several keys. */
+/** The rules that involve several keys. */
 function checkWhole(doc: Doc, problems: string[]): void {
   const features = doc.metrics?.features ?? [];
   const entries = doc.discovery?.instrument ?? [];

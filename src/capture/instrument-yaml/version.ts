@@ -1,8 +1,8 @@
 import { OperatorError } from '../../base/errors.ts';
 
 /**
- * The instrument versions whose key tables we know, oldest first. v0.12 reads the keys of v0.10; it is the first that
- * is free of a kernel panic under TLS (upstream #3056), and v0.12.0 was never published.
+ * The instrument versions whose key tables are known, oldest first. v0.12 reads the keys of v0.10. It is the first
+ * version without a kernel panic under TLS (upstream #3056); v0.12.0 was never published.
  */
 export const instrumentVersions = ['v0.9', 'v0.10', 'v0.12'] as const;
 export type InstrumentVersion = (typeof instrumentVersions)[number];
@@ -21,7 +21,7 @@ export function instrumentVersion(text: string): InstrumentVersion {
   );
 }
 
-/** True for versions with a health check on a socket, a redaction list and the keys that came with them. */
+/** True for versions with a health check on a socket, a redaction list and the related keys. */
 export function isSinceV010(version: InstrumentVersion): boolean {
   return version !== 'v0.9';
 }

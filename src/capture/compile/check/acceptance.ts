@@ -19,15 +19,15 @@ import type { CompileEnvironment, MonitorFinding, NamedLabels } from '../types.t
 export interface Judged<T extends { spec: unknown }> {
   object: T;
   accepted: { ok: boolean; reason: string; message: string };
-  /** Null when nothing of the object may be compiled in. */
+  /** Null when no part of the object may be compiled in. */
   inForce: T['spec'] | null;
 }
 
 const accepted = { ok: true, reason: 'Accepted', message: '' } as const;
 
 /**
- * Policies, strongest first. A bad one is represented by its last accepted spec, where it has one that still compiles:
- * a typing mistake must not switch off exclusions or ceilings.
+ * Policies, strongest first. An invalid one is represented by its last accepted spec, if it has one that still
+ * compiles: a typing mistake must not switch off exclusions or ceilings.
  */
 export function judgePolicies(
   policies: readonly ClusterTrafficPolicy[],
@@ -51,7 +51,7 @@ export function judgePolicies(
   );
 }
 
-/** Accepted, with a note on what an agent cannot hold. */
+/** Accepted, with a note on the part that an agent cannot hold. */
 function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<ClusterTrafficPolicy>['accepted'] {
   const size = retention?.spans?.size;
   if (size === undefined || parseBytes(size) <= largestSpanRing) return accepted;
@@ -60,8 +60,8 @@ function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<Cluster
 }
 
 /**
- * Monitors, oldest first. A namespace that may not have monitors (or not so many) loses them at once; a bad spec is
- * represented by the last accepted one.
+ * Monitors, oldest first. A namespace that may not have monitors (or not so many) loses them at once. An invalid spec
+ * is represented by the last accepted one.
  */
 export function judgeMonitors(
   monitors: readonly TrafficMonitor[],
@@ -112,7 +112,7 @@ function judgeSpec(object: TrafficMonitor, covering: readonly PolicyInForce[]): 
   };
 }
 
-/** Every policy that covers the namespace must allow it: a grant of one is not a grant of another. */
+/** Every policy that covers the namespace must allow it: permission from one policy does not count for another. */
 function namespaceFault(
   namespace: string,
   labels: Readonly<Record<string, string>>,
@@ -128,7 +128,7 @@ function namespaceFault(
   return taken >= max ? `namespace ${namespace} already has ${max} older monitors, as many as allowed` : null;
 }
 
-/** Monitors per namespace where no policy says otherwise. */
+/** Monitors per namespace unless a policy sets another number. */
 const builtinMaxMonitors = 20;
 
 /** The name under which an object appears in generations and conflicts. */

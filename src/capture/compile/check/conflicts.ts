@@ -3,7 +3,7 @@ import type { MonitorInForce, MonitorPlan } from '../group.ts';
 import { specificity } from '../select/precedence.ts';
 import type { Conflict } from '../types.ts';
 
-/** Fields of which only one monitor's value can hold on a pod. Sets are united and never conflict. */
+/** Fields of which only one monitor's value can apply to a pod. Sets are united and never conflict. */
 const scalarLeaves = new Set([
   'signals.metrics',
   'signals.spans',
@@ -14,7 +14,7 @@ const scalarLeaves = new Set([
   'metrics.interval',
 ]);
 
-/** What the weaker of two monitors on one pod loses; null when it loses nothing. */
+/** The values that the weaker of two monitors on one pod loses; null when it loses none. */
 export function monitorConflict(
   winner: MonitorInForce,
   loser: MonitorInForce,
@@ -42,7 +42,7 @@ export function autoscalingConflict(winner: MonitorInForce, loser: MonitorInForc
   return { with: `TrafficMonitor/${winner.key}`, fields, resolution: decidedBy(winner, loser) };
 }
 
-/** What the overrides of policies replaced in this monitor. */
+/** The values of this monitor that overrides of policies replaced. */
 export function policyConflicts(plan: MonitorPlan): Conflict[] {
   const byPolicy = new Map<string, string[]>();
   for (const leaf of plan.leaves) {

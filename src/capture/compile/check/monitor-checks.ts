@@ -15,8 +15,8 @@ import type { MonitorFinding } from '../types.ts';
 type Check = (spec: TrafficMonitorSpec) => MonitorFinding | null;
 
 /**
- * Why a spec cannot be compiled, or null. The schema and its CEL rules stand before this; what they cannot check,
- * and what could reach the instrument through a hole in them, is checked here again.
+ * Why a spec cannot be compiled, or null. The schema and its CEL rules come first. These checks cover what the schema
+ * cannot express, and repeat what would be dangerous for the instrument if the schema had a gap.
  */
 export function monitorFinding(spec: TrafficMonitorSpec): MonitorFinding | null {
   for (const check of checks) {
@@ -26,7 +26,7 @@ export function monitorFinding(spec: TrafficMonitorSpec): MonitorFinding | null 
   return null;
 }
 
-/** In order: the first finding is the one that is shown. */
+/** In order: only the first finding is reported. */
 const checks: readonly Check[] = [
   (spec) =>
     spec.selector || spec.workloads || spec.ports

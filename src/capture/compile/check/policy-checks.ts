@@ -19,7 +19,7 @@ import {
 } from './text-checks.ts';
 import type { CompileEnvironment, PolicyFinding } from '../types.ts';
 
-/** Why a policy cannot be compiled for that instrument, or null. Order decides which fault is shown. */
+/** Why a policy cannot be compiled for that instrument, or null. The order decides which fault is reported. */
 export function policyFinding(
   spec: ClusterTrafficPolicySpec,
   environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>,
@@ -146,7 +146,7 @@ function pathRewrites(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
   return fault ? invalid(fault) : null;
 }
 
-/** These exist once per node, so a policy of a few namespaces cannot set them. */
+/** These settings exist once per node, so a policy of a few namespaces cannot set them. */
 function nodeWide(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
   if (!spec.namespaceSelector) return null;
   const limit = (

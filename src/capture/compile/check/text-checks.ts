@@ -1,9 +1,10 @@
 import { namingLabelFault, namingLabels } from '../../../api/v1alpha1/index.ts';
 
 /**
- * What may stand in a string that reaches the instrument's file. The instrument expands `${…}` and `$(…)` from its own
- * environment and reads selector values as globs, so these refuse everything that could widen or break out.
- * Each returns what is wrong, or null.
+ * Which characters may appear in a string that reaches the instrument's file. The instrument expands `${…}` and `$(…)`
+ * from its own environment and reads selector values as globs, so these checks refuse every character that could widen
+ * the match or break out of it.
+ * Each returns the fault, or null.
  */
 export type TextCheck = (text: string) => string | null;
 
@@ -39,7 +40,10 @@ export const labelKeyText: TextCheck = (text) => {
   return more.length === 0 && prefixOk && nameOk ? null : 'is not a Kubernetes label key';
 };
 
-/** Kubernetes label value; the empty one is legal there but cannot be told from an absent label as a glob. */
+/**
+ * Kubernetes label value. The empty value is legal there, but as a glob it cannot be distinguished from an absent
+ * label.
+ */
 export const labelValueText: TextCheck = (text) => {
   if (text === '') return 'is empty, which the instrument cannot select';
   return text.length <= 63 && /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(text)

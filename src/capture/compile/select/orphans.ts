@@ -6,7 +6,7 @@ import { matchesSelector } from './selector.ts';
 import { mergeLeaves, type LeafValue, type PolicyInForce } from '../settings.ts';
 import type { CompileEnvironment, NamedLabels } from '../types.ts';
 
-/** What the API holds, as far as it decides who captures what. */
+/** The objects of the API that decide which monitors capture. */
 export interface CaptureObjects {
   policies: readonly ClusterTrafficPolicy[];
   monitors: readonly TrafficMonitor[];
@@ -25,9 +25,9 @@ export interface Orphan {
 /**
  * The monitors that capture something under the present policies and would capture nothing anywhere once `candidate`
  * takes the place of the policy of its name. Sorted. Pure.
- * A monitor captures nothing when its namespace may not have it, or when on every node overrides switch off all its
- * signals or leave none of the protocols or metric families it names. Ports, pods and traffic are not looked at, nor is
- * `paused`, which is meant to stop everything.
+ * A monitor captures nothing when its namespace may not have it, or when overrides on every node switch off all its
+ * signals or leave none of the protocols or metric families it names. Ports, pods and traffic are ignored, and so is
+ * `paused`, which stops everything on purpose.
  */
 export function orphanedMonitors(objects: CaptureObjects, candidate: ClusterTrafficPolicy): Orphan[] {
   const others = objects.policies.filter((p) => p.metadata.name !== candidate.metadata.name);
@@ -43,7 +43,7 @@ export function silencedMonitors(objects: CaptureObjects): ReadonlyMap<string, s
   return silenced(objects, objects.policies);
 }
 
-/** Monitors that capture nothing under these policies → why. Those that do not mean to capture are left out. */
+/** Monitors that capture nothing under these policies → why. Monitors that exclude or are suspended are left out. */
 function silenced(objects: CaptureObjects, policies: readonly ClusterTrafficPolicy[]): Map<string, string> {
   const inForce = judgePolicies(policies, objects.environment).flatMap((p): PolicyInForce[] =>
     p.inForce ? [{ name: p.object.metadata.name ?? '', spec: p.inForce }] : [],

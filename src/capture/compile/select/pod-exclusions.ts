@@ -10,15 +10,15 @@ import { matchesGlob } from './selector.ts';
 import type { PolicyInForce } from '../settings.ts';
 import type { CompileInput, PodFacts } from '../types.ts';
 
-/** What keeps a pod out. `ports` and `executables` are set where only processes with them are kept out. */
+/** The reason why a pod is excluded. `ports` and `executables` are set when only processes with them are excluded. */
 export interface PodExclusion {
-  /** `ClusterTrafficPolicy/<name>`, `TrafficMonitor/<namespace>/<name>`, or who else it is. */
+  /** `ClusterTrafficPolicy/<name>`, `TrafficMonitor/<namespace>/<name>`, or the name of a built-in source. */
   by: string;
   ports?: string;
   executables?: readonly string[];
 }
 
-/** Namespaces that the instrument leaves out by itself unless a policy says `systemNamespaces: None`. */
+/** Namespaces that the instrument excludes by itself unless a policy says `systemNamespaces: None`. */
 const instrumentsOwn = [
   'kube-system',
   'kube-node-lease',
@@ -29,7 +29,7 @@ const instrumentsOwn = [
   'gatekeeper-system',
 ];
 
-/** What policies of its node, the product and the instrument itself keep out of a pod's processes. */
+/** The exclusions for a pod's processes by policies of its node, the product and the instrument itself. */
 export function policyExclusions(
   onNode: readonly PolicyInForce[],
   { namespaces }: CompileInput,
@@ -54,7 +54,7 @@ export function policyExclusions(
   return [...own, ...byInstrument, ...byPolicies];
 }
 
-/** What excluding monitors of its namespace keep out. */
+/** The exclusions by monitors of its namespace. */
 export function monitorExclusions(monitors: readonly Judged<TrafficMonitor>[], pod: PodFacts): PodExclusion[] {
   return monitors.flatMap(({ object, inForce: spec }) => {
     if (spec?.mode !== 'Exclude' || spec.suspend) return [];
@@ -68,7 +68,7 @@ function exclusionOf(by: string, { ports, executables }: Selection): PodExclusio
   return { by, ...(ports ? { ports: portsText(ports) } : {}), ...(executables ? { executables } : {}) };
 }
 
-/** As far as a pod tells: what a process is and where it listens is the instrument's to judge. */
+/** Judged by the pod alone: the instrument judges what a process is and where it listens. */
 function matchesSelection({ namespaces, podLabels, workload, containers }: Selection, pod: PodFacts): boolean {
   if (namespaces && !namespaces.some((glob) => matchesGlob(glob, pod.namespace))) return false;
   if (!Object.entries(podLabels ?? {}).every(([key, test]) => passes(test, pod.labels[key]))) return false;

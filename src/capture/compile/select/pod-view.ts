@@ -12,38 +12,41 @@ import { matchesSelector } from './selector.ts';
 import { mergeLeaves, type LeafValue, type PolicyInForce } from '../settings.ts';
 import type { CompileInput, PodFacts } from '../types.ts';
 
-/** Everything that decides whether and how one pod is captured, and which object each part comes from. */
+/** Every setting that decides whether and how one pod is captured, with the object that each comes from. */
 export interface PodView {
-  /** Names of the policies that count for its node and namespace, the strongest first. */
+  /** Names of the policies that apply to its node and namespace, the strongest first. */
   policies: readonly string[];
-  /** The others, and why they do not count. */
+  /** The other policies, and why they do not apply. */
   otherPolicies: readonly { name: string; why: string }[];
   /** The policy that pauses capture here, if any. */
   pausedBy: string | null;
-  /** What holds for pods without a monitor; `ports` as text, null for any port. `by` is a policy, or null for built-in. */
+  /**
+   * The rule for pods without a monitor; `ports` as text, null for any port. `by` is a policy, or null for built-in.
+   */
   base: { mode: 'ByPort' | 'All' | 'AllowList'; ports: string | null; by: string | null };
-  /** What keeps the pod out. `ports` and `executables` are set where only processes with them are kept out. */
+  /** The exclusions of the pod. `ports` and `executables` are set when only processes with them are excluded. */
   exclusions: readonly PodExclusion[];
   /** Monitors in force that select it, the strongest first. */
   monitors: readonly { path: string; ports: string | null }[];
-  /** Monitors of its namespace that do not, or that are not in force, and why. */
+  /** Monitors of its namespace that do not select it or are not in force, and why. */
   otherMonitors: readonly { path: string; why: string; selects: boolean }[];
-  /** Ranges that are captured of this pod, as text: of the base and of its monitors; null for any port. */
+  /** The port ranges captured for this pod, as text: those of the base and of its monitors; null for any port. */
   ports: string | null;
-  /** The shared settings as they hold for the pod, each with the layer that it comes from. */
+  /** The shared settings that apply to the pod, each with the layer that it comes from. */
   settings: readonly PodSetting[];
 }
 
 /** One setting of a pod. `from` names the object, and for a policy whether it overrides or fills in. */
 export interface PodSetting {
   path: string;
-  /** Undefined where it is built in and means all, none or what the node does. */
+  /** Undefined when the value is built in and means all, none or the node's setting. */
   value: unknown;
   from: string;
 }
 
 /**
- * What decides over one pod, by the same rules as `compile`. Pure; `pod` need not be among the pods of the input.
+ * The settings and objects that decide over one pod, by the same rules as `compile`. Pure; `pod` need not be among the
+ * pods of the input.
  * Errors: ERR_CONFIG_INVALID for the environment.
  */
 export function podView(input: CompileInput, pod: PodFacts): PodView {
@@ -133,7 +136,9 @@ function settingOf(leaf: LeafValue, monitor: string | undefined): PodSetting {
   return { path: leaf.path, value: leaf.value, from: from[leaf.layer] };
 }
 
-/** The least of the monitor's own ceiling and that of the policies, which is built in where none sets one. */
+/**
+ * The smaller of the monitor's own ceiling and that of the policies, which is the built-in one when no policy sets one.
+ */
 function seriesLimit(
   monitor: { path: string; spec: TrafficMonitorSpec } | undefined,
   policies: readonly PolicyInForce[],

@@ -2,7 +2,7 @@ import type { TrafficMonitorSpec, WorkloadKind } from '../../../api/v1alpha1/ind
 import { matchesGlob, matchesSelector } from './selector.ts';
 import type { PodFacts } from '../types.ts';
 
-/** The pods that the selection fields of a monitor match, within its own namespace. Ports are the instrument's to judge. */
+/** The pods that the selection fields of a monitor match, within its own namespace. The instrument judges ports. */
 export function matchPods(spec: TrafficMonitorSpec, podsOfNamespace: readonly PodFacts[]): PodFacts[] {
   return podsOfNamespace.filter(
     (pod) =>
@@ -19,8 +19,8 @@ function isWorkload(pod: PodFacts, { kind, name }: { kind: WorkloadKind; name: s
 }
 
 /**
- * The name of the pod's workload of that kind, as the instrument names it: a Deployment is known by its ReplicaSet's
- * name without the template hash, a CronJob by its Job's name without the scheduled minute.
+ * The name of the pod's workload of that kind, as the instrument names it: a Deployment is derived from its
+ * ReplicaSet's name without the template hash, a CronJob by its Job's name without the scheduled minute.
  */
 export function workloadName(pod: PodFacts, kind: WorkloadKind): string | undefined {
   if (kind === 'Pod') return pod.name;

@@ -7,12 +7,14 @@ interface Ranked {
   spec: { priority?: number };
 }
 
-/** Policies: the higher priority first, then the older, then by name. Negative when `a` is the stronger. */
+/** Orders policies: the higher priority first, then the older, then by name. Negative when `a` is the stronger. */
 export function comparePolicies(a: Ranked, b: Ranked): number {
   return (b.spec.priority ?? 0) - (a.spec.priority ?? 0) || byAge(a.metadata, b.metadata);
 }
 
-/** Monitors: as policies, but the more specific one goes before the older one. Negative when `a` is the stronger. */
+/**
+ * Orders monitors like policies, but the more specific one precedes the older one. Negative when `a` is the stronger.
+ */
 export function compareMonitors(
   a: { metadata: ObjectMeta; spec: TrafficMonitorSpec },
   b: { metadata: ObjectMeta; spec: TrafficMonitorSpec },
@@ -40,7 +42,7 @@ export function objectPath(meta: ObjectMeta): string {
   return meta.namespace === undefined ? (meta.name ?? '') : `${meta.namespace}/${meta.name ?? ''}`;
 }
 
-/** By UTF-16 code units: the same everywhere, whatever the locale. */
+/** Orders by UTF-16 code units, independent of the locale. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -5,7 +5,7 @@ import { matchesSelector } from './selector.ts';
 import { effectiveSettings, mergeLeaves, type EffectiveSettings, type PolicyInForce } from '../settings.ts';
 import type { CompileEnvironment, NamedLabels } from '../types.ts';
 
-/** What holds for pods without a monitor in some namespaces. */
+/** The rule for pods without a monitor in some namespaces. */
 export interface BaseScope {
   /** Sorted names; undefined = every namespace, and processes outside of pods. */
   namespaces: readonly string[] | undefined;
@@ -20,7 +20,7 @@ export interface Base {
   settings: EffectiveSettings;
 }
 
-/** The policies that count in a namespace, strongest first. Undefined labels: a process outside of pods. */
+/** The policies that apply in a namespace, strongest first. Undefined labels: a process outside of pods. */
 export function policiesOf(
   policies: readonly PolicyInForce[],
   labels: Readonly<Record<string, string>> | undefined,
@@ -49,9 +49,9 @@ export function baseOf(policies: readonly PolicyInForce[], environment: CompileE
 }
 
 /**
- * Namespaces with equal bases, together. One base everywhere gives a single scope without names. Otherwise every
- * scope lists its namespaces, because the instrument's globs cannot say "all but these"; processes outside of pods
- * have no namespace and are then not captured.
+ * Groups namespaces with equal bases. One base for all gives a single scope without names. Otherwise every scope lists
+ * its namespaces, because the instrument's globs cannot say "all but these"; processes outside of pods have no
+ * namespace and are then not captured.
  */
 export function baseScopes(
   policies: readonly PolicyInForce[],

@@ -23,8 +23,8 @@ export function monitorSelections(namespace: string, spec: TrafficMonitorSpec): 
 }
 
 /**
- * What one exclusion of a policy selects. `within` are the names of the policy's namespaces, undefined for all:
- * the exclusion is then narrowed to those of them that it names.
+ * The selection of one exclusion of a policy. `within` are the names of the policy's namespaces, undefined for all: the
+ * exclusion is then narrowed to those of its namespaces that are among them.
  */
 export function exclusionSelections(exclusion: Exclusion, within: readonly string[] | undefined): Selection[] {
   const globs = exclusion.namespaces;
@@ -40,15 +40,15 @@ export function exclusionSelections(exclusion: Exclusion, within: readonly strin
   return exclusion.workloads.map(({ kind, name }) => ({ ...common, workload: { kind, name } }));
 }
 
-/** Sorted and without repeats, whatever the order they came in. */
+/** Sorted and without duplicates, whatever the input order. */
 export function distinct(selections: readonly Selection[]): Selection[] {
   const byText = new Map(selections.map((s) => [canonicalJson(s), s]));
   return [...byText.keys()].toSorted(compareText).map((key) => byText.get(key)!);
 }
 
 /**
- * False only when no pod of their common namespace can be in both. Judged by the selections alone, so that pods
- * that come and go never change the instrument's file.
+ * False only when no pod of their common namespace can be in both. Judged by the selections alone, so that pods that
+ * come and go never change the instrument's file.
  */
 export function mayOverlap(a: TrafficMonitorSpec, b: TrafficMonitorSpec): boolean {
   const [left, right] = [labelTests(a.selector), labelTests(b.selector)];

@@ -3,7 +3,7 @@ import type { LabelTest } from '../../instrument-yaml/settings.ts';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Kubernetes' own meaning of a label selector, all four operators. An absent selector matches everything. */
+/** Kubernetes' own semantics of a label selector, all four operators. An absent selector matches everything. */
 export function matchesSelector(selector: LabelSelector | undefined, labels: Labels): boolean {
   if (!selector) return true;
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (own(labels, key) !== value) return false;
@@ -15,15 +15,15 @@ export function matchesSelector(selector: LabelSelector | undefined, labels: Lab
   });
 }
 
-/** True when the selector names no requirement at all. */
+/** True when the selector has no requirement at all. */
 export function isEmptySelector(selector: LabelSelector | undefined): boolean {
   return Object.keys(selector?.matchLabels ?? {}).length === 0 && (selector?.matchExpressions ?? []).length === 0;
 }
 
 /**
  * The selector as one test per label key; requirements on one key are intersected.
- * `null` when two requirements exclude each other, so that no pod can match. Only `In` and `Exists` are looked at:
- * the checks refuse the others before.
+ * `null` when two requirements exclude each other, so that no pod can match. Only `In` and `Exists` are handled:
+ * earlier checks refuse the other operators.
  */
 export function labelTests(selector: LabelSelector | undefined): Record<string, LabelTest> | null {
   const tests = new Map<string, readonly string[] | null>();
@@ -44,7 +44,7 @@ export function labelTests(selector: LabelSelector | undefined): Record<string, 
   return out;
 }
 
-/** `*` and `?` over a whole name. Time is at most glob × text: users write these patterns. */
+/** `*` and `?` over a whole name. Time is at most glob × text, because users write these patterns. */
 export function matchesGlob(glob: string, text: string): boolean {
   let g = 0;
   let t = 0;
