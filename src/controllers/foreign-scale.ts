@@ -2,9 +2,9 @@ import type { KubeObject } from '../api/meta.ts';
 
 /**
  * Leaves `spec.replicas` out of a Deployment that an autoscaler scales, so that applying it gives the field up instead
- * of fighting over it. Who scales through the `scale` subresource is an autoscaler, unless it is a person at kubectl:
- * that is an edit, and is undone. Pure; other objects come out as they went in.
- * Caveats: when the autoscaler goes, its last number stays until another manager sets one.
+ * of overwriting it. A manager that scales through the `scale` subresource counts as an autoscaler, unless it is
+ * kubectl: a manual edit is undone. Pure; other objects are returned unchanged.
+ * Caveats: when the autoscaler is removed, its last number stays until another manager sets one.
  */
 export function withForeignScale(rendered: KubeObject, live: KubeObject | undefined): KubeObject {
   if (rendered.kind !== 'Deployment' || !live || !isAutoscaled(live)) return rendered;

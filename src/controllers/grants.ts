@@ -1,8 +1,8 @@
 import { names } from '../render/index.ts';
 
 /**
- * What a person runs to give the operator a right that an installation does not give everywhere. Each works with the
- * rights of the namespace's own administrator. Pure; the texts go into conditions.
+ * The commands that give the operator a permission which an installation does not grant everywhere. Each works with the
+ * permissions of the namespace's own administrator. Pure; the texts go into conditions.
  */
 
 const account = (operatorNamespace: string): string => `--serviceaccount=${operatorNamespace}:${names.controller}`;

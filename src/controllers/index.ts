@@ -12,7 +12,7 @@ import { createOperatorServer } from './operator-server.ts';
 import { SvcOperator } from './operator.ts';
 import type { OperatorSettings } from './operator-settings.ts';
 
-/** The operator: what reconciles our kinds, one folder a concern. */
+/** The operator: the controllers of our kinds, one folder per concern. */
 export { operatorSettingTable, platformInput, type OperatorSettings } from './operator-settings.ts';
 export { SvcOperator } from './operator.ts';
 
@@ -24,7 +24,7 @@ export interface OperatorDeps {
 
 /**
  * Runs the operator until the signal aborts: health and metrics first, then caches, leadership, controllers.
- * Errors: ERR_LISTEN, ERR_CONFIG_INVALID (no cluster to talk to), ERR_CACHE_SYNC, ERR_LEASE_LOST.
+ * Errors: ERR_LISTEN, ERR_CONFIG_INVALID (no cluster configured), ERR_CACHE_SYNC, ERR_LEASE_LOST.
  */
 export async function runOperator(settings: OperatorSettings, deps: OperatorDeps): Promise<void> {
   const { logger, clock, signal } = deps;

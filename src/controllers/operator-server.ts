@@ -4,7 +4,10 @@ import { refuseScrape } from '../net/scrape-right.ts';
 import type { TokenAuth } from '../net/token-auth.ts';
 import { probeHandler, type ProbeParts } from '../runtime/index.ts';
 
-/** Probes for every caller that the NetworkPolicy lets through, and `/metrics` for who may `get` that path; plain HTTP. */
+/**
+ * Probes for every caller that the NetworkPolicy admits, and `/metrics` for callers that may `get` that path; plain
+ * HTTP.
+ */
 export function createOperatorServer(
   parts: ProbeParts,
   auth: Pick<TokenAuth, 'decide'>,

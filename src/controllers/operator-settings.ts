@@ -180,7 +180,7 @@ function serviceAccountSetting(meaning: { help: string; default: string }): Sett
 
 export type OperatorSettings = SettingValues<typeof operatorSettingTable>;
 
-/** What the platform is rendered from, given the operator's settings. */
+/** The inputs of the rendered platform, from the operator's settings. */
 export function platformInput(settings: OperatorSettings): PlatformInput {
   return {
     ...platformDefaults,

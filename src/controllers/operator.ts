@@ -15,8 +15,8 @@ import { instrumentVersion } from '../render/index.ts';
 import { setupTrafficMonitors } from './traffic-monitor/setup.ts';
 
 /**
- * The operator's entry class: dot-i's `Operator` on our runtime. `init` registers the controllers and does no I/O;
- * everything else is the manager's.
+ * The operator's entry class: dot-i's `Operator` on our runtime. `init` registers the controllers and does no I/O; the
+ * manager does everything else.
  */
 export class SvcOperator extends RuntimeOperator {
   readonly #settings: OperatorSettings;

@@ -11,7 +11,7 @@ interface PodStatus {
   initContainerStatuses?: ContainerStatus[];
 }
 
-/** The kubelet's words for an image that it cannot get. It alternates between the first two. */
+/** The kubelet's reasons for an image that it cannot pull. It alternates between the first two. */
 const pullReasons = new Set([
   'ErrImagePull',
   'ImagePullBackOff',
@@ -20,7 +20,7 @@ const pullReasons = new Set([
   'ImageInspectError',
 ]);
 
-/** Drops everything of a pod but what says who it is and why its containers wait: few read more of it. */
+/** Drops all fields of a pod except its identity and why its containers wait: few callers read more of it. */
 export const podTroubleTransform = {
   name: 'pod-trouble',
   apply(pod: KubeObject): KubeObject {
@@ -37,8 +37,8 @@ export const podTroubleTransform = {
 };
 
 /**
- * One sentence about the first of the pods that ends again and again, with the last words of its log; undefined when
- * there is none. Pure.
+ * One sentence about the first pod that crashes repeatedly, with the last line of its log; undefined when there is
+ * none. Pure.
  */
 export function crashTrouble(pods: readonly KubeObject[]): string | undefined {
   for (const { pod, containers } of livingByName(pods)) {
@@ -52,7 +52,7 @@ export function crashTrouble(pods: readonly KubeObject[]): string | undefined {
   return undefined;
 }
 
-/** What the last line of a log says. Lines of ours are JSON: times would keep a status from settling. */
+/** The text of the last line of a log. Our own lines are JSON, whose times would keep a status from settling. */
 function lastLine(log: string): string {
   const line = log.trim().split('\n').at(-1) ?? '';
   try {
@@ -72,7 +72,7 @@ export function imagePullTrouble(pods: readonly KubeObject[]): string | undefine
     const stuck = containers.find((c) => pullReasons.has(c.state?.waiting?.reason ?? ''));
     if (!stuck) continue;
     const { namespace = '', name = '' } = pod.metadata;
-    // The kubelet's own words change with every try; a status that repeated them would never settle.
+    // The kubelet's own message changes with every try; a status that repeated it would never settle.
     return `the image ${stuck.image ?? ''} of container ${stuck.name} cannot be pulled; kubectl -n ${namespace} describe pod ${name} tells why`;
   }
   return undefined;

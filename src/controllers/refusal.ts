@@ -2,7 +2,7 @@ import { isConflict, isForbidden, isInvalid, isQuotaExceeded, isRefusedByAdmissi
 import { conflictText } from '../runtime/index.ts';
 import { errorText, isOperatorError } from '../base/errors.ts';
 
-/** Why something of ours could not be written or run, in the words of the `Ready` and `Stalled` conditions. */
+/** Why one of our objects could not be written or run, in the terms of the `Ready` and `Stalled` conditions. */
 export interface Refusal {
   reason:
     | 'Forbidden'
@@ -14,7 +14,7 @@ export interface Refusal {
     | 'ImagePullFailed'
     | 'ApplyFailed';
   message: string;
-  /** True: only a change of an object helps. False: it is a matter of time. */
+  /** True: only a change of an object helps. False: waiting helps. */
   stalled: boolean;
 }
 
@@ -22,7 +22,7 @@ const stalled = (reason: Refusal['reason'], message: string): Refusal => ({ reas
 
 /**
  * What a failed write means. Pure.
- * Order counts: quotas and webhooks answer with the same status codes as missing rights.
+ * The order matters: quotas and webhooks answer with the same status codes as missing permissions.
  */
 export function refusalOf(error: unknown, object?: string): Refusal {
   const text = conflictText(error);
@@ -35,7 +35,7 @@ export function refusalOf(error: unknown, object?: string): Refusal {
   return { reason: 'ApplyFailed', message: message || errorText(error), stalled: false };
 }
 
-/** What keeps pods from being created, from the message of a Deployment's `ReplicaFailure`. Pure. */
+/** The reason why pods cannot be created, from the message of a Deployment's `ReplicaFailure`. Pure. */
 export function podRefusal(message: string): Refusal {
   if (/\b(exceeded|failed) quota\b/.test(message)) return stalled('QuotaExceeded', message);
   if (/admission webhook "|failed calling webhook|AdmissionPolicy '|violates PodSecurity/.test(message)) {

@@ -15,8 +15,8 @@ export class ClientCa implements ClientTrust {
   readonly #listeners = new Set<() => void>();
 
   /**
-   * Errors: ERR_CONFIG_INVALID where the file cannot be read or holds no certificate: an operator that answered anybody
-   * instead would be the surprise.
+   * Errors: ERR_CONFIG_INVALID when the file cannot be read or holds no certificate. The alternative would be an
+   * operator that silently answers every caller.
    */
   constructor(file: string) {
     this.#file = file;
@@ -38,7 +38,7 @@ export class ClientCa implements ClientTrust {
     return () => this.#listeners.delete(fn);
   }
 
-  /** Follows the file until the signal aborts. What cannot be read is logged, and the last good authorities stay. */
+  /** Follows the file until the signal aborts. A read error is logged, and the last good authorities stay in force. */
   follow({ clock, logger, signal }: { clock: Clock; logger: Logger; signal: AbortSignal }): void {
     const file = this.#file;
     pollUntilAborted({ clock, signal }, async () => {
@@ -58,7 +58,7 @@ export class ClientCa implements ClientTrust {
   }
 }
 
-/** Errors: those of OpenSSL where the text holds no certificate, or one that cannot be parsed. */
+/** Errors: those of OpenSSL when the text holds no certificate, or one that cannot be parsed. */
 function checked(pem: string): string {
   new X509Certificate(pem);
   createSecureContext({ ca: pem });

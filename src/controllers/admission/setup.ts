@@ -35,15 +35,18 @@ export interface AdmissionSettings {
   mode: AdmissionMode;
   bindAddress: string;
   port: number;
-  /** Where the API server reaches this process, if not by the Service. */
+  /** The address at which the API server reaches this process, if not the Service. */
   url: string;
   /** See `untilQuiet`. */
   shutdownQuietMs: number;
-  /** Authorities of the certificate that the API server shows; null where it shows none: then anybody is answered. */
+  /**
+   * Authorities of the certificate that the API server shows; null when it shows none, and then every caller is
+   * answered.
+   */
   clientCa: ClientCa | null;
   /** Subject CNs of that certificate; empty allows any that those authorities have signed. */
   clientNames: readonly string[];
-  /** What policies are judged for. */
+  /** The environment that policies are checked against. */
   environment: CaptureObjects['environment'];
 }
 
@@ -53,13 +56,14 @@ const recheckMs = 2_000;
 
 /**
  * Serves admission and conversion reviews on every replica, and registers them with the API server; with `off` the
- * registration is taken away.
+ * registration is removed.
  *
  * Flow: the controller's certificate (a Secret that the platform controller makes and renews) → listener → registration
  * with the CA bundle of that Secret, again at each rotation.
- * Guarantees: the registration comes after a certificate exists; the listener follows a renewed one without a restart.
+ * Guarantees: the registration is written after a certificate exists; the listener follows a renewed one without a
+ * restart.
  * Caveats: with `fail-closed` and no replica running, monitors and policies cannot be changed: `svc operator
- * --admission=off`, or deleting the ValidatingWebhookConfiguration, opens the way.
+ * --admission=off`, or deleting the ValidatingWebhookConfiguration, lifts the block.
  */
 export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSettings): void {
   const { cache } = env;
@@ -116,7 +120,9 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
   });
 }
 
-/** Tells these objects from the rest of the operator's own installation, which is not this controller's to prune. */
+/**
+ * Distinguishes these objects from the rest of the operator's own installation, which this controller must not prune.
+ */
 const marker = 'svc.dev/admission';
 
 async function serve(
@@ -136,7 +142,7 @@ async function serve(
   };
   for (const path of [...Object.keys(validators), '/convert']) metrics?.declareWebhook(path);
   const observe = metrics && ((webhook: string) => metrics.observeWebhook(webhook, clock));
-  // Every kind has one version. A second one brings its converters here, and `conversion.webhook` to its CRD.
+  // Every kind has one version. A second version adds its converters here, and `conversion.webhook` to its CRD.
   const handler = webhookHandler({ validators, converters: {}, clock, logger, ...(observe ? { observe } : {}) });
   const server = createTlsServer(source, fromApiServer(settings, handler), {
     name: 'webhook',
@@ -152,7 +158,7 @@ async function serve(
   await closeServer(server, 1_000);
 }
 
-/** Lets only the holder of the API server's client certificate in, where there is one to expect. */
+/** Admits only the holder of the API server's client certificate, when one is expected. */
 export function fromApiServer(
   { clientCa, clientNames }: { readonly clientCa: ClientTrust | null; readonly clientNames: readonly string[] },
   handler: HttpHandler,
@@ -164,10 +170,11 @@ export function fromApiServer(
       return handler(req, res);
     }
     const message = 'only the API server is answered here: its client certificate is missing, or of another name';
-    // As a Status, whose message the API server passes on to whoever wrote the object.
+    // As a Status, whose message the API server passes on to the author of the object.
     const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Forbidden', code: 403, message };
     const body = JSON.stringify(status);
-    // The API server's next request is to show its certificate to the authorities in force then.
+    // The API server shows its certificate again with its next request, which is checked against the authorities in
+    // force then.
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
     res.writeHead(403, { ...headers, connection: 'close' }).end(body);
     return undefined;
@@ -184,7 +191,7 @@ function maySeeMonitors(env: ControllerEnvironment): MaySeeMonitors {
     reviews.mayAccessResource(user, { verb: 'get', group, resource, namespace }, signal);
 }
 
-/** What validators judge by, from the caches that the capture loop has anyway. */
+/** The inputs of the validators, from the caches that the capture loop needs anyway. */
 function capturedObjects(env: ControllerEnvironment, environment: CaptureObjects['environment']): () => CaptureObjects {
   const { cache } = env;
   const policies = cache.informer<ClusterTrafficPolicy & KubeObject>({ resource: clusterTrafficPolicies });

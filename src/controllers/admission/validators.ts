@@ -8,19 +8,19 @@ import type { AdmissionRequest, AdmissionVerdict, Validator } from '../../net/we
 
 const allowed: AdmissionVerdict = { allowed: true };
 const shown = 5;
-/** Namespaces that one review asks about; with more, the rest is only counted. */
+/** Namespaces that one review checks; further ones are only counted. */
 const maxReviews = 10;
 
-/** Whether a user may get the TrafficMonitors of a namespace; without one, of all. */
+/** Whether a user may get the TrafficMonitors of a namespace; without a namespace, of all. */
 export type MaySeeMonitors = (user: UserInfo, namespace: string | undefined, signal: AbortSignal) => Promise<boolean>;
 
-/** With this annotation a policy may orphan monitors: whoever sets it means it. */
+/** With this annotation a policy may orphan monitors: setting it is an explicit confirmation. */
 export const orphanAnnotation = 'svc.dev/allow-orphans';
 
 /**
- * What a TrafficMonitor may not say and CEL cannot tell: text that is unsafe in the instrument's globs, values that
- * must be parsed, expressions for autoscalers that are unsound or cost too much (an old one that stays is a warning). A
- * change that leaves the spec alone always passes, so that deletions go through.
+ * Checks of a TrafficMonitor that CEL cannot express: text that is unsafe in the instrument's globs, values that must
+ * be parsed, autoscaler expressions that are unsound or cost too much (an unchanged old one is only a warning). A
+ * change that leaves the spec as it is always passes, so that deletions go through.
  */
 export function monitorValidator(): Validator {
   return (request) => {
@@ -37,11 +37,12 @@ export function monitorValidator(): Validator {
 }
 
 /**
- * As for monitors; and no policy may silence monitors that capture now: they would stay, accepted and without data,
- * and their owners would look for the fault in their own objects. `read` gives what the API holds.
+ * Checks a policy like a monitor. In addition, no policy may silence monitors that capture now: they would stay,
+ * accepted and without data, and their owners would look for the fault in their own objects. `read` returns the objects
+ * of the API.
  *
- * Monitors are named only to who may see them. `maySee` asks whether a user may get the monitors of a namespace; it is
- * absent where the caller is not proven to be the API server, so that its word on who asks is worth nothing.
+ * Monitors are named only to users who may see them. `maySee` asks whether a user may get the monitors of a namespace.
+ * It is absent when the caller is not proven to be the API server, because the user in the review is then unverified.
  */
 export function policyValidator(read: () => CaptureObjects, maySee?: MaySeeMonitors): Validator {
   return async (request, signal) => {
@@ -69,7 +70,7 @@ export function policyValidator(read: () => CaptureObjects, maySee?: MaySeeMonit
 
 type Orphan = ReturnType<typeof orphanedMonitors>[number];
 
-/** The first few that the user may see. A review that fails shows nothing. */
+/** The first few that the user may see. A failed review reveals none. */
 async function visibleOrphans(
   orphans: readonly Orphan[],
   user: UserInfo,

@@ -7,7 +7,7 @@ import { readCertificateRequest } from '../../net/certificate-request.ts';
 import type { UserInfo } from '../../net/token-auth.ts';
 import { names } from '../../render/index.ts';
 
-/** The pod whose agent is asked, as the API server has it. */
+/** The pod of the agent, as the API server has it. */
 export interface AgentToCertify {
   readonly namespace: string;
   readonly pod: string;
@@ -28,20 +28,23 @@ export class OfferRefused extends Error {
   }
 }
 
-/** What a TokenReview adds to a user whose token is bound to a pod (KEP-1205), and since Kubernetes 1.30 its node (KEP-4193). */
+/**
+ * The extra fields that a TokenReview adds for a token bound to a pod (KEP-1205), and since Kubernetes 1.30 for its
+ * node (KEP-4193).
+ */
 const podName = 'authentication.kubernetes.io/pod-name';
 const podUid = 'authentication.kubernetes.io/pod-uid';
 const nodeName = 'authentication.kubernetes.io/node-name';
 
 /** How long a certificate of an agent is valid. Units: days. */
 export const agentCertificateDays = 30;
-/** Agents that came at the same time are renewed over a tenth of that, not all at once. */
+/** Renewals of agents that started together are spread over a tenth of the validity. */
 const renewalSpread = 0.1;
 
 /**
- * The names in the certificate of a node's agent. It cannot be a client of anything. The name that all agents have in
- * common is for stock readers, and for query servers of earlier versions, which run while an upgrade replaces them. Where
- * our own clients take that name at all, they take it of a certificate without the name of a node.
+ * The names in the certificate of a node's agent. It cannot be used as a client certificate. The name that all agents
+ * share is for stock readers, and for query servers of earlier versions, which still run during an upgrade. Our own
+ * clients accept the shared name only from a certificate without the name of a node.
  */
 export function agentNames({ node, namespace }: Pick<AgentToCertify, 'node' | 'namespace'>): LeafNames {
   return {
@@ -57,7 +60,7 @@ export function agentRenewalTime(certificate: string, node: string): number {
   return renewalTime({ cert: certificate }) - share * renewalSpread * agentCertificateDays * 86_400_000;
 }
 
-/** Why an agent needs another certificate than the one it answers with; null when it needs none. */
+/** Why an agent needs another certificate than the one it serves; null when it needs none. */
 export async function agentRenewalReason(
   certificate: string | undefined,
   agent: AgentToCertify,
@@ -74,9 +77,9 @@ export async function agentRenewalReason(
  * The key to sign for the agent in that pod, if the offer is its own.
  *
  * What is proven: the sender has the private key (the request's signature) and the token of this very pod. A token is
- * bound to its pod and to the node of it, and only that node's kubelet can get one: who has all that a node has can ask
- * for that node's certificate, and for no other.
- * `review` gives the user of a token that is valid now and was made for this purpose; else undefined.
+ * bound to its pod and its node, and only that node's kubelet can get one. So an attacker who controls a node can
+ * request that node's certificate, and no other.
+ * `review` returns the user of a token that is valid now and was issued for this purpose; else undefined.
  * Errors: OfferRefused; those of `review`.
  */
 export async function judgeOffer(
@@ -84,7 +87,7 @@ export async function judgeOffer(
   agent: AgentToCertify,
   review: (token: string) => Promise<UserInfo | undefined>,
 ): Promise<webcrypto.CryptoKey> {
-  // The signature is checked here; the review is a request to the API server, so it comes second.
+  // The signature is checked first, because the review is a request to the API server.
   const key = await readCertificateRequest(offer.request).catch((error: unknown) => {
     throw new OfferRefused('BadRequest', error instanceof Error ? error.message : String(error));
   });
@@ -101,12 +104,12 @@ export async function judgeOffer(
   if (name[0] !== agent.pod || uid[0] !== agent.uid) {
     throw new OfferRefused('OtherPod', `the token is of pod ${shown(name[0]!)} (${shown(uid[0]!)})`);
   }
-  // Servers before 1.30 do not say the node; the pod's own, which never changes, is the same.
+  // Servers before 1.30 do not report the node; the pod's own node, which never changes, is the same.
   if (node !== undefined && (node.length !== 1 || node[0] !== agent.node)) {
     throw new OfferRefused('OtherNode', `the token is of node ${shown(node.join())}`);
   }
   return key;
 }
 
-/** Another's words in a message of ours: cut, and quoted. */
+/** Foreign text in one of our messages: cut, and quoted. */
 const shown = (text: string): string => JSON.stringify(text.slice(0, 120));

@@ -34,16 +34,18 @@ import {
 import { WaitingAgents } from './waiting.ts';
 
 const controllerName = 'agent-certificates';
-/** Agents that are asked at the same time. */
+/** Agents that are contacted at the same time. */
 const concurrency = 8;
-/** An agent that does not answer yet is asked again after this, doubling. Units: ms. */
+/** An agent that does not answer yet is retried after this, doubling. Units: ms. */
 const firstRetryMs = 250;
 const lastRetryMs = 15_000;
-/** An agent is asked this often even if nothing is due, in case it lost what it had. Units: ms. */
+/** An agent is contacted this often even if nothing is due, in case it lost its certificate. Units: ms. */
 const recheckMs = 3_600_000;
-/** An agent that got no certificate for this long is shown as waiting for one. Units: ms. */
+/** An agent without a certificate for this long is reported as waiting. Units: ms. */
 const waitingAfterMs = 60_000;
-/** One that got none is shown as waiting, too, when what it has ends within this. Units: ms. */
+/**
+ * An agent that got no new certificate is also reported as waiting when its current one ends within this. Units: ms.
+ */
 const endsSoonMs = (agentCertificateDays / 10) * 86_400_000;
 
 export interface AgentCertificateSettings {
@@ -51,25 +53,25 @@ export interface AgentCertificateSettings {
   readonly namespace: string;
   /** Default 9093. */
   readonly agentPort?: number;
-  /** Where the agents are noted that could not be given a certificate. */
+  /** Records the agents that could not be given a certificate. */
   readonly waiting?: WaitingAgents;
-  /** Called after the agent of a node took a certificate. */
+  /** Called after the agent of a node accepted a certificate. */
   readonly onIssued?: (node: string) => void;
-  /** The user of a token that is valid and made for `certificateAudience`. Default: asks the API server. */
+  /** The user of a token that is valid and issued for `certificateAudience`. Default: asks the API server. */
   readonly review?: (token: string, signal: AbortSignal) => Promise<UserInfo | undefined>;
 }
 
 /**
  * Gives each agent a certificate of its own, and renews it.
  *
- * Flow, for each running agent pod: ask the agent for an offer → if what it answers with still serves, come back when
- * it is due → judge the offer by the API server's word on its token → sign the key in it → hand the certificate over.
- * Guarantees: a certificate names the node of the pod that was asked, whatever the offer says; private keys of agents are
- * never seen here; at most one certificate per pod at a time, after a failure only with the backoff of the queue.
- * An agent that got none for a minute is noted in `waiting`, and an Event on its pod says why.
+ * Flow, for each running agent pod: ask the agent for an offer → if its certificate is still good, come back when
+ * renewal is due → check the offer by a TokenReview of its token → sign the key in it → hand the certificate over.
+ * Guarantees: a certificate names the node of the pod that was asked, whatever the offer says; private keys of agents
+ * never reach the operator; at most one certificate per pod at a time, after a failure only with the back-off of the
+ * queue. An agent without one for a minute is recorded in `waiting`, and an Event on its pod says why.
  * Assumptions: the operator's client certificate and the authority exist; until they do, it waits.
- * Caveats: it runs on the leader alone. While none leads, new agents wait for their first certificate; those that have
- * one keep it, and a third of its life is left when it is due.
+ * Caveats: it runs on the leader alone. Without a leader, new agents wait for their first certificate; the others keep
+ * theirs, which has a third of its life left when renewal is due.
  */
 export function setupAgentCertificates(
   env: ControllerEnvironment,
@@ -87,9 +89,9 @@ export function setupAgentCertificates(
   const review = settings.review ?? ((token, signal) => reviewTokenFor(env.client, certificateAudience, token, signal));
   const { waiting = new WaitingAgents() } = settings;
   const certified = new Map<string, { uid: string; endsMs: number }>();
-  /** When the first attempt failed of those in a row that did, by pod. Units: monotonic ms. */
+  /** When the current run of failed attempts began, by pod. Units: monotonic ms. */
   const failing = new Map<string, { uid: string; sinceMs: number }>();
-  /** Attempts in a row that did not reach the agent of a pod. */
+  /** Attempts in a row that did not reach the agent, by pod. */
   const unanswered = new Map<string, number>();
 
   const count = (): Record<AgentCertificate, number> => {
@@ -120,7 +122,7 @@ export function setupAgentCertificates(
     let since = failing.get(name);
     if (since?.uid !== agent.uid) failing.set(name, (since = { uid: agent.uid, sinceMs: now }));
     const known = certified.get(name);
-    // A ready agent has a certificate; when it ends is known once the agent was asked.
+    // A ready agent has a certificate; its end is known once the agent was contacted.
     const serves = known?.uid === agent.uid ? known.endsMs - env.clock.now() > endsSoonMs : isReadyAgent(pod);
     if (serves || now - since.sinceMs < waitingAfterMs) return;
     if (!waiting.note({ pod: name, node: agent.node, why })) return;
@@ -207,7 +209,7 @@ export function setupAgentCertificates(
     timeoutMs: 30_000,
     watches: [
       { source: pods.source, map: toSelf, predicates: [concerns(namespace)] },
-      // Another authority signs: what the agents have is replaced while the old one is still trusted.
+      // Another authority signs: the agents' certificates are replaced while the old authority is still trusted.
       {
         source: secrets.source,
         map: toAgents(agentPods),
@@ -229,7 +231,7 @@ function toAgents(agentPods: () => PodObject[]): Mapper {
     agentPods().map(({ metadata }): ObjectKey => ({ namespace: metadata.namespace!, name: metadata.name ?? '' }));
 }
 
-/** Of an agent's pod, only where it runs, which one it is and that it was started again matters here. */
+/** The relevant fields of an agent's pod: its address, its identity and its restarts. */
 function concerns(namespace: string) {
   const facts = (pod: PodObject): unknown => {
     const agent = agentOf(pod, namespace);
@@ -239,7 +241,7 @@ function concerns(namespace: string) {
   return allOf<PodObject>(isAgent, changed(facts));
 }
 
-/** What an agent's certificate is: its own, the one that agents of earlier versions share, or none yet. */
+/** The state of an agent's certificate: its own, the one that agents of earlier versions share, or none yet. */
 type AgentCertificate = 'own' | 'shared' | 'none';
 
 interface AgentCertificateMetrics {
@@ -247,7 +249,7 @@ interface AgentCertificateMetrics {
   refused(reason: string): void;
 }
 
-/** `count` is asked when the gauge is read. */
+/** `count` is called when the gauge is read. */
 function agentCertificateMetrics(
   registry: Registry,
   count: () => Record<AgentCertificate, number>,

@@ -1,20 +1,20 @@
-/** An agent that has no certificate as far as the operator knows, or one that ends soon, and got none so far. */
+/** An agent that has no certificate as far as the operator knows, or one that ends soon without a replacement. */
 export interface WaitingAgent {
   readonly pod: string;
   readonly node: string;
-  /** Why none could be given, e.g. "the agent does not answer". */
+  /** Why no certificate could be given, e.g. "the agent does not answer". */
   readonly why: string;
 }
 
 /** Most agents that one text names. */
 const maxNamed = 5;
 
-/** The agents that wait for a certificate, for those who show it. */
+/** The agents that wait for a certificate, for the reports that show them. */
 export class WaitingAgents {
   readonly #agents = new Map<string, WaitingAgent>();
   readonly #listeners = new Set<() => void>();
 
-  /** True when the agent was not among them, or for another reason. */
+  /** True when the agent was not in the list, or had another reason. */
   note(agent: WaitingAgent): boolean {
     const known = this.#agents.get(agent.pod);
     if (known?.why === agent.why && known.node === agent.node) return false;

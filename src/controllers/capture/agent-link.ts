@@ -11,13 +11,13 @@ export interface AgentLinkOptions {
   random: () => number;
   onStatus: (status: AgentStatus) => void;
   onLost: (error: unknown) => void;
-  /** Shared with the other agents: how many are greeted at a time. */
+  /** Shared with the other agents: limits how many first connections run at a time. */
   greeting: Limiter;
 }
 
 /** How long one poll waits for a change. Units: seconds. */
 const waitSeconds = 25;
-/** An agent that answers early without a change is asked again only after this. Units: ms. */
+/** An agent that answers early without a change is polled again only after this. Units: ms. */
 const idleMs = 1_000;
 const firstBackoffMs = 250;
 const lastBackoffMs = 15_000;
@@ -26,8 +26,8 @@ const lastBackoffMs = 15_000;
  * Follows the status of one agent until the signal aborts.
  *
  * Flow: an immediate first answer, then long polls, each from the last revision. Each failed
- * attempt is reported once and retried with back-off and jitter (250 ms doubling to 15 s). First answers take turns: of
- * a thousand handshakes at once the last would miss its deadline, at every new attempt again.
+ * attempt is reported once and retried with back-off and jitter (250 ms doubling to 15 s). First answers take turns:
+ * with a thousand handshakes at once the last would miss its deadline, and so would every retry.
  * Guarantees: every failure reaches `onLost`, every valid status `onStatus`, in order; it never throws.
  */
 export async function followAgent(options: AgentLinkOptions, signal: AbortSignal): Promise<void> {

@@ -12,21 +12,21 @@ export function namespacesByNode({ pods }: { pods: readonly PodFacts[] }): Reado
   return found;
 }
 
-/** As many as there are versions of a file in a fleet at a time, and pairs of them. */
+/** The number of versions of a file that a fleet has at a time, and of pairs of them. */
 const maxKept = 64;
 
-/** The instrument's files of a fleet: many nodes have the same one, and ask the same of it. */
+/** The instrument's files of a fleet: many nodes share one file, so its text and comparisons are shared too. */
 export class Files {
   readonly #texts = new Map<string, string>();
   readonly #changes = new Map<string, FileChanges>();
 
-  /** The file's text, held once however many nodes have it, and its hash. */
+  /** The file's text, held once for all nodes, and its hash. */
   shared(text: string): { text: string; hash: string } {
     const hash = `sha256:${sha256Hex(text)}`;
     return { hash, text: kept(this.#texts, hash, () => text) };
   }
 
-  /** What two files differ in, compared once. `a` and `b` are known by their hashes. */
+  /** The difference between two files, computed once. `a` and `b` are identified by their hashes. */
   changes(a: FileVersion, b: FileVersion): FileChanges {
     return kept(this.#changes, `${a.hash} ${b.hash}`, () => fileChanges(a.text, b.text));
   }

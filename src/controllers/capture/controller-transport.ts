@@ -7,8 +7,8 @@ import type { ControllerEnvironment } from '../../runtime/index.ts';
 import { secretTls } from './secret-tls.ts';
 
 /**
- * The way to the agents with the controller's own certificate, from its Secret; null until that exists. `anyServer` as
- * of `TlsClient`.
+ * The transport to the agents with the controller's own certificate, from its Secret; null until that exists.
+ * `anyServer` as of `TlsClient`.
  */
 export function controllerTransport(
   env: ControllerEnvironment,

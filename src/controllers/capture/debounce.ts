@@ -3,11 +3,11 @@ import type { Clock } from '../../base/clock.ts';
 export interface DebounceOptions {
   /** Run this long after the last call. Units: ms. */
   quietMs: number;
-  /** But never later than this after the first. Units: ms. */
+  /** Run at most this long after the first call. Units: ms. */
   maxMs: number;
 }
 
-/** Many calls become one run. `cancel` forgets a run that is due. */
+/** Merges many calls into one run. `cancel` drops a pending run. */
 export class Debounce {
   readonly #clock: Clock;
   readonly #options: DebounceOptions;

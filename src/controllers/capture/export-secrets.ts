@@ -5,13 +5,13 @@ import { isForbidden } from '../../kube/index.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ExportSecrets } from '../../capture/index.ts';
 
-/** Reads one key of a Secret: its text and the version of the object; null where either is missing. */
+/** Reads one key of a Secret: its text and the version of the object; null when either is missing. */
 export type ReadSecret = (
   ref: { namespace: string; name: string; key: string },
   signal: AbortSignal,
 ) => Promise<{ text: string; version: string } | null>;
 
-/** Why an export has no value of its Secret. */
+/** Why an export's Secret has no value. */
 export type SecretAbsence = 'missing' | 'forbidden';
 
 /** How often Secrets in use are read again, so that a rotated token reaches the agents. Units: ms. */
@@ -21,12 +21,12 @@ const readDeadlineMs = 10_000;
 type Known = { readonly text: string; readonly version: string } | 'missing' | 'forbidden';
 
 /**
- * The Secrets that exports refer to, read one by one: only what an accepted object names is read, nothing is listed
- * or watched, and values are kept in memory only.
+ * The Secrets that exports refer to, read one by one: only Secrets that an accepted object names are read, none are
+ * listed or watched, and values are kept in memory only.
  *
- * Flow: `want` (names of the newest compile) → read what is new, and all every 30 s → `onChange`.
- * Guarantees: a read that fails leaves the last value in place; a Secret or key that is gone, or may not be read any
- * more, is not used from then on.
+ * Flow: `want` (names of the newest compile) → read new ones, and all every 30 s → `onChange`.
+ * Guarantees: a read that fails leaves the last value in place; a Secret or key that was deleted, or may not be read
+ * any more, is no longer used.
  */
 export class ExportSecretStore {
   readonly #read: ReadSecret;
@@ -46,7 +46,7 @@ export class ExportSecretStore {
     this.#onChange = options.onChange;
   }
 
-  /** Takes the names `<namespace>/<name>/<key>` in use; what is no longer named is forgotten. */
+  /** Takes the names `<namespace>/<name>/<key>` in use; values of other names are dropped. */
   want(refs: Iterable<string>): void {
     this.#stopped = false;
     this.#wanted = new Set(refs);
@@ -60,7 +60,7 @@ export class ExportSecretStore {
     return typeof known === 'string' ? known : undefined;
   }
 
-  /** What an agent whose exports refer to these names is to have. The revision changes with any of them. */
+  /** The Secret values for an agent whose exports refer to these names. The revision changes with any of them. */
   deliveryFor(refs: readonly string[]): ExportSecrets {
     const secrets: Record<string, string> = {};
     let versions = '';

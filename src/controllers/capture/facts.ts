@@ -12,7 +12,7 @@ import {
 
 const agentContainerName = 'agent';
 
-/** A pod, cut down to what capture looks at. */
+/** A pod, reduced to the fields that capture reads. */
 export interface PodObject extends KubeObject {
   spec?: PodVolumes & { nodeName?: string; containers?: { name: string }[] };
   status?: { phase?: string; podIP?: string; containerStatuses?: ContainerStatus[] };
@@ -26,7 +26,10 @@ export interface NodeObject extends KubeObject {
   };
 }
 
-/** Drops everything of a pod that `podFacts` and `agentAddress` do not read: pods are what a large cluster has most of. */
+/**
+ * Drops all fields of a pod that `podFacts` and `agentAddress` do not read: pods are the most numerous objects of a
+ * large cluster.
+ */
 export const podTransform = {
   name: 'capture-pod',
   apply(object: KubeObject): KubeObject {
@@ -91,8 +94,8 @@ function slim(meta: ObjectMeta): ObjectMeta {
 }
 
 /**
- * Only how the instrument's runs ended and what its next start waits for, and of the agent how many runs it had and
- * whether it is ready: the rest changes with every probe.
+ * Keeps how the instrument's runs ended and what its next start waits for, and the agent's restart count and readiness.
+ * All other fields change with every probe.
  */
 function agentStatuses(pod: PodObject): ContainerStatus[] {
   return (pod.status?.containerStatuses ?? []).flatMap(({ name, ready, state, lastState, restartCount }) => {
@@ -118,7 +121,7 @@ function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]
   return value === undefined ? {} : ({ [key]: value } as { [P in K]: V });
 }
 
-/** The agents' pods of a namespace, by an index of their own. */
+/** The agents' pods of a namespace, by their own index. */
 export function agentPodsIn(pods: Informer<PodObject>, namespace: string): () => PodObject[] {
   const index = 'agents-by-namespace';
   pods.addIndex(index, (pod) => (isAgentPod(pod) ? [pod.metadata.namespace ?? ''] : []));
@@ -128,8 +131,8 @@ export function agentPodsIn(pods: Informer<PodObject>, namespace: string): () =>
 const factsOf = new WeakMap<PodObject, PodFacts | null>();
 
 /**
- * A pod as the compiler sees it; null for one that is not scheduled yet or has ended. Objects of a cache do not change,
- * so each is looked at once.
+ * A pod as the compiler sees it; null for one that is not scheduled yet or has ended. Cached objects do not change, so
+ * each is converted once.
  */
 export function podFacts(pod: PodObject): PodFacts | null {
   let facts = factsOf.get(pod);
@@ -157,7 +160,7 @@ export function namedLabels(object: KubeObject): NamedLabels {
   return { name: object.metadata.name ?? '', labels: object.metadata.labels ?? {} };
 }
 
-/** Nodes on which an agent can run at all. */
+/** Nodes that can run an agent. */
 export function runsAgents(node: KubeObject): boolean {
   const os = node.metadata.labels?.['kubernetes.io/os'];
   return os === undefined || os === 'linux';
@@ -167,19 +170,19 @@ export function isReadyNode(node: NodeObject): boolean {
   return (node.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True');
 }
 
-/** The agent's pod of a node: where it listens, and how its instrument's last run ended. */
+/** The agent's pod of a node: its address, and how its instrument's last run ended. */
 export interface AgentPod {
   node: string;
   host: string;
   uid: string;
-  /** Its certificate is the one that agents of earlier versions share. */
+  /** It uses the certificate that agents of earlier versions share. */
   isShared: boolean;
   fault: InstrumentFault | null;
-  /** What the kubelet says while it waits before the next start of an instrument that ended with code 0. */
+  /** The kubelet's message while it waits before the next start of an instrument that ended with code 0. */
   backOff?: string | null;
 }
 
-/** Null when this pod is no running agent. */
+/** Null when this pod is not a running agent. */
 export function agentOf(pod: PodObject, namespace: string): AgentPod | null {
   const { metadata, spec, status } = pod;
   const isAgent =
@@ -194,7 +197,7 @@ export function agentOf(pod: PodObject, namespace: string): AgentPod | null {
   return { node: spec.nodeName, host: status.podIP, uid: metadata.uid ?? '', isShared, fault, backOff };
 }
 
-/** How often the agent of a pod was started again. */
+/** Restart count of the agent's container in a pod. */
 export function agentRestarts(pod: PodObject): number {
   return pod.status?.containerStatuses?.find(({ name }) => name === agentContainerName)?.restartCount ?? 0;
 }

@@ -14,16 +14,16 @@ const failureSchema = Type.Object({
   pod: Type.String({ maxLength: 128 }),
   reason: Type.String({ minLength: 1, maxLength: 128 }),
   message: Type.String({ maxLength: 1_024 }),
-  /** Hash of the file that did not run; null where the agent refused the whole config. */
+  /** Hash of the file that did not run; null when the agent refused the whole config. */
   yaml: Type.Union([Type.String({ maxLength: 80 }), Type.Null()]),
   hash: Type.String({ maxLength: 80 }),
 });
 const check = TypeCompiler.Compile(Type.Array(failureSchema, { maxItems: 100_000 }));
 
-/** What failed on one node. */
+/** The failure on one node. */
 export type RememberedFailure = Static<typeof failureSchema>;
 
-/** The object that outlives a leader. */
+/** The ConfigMap that outlives a leader. */
 export const failureConfigMap = 'svc-capture-failures';
 const dataKey = 'failures.json';
 /** A ConfigMap holds 1 MiB; with messages of this length that is enough for this many nodes. */
@@ -32,22 +32,22 @@ const maxMessage = 200;
 
 export interface FailureMemoryOptions {
   client: Pick<KubeClient, 'get' | 'apply'>;
-  /** The operator's own. */
+  /** The operator's own namespace. */
   namespace: string;
   clock: Clock;
   logger: Logger;
 }
 
-/** Failures come one after the other as a rollout meets them. Units: ms. */
+/** A rollout meets its failures one after the other; they are collected this long before a write. Units: ms. */
 const writeQuiet = { quietMs: 100, maxMs: 500 };
 const retryMs = 1_000;
 
 /**
- * What has failed on which node, in a ConfigMap: the next leader must not try a file again that has taken capture away
- * on a node before.
- * Flow: `load` once when leading begins → `remember` after each plan → one apply for what changed in a moment.
- * Guarantees: nothing is written while nothing changed; a write that fails is tried again until it is outdated.
- * Caveats: a leader that dies within the half second before a write takes that one failure with it.
+ * The failures of files on nodes, in a ConfigMap: the next leader must not retry a file that already stopped capture on
+ * a node.
+ * Flow: `load` once when leading begins → `remember` after each plan → one apply for the changes of a moment.
+ * Guarantees: nothing is written without a change; a failed write is retried until it is outdated.
+ * Caveats: a leader that dies within the half second before a write loses that one failure.
  */
 export class FailureMemory {
   readonly #options: FailureMemoryOptions;
@@ -63,8 +63,8 @@ export class FailureMemory {
   }
 
   /**
-   * What leaders before us wrote; an object that cannot be read as such counts as empty. Waits for the API server, but
-   * not for a right that is missing.
+   * The failures that earlier leaders wrote; an object that cannot be parsed counts as empty. Waits for the API server,
+   * but not for a missing permission.
    */
   async load(signal: AbortSignal): Promise<readonly RememberedFailure[]> {
     const { client, namespace, clock, logger } = this.#options;
@@ -85,13 +85,13 @@ export class FailureMemory {
     }
   }
 
-  /** These are all there are now. */
+  /** Replaces the recorded failures by these. */
   remember(failures: readonly RememberedFailure[]): void {
     this.#wanted = textOf(failures);
     if (this.#wanted !== this.#written && this.#signal && !this.#signal.aborted) this.#writing.call();
   }
 
-  /** Resolves when nothing of it runs any more; what was not written yet is. */
+  /** Resolves when all its work has ended; pending failures are written first. */
   async stop(): Promise<void> {
     this.#writing.cancel();
     await this.#busy;

@@ -20,27 +20,27 @@ export interface HubOptions {
   logger: Logger;
   random: () => number;
   environment: CompileEnvironment;
-  /** Where the agents run: part of the names in their certificates. */
+  /** The namespace of the agents: part of the names in their certificates. */
   namespace: string;
   /** Port of the agents' capture listener. */
   agentPort: number;
   /** Null as long as there is no client certificate. */
   transport: () => AgentTransport | null;
   read: () => World;
-  /** Reads the Secrets that exports refer to; absent where no export can have one. */
+  /** Reads the Secrets that exports refer to; absent when exports may not have any. */
   readSecret?: ReadSecret;
-  /** What failed before this process led; without it that is forgotten. */
+  /** Failures from before this process led; without it they are forgotten. */
   failures?: Pick<FailureMemory, 'load' | 'remember' | 'stop'>;
   /** How often the edits of a namespace may restart a node's instrument. Default: `restartBudgetRules`. */
   restartBudget?: RestartBudgetRules;
   metrics?: CaptureMetrics;
 }
 
-/** What changed since the listener was last called. */
+/** The changes since the listener was last called. */
 export interface HubChange {
-  /** There was a compile: any policy may have another outcome. */
+  /** There was a compile: the outcome of any policy may have changed. */
   compiled: boolean;
-  /** `namespace/name` of the monitors with another outcome. */
+  /** `namespace/name` of the monitors whose outcome changed. */
   monitors: ReadonlySet<string>;
   /** Nodes whose state changed. */
   nodes: ReadonlySet<string>;

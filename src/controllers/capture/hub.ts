@@ -30,25 +30,27 @@ function noNews(): { compiled: boolean; monitors: Set<string>; nodes: Set<string
 const compileQuiet = { quietMs: 100, maxMs: 500 };
 /** Changes of agents are collected this long before listeners are notified. Units: ms. */
 const newsQuiet = { quietMs: 50, maxMs: 250 };
-/** A thousand acknowledgements at a time are one new plan, not a thousand. Units: ms. */
+/**
+ * Acknowledgements are collected this long, so that a thousand at a time cause one new plan, not a thousand. Units: ms.
+ */
 const planQuiet = { quietMs: 10, maxMs: 50 };
-/** After a push that did not get through, the agent is followed anew after this. Units: ms. */
+/** After a failed push, the agent is polled anew after this. Units: ms. */
 const reconnectMs = 1_000;
-/** Configs on the wire at a time. */
+/** Pushes in flight at a time. */
 const maxPushes = 64;
-/** Agents that are connected to for the first time, or again, at a time. */
+/** Agents that are connected or reconnected to at a time. */
 const maxGreetings = 32;
 const none: ReadonlySet<string> = new Set();
 
 /**
- * The leader's capture loop: objects → compile → rollout plan → pushes → acknowledgements → whoever writes status.
+ * The leader's capture loop: objects → compile → rollout plan → pushes → acknowledgements → the writers of statuses.
  *
- * Flow: `changed()` after any event → compile (collected for 100 ms) → aim each node → plan → push. Each agent is
- * followed by a long poll; each change leads to a new plan.
- * Guarantees: one push per node at a time, always of what the plan wants then; an agent that comes late or returns gets
- * the current config; a config that fails is replaced by the last one that ran there; a compile that throws leaves the
- * last one in force.
- * Caveats: what nodes ran before this process led is learnt from the agents themselves, what failed from `failures`.
+ * Flow: `changed()` after any event → compile (collected for 100 ms) → set the target of each node → plan → push. Each
+ * agent is followed by a long poll; each change leads to a new plan.
+ * Guarantees: one push per node at a time, always of the config that the plan wants at that moment; an agent that
+ * connects late or again gets the current config; a config that fails is replaced by the last one that ran there; a
+ * compile that throws leaves the last one in force.
+ * Caveats: the configs from before this process led come from the agents themselves, earlier failures from `failures`.
  */
 export class CaptureHub {
   readonly #options: HubOptions;
@@ -66,7 +68,7 @@ export class CaptureHub {
   #compileError: string | null = null;
   #signal: AbortSignal | null = null;
   #news = noNews();
-  /** Failures from before our time, of nodes that are not known yet. */
+  /** Failures under earlier leaders, of nodes that are not known yet. */
   #before = new Map<string, RememberedFailure>();
   readonly #memo = new CompileMemo();
   #cancelWake: () => void = () => {};
@@ -92,7 +94,7 @@ export class CaptureHub {
     return this.#result;
   }
 
-  /** Why the newest compile failed, if it did; the one before stays in force. */
+  /** Why the newest compile failed, if it did; the previous one stays in force. */
   get compileError(): string | null {
     return this.#compileError;
   }
@@ -101,24 +103,24 @@ export class CaptureHub {
     return this.#nodes;
   }
 
-  /** How long the agent of a node keeps samples, by the newest compile; undefined for a node that is not in it. */
+  /** Retention of a node's agent by the newest compile; undefined for a node that is not in it. */
   metricsKeptMs(node: string): number | undefined {
     const compiled = this.#result?.nodes.get(node);
     return compiled && (compiled.config.retention.metrics.timeMs ?? builtinRetention.metrics.timeMs);
   }
 
-  /** Calls back after changes, at most a few times a second. The returned function ends it. */
+  /** Calls back after changes, at most a few times a second. The returned function unsubscribes. */
   onChange(listener: (change: HubChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Something that `read` returns has changed. */
+  /** The result of `read` has changed. */
   changed(): void {
     if (this.#signal && !this.#signal.aborted) this.#compiling.call();
   }
 
-  /** The agent of a node has a new certificate: one that could not be reached is tried again at once. */
+  /** The agent of a node has a new certificate: an unreachable one is retried at once. */
   certified(name: string): void {
     const link = this.#links.get(name);
     if (!link || this.#nodes.get(name)?.reachable !== false) return;
@@ -127,7 +129,7 @@ export class CaptureHub {
     this.#syncLinks(this.#options.read());
   }
 
-  /** Leads until the signal aborts; resolves when nothing of it runs any more. */
+  /** Leads until the signal aborts; resolves when all its work has ended. */
   async run(signal: AbortSignal): Promise<void> {
     const { failures } = this.#options;
     this.#before = new Map((await failures?.load(signal))?.map((f) => [f.node, f]));
@@ -264,7 +266,7 @@ export class CaptureHub {
     if (!abort.signal.aborted) this.#afterNews(node, link, back);
   }
 
-  /** Why there is no value of a Secret that an export refers to, once that is known. */
+  /** Why a Secret that an export refers to has no value, once that is known. */
   secretAbsence(ref: string): SecretAbsence | undefined {
     return this.#secrets?.absence(ref);
   }
@@ -280,7 +282,7 @@ export class CaptureHub {
     this.#telling.call();
   }
 
-  /** Gives an agent the Secrets that its config refers to, where it says that it has others. */
+  /** Delivers the Secrets of an agent's config when the agent reports another revision. */
   #deliverSecrets(node: NodeState, link: Link): void {
     const refs = node.desired ? secretRefsOf(node.desired.config) : [];
     if (!this.#secrets || refs.length === 0 || link.delivering) return;
@@ -343,7 +345,10 @@ export class CaptureHub {
     this.#options.failures?.remember([...this.#nodes.values()].flatMap((n) => n.remembered ?? []));
   }
 
-  /** A monotonic time as wall time; the one before where both are the same second, so that a status does not flicker. */
+  /**
+   * A monotonic time as wall time; keeps the previous value when both are within the same second, so that a status does
+   * not flicker.
+   */
   #wallTime(monotonic: number | undefined, before: number | null): number | null {
     if (monotonic === undefined) return null;
     const { clock } = this.#options;
@@ -397,7 +402,7 @@ export class CaptureHub {
     );
   }
 
-  /** The long poll in flight may hang for its whole wait on a dead connection: start over instead. */
+  /** A long poll in flight may hang for its whole wait on a dead connection, so it is restarted. */
   #reconnectLater(name: string, link: Link): void {
     link.abort.abort();
     this.#options.clock.setTimeout(() => {

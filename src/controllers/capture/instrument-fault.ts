@@ -1,8 +1,8 @@
-/** Why the last run of a node's instrument ended, as its pod's status tells. */
+/** Why the last run of a node's instrument ended, as its pod's status reports it. */
 export interface InstrumentFault {
   reason: 'MissingCapability' | 'KernelUnsupported' | 'ConfigRefused' | 'OutOfMemory' | 'InstrumentCrashed';
   message: string;
-  /** When that run ended, RFC 3339: tells one end from the next. */
+  /** When that run ended, RFC 3339: distinguishes one end from the next. */
   at: string;
 }
 
@@ -17,7 +17,7 @@ export interface ContainerStatus {
 interface Terminated {
   exitCode: number;
   reason?: string;
-  /** The last lines of its log, where it failed: the pod asks for `FallbackToLogsOnError`. */
+  /** The last lines of its log when it failed: the pod sets `FallbackToLogsOnError`. */
   message?: string;
   finishedAt?: string;
 }
@@ -26,8 +26,8 @@ interface Terminated {
 export const instrumentContainerName = 'instrument';
 
 /**
- * The fault of the newest run that ended by itself; null when none did. It does not show whether the
- * instrument runs now: a container in a crash loop runs for a moment each time; ask its agent for that. Pure.
+ * The fault of the newest run that ended by itself; null when none did. It does not tell whether the instrument runs
+ * now: a container in a crash loop runs for a moment each time. The agent's status tells that. Pure.
  * The texts are those of the upstream instrument.
  */
 export function instrumentFault(statuses: readonly ContainerStatus[] | undefined): InstrumentFault | null {
@@ -37,15 +37,15 @@ export function instrumentFault(statuses: readonly ContainerStatus[] | undefined
     return { reason: 'MissingCapability', message: refusal(waiting.message), at: '' };
   }
   const ended = status?.state?.terminated ?? status?.lastState?.terminated;
-  // 0 is a stop that was asked for; 137 and 143 are how the kubelet ends what does not stop by itself.
+  // Exit code 0 is a requested stop; with 137 and 143 the kubelet ended a container that did not stop by itself.
   if (!ended || ended.exitCode === 0 || (endedBySignal.has(ended.exitCode) && ended.reason !== 'OOMKilled'))
     return null;
   return { ...judge(ended), at: ended.finishedAt ?? '' };
 }
 
 /**
- * What the kubelet says while it waits before it starts an instrument again that ended with code 0: nothing failed, it
- * only waits. Null where it does not, and where the last run failed.
+ * The kubelet's message while it waits before it restarts an instrument that ended with code 0: a wait, not a failure.
+ * Null without such a message, and when the last run failed.
  */
 export function restartBackOff(statuses: readonly ContainerStatus[] | undefined): string | null {
   const status = statuses?.find((c) => c.name === instrumentContainerName);
@@ -54,13 +54,13 @@ export function restartBackOff(statuses: readonly ContainerStatus[] | undefined)
   return (waiting.message ?? 'back-off restarting the instrument').slice(0, 300);
 }
 
-/** True for a fault that every start meets again, so that waiting is pointless. */
+/** True for a fault that every start will meet again, so that waiting is pointless. */
 export function isLasting({ reason }: InstrumentFault): boolean {
   return reason === 'MissingCapability' || reason === 'KernelUnsupported' || reason === 'ConfigRefused';
 }
 
 const endedBySignal: ReadonlySet<number> = new Set([137, 143]);
-/** A container runtime that may not give what the pod asks for; the texts are those of runc and crun. */
+/** A container runtime that may not grant what the pod asks for; the texts are those of runc and crun. */
 const refusedCapabilities = /(unable to|can't|cannot|failed to) (apply|set) (the )?cap(abilitie)?s/i;
 const missingCapabilities = /following capabilities are required: *((?:CAP_[A-Z_]+[, ]*)+)/;
 const kernelTexts = /\b(kprobes?|BTF|tracefs|debugfs)\b|kernel (version|does not support)|unsupported kernel/i;
@@ -86,7 +86,9 @@ function refusal(message: string): string {
   return `the container runtime may not give the capabilities of the instrument's container: ${message.slice(-200)}`;
 }
 
-/** What the last error line says, without time, level and component: a status that repeats them never settles. */
+/**
+ * The text of the last error line, without time, level and component: a status that repeated those would never settle.
+ */
 function lastWords(log: string): string {
   const lines = log.split('\n').filter((line) => line.trim() !== '');
   const line = lines.findLast((l) => /level=ERROR|"level":"ERROR"|panic:/.test(l)) ?? lines.at(-1) ?? '';

@@ -6,21 +6,22 @@ import type { KnownConfig, NodeState } from './node-state.ts';
 
 export interface LearnOptions {
   client: Pick<AgentClient, 'current' | 'running'>;
-  /** Shared with the other agents: how many are asked at a time. */
+  /** Shared with the other agents: limits how many are asked at a time. */
   greeting: Limiter;
   logger: Logger;
   signal: AbortSignal;
 }
 
-/** An agent has configs from before our time. */
+/** An agent has configs from before this process led. */
 export function needsAny({ needs }: NodeState): boolean {
   return needs.current || needs.running;
 }
 
 /**
- * Asks an agent for the configs that it has from before our time, so that a change can tell a restart from none.
- * What it does not tell stays unknown: sending the wanted config is right in any case.
- * Returns a config to go back to, where it turns out that the newest one has failed.
+ * Asks an agent for the configs that it has from before this process led, so that a change can be classified as
+ * restarting or not.
+ * A config that the agent does not return stays unknown: sending the wanted config is right in any case.
+ * Returns a config to roll back to, when the newest one turns out to have failed.
  */
 export async function learnConfigs(node: NodeState, options: LearnOptions): Promise<KnownConfig | null> {
   const { client, greeting, logger, signal } = options;

@@ -1,7 +1,7 @@
 import type { ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from './node-state.ts';
 
-/** What ceilings hold back now. */
+/** The data that ceilings hold back now. */
 export interface HeldBack {
   /** Series left out or folded into the overflow series. */
   series: number;
@@ -9,7 +9,7 @@ export interface HeldBack {
   spanNodes: number;
 }
 
-/** A ceiling of spans is met in bursts: it counts as met for this long after the last one. Units: ms. */
+/** Span ceilings are reached in bursts: one counts as reached for this long after the last burst. Units: ms. */
 const spanMemoryMs = 60_000;
 
 /** Over the monitors that `counts` accepts, on these nodes. `now` is wall time in ms. Pure. */
@@ -31,7 +31,10 @@ export function heldBack(
   return held;
 }
 
-/** `LimitsExceeded`. Series come first: they are missing from every query, a span is one of many. Pure. */
+/**
+ * `LimitsExceeded`. Series come first: a missing series is missing from every query, a missing span is one of many.
+ * Pure.
+ */
 export function limitsExceeded({ series, spanNodes }: HeldBack): ConditionInput {
   const type = 'LimitsExceeded';
   if (series > 0) {

@@ -1,7 +1,7 @@
 import type { AgentClient } from '../../capture/index.ts';
 import type { AgentPod } from './facts.ts';
 
-/** The way to one agent, and what goes over it at the moment. */
+/** The connection to one agent, and the calls in flight on it. */
 export interface Link {
   readonly peer: Pick<AgentPod, 'host' | 'isShared'>;
   readonly client: AgentClient;
@@ -9,7 +9,7 @@ export interface Link {
   pushing: boolean;
   learning: boolean;
   delivering: boolean;
-  /** Revision of the secrets that this agent took; an agent that restarts says by its status that it has none. */
+  /** Revision of the secrets that this agent took; after a restart the agent reports none. */
   delivered: string;
 }
 
@@ -18,7 +18,7 @@ export function newLink(peer: Link['peer'], client: AgentClient): Link {
   return { peer, client, abort, pushing: false, learning: false, delivering: false, delivered: '' };
 }
 
-/** Whether a link leads to where a node's agent is now, and expects the certificate that it has now. */
+/** Whether a link uses the current address of a node's agent, and expects its current certificate. */
 export function isSamePeer(agent: AgentPod | undefined, { peer }: Link): boolean {
   return agent?.host === peer.host && agent.isShared === peer.isShared;
 }

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-/** What the capture loop tells about itself. */
+/** Metrics of the capture loop. */
 export interface CaptureMetrics {
   compiled(seconds: number, ok: boolean): void;
   pushed(result: 'acknowledged' | 'refused' | 'unreachable', bytes: number): void;
@@ -43,12 +43,12 @@ export function captureMetrics(registry: Registry): CaptureMetrics {
   };
 }
 
-/** The nodes of a capture loop, each with what its agent has come to. */
+/** The nodes of a capture loop, each with the state of its agent. */
 interface NodesByState {
   readonly nodes: ReadonlyMap<string, { readonly state: 'running' | 'behind' | 'failed' | 'unreachable' }>;
 }
 
-/** How many nodes are in which state, counted at each scrape. */
+/** Number of nodes by state, counted at each scrape. */
 export function nodeGauge(registry: Registry, hub: NodesByState): void {
   new Gauge({
     name: 'svc_controller_capture_nodes',

@@ -28,21 +28,21 @@ export interface KnownConfig {
 export interface NodeFailure {
   reason: string;
   message: string;
-  /** The file that did not run, or null when the agent refused the config as such. */
+  /** The file that did not run, or null when the agent refused the whole config. */
   yaml: string | null;
   hash: string;
 }
 
-/** How long the instrument may take to run a new file before it counts as failed. Units: ms. */
+/** Time limit for the instrument to run a new file; after it the file counts as failed. Units: ms. */
 export const runningDeadlineMs = 120_000;
 
 /**
- * What the leader knows of one node: what it should run, what its agent says it runs, what came in between.
- * No I/O: the hub feeds it and acts on what it returns. Times are of the monotonic clock, in ms.
+ * The leader's knowledge of one node: the config it should run, the one its agent reports, and the failures in between.
+ * No I/O: the hub feeds it and acts on the results. Times are of the monotonic clock, in ms.
  */
 export class NodeState {
   readonly name: string;
-  /** The Node object says Ready. */
+  /** The Node object is Ready. */
   ready = false;
   hasAgent = false;
   reachable = false;
@@ -50,7 +50,7 @@ export class NodeState {
   desired: NodeConfig | null = null;
   status: AgentStatus | null = null;
   hold: HoldReason | null = null;
-  /** When a wait for the next restart ends, wall time in ms; null where none is known to. */
+  /** When a wait for the next restart ends, wall time in ms; null when no such end is known. */
   waitsUntil: number | null = null;
   /** Namespaces with a pod on the node. */
   namespaces: ReadonlySet<string> = new Set();
@@ -58,27 +58,27 @@ export class NodeState {
   lastGood: KnownConfig | null = null;
   #held: { hash: string; known: KnownConfig | null } | null = null;
   #ack: Ack | null = null;
-  /** What the instrument was last seen to run; null where that is not known. */
+  /** The config that the instrument was last seen to run; null when unknown. */
   #runs: KnownConfig | null = null;
-  /** The agent says that the instrument runs this one, whose content is not known yet; else null. */
+  /** The config that the agent reports as running, while its content is not known yet; else null. */
   #runsUnknown: string | null = null;
   readonly #files: Files;
   /** The instrument may restart for the file that the agent holds. */
   #granted = true;
-  /** Hash of our newest push: its acknowledgement may come by the long poll before the answer does. */
+  /** Hash of our newest push: its acknowledgement may arrive by the long poll before the answer does. */
   #putHash: string | null = null;
   #sentAt: number | null = null;
   #restartedAt: number | null = null;
   readonly #budget: RestartBudget;
   #pod: string | null = null;
-  /** The kubelet waits before it starts the instrument again, in its words, though nothing has failed. */
+  /** The kubelet's message while it waits before it restarts the instrument without a failure. */
   #backOff: string | null = null;
   /** It has waited since the newest push. */
   #wasBackedOff = false;
   #fault: InstrumentFault | null = null;
   readonly #spansDroppedAt = new Map<string, number>();
 
-  /** `before`: what failed here under another leader. */
+  /** `before`: the failure here under another leader. */
   constructor(name: string, before?: RememberedFailure, files = new Files(), budget = restartBudgetRules) {
     this.name = name;
     this.#budget = new RestartBudget(budget);
@@ -89,7 +89,7 @@ export class NodeState {
     this.#pod = pod;
   }
 
-  /** The failure as the next leader has to know it; null without one. */
+  /** The failure in the form that the next leader needs; null without one. */
   get remembered(): RememberedFailure | null {
     return this.failure && { node: this.name, pod: this.#pod ?? '', ...this.failure };
   }
@@ -99,40 +99,40 @@ export class NodeState {
     return this.#ack;
   }
 
-  /** How the instrument's newest run ended, while it does not run what it should; null when all is well. */
+  /** How the instrument's newest run ended, while it does not run the file it should; null otherwise. */
   get fault(): InstrumentFault | null {
     return this.running ? null : this.#fault;
   }
 
-  /** What the kubelet says while it waits before it starts an instrument again that ended without a failure; else null. */
+  /** The kubelet's message while it waits before it restarts an instrument that ended without a failure; else null. */
   get backOff(): string | null {
     return this.running ? null : this.#backOff;
   }
 
-  /** The instrument runs what the agent holds, or what is the same for the pods of this node. */
+  /** The instrument runs the file that the agent holds, or one that is equal for the pods of this node. */
   get running(): boolean {
     return this.#ack?.phase === 'Running' || (this.#ack?.phase === 'Written' && this.hold === 'Unconcerned');
   }
 
-  /** Generations of the config that runs here, the one before while a newer waits; null when none is known to. */
+  /** Generations of the running config, which is the previous one while a newer one waits; null when none is known. */
   get runningGenerations(): Readonly<Record<string, number>> | null {
     if (this.running) return this.#held?.known?.config.generations ?? null;
     return this.status?.instrument.up === true ? (this.#runs?.config.generations ?? null) : null;
   }
 
-  /** In one word. */
+  /** The state in one word. */
   get state(): 'running' | 'behind' | 'failed' | 'unreachable' {
     if (this.failure) return 'failed';
     if (!this.reachable) return 'unreachable';
     return this.running && this.#ack?.hash === this.desired?.hash ? 'running' : 'behind';
   }
 
-  /** Which configs of the agent have to be asked for: the one that it holds, and the one that its instrument runs. */
+  /** The configs to request from the agent: the one that it holds, and the one that its instrument runs. */
   get needs(): { current: boolean; running: boolean } {
     return { current: this.#held !== null && this.#held.known === null, running: this.#runsUnknown !== null };
   }
 
-  /** A new target. A failure is forgiven when the file (or the refused config) is another one. */
+  /** Sets a new target. A failure is cleared when the file (or the refused config) is another one. */
   aim(desired: NodeConfig): void {
     this.desired = desired;
     const f = this.failure;
@@ -141,8 +141,8 @@ export class NodeState {
   }
 
   /**
-   * What the agent said. Returns a config to go back to when the newest one failed.
-   * The first word of a node tells when its instrument last started again, so that a new leader keeps the distance.
+   * Takes the agent's status. Returns a config to roll back to when the newest one failed.
+   * The first status of a node tells when its instrument last restarted, so that a new leader keeps the interval.
    */
   heard(status: AgentStatus, now: { monotonic: number; wall: number }): KnownConfig | null {
     const { start, restarts, runs, restarting } = status.instrument;
@@ -159,7 +159,8 @@ export class NodeState {
       this.#runsUnknown = this.#runs ? null : runs;
     }
     const back = this.acknowledged(status.ack);
-    // A leader before us let it restart, and it has not yet: it takes the place of another as if we had.
+    // An earlier leader let it restart, and it has not restarted yet: it takes a place as if this leader had allowed
+    // it.
     if (restarting === true && status.ack?.phase === 'Written' && this.#putHash === null) {
       this.#granted = true;
       this.#sentAt ??= now.monotonic;
@@ -167,12 +168,12 @@ export class NodeState {
     return back;
   }
 
-  /** When a monitor's ceiling (`namespace/name`) last refused spans here, as far as was heard; wall time in ms. */
+  /** When a monitor's ceiling (`namespace/name`) last refused spans here, as far as known; wall time in ms. */
   spansDroppedAt(monitor: string): number | null {
     return this.#spansDroppedAt.get(monitor) ?? null;
   }
 
-  /** Agents count from the start of a config on; what is of interest is whether it goes on. */
+  /** Agents count from the start of a config; only whether the count still grows matters. */
   #noteDroppedSpans(status: AgentStatus, wall: number): void {
     const before = new Map(this.status?.monitors.map((m) => [`${m.namespace}/${m.name}`, m.droppedSpans ?? 0]));
     for (const { namespace, name, droppedSpans = 0 } of status.monitors) {
@@ -183,13 +184,13 @@ export class NodeState {
   }
 
   /**
-   * What the agent's pod says of the instrument. A fault that will come again with every start fails a config that is
-   * on its way at once. In a new pod everything may be better: what failed in the old one is tried again.
+   * Takes the pod's report on the instrument. A fault that will recur with every start fails a config that is being
+   * rolled out at once. In a new pod the cause may be gone: a config that failed in the old one is tried again.
    */
   inPod({ uid, fault, backOff = null }: Pick<AgentPod, 'uid' | 'fault' | 'backOff'>, now: number): KnownConfig | null {
     if (this.#pod !== null && this.#pod !== uid) this.failure = null;
     this.#pod = uid;
-    // What only waits has its whole time again once the wait is over.
+    // A config that only waits gets its whole time limit again once the wait is over.
     if (this.#sentAt !== null && this.#backOff !== null && backOff === null) this.#sentAt = now;
     this.#backOff = backOff;
     this.#wasBackedOff ||= backOff !== null;
@@ -200,7 +201,7 @@ export class NodeState {
     return isNew && this.#sentAt !== null && isLasting(fault) ? this.#fail(fault.reason, fault.message) : null;
   }
 
-  /** An acknowledgement, from a status or in answer to a push. Returns a config to go back to. */
+  /** Takes an acknowledgement, from a status or in answer to a push. Returns a config to roll back to. */
   acknowledged(ack: Ack | null): KnownConfig | null {
     this.#ack = ack;
     if (!ack) {
@@ -210,7 +211,8 @@ export class NodeState {
     }
     if (this.#held?.hash !== ack.hash) {
       this.#held = { hash: ack.hash, known: this.#recall(ack.hash) };
-      // Put by a leader before us, perhaps on hold: granting it once more is harmless, forgetting it is not.
+      // An earlier leader pushed it, perhaps on hold: granting the restart once more is harmless, losing the grant is
+      // not.
       if (this.#putHash !== ack.hash) this.#granted = ack.phase !== 'Written';
     }
     if (ack.phase === 'Running') {
@@ -221,12 +223,14 @@ export class NodeState {
       if (ack.hash === this.desired?.hash) this.failure = null;
     }
     if (ack.phase !== 'Failed') return null;
-    // The agent sees only that nothing runs. The kubelet's wait is no failure; `tick` judges what comes after it.
+    // The agent sees only that nothing runs. The kubelet's wait is not a failure; `tick` judges the time after it.
     if (this.#wasBackedOff && ack.reason === 'InstrumentNotRunning') return null;
     return this.#fail(ack.reason ?? 'Failed', ack.message ?? 'the agent gave no reason');
   }
 
-  /** The content of what the agent holds; null when it runs on its seed. Returns a config to go back to. */
+  /**
+   * Takes the content of the config that the agent holds; null when it runs its seed. Returns a config to roll back to.
+   */
   learned(config: CaptureConfig | null): KnownConfig | null {
     const found = config && this.#known(config);
     this.#held = found && { hash: found.hash, known: found };
@@ -234,7 +238,10 @@ export class NodeState {
     return this.#failedBefore();
   }
 
-  /** The content of what the agent's instrument runs; null when it is unknown. Returns a config to go back to. */
+  /**
+   * Takes the content of the config that the agent's instrument runs; null when it is unknown. Returns a config to roll
+   * back to.
+   */
   learnedRunning(config: CaptureConfig | null): KnownConfig | null {
     this.#runsUnknown = null;
     if (!config) return null;
@@ -248,7 +255,7 @@ export class NodeState {
     if (config) this.#runsUnknown = null;
   }
 
-  /** What has failed before this leader knew what ran there before. */
+  /** Takes a failure from before this leader, which does not know yet what ran there before. */
   #failedBefore(): KnownConfig | null {
     return this.#ack?.phase === 'Failed' && !this.needs.running ? this.acknowledged(this.#ack) : null;
   }
@@ -259,7 +266,7 @@ export class NodeState {
     return { hash: captureHash(whole), yaml: hash, config: whole, pieces: () => [Buffer.from(canonicalJson(whole))] };
   }
 
-  /** A push begins. From here on the node counts as on its way if its instrument restarts for it. */
+  /** A push begins. From here on the node counts as restarting if its instrument restarts for it. */
   sending(config: KnownConfig, restart: 'now' | 'hold', now: number): void {
     this.#putHash = config.hash;
     const before = this.#held?.known?.yaml ?? null;
@@ -269,7 +276,7 @@ export class NodeState {
       this.#sentAt = null;
       return;
     }
-    // Leaving the seed is the node's start, not a restart that the next change has to keep its distance from.
+    // Leaving the seed is the node's start, not a restart, so the next change need not keep the interval from it.
     if (this.#held !== null) {
       this.#restartedAt = now;
       if (config.hash === this.desired?.hash) this.#budget.spend(this.restartCauses, now);
@@ -284,7 +291,7 @@ export class NodeState {
     return this.acknowledged(ack);
   }
 
-  /** A push did not get through, or was refused. */
+  /** A push failed or was refused. */
   pushFailed(config: KnownConfig, error: unknown): void {
     this.#sentAt = null;
     if (isOperatorError(error, 'ERR_CAPTURE_PUSH') || isOperatorError(error, 'ERR_TOO_LARGE')) {
@@ -298,7 +305,7 @@ export class NodeState {
     this.error = errorText(error);
   }
 
-  /** Time passes. Returns a config to go back to when the instrument took too long; else null. */
+  /** Time passes. Returns a config to roll back to when the instrument took too long; else null. */
   tick(now: number): KnownConfig | null {
     if (this.#sentAt === null || this.#backOff !== null || now < this.#sentAt + runningDeadlineMs) return null;
     if (!this.reachable) return null;
@@ -306,15 +313,15 @@ export class NodeState {
   }
 
   /**
-   * A file that failed elsewhere waits here for a restart that is not to come: the config to put in its place, so that
-   * an instrument that ends by itself starts with what it ran. Null where nothing is to be put back.
+   * A file that failed elsewhere waits here for a restart that will not come. Returns the config to put in its place,
+   * so that an instrument that ends by itself starts with the file it ran. Null when there is nothing to restore.
    */
   get putBack(): KnownConfig | null {
     if (this.hold !== 'Paused' || this.#granted || this.#held?.known?.yaml !== this.desired?.yamlHash) return null;
     return this.#runs && this.#runs.yaml !== this.desired?.yamlHash ? this.#runs : null;
   }
 
-  /** When `tick` has something to say. */
+  /** When `tick` has to be called next. */
   get deadline(): number | null {
     return this.#sentAt === null || this.#backOff !== null ? null : this.#sentAt + runningDeadlineMs;
   }
@@ -342,7 +349,7 @@ export class NodeState {
     };
   }
 
-  /** The namespaces whose edits ask for the restart that is due; none where a policy or anything else does. */
+  /** The namespaces whose edits ask for the due restart; none when a policy or another cause asks for it. */
   get restartCauses(): ReadonlySet<string> {
     if (!this.desired || !this.#runs) return new Set();
     const { generations } = this.desired.config;
@@ -372,9 +379,9 @@ export class NodeState {
     this.#sentAt = null;
     const held = this.#held;
     if (!held?.known) return null;
-    // Going back failed too: nothing better is known, and the first failure is the one worth showing.
+    // The rollback failed too: there is no better config, and the first failure is the one to show.
     if (this.lastGood?.hash === held.hash && this.failure) return null;
-    // The agent sees only that the instrument is not there; its pod often knows why.
+    // The agent sees only that the instrument is not running; its pod often has the reason.
     const why = this.#fault && failedToRun.has(reason) ? named(this.#fault) : { reason, message };
     this.failure = { ...why, yaml: held.known.yaml, hash: held.hash };
     return this.lastGood && this.lastGood.yaml !== held.known.yaml ? this.lastGood : null;
@@ -387,7 +394,7 @@ export class NodeState {
   }
 }
 
-/** Reasons that say no more than that the instrument does not run. */
+/** Reasons that only say that the instrument does not run. */
 const failedToRun: ReadonlySet<string> = new Set(['InstrumentNotRunning', 'NotRunning', 'InstrumentCrashed']);
 
 function named({ reason, message }: InstrumentFault): { reason: string; message: string } {

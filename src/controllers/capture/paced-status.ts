@@ -12,27 +12,27 @@ import {
 export interface PacedStatusOptions<T extends KubeObject> {
   clock: Clock;
   writer: { write(object: T, status: object, options: { signal: AbortSignal }): Promise<boolean> };
-  /** Tells people what a status that was written changes; see `conditionEvents`. */
+  /** Announces the changes of a written status as Events; see `conditionEvents`. */
   announce: (object: T, before: readonly Condition[] | undefined, after: readonly Condition[]) => void;
 }
 
 export interface ConditionEventsOptions {
   events: EventRecorder;
-  /** Condition types whose change becomes an Event, and which status of them is the good one. */
+  /** Condition types whose change becomes an Event, and the good status of each. */
   eventConditions: readonly string[];
   good: (type: string) => 'True' | 'False';
 }
 
-/** At most one write per object in this time, unless its generation is another. Units: ms. */
+/** At most one write per object in this time, unless its generation changed. Units: ms. */
 export const statusPaceMs = 5_000;
 
 type WithStatus = KubeObject & { status?: { conditions?: Condition[] } };
 
 /**
- * Status writes that do not follow every number that moves.
+ * Status writes that do not follow every changing number.
  *
- * Guarantees: a new generation is written at once; otherwise one write per object in 5 s, and none that would change
- * nothing (the writer sees to that); whatever was written is announced.
+ * Guarantees: a new generation is written at once; otherwise one write per object in 5 s. Writes without a change are
+ * skipped (by the writer). Every write is announced.
  */
 export class PacedStatus<T extends KubeObject> {
   readonly #options: PacedStatusOptions<T>;
@@ -42,12 +42,12 @@ export class PacedStatus<T extends KubeObject> {
     this.#options = options;
   }
 
-  /** The status before anything is known; it does not make the next one wait. */
+  /** The status before the first compile; it does not delay the next write. */
   async writeFirst(object: T, status: object, signal: AbortSignal): Promise<void> {
     await this.#options.writer.write(object, status, { signal });
   }
 
-  /** Writes, or says after how many ms it may. */
+  /** Writes, or returns after how many ms it may. */
   async write(
     object: T,
     status: { conditions?: Condition[] | undefined },
@@ -109,7 +109,7 @@ export function conditionEvents<T extends KubeObject>(
   };
 }
 
-/** States on the way, not faults. */
+/** Transitional states, not faults. */
 function isQuiet(reason: string): boolean {
   return (
     reason === 'RollingOut' ||

@@ -29,15 +29,15 @@ const maxRows = 16;
 
 /**
  * How far one generation of an object has come on the nodes that should run it. Pure.
- * `ref` is the object's name in the generations of a config. Nodes that are not Ready do not count: what
- * they run is unknown, and they are not served either.
+ * `ref` is the object's name in the generations of a config. Nodes that are not Ready do not count: their config is
+ * unknown, and they get no pushes.
  */
 export function programmed(ref: string, generation: number, nodes: readonly NodeState[]): Programmed {
   const desired = nodes.filter((n) => n.ready);
   const runs = (n: NodeState): boolean => (n.runningGenerations?.[ref] ?? -1) >= generation;
   const behind = desired.filter((n) => !runs(n));
   const failed = desired.filter((n) => n.failure !== null && !runs(n));
-  // A node that has not been asked yet is no silent one.
+  // A node that has not been contacted yet does not count as unreachable.
   const silent = behind.filter((n) => n.failure === null && !n.reachable && n.error !== null);
   const rows = [
     ...failed.map((n) => ({ name: n.name, reason: n.failure!.reason, message: n.failure!.message })),
@@ -99,7 +99,7 @@ function untilText(nodes: readonly NodeState[]): string {
   return last > 0 ? `, the next restart is at ${new Date(last).toISOString().replace(/\.\d+Z$/, 'Z')}` : '';
 }
 
-/** How long the newest restarts interrupted capture; nothing where none was seen. */
+/** How long the newest restarts interrupted capture; empty when no restart was seen. */
 function gapText(nodes: readonly NodeState[]): string {
   const longest = Math.max(0, ...nodes.map((n) => n.status?.instrument.gapMs ?? 0));
   return longest > 0 ? `; the newest restart paused capture for ${(longest / 1_000).toFixed(1)} s` : '';

@@ -7,16 +7,19 @@ export interface RestartBudgetRules {
   readonly refillMs: number;
 }
 
-/** Five in ten minutes, all at once if need be: a restart is some seconds without capture for every pod of the node. */
+/**
+ * Five in ten minutes, all at once if needed: a restart interrupts the capture of every pod on the node for some
+ * seconds.
+ */
 export const restartBudgetRules: RestartBudgetRules = { burst: 5, refillMs: 120_000 };
 
 /**
  * The restarts of one node's instrument that the edits of each namespace may cause. A restart interrupts the capture of
- * every namespace on the node, so one that edits all the time has its edits gathered.
- * Shape: a bucket of restarts for each namespace. Times are of the monotonic clock, in ms.
- * Guarantees: a namespace is held up by its own restarts alone; where one of several that wait may restart, all of them
- * come along.
- * Caveats: it begins anew with a new leader.
+ * every namespace on the node, so the edits of a namespace that edits constantly are gathered.
+ * Shape: a token bucket of restarts for each namespace. Times are of the monotonic clock, in ms.
+ * Guarantees: a namespace is delayed by its own restarts alone; when one of several waiting namespaces may restart, the
+ * edits of all of them are included.
+ * Caveats: the budget starts full with a new leader.
  */
 export class RestartBudget {
   readonly #rules: RestartBudgetRules;
@@ -26,13 +29,13 @@ export class RestartBudget {
     this.#rules = rules;
   }
 
-  /** From when a restart is allowed that these namespaces ask for; in the past or now where it is. */
+  /** From when a restart for these namespaces is allowed; now or in the past when it is allowed already. */
   allowedAt(namespaces: ReadonlySet<string>, now: number): number {
     const times = [...namespaces].map((name) => now + Math.max(0, 1 - this.#left(name, now)) * this.#rules.refillMs);
     return times.length === 0 ? now : Math.min(...times);
   }
 
-  /** A restart that these namespaces asked for begins. */
+  /** A restart for these namespaces begins. */
   spend(namespaces: ReadonlySet<string>, now: number): void {
     for (const name of namespaces) {
       this.#spent.set(name, { left: Math.max(0, this.#left(name, now) - 1), at: now });
@@ -53,9 +56,9 @@ const none: ReadonlySet<string> = new Set();
 const prefix = 'TrafficMonitor/';
 
 /**
- * The namespaces whose edits ask a node to restart; none where something else does, such as a policy or a label. Pure.
- * `running` and `desired` are the generations of the config that runs and of the one that should; `here` are the
- * namespaces with a pod on the node.
+ * The namespaces whose edits ask a node to restart; none when another cause does, such as a policy or a label. Pure.
+ * `running` and `desired` are the generations of the running config and of the wanted one; `here` are the namespaces
+ * with a pod on the node.
  */
 export function restartCauses(
   running: CaptureConfig['generations'],
@@ -71,7 +74,7 @@ export function restartCauses(
 type Generations = CaptureConfig['generations'];
 const compared = new WeakMap<Generations, WeakMap<Generations, ReadonlySet<string> | null>>();
 
-/** The namespaces of the monitors that differ; null where a policy does. Nodes of a group share both sides. */
+/** The namespaces of the monitors that differ; null when a policy differs. Nodes of a group share both sides. */
 function editedNamespaces(running: Generations, desired: Generations): ReadonlySet<string> | null {
   const known = compared.get(running) ?? new WeakMap<Generations, ReadonlySet<string> | null>();
   compared.set(running, known);

@@ -11,7 +11,7 @@ interface SecretObject extends KubeObject {
 
 /**
  * An identity that follows a Secret with `tls.crt`, `tls.key` and `ca.crt`. `source()` is null until the Secret has a
- * set that fits together; a later set that does not is logged, and the last good one stays. `onRead` hears of each set.
+ * consistent set. A later inconsistent set is logged, and the last good one stays. `onRead` is called with each set.
  */
 export function secretTls(
   informer: Informer,

@@ -7,7 +7,8 @@ export function notExporting(reason: 'DestinationNotAllowed' | 'SendFailing', me
 }
 
 /**
- * `Exporting` by what the agents of these nodes say of an owner's destinations: one node that cannot send is enough.
+ * `Exporting` from the reports of these nodes' agents on an owner's destinations: one node that cannot send makes it
+ * False.
  * `owner` is `TrafficMonitor/<namespace>/<name>` or `ClusterTrafficPolicy/<name>`.
  */
 export function sending(owner: string, nodes: readonly NodeState[]): ConditionInput {

@@ -23,7 +23,7 @@ import { captureMetrics, nodeGauge } from './metrics.ts';
 import type { RestartBudgetRules } from './restart-budget.ts';
 
 export interface CaptureSettings {
-  /** Where the agents run, and the Secret with the controller's certificate lies. */
+  /** The namespace of the agents and of the Secret with the controller's certificate. */
   namespace: string;
   /** Version text or image reference's tag of the instrument, e.g. `v0.10.0`. */
   instrumentVersion: string;
@@ -47,7 +47,7 @@ export interface CaptureSettings {
 
 /**
  * Adds the capture loop to an operator. Call it before the manager runs.
- * Returns the hub, from which the controllers of both kinds take what they write into statuses.
+ * Returns the hub, from which the controllers of both kinds take the facts for their statuses.
  */
 export function setupCapture(env: ControllerEnvironment, settings: CaptureSettings): CaptureHub {
   const { cache } = env;
@@ -93,7 +93,7 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
   return hub;
 }
 
-/** Tells the hub when what it reads of an object changes; the rest of an object's life does not concern it. */
+/** Notifies the hub when a field that it reads changes; other changes of an object do not concern it. */
 function onFacts<T extends KubeObject>(informer: Informer<T>, read: (object: T) => unknown, hub: CaptureHub): void {
   informer.onEvent((event) => {
     const same =
@@ -133,7 +133,7 @@ function readWorld(informers: Informers, namespace: string): World {
   };
 }
 
-/** One key of a Secret, by a plain get: the controller may not list Secrets of tenants, and need not. */
+/** One key of a Secret, by a plain get: the controller has no permission to list Secrets of tenants, and needs none. */
 async function readSecretKey(
   env: ControllerEnvironment,
   { namespace, name, key }: { namespace: string; name: string; key: string },

@@ -5,7 +5,7 @@ import { decides, queryFields, queryPolicies, type QueryField } from '../../capt
 import { queryOptionTable, type QueryOptions } from '../../render/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 
-/** The flag of the query server that bounds a field. */
+/** The flag of the query server that limits a field. */
 const boundedBy = {
   timeout: 'queryTimeout',
   perAgentTimeout: 'agentTimeout',
@@ -14,8 +14,8 @@ const boundedBy = {
 } as const;
 
 /**
- * Whether queries are held to the policy's `spec.query`; undefined where it says nothing. `policies` are all there are,
- * `server` what the query server is started with. Pure.
+ * Whether queries are held to the policy's `spec.query`; undefined when the policy sets none. `policies` are all
+ * policies, `server` are the settings of the query server. Pure.
  */
 export function queryLimitsCondition(
   policy: ClusterTrafficPolicy,
@@ -54,7 +54,7 @@ function stated(query: ClusterTrafficPolicy['spec']['query']): QueryField[] {
   return queryFields.filter((field) => query?.[field] !== undefined);
 }
 
-/** The text of the flag that is below the value. */
+/** The text of the flag that is lower than the value. */
 function boundOf(field: QueryField, value: unknown, server: QueryOptions): string | undefined {
   if (!(field in boundedBy)) return undefined;
   const option = boundedBy[field as keyof typeof boundedBy];

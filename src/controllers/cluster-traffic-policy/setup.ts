@@ -27,9 +27,8 @@ const recheckMs = 60_000;
 const compileWaitMs = 1_000;
 
 /**
- * Writes the status of ClusterTrafficPolicies, as far as capture and queries are concerned; `query` is what the query
- * server is started with; other conditions of the same status
- * belong to other field managers and are left alone.
+ * Writes the status of ClusterTrafficPolicies, as far as capture and queries are concerned. `query` are the settings of
+ * the query server. Other conditions of the same status belong to other field managers and are left alone.
  */
 export function setupClusterTrafficPolicies(
   env: ControllerEnvironment,

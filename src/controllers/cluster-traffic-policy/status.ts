@@ -12,9 +12,9 @@ export interface PolicyStatusInput {
   outcome: PolicyOutcome;
   /** The states of the nodes in scope. */
   nodes: readonly NodeState[];
-  /** Whether queries are held to what the policy says of them; undefined where it says nothing. */
+  /** Whether queries are held to the policy's query limits; undefined when the policy sets none. */
   queryLimits?: ConditionInput | undefined;
-  /** What is wrong with the agents' and query server's own objects. */
+  /** The fault of the agents' and query server's own objects. */
   trouble?: Refusal | undefined;
   /** Wall time, ms since the epoch. */
   now: number;
@@ -96,7 +96,7 @@ function capturingFlows(flows: PolicyOutcome['flows']): ConditionInput {
   return { type: 'CapturingFlows', status: flows === 'Enabled' ? 'True' : 'False', reason: flows, message };
 }
 
-/** A policy is not carried out by agents that cannot be kept in place. */
+/** A policy is not in effect while the agents cannot be kept in place. */
 function readyDespite(trouble: Refusal | undefined, ready: ConditionInput): ConditionInput {
   if (!trouble || ready.status === 'False') return ready;
   const reason = trouble.reason === 'Invalid' ? 'ApplyFailed' : trouble.reason;

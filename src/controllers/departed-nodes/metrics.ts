@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** How many nodes are on record as having left, at the moment of asking. */
+/** Number of nodes recorded as departed, at the time of the scrape. */
 export function departedNodesGauge(registry: Registry, count: () => number): void {
   new Gauge({
     name: 'svc_controller_departed_nodes',

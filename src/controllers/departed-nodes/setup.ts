@@ -27,31 +27,32 @@ import {
 import { departedNodesGauge } from './metrics.ts';
 
 const controllerName = 'departed-nodes';
-/** What changes in a moment is one write. Units: ms. */
+/** Changes within this time become one write. Units: ms. */
 const quietMs = 1_000;
-/** The record is not written anew for every node in it whose time is over. Units: ms. */
+/** Nodes whose time is over are removed from the record at most this often. Units: ms. */
 const tidyMs = 3_600_000;
-/** Most faults that one line of the log tells. */
+/** Most faults in one log line. */
 const maxTold = 5;
 
 export interface DepartedNodesOptions {
-  /** Where operator and agents run. */
+  /** The namespace of operator and agents. */
   readonly namespace: string;
-  /** How long the agent of a node keeps samples by the policies in force; undefined where that is not known yet. */
+  /** Retention of a node's agent by the policies in force; undefined when that is not known yet. */
   readonly keepMs: (node: string) => number | undefined;
-  /** Calls back when that may have changed. */
+  /** Calls back when the retention may have changed. */
   readonly onKeepChange: (listener: () => void) => unknown;
 }
 
 /**
- * Keeps the record of nodes that had an agent and left, in a ConfigMap that query servers follow: an answer about a time
- * in which such a node was there lacks it, and says so, whichever replica gives it and whenever that was started.
+ * Keeps the record of nodes that had an agent and left, in a ConfigMap that query servers follow. An answer about a
+ * time in which such a node was part of the cluster lacks its data and says so, whichever replica gives the answer and
+ * whenever that replica started.
  *
- * Flow: nodes, DaemonSet, agents' pods and the record as it is → the record after this look → one apply if it differs.
- * Guarantees: who leaves while no operator runs is noticed by the next one, since the record also says who served; it is
- * written once a second at most, and not while nothing changes; it is never larger than a ConfigMap may be. An
- * invalid entry is logged and left out of the next write; a record that is deleted, or a member that cannot be read, is
- * written as this process knew it last.
+ * Flow: nodes, DaemonSet, agents' pods and the current record → the new record → one apply if it differs.
+ * Guarantees: a node that leaves while no operator runs is noticed by the next one, since the record also lists the
+ * serving nodes. The record is written at most once a second, and only on a change; it never exceeds the size of a
+ * ConfigMap. An invalid entry is logged and left out of the next write. A deleted record, or a member that cannot be
+ * read, is restored from this process's last state.
  */
 export function setupDepartedNodes(env: ControllerEnvironment, options: DepartedNodesOptions): ControllerHandle {
   const { namespace, keepMs } = options;
@@ -82,7 +83,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
       const faults = refused.slice(0, maxTold);
       logger.error('parts of the record of nodes that left are refused', { faults, count: refused.length });
     }
-    // A member that is gone or cannot be read keeps its last value: a slip must not erase who left.
+    // A missing or unreadable member keeps its last value: a mistake must not erase departed nodes.
     const before = { ...known, ...record };
     const nodeList = nodes.list() as unknown as NodeView[];
     const agents = expectedAgents(
@@ -157,7 +158,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
   return handle;
 }
 
-/** Members of other managers stay theirs. */
+/** Members of other managers are left alone. */
 function isSame(data: RecordData, live: unknown): boolean {
   const there = (live ?? {}) as Partial<RecordData>;
   return Object.entries(data).every(([member, text]) => there[member as keyof RecordData] === text);

@@ -4,17 +4,17 @@ import type { ConditionInput } from '../../runtime/index.ts';
 
 export interface AppCredentials {
   condition: ConditionInput;
-  /** Changes when the App ID does; the pods read it at start, so they have to roll then. */
+  /** Changes when the App ID does. The pods read it at start, so a change has to roll them. */
   hash?: string;
 }
 
-/** The API server does not let us look; `grant` is what gives the right. */
+/** The API server denies the read; `grant` is the command that gives the permission. */
 export function unreadableAppCredentials(ref: { name: string }, grant: string): AppCredentials {
   const message = `the operator may not read Secret ${ref.name}; grant it: ${grant}`;
   return { condition: { type: 'AppCredentialsFound', status: 'Unknown', reason: 'Forbidden', message } };
 }
 
-/** What the Secret with the App ID says. The value itself goes nowhere. */
+/** The content of the Secret with the App ID. The value itself is not passed on. */
 export function judgeAppCredentials(
   secret: KubeObject | undefined,
   ref: { name: string; key: string },

@@ -16,7 +16,7 @@ import {
   type ConditionInput,
 } from '../../runtime/index.ts';
 
-/** Everything a status is made of. */
+/** All inputs of a status. */
 export interface MinterFacts {
   minter: MinterDeployment;
   /** Undefined until it exists. */
@@ -24,21 +24,21 @@ export interface MinterFacts {
   appCredentials: ConditionInput;
   /** Whether the ConfigMap that the spec refers to exists; true for inline rules. */
   rulesSourceFound: boolean;
-  /** A repository that a rule names and the spec does not declare, as a sentence. */
+  /** A repository that a rule names although the spec does not declare it, as a sentence. */
   outsideSpec?: string | undefined;
-  /** Repositories that are registered and do not count, as a sentence. */
+  /** Registered repositories that are ignored, as a sentence. */
   ignored?: string | undefined;
-  /** Answers of the pods that could be asked. */
+  /** Answers of the reachable pods. */
   answers: readonly MinterReadiness[];
-  /** Pods that run, whether they answered or not. */
+  /** Number of running pods, with or without an answer. */
   pods: number;
-  /** What kept children from being applied. */
+  /** The error that prevented the children from being applied. */
   applyFailures: readonly { kind: string; refusal: Refusal }[];
-  /** Names of other objects that the pods need and that do not exist, as a sentence; undefined when all are there. */
+  /** Names of missing objects that the pods need, as a sentence; undefined when all exist. */
   missing?: string | undefined;
   /** Why an image cannot be pulled, as a sentence. */
   imagePull?: string | undefined;
-  /** Which pod ends again and again, with its last words, as a sentence. */
+  /** Which pod crashes repeatedly, with its last log line, as a sentence. */
   crash?: string | undefined;
   /** Wall time, ms. */
   now: number;
@@ -47,11 +47,11 @@ export interface MinterFacts {
 export interface MinterPlan {
   status: MinterDeploymentStatus & { conditions: Condition[] };
   ready: ConditionStatus;
-  /** When to look again although no event came: the pods' own checks make none. Units: ms. */
+  /** When to check again without an event: the pods' own checks cause none. Units: ms. */
   recheckMs: number;
 }
 
-/** Ready takes the first of these that is not well. */
+/** Ready takes the reason of the first of these that is not True. */
 const readyOrder = [
   'NetworkPolicyApplied',
   'RulesValid',
@@ -63,10 +63,10 @@ const readyOrder = [
   'Progressing',
 ] as const;
 
-/** `lastMintTime` moves at most this often, so that a busy minter does not write its status all the time. */
+/** `lastMintTime` changes at most this often, so that a busy minter does not cause constant status writes. */
 const mintTimeStepMs = 60_000;
 
-/** The status that follows from the facts. Pure. */
+/** Computes the status from the facts. Pure. */
 export function planMinterStatus(facts: MinterFacts): MinterPlan {
   const { minter, answers, now } = facts;
   const conditions: ConditionInput[] = [
@@ -114,7 +114,7 @@ function badness(check: MinterCheck): number {
   return check.status === 'False' ? 2 : check.status === 'Unknown' ? 1 : 0;
 }
 
-/** A key that was never imported is the normal state of a new installation: say what to run. */
+/** A key that was never imported is the normal state of a new installation: the message names the command to run. */
 function importHint(check: MinterCheck, minter: MinterDeployment): string {
   if (check.type !== 'KeyEnabled' || check.reason !== 'NotFound' || check.message.includes('import-pk')) return '';
   const [, project, location, ring, key] =
@@ -138,7 +138,7 @@ function deploymentConditions({ deployment, imagePull, crash }: MinterFacts): Co
   });
 }
 
-/** The Deployment's word where it is one of ours; other words of a rollout under way all mean that it moves. */
+/** The Deployment's reason if it is one of ours; its other reasons during a rollout all mean progress. */
 function deploymentReason(type: 'Available' | 'Progressing', reason: string): string {
   if (type === 'Available' || reason === 'NewReplicaSetAvailable' || reason === 'ProgressDeadlineExceeded')
     return reason;
@@ -162,7 +162,7 @@ function readyCondition(facts: MinterFacts, conditions: readonly ConditionInput[
   return summarizeReady(conditions, readyOrder, { reason: 'Ready', message: 'tokens can be minted' });
 }
 
-/** Waiting for a person is `Stalled`, waiting for the cluster is `Reconciling`. */
+/** Waiting for a user is `Stalled`, waiting for the cluster is `Reconciling`. */
 function progress(facts: MinterFacts, ready: ConditionInput, conditions: readonly ConditionInput[]): ConditionInput[] {
   const reconciling = (reason: string, message: string): ConditionInput[] =>
     progressConditions({ reconciling: { reason, message } });
@@ -189,7 +189,7 @@ function progress(facts: MinterFacts, ready: ConditionInput, conditions: readonl
   const invalid = failed('RulesValid') ?? failed('KeyMatchesApp') ?? failed('InstallationFound');
   if (invalid) return stalled('Invalid', invalid.message);
   if (ready.status !== 'True') return reconciling('Progressing', ready.message);
-  // Old pods may serve while new ones come up: tokens can be minted, and yet this generation is not there.
+  // Old pods may serve while new ones start: tokens can be minted, but this generation is not in place yet.
   const moving = rollingOut(facts.deployment);
   return moving ? reconciling('Progressing', moving) : [];
 }
@@ -201,7 +201,7 @@ function podsRefused({ deployment }: MinterFacts): Refusal | undefined {
   return failure?.status === 'True' ? podRefusal(failure.message) : undefined;
 }
 
-/** How far a rollout is that has not ended; undefined when all pods are of the newest template and ready. */
+/** The progress of a rollout that has not ended; undefined when all pods are of the newest template and ready. */
 function rollingOut(deployment: KubeObject | undefined): string | undefined {
   const { replicas: wanted = 1 } = (deployment?.['spec'] ?? {}) as { replicas?: number };
   const status = (deployment?.['status'] ?? {}) as {
@@ -223,7 +223,7 @@ function replicaCounts(deployment: KubeObject | undefined): { replicas: number; 
   return { replicas: status.replicas ?? 0, readyReplicas: status.readyReplicas ?? 0 };
 }
 
-/** What the pods report beside their checks. While none answers, the last report stays. */
+/** The pods' reports beside their checks. While no pod answers, the last report stays. */
 function fromPods(
   answers: readonly MinterReadiness[],
   before: MinterDeploymentStatus | undefined,

@@ -3,7 +3,7 @@ import { minterCheckTypes, type MinterReadiness } from '../../api/v1alpha1/minte
 import { OperatorError } from '../../base/errors.ts';
 import { ports } from '../../render/index.ts';
 
-/** Asks one minter pod how it fares. */
+/** Asks one minter pod for its readiness. */
 export type ReadinessReader = (podIp: string, signal: AbortSignal) => Promise<MinterReadiness>;
 
 const deadlineMs = 3_000;
@@ -11,7 +11,7 @@ const maxBytes = 256 * 1024;
 
 /**
  * `GET http://<pod>:9090/readyz`; the body is the same whether the pod is ready (200) or not (503).
- * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, ERR_INPUT_INVALID for a body of another form, ERR_API_REQUEST when no pod answers.
+ * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, ERR_INPUT_INVALID for a malformed body, ERR_API_REQUEST when no pod answers.
  */
 export const readMinterReadiness: ReadinessReader = async (podIp, signal) => {
   const what = `readyz of minter pod ${podIp}`;
@@ -67,7 +67,7 @@ export function parseReadiness(text: string, what = 'readyz'): MinterReadiness {
   for (const check of body.checks) {
     if (!minterCheckTypes.includes(check?.type)) throw bad('checks[].type');
     if (!['True', 'False', 'Unknown'].includes(check.status)) throw bad(`checks[${check.type}].status`);
-    // The API refuses a reason of another form, and with it the whole status.
+    // The API refuses a malformed reason, and the whole status with it.
     if (!/^[A-Za-z]([A-Za-z0-9_]{0,254}[A-Za-z0-9])?$/.test(check.reason)) throw bad(`checks[${check.type}].reason`);
     if (typeof check.message !== 'string') throw bad(`checks[${check.type}].message`);
   }

@@ -39,7 +39,7 @@ export interface MinterDeps {
 
 type MinterObject = MinterDeployment & KubeObject;
 
-/** How soon to try again what could not be applied, however often it failed. Units: ms. */
+/** Retry interval of a failed apply, however often it failed. Units: ms. */
 const failedRecheckMs = 30_000;
 const controllerName = 'minter-deployment';
 const fieldManager = `svc-controller/${controllerName}`;
@@ -58,11 +58,11 @@ const childKinds = [
  *
  * Flow: Secret and ConfigMap that the spec refers to, and repositories registered beside it → children applied and
  * pruned → pods asked for their checks → status → Events for what changed.
- * Guarantees: `Ready` is there from the first write; a failed apply is in the status before it is retried; the operator
+ * Guarantees: `Ready` exists from the first write; a failed apply is in the status before it is retried; the operator
  * reads one Secret value, the App ID, and keeps only its hash.
- * Caveats: rights for minters are granted by namespace; without them `Ready` is False/Forbidden with the command that
- * grants them, and the reconcile is repeated every 30 s. The operator may get a Secret but not watch it, so it looks
- * again for a Secret: after 5 s while something is missing, else after 30 s.
+ * Caveats: permissions for minters are granted per namespace; without them `Ready` is False/Forbidden with the command
+ * that grants them, and the reconcile is repeated every 30 s. The operator may get a Secret but not watch it, so it
+ * polls: after 5 s while a Secret is missing, else after 30 s.
  */
 export function setupMinterDeployment(
   env: ControllerEnvironment,
@@ -99,7 +99,7 @@ export function setupMinterDeployment(
   const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
     const { key, clock, logger, signal } = context;
     const found = minters.get(key);
-    // Gone, or going: the garbage collector removes the children, which name it as their owner.
+    // The object is deleted or being deleted: the garbage collector removes the children, which name it as their owner.
     if (!found || found.metadata.deletionTimestamp) {
       paced.forget(keyText(key));
       return undefined;
@@ -141,7 +141,7 @@ export function setupMinterDeployment(
     });
     const { waitMs } = await paced.write(minter, plan.status, signal);
     if (outcome.failures.length > 0) {
-      // The backoff grows to minutes; what a person has put right meanwhile is to be seen sooner.
+      // The back-off grows to minutes; a fix by a user should be noticed sooner.
       handle.trigger(key, { afterMs: waitMs ?? failedRecheckMs });
       throwFailures(outcome);
     }
@@ -193,7 +193,10 @@ async function lookUpApp(
   }
 }
 
-/** What else the pods cannot start without: the service account and the certificate that the spec only names. */
+/**
+ * The other objects that the pods cannot start without: the service account and the certificate that the spec only
+ * names.
+ */
 async function lookUpOthers(
   { client, signal }: ReconcileContext,
   minter: MinterDeployment,
@@ -214,7 +217,7 @@ async function lookUpOthers(
   return undefined;
 }
 
-/** An object that may not be looked at is taken to be there: the pods say so if it is not. */
+/** An object that may not be read is assumed to exist: the pods report it if it does not. */
 async function mayExist(look: Promise<unknown>): Promise<boolean> {
   try {
     return (await look) !== undefined;
@@ -224,7 +227,7 @@ async function mayExist(look: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Rights for minters are granted by namespace; the message names the command that grants them. */
+/** Permissions for minters are granted per namespace; the message names the command that grants them. */
 function withGrant(refusal: Refusal, namespace: string, operatorNamespace: string): Refusal {
   if (refusal.reason !== 'Forbidden' || !/ cannot \w+ resource /.test(refusal.message)) return refusal;
   const grant = grantMinters(namespace, operatorNamespace);
@@ -246,7 +249,7 @@ async function lookUpRules({ client, signal }: ReconcileContext, minter: MinterD
   return { found: true, outsideSpec: repositoryOutsideSpec(files, declaredRepositories(minter.spec)) };
 }
 
-/** The answers of those that answer; one that does not is a pod that starts or ends, which the Deployment knows. */
+/** The answers of the pods that answer. One that does not is starting or ending, which the Deployment reports. */
 async function askPods(
   pods: readonly KubeObject[],
   read: ReadinessReader,
@@ -267,8 +270,8 @@ function recordTransitions(
   conditions: readonly Condition[],
 ): void {
   for (const { before, after } of conditionTransitions(conditionsBefore, conditions)) {
-    // A check that is unknown so far, and one that starts out well, makes no Event.
-    // A Deployment is never available in its first seconds.
+    // A check that is still unknown, or is True from the start, causes no Event. A Deployment is never available in its
+    // first seconds.
     const { good } = minterDeploymentConditions[after.type as keyof typeof minterDeploymentConditions];
     if (after.type === 'Reconciling') continue;
     const wentBad =

@@ -5,23 +5,23 @@ export const registryConfigMap = 'gitops-state';
 /** Its key: one repository a line, `name` or `organisation/name`; `#` starts a comment. */
 export const registryKey = 'repositories';
 
-/** As many as the field `vcs.extraRepositories` may have. */
+/** The same limit as the field `vcs.extraRepositories`. */
 const maxRepositories = 50;
 const namePattern = /^[A-Za-z0-9._-]{1,100}$/;
 
 export interface RegisteredRepositories {
   /** Names in the primary organisation, in the order of the lines. */
   names: string[];
-  /** The first line that cannot be taken, as a sentence; the others are in force. */
+  /** The first invalid line, as a sentence; the other lines are in force. */
   fault?: string;
-  /** What the registry asks for and does not get, because the minter does not trust it, as a sentence. */
+  /** Registered repositories that are not in force because the minter does not trust the registry, as a sentence. */
   ignored?: string;
 }
 
 /**
- * What of the registry counts for a minter. Pure.
- * Guarantees: without `vcs.trustGitOpsState` nothing in the ConfigMap changes what the minter serves, and no fault in it
- * makes the minter faulty: who may write a ConfigMap need not be who may decide about repositories.
+ * The part of the registry that applies to a minter. Pure.
+ * Guarantees: without `vcs.trustGitOpsState` nothing in the ConfigMap changes what the minter serves, and no fault in
+ * it makes the minter faulty: permission to write a ConfigMap is not permission to decide about repositories.
  */
 export function repositoriesInForce(
   { spec: { vcs } }: MinterDeployment,

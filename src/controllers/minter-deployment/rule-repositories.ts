@@ -1,13 +1,13 @@
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml';
 
-/** Rule files are no larger; what is, the minter refuses as faulty. Units: characters. */
+/** Largest rule file; the minter refuses larger ones as faulty. Units: characters. */
 const maxFile = 64 * 1024;
 
 /**
  * The first repository that a ConfigMap of rules names although the spec does not declare it, as a sentence with file
  * and line; undefined when there is none. Pure.
  * Shape: `files` are the ConfigMap's data, `<repository>.yaml` or `.yaml` (for all repositories) → text.
- * Caveats: a file that cannot be read as YAML names nothing; the pods say what is wrong with it.
+ * Caveats: a file that is not valid YAML names no repository; the pods report its fault.
  */
 export function repositoryOutsideSpec(
   files: Readonly<Record<string, string>>,

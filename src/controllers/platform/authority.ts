@@ -6,16 +6,16 @@ import { caSecret, readCa, type SecretObject } from './certificates.ts';
 
 export interface Authority {
   state: CaState;
-  /** When the next step of its life is due. Units: ms since the epoch. */
+  /** When the next step of its life cycle is due. Units: ms since the epoch. */
   nextAt: number;
 }
 
 /**
- * The certificate authority in force, after the step of its life that is due, if any.
+ * The certificate authority in force, after the due step of its life cycle, if any.
  *
  * Flow: read the Secret from the API server → plan → create it, or replace it at the version that was read.
  * Guarantees: never from the cache and never by apply, so an existing CA is not replaced by accident; when another
- * replica was faster, what it wrote counts.
+ * replica was faster, its version wins.
  * Errors: those of the requests.
  */
 export async function keepAuthority(
@@ -33,7 +33,7 @@ export async function keepAuthority(
     const rotate = stored?.request !== undefined && stored.request !== stored.answered;
     const plan = await planCa(stored?.state, { now: clock.now(), commonName: names.ca, rotate, timing });
     const started = plan.state.next !== undefined && stored?.state.next === undefined;
-    // A request during a rotation is answered by the next one.
+    // A rotation requested during a rotation is covered by the next one.
     const request = rotate && !started ? undefined : stored?.request;
     const wanted = caSecret(namespace, plan.state, request, secret);
     if (rotate && !started)

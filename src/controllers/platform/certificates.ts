@@ -12,7 +12,7 @@ import {
 import { caBundle, type CaState } from '../../net/ca-rotation.ts';
 import { names, objectLabels, type Component } from '../../render/index.ts';
 
-/** A Secret as it is or shall be; data in base64 as the API has it. */
+/** A Secret as it is or should be; data in base64 as in the API. */
 export interface SecretObject extends KubeObject {
   type?: string;
   data?: Record<string, string>;
@@ -48,19 +48,20 @@ export function platformIdentities(namespace: string, sharedAgents: boolean): Id
   });
   return [
     ...(sharedAgents ? [identity(names.agentTls, 'agent', names.agent)] : []),
-    // People reach the query server through a port-forward.
+    // Users reach the query server through a port-forward.
     identity(names.queryTls, 'query', names.query, true),
-    // The API server calls its webhooks through a Service of their own, or on the machine of an operator outside.
+    // The API server calls its webhooks through their own Service, or at the machine of an operator outside the
+    // cluster.
     identity(names.controllerTls, 'controller', names.controller, true, names.webhook),
   ];
 }
 
-/** What a Service is called inside the cluster. */
+/** The DNS names of a Service inside the cluster. */
 function serviceNames(name: string, namespace: string): string[] {
   return [name, `${name}.${namespace}`, `${name}.${namespace}.svc`, `${name}.${namespace}.svc.cluster.local`];
 }
 
-/** Annotations of the CA's Secret. `rotate-ca` is a person's: any new value asks for a new CA. */
+/** Annotations of the CA's Secret. `rotate-ca` is set by a user: any new value requests a new CA. */
 const annotations = {
   nextSince: 'svc.dev/next-since',
   previousSince: 'svc.dev/previous-since',
@@ -70,12 +71,12 @@ const annotations = {
 
 export interface StoredCa {
   state: CaState;
-  /** Somebody asks for a new CA: the text of the request, which is remembered so that it counts once. */
+  /** A user requests a new CA: the text of the request, which is stored so that it counts once. */
   request: string | undefined;
   answered: string | undefined;
 }
 
-/** The CA in a Secret, or why there is none that can be used. */
+/** The CA in a Secret, or why it cannot be used. */
 export function readCa(secret: SecretObject | undefined): StoredCa | { fault: string } {
   if (!secret) return { fault: 'absent' };
   const signer = { cert: decode(secret, 'ca.crt'), key: decode(secret, 'ca.key') };
@@ -102,7 +103,7 @@ export function readCa(secret: SecretObject | undefined): StoredCa | { fault: st
 /** An unreadable time counts as long ago: the step that waits for it is taken. */
 const since = (text: string | undefined): number => Date.parse(text ?? '') || 0;
 
-/** The Secret of a CA. `present` gives what is not ours in it: its version, other annotations. */
+/** The Secret of a CA. `present` provides the foreign parts of it: its version, other annotations. */
 export function caSecret(
   namespace: string,
   state: CaState,
@@ -130,17 +131,18 @@ export function caSecret(
 }
 
 export interface LeafPlan {
-  /** Secrets to apply, those to be kept included: the set is complete. */
+  /** The complete set of Secrets to apply, including the unchanged ones. */
   secrets: SecretObject[];
-  /** Why each one that is new was issued, by Secret name. */
+  /** Why each new one was issued, by Secret name. */
   issued: Record<string, string>;
   /** When the first of them is due. Units: ms since the epoch. */
   renewAt: number;
 }
 
 /**
- * The leaf Secrets as they shall be: what still serves is kept byte for byte, the rest is issued anew.
- * `sharedAgents`: pods of earlier versions still run. Units: `now` in ms since the epoch; `days` of validity of what is issued.
+ * The leaf Secrets as they should be: valid ones are kept byte for byte, the rest are issued anew.
+ * `sharedAgents`: pods of earlier versions still run. Units: `now` in ms since the epoch; `days` of validity of issued
+ * certificates.
  */
 export async function planLeaves(
   namespace: string,
@@ -174,7 +176,7 @@ export async function planLeaves(
   return plan;
 }
 
-/** A certificate of the platform as it is stored, for metrics and conditions. */
+/** A stored certificate of the platform, for metrics and conditions. */
 export interface CertificateState {
   secret: string;
   /** Units: ms since the epoch. */
@@ -182,7 +184,7 @@ export interface CertificateState {
   overdue: boolean;
 }
 
-/** What is in the Secrets now. One that is missing or unreadable is left out: it is issued anew, not renewed. */
+/** The certificates in the Secrets now. A missing or unreadable one is left out: it is issued anew, not renewed. */
 export function certificateStates(live: ReadonlyMap<string, SecretObject>, now: number): CertificateState[] {
   return [...live.values()].flatMap((secret) => {
     const cert = decode(secret, secret.metadata.name === names.ca ? 'ca.crt' : 'tls.crt');

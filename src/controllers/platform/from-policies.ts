@@ -3,11 +3,11 @@ import { comparePolicies } from '../../capture/index.ts';
 import type { PlatformInput } from '../../render/index.ts';
 
 /**
- * What policies say about the one DaemonSet of the agents. Pure.
+ * The policies' settings for the one DaemonSet of the agents. Pure.
  *
  * Flows are read from the host's own network devices, so capturing them anywhere puts the agents into the host's
- * network: any policy that asks for flows decides it. How many agents may be replaced at a time is for the strongest
- * policy that says so, in the order in which policies beat each other everywhere.
+ * network: one policy that asks for flows is enough. The strongest policy that sets it decides how many agents may be
+ * replaced at a time, in the usual order of policies.
  */
 export function fromPolicies(
   base: PlatformInput,

@@ -14,25 +14,25 @@ export interface ApiServiceObject extends KubeObject {
 }
 
 export interface MetricsApiPlan {
-  /** Our server offers the API at all. */
+  /** Whether our server offers the API at all. */
   serve: boolean;
-  /** The registrations are ours to write. */
+  /** Whether we may write the registrations. */
   register: boolean;
-  /** Undefined where the API is not offered: nothing is missing then. */
+  /** Undefined when the API is not offered: nothing is missing then. */
   condition: ConditionInput | undefined;
 }
 
-/** The Deployment of the query server, as far as it decides here. */
+/** The Deployment of the query server, reduced to the fields that matter here. */
 export interface QueryDeployment extends KubeObject {
   status?: { conditions?: { type: string; status: string; message?: string }[] };
 }
 
-/** Whether the query server has enough replicas that answer, by its Deployment's own word. */
+/** Whether the query server has enough ready replicas, by its Deployment's status. */
 export function isAvailable({ status }: QueryDeployment): boolean {
   return status?.conditions?.some((c) => c.type === 'Available' && c.status === 'True') ?? false;
 }
 
-/** Whether a registration leads to our query server. Labels do not count: an edit by others keeps them. */
+/** Whether a registration points to our query server. Labels are ignored, so that edits by others do not matter. */
 export function isOurs(namespace: string, { spec }: ApiServiceObject): boolean {
   return spec?.service?.name === names.query && spec.service.namespace === namespace;
 }
@@ -61,9 +61,9 @@ export const externalMetricsApi: MetricsApi = {
 /**
  * What to do about a metrics API. A cluster has one of each; when any version of it belongs to another server (often
  * prometheus-adapter's, or KEDA's), `auto` leaves all of them alone, because autoscalers prefer the newest version and
- * would be taken away from that server. A registration without a server behind it keeps every namespace of the cluster
- * from ending, so the first one waits for the query server; one that is there stays, as autoscalers hold their replicas
- * while its server is away. Pure.
+ * would switch away from that server. A registration without a server behind it blocks the deletion of every namespace
+ * of the cluster, so the first one waits for the query server. An existing one stays, because autoscalers keep their
+ * replicas while its server is unavailable. Pure.
  */
 export function planMetricsApi(
   api: MetricsApi,

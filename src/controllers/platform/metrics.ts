@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { CertificateState } from './certificates.ts';
 
-/** When each certificate ends, as the cluster has it at the moment of asking. */
+/** When each certificate ends, as the cluster has it at the time of the scrape. */
 export function certificateGauge(registry: Registry, states: () => CertificateState[]): void {
   new Gauge({
     name: 'svc_controller_cert_expiry_timestamp_seconds',

@@ -5,11 +5,11 @@ import { renderedKinds, type PlatformInput } from '../../render/index.ts';
 
 const { PodMonitor, ServiceMonitor } = renderedKinds;
 
-/** Where monitors are watched. Their kinds come and go with another product. */
+/** Where monitors are watched. Their kinds belong to another product and may come and go. */
 export const monitorSources = (namespace: string, labelSelector: string): Source[] =>
   [PodMonitor, ServiceMonitor].map((resource) => ({ resource, namespace, labelSelector, optional: true }));
 
-/** Which kinds of the Prometheus Operator the cluster serves now, and will serve in a moment, by the CRDs it has. */
+/** The kinds of the Prometheus Operator that the cluster serves or is about to serve, by its CRDs. */
 export function servedMonitors(crds: Informer): NonNullable<PlatformInput['monitors']> | undefined {
   const has = ({ plural, group }: typeof PodMonitor): boolean => {
     const crd = crds.get({ name: `${plural}.${group}` });
@@ -22,8 +22,8 @@ export function servedMonitors(crds: Informer): NonNullable<PlatformInput['monit
 export const isMonitor = ({ kind }: KubeObject): boolean => kind === PodMonitor.kind || kind === ServiceMonitor.kind;
 
 /**
- * Applies monitors; none is pruned, because they end with their kinds.
- * Errors: the first of an apply, but for a kind that went away in between: nothing is left to read its monitor.
+ * Applies monitors. None is pruned, because they are removed with their kinds.
+ * Errors: the first of an apply, except for a kind that was removed in the meantime: no reader of its monitor is left.
  */
 export async function applyMonitors(set: ApplySet, request: Omit<ApplyRequest, 'belongs'>): Promise<void> {
   const { failures } = await set.tryApply({ ...request, belongs: () => false });

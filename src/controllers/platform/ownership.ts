@@ -4,9 +4,9 @@ import type { ReconcileContext } from '../../runtime/index.ts';
 import { names } from '../../render/index.ts';
 
 /**
- * The object that stands for the operator's installation: its ClusterRole, which every way of installing makes and every
- * way of removing takes away. Not the namespace: that cannot end while an API registration leads into it, which would
- * then wait for the namespace in turn.
+ * The object that represents the operator's installation: its ClusterRole, which every way of installing creates and
+ * every way of uninstalling removes. Not the namespace: it cannot be deleted while an API registration points into it,
+ * and the registration would in turn wait for the namespace.
  */
 export async function installationOwner({ client, signal }: ReconcileContext): Promise<OwnerReference | undefined> {
   const { clusterRoles } = coreResources;
@@ -16,7 +16,9 @@ export async function installationOwner({ client, signal }: ReconcileContext): P
   return { apiVersion, kind, name: names.controller, uid: found.metadata.uid };
 }
 
-/** What lies outside the operator's namespace does not go with it: the garbage collector takes it with the owner. */
+/**
+ * Objects outside the operator's namespace are not removed with it: the garbage collector removes them with the owner.
+ */
 export function ownedFromOutside(child: KubeObject, namespace: string, owner: OwnerReference | undefined): KubeObject {
   if (!owner || child.metadata.namespace === namespace) return child;
   return { ...child, metadata: { ...child.metadata, ownerReferences: [owner] } };

@@ -12,7 +12,7 @@ import type { CertificateState } from './certificates.ts';
 export type PolicyObject = ClusterTrafficPolicy & KubeObject;
 
 /**
- * What the certificates are like, in the words of the policy's status. Pure.
+ * The state of the certificates, in the terms of the policy's status. Pure.
  * @param waiting The agents that could not be given one, in a line; `''` for none.
  */
 export function certificateCondition(states: readonly CertificateState[], waiting = ''): ConditionInput {
@@ -27,7 +27,7 @@ export function certificateCondition(states: readonly CertificateState[], waitin
 }
 
 /**
- * Puts the platform's conditions on every policy: they are where a platform team looks. They belong to the platform's
+ * Puts the platform's conditions on every policy: that is where a platform team looks. They belong to the platform's
  * own field manager, beside those of the policy's controller, and are written only when they change.
  */
 export async function writePolicyConditions(

@@ -55,7 +55,7 @@ export const platformKey = { name: 'platform' } as const;
 
 const controllerName = 'platform';
 const fieldManager = `svc-controller/${controllerName}`;
-/** Kinds the platform is made of; those of our own namespace alone are watched there alone. */
+/** Kinds that the platform consists of; those that exist only in our own namespace are watched only there. */
 const childKinds = [
   renderedKinds.PriorityClass,
   renderedKinds.ServiceAccount,
@@ -70,18 +70,18 @@ const childKinds = [
   renderedKinds.Deployment,
   renderedKinds.APIService,
 ];
-/** The operator's own installation carries the same manager label and is not ours to touch. */
+/** The operator's own installation carries the same manager label and must not be touched. */
 const childSelector =
   'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller,app.kubernetes.io/component in (agent,query)';
-/** Certificates are looked at no later than this, whatever the plan says. Units: ms. */
+/** Certificates are checked at least this often, whatever the plan says. Units: ms. */
 const longestWaitMs = 12 * 3_600_000;
 
 export interface PlatformOptions {
   /** Whether captured metrics are offered to autoscalers. */
   customMetrics?: CustomMetricsMode;
-  /** And as external metrics, beside them. Default off. */
+  /** Whether they are also offered as external metrics. Default off. */
   externalMetrics?: CustomMetricsMode;
-  /** How the certificate authority ages. */
+  /** Validity and rotation times of the certificate authority. */
   caTiming?: CaTiming;
   /** Agents that could not be given a certificate. */
   waiting?: Pick<WaitingAgents, 'summary' | 'onChange'>;
@@ -92,13 +92,12 @@ export interface PlatformOptions {
 /**
  * Keeps agents, query server and their certificates in place.
  *
- * Flow: CA Secret → leaf Secrets → everything that `renderPlatform` says, pruning what it no longer says → monitors →
- * the platform's conditions on every policy.
- * Guarantees: an existing CA is never replaced by accident (authority.ts). A failure of one step does not keep the
- * others from being tried, and the conditions are written whatever failed. Drift is repaired on the event that shows
- * it. Certificates are renewed at two thirds of their life; nothing restarts for that, because the pods reload their
- * files. What lies outside our namespace is owned by the operator's own ClusterRole, so that removing the installation
- * removes it.
+ * Flow: CA Secret → leaf Secrets → everything that `renderPlatform` renders, pruning what it no longer renders →
+ * monitors → the platform's conditions on every policy.
+ * Guarantees: an existing CA is never replaced by accident (authority.ts). A failure of one step does not stop the
+ * others, and the conditions are written in any case. Drift is repaired on the event that shows it. Certificates are
+ * renewed at two thirds of their life; nothing restarts for that, because the pods reload their files. Objects outside
+ * our namespace are owned by the operator's own ClusterRole, so that removing the installation removes it.
  */
 export function setupPlatform(
   env: ControllerEnvironment,
@@ -156,7 +155,7 @@ export function setupPlatform(
     const owner = await tried(() => installationOwner(context));
     const adjust = (child: KubeObject, live: KubeObject | undefined): KubeObject =>
       ownedFromOutside(withForeignScale(withUserChanges(child, live), live), namespace, owner);
-    // Without a bundle the objects that carry it cannot be rendered: what exists of them stays.
+    // Without a bundle the objects that carry it cannot be rendered: the existing ones stay.
     const belongs = (child: KubeObject): boolean =>
       certificates !== undefined && (child.kind !== 'APIService' || isOurs(namespace, child));
     const { secretObjects, monitorObjects, others } = sorted(rendered);
@@ -173,14 +172,14 @@ export function setupPlatform(
     return { requeueAfterMs: Math.min(Math.max(60_000, dueMs), longestWaitMs) };
   };
 
-  /** CA and leaves as they shall be now. Errors: those of the requests. */
+  /** CA and leaves as they should be now. Errors: those of the requests. */
   async function keepCertificates(context: ReconcileContext): Promise<{ bundle: string; nextAt: number }> {
     const { clock, logger, signal } = context;
     const authority = await keepAuthority(context, namespace, fieldManager, options.caTiming);
     const live = new Map(secrets.list().map((s) => [s.metadata.name ?? '', s]));
     const sharedAgents = pods.list().some((pod) => isSharedAgent(pod, namespace));
     const plan = await planLeaves(namespace, authority.state, live, { now: clock.now(), sharedAgents });
-    // Only the Secret that the agents shared ever goes: with the last pod that mounts it.
+    // Only the Secret that the agents shared is ever removed: with the last pod that mounts it.
     const belongs = ({ metadata }: KubeObject): boolean => metadata.name === names.agentTls;
     await secretSet.apply({ wanted: plan.secrets, belongs, force: true, logger, signal });
     for (const [secret, reason] of Object.entries(plan.issued)) logger.info('certificate issued', { secret, reason });
@@ -213,7 +212,7 @@ function isSharedAgent(pod: PodObject, namespace: string): boolean {
   return pod.metadata.namespace === namespace && isAgentPod(pod) && hasSharedCertificate(pod.spec);
 }
 
-/** The Secrets that hold certificates; the scraper's token is none. */
+/** The Secrets that hold certificates; the scraper's token is not one of them. */
 function certificatesIn(secrets: Informer<SecretObject>): Map<string, SecretObject> {
   const certificates: readonly string[] = [names.ca, names.agentTls, names.queryTls, names.controllerTls];
   return new Map(
@@ -236,11 +235,13 @@ function sorted(rendered: readonly KubeObject[]) {
   };
 }
 
-/** Status of Deployments and DaemonSets changes all the time; of it, only whether the query server answers counts. */
+/**
+ * The status of Deployments and DaemonSets changes all the time; only whether the query server answers matters here.
+ */
 const worthARun: Predicate = anyOf(
   generationChanged,
   labelsChanged,
-  // Kinds without a generation: anything may have changed.
+  // Kinds without a generation: any field may have changed.
   (event) => event.object.metadata.generation === undefined,
   changed((object) => object.metadata.ownerReferences),
   changed((object) => object.metadata.name === names.query && isAvailable(object as QueryDeployment)),

@@ -1,22 +1,22 @@
 import type { ControllerSpec } from '../../runtime/index.ts';
 import { refusalOf, type Refusal } from '../refusal.ts';
 
-/** What can be wrong with the platform itself, by who found it out. */
+/** The possible faults of the platform itself, by the part that finds them. */
 export type TroubleSource = 'apply' | 'pods' | 'kinds';
 
-/** The worse first: what keeps objects from being written explains what pods lack. */
+/** The worse first: an object that cannot be written explains missing pods. */
 const order: readonly TroubleSource[] = ['kinds', 'apply', 'pods'];
 
 /**
- * What is wrong with the agents' and query server's own objects. There is no object that stands for the platform, so
- * the policies tell it in their status: they are where a platform team looks.
- * Shape: one entry per source; listeners are called when the answer changes, not with every look.
+ * The fault of the agents' and query server's own objects. No object represents the platform, so the policies report
+ * the fault in their status: that is where a platform team looks.
+ * Shape: one entry per source; listeners are called when the answer changes, not with every check.
  */
 export class PlatformTrouble {
   readonly #found = new Map<TroubleSource, Refusal>();
   readonly #listeners = new Set<(trouble: Refusal | undefined) => void>();
 
-  /** The one to tell about; undefined when all is well. */
+  /** The fault to report; undefined when there is none. */
   get current(): Refusal | undefined {
     for (const source of order) {
       const found = this.#found.get(source);
@@ -25,7 +25,7 @@ export class PlatformTrouble {
     return undefined;
   }
 
-  /** What a source finds now; undefined when nothing is wrong. Returns whether that is a change. */
+  /** The current finding of a source; undefined when nothing is wrong. Returns whether that is a change. */
   report(source: TroubleSource, trouble: Refusal | undefined): boolean {
     const known = this.#found.get(source);
     if (known?.reason === trouble?.reason && known?.message === trouble?.message) return false;
@@ -40,7 +40,7 @@ export class PlatformTrouble {
   }
 }
 
-/** A reconcile whose failures are reported as trouble until it succeeds. It still fails. */
+/** Runs a reconcile and reports its failure as trouble until it succeeds. The reconcile still fails. */
 export function reportingTo(
   trouble: PlatformTrouble,
   reconcile: ControllerSpec['reconcile'],

@@ -15,13 +15,13 @@ import type { PlatformTrouble } from './trouble.ts';
 
 const controllerName = 'platform-watch';
 
-/** The names of the CRDs that the operator lives on. */
+/** The names of the CRDs that the operator needs. */
 const ownKinds = kinds.map(({ resource }) => `${resource.plural}.${resource.group}`);
 
 /**
- * Looks at what no other controller sees: whether our kinds are still served, and whether the platform's pods get their
- * images. It changes nothing; what it finds goes to `PlatformTrouble` and into an Event.
- * Guarantees: an Event when something turns bad and when it is well again, none in between.
+ * Checks what no other controller sees: whether our kinds are still served, and whether the platform's pods get their
+ * images. It changes nothing; findings go to `PlatformTrouble` and into an Event.
+ * Guarantees: one Event when a fault appears and one when it is gone.
  */
 export function setupPlatformWatch(
   env: ControllerEnvironment,
@@ -59,7 +59,7 @@ export function setupPlatformWatch(
   });
 }
 
-/** Which of our kinds are not served, or will not be in a moment. Pure. */
+/** The kinds of ours that are not served, or are about to disappear. Pure. */
 export function missingKinds(crds: readonly KubeObject[]): Refusal | undefined {
   const served = new Set(
     crds.filter((crd) => crd.metadata.deletionTimestamp === undefined).map((crd) => crd.metadata.name),

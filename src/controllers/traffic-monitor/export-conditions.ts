@@ -6,8 +6,8 @@ import { notExporting, sending } from '../capture/sending.ts';
 import { grantSecret } from '../grants.ts';
 
 /**
- * `ResolvedRefs`: whether the Secrets that the exports refer to exist, and may be read. The operator has no right to
- * Secrets in the namespaces of monitors; the message says how to grant it.
+ * `ResolvedRefs`: whether the Secrets that the exports refer to exist and may be read. The operator has no permission
+ * to read Secrets in the namespaces of monitors; the message says how to grant it.
  */
 export function resolvedRefs(
   outcome: MonitorOutcome,
@@ -30,8 +30,8 @@ export function resolvedRefs(
 }
 
 /**
- * `Exporting`, absent without `export`. A destination that no allow list has comes first: nothing is sent to it
- * anywhere. Then what the agents say.
+ * `Exporting`, absent without `export`. A destination that is in no allow list is reported first: no node sends to it.
+ * Then come the agents' reports.
  */
 export function exporting(outcome: MonitorOutcome, nodes: readonly NodeState[]): ConditionInput[] {
   if (outcome.exports.length === 0 || outcome.suspended) return [];

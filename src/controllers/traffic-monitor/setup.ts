@@ -15,13 +15,13 @@ import { eventConditions, monitorStatus } from './status.ts';
 
 type MonitorObject = TrafficMonitor & KubeObject;
 
-/** Time changes a status too (samples grow old): look again after this. Units: ms. */
+/** Time changes a status too (samples age): check again after this. Units: ms. */
 const recheckMs = 30_000;
-/** How soon to look again for a compile that includes the newest generation. Units: ms. */
+/** When to check again for a compile that includes the newest generation. Units: ms. */
 const compileWaitMs = 1_000;
 
 /**
- * Writes the status of TrafficMonitors: what the compile made of each and how its nodes fare.
+ * Writes the status of TrafficMonitors: the outcome of the compile for each, and the state of its nodes.
  * Flow: an event of the object, or a change in the hub → the hub's outcome for exactly this generation → status.
  * Guarantees: `Ready` exists from the first write on; see `PacedStatus` for how often.
  */

@@ -24,13 +24,13 @@ export interface MonitorStatusInput {
   nodes: readonly NodeState[];
   /** Wall time, ms since the epoch. */
   now: number;
-  /** The operator's own namespace: part of what a person runs to grant it a Secret. Default: that of an installation. */
+  /** The operator's own namespace: part of the command that grants it a Secret. Default: that of an installation. */
   operatorNamespace?: string;
   /** Why a Secret key (`<namespace>/<name>/<key>`) has no value, once that is known. */
   secretAbsence?: (ref: string) => SecretAbsence | undefined;
 }
 
-/** Reasons of a node that say why it captures nothing: what stops the whole node before what concerns a pod. */
+/** A node's reasons for capturing nothing: those that stop the whole node come before those that concern a pod. */
 const captureReasons: readonly string[] = [
   'MissingCapability',
   'KernelUnsupported',
@@ -38,10 +38,10 @@ const captureReasons: readonly string[] = [
   'NotAttached',
   'MetadataMissing',
 ];
-/** `lastSampleTime` of a status moves at most this often. Units: ms. */
+/** `lastSampleTime` of a status changes at most this often. Units: ms. */
 const sampleTimeStepMs = 60_000;
 
-/** Which conditions make a monitor not ready, in the order in which they speak for it. */
+/** The conditions that make a monitor not ready, in order of precedence. */
 const readyOrder = ['Accepted', 'ResolvedRefs', 'Programmed'];
 
 /**
@@ -97,7 +97,7 @@ interface Data {
   activeSeries: number;
   droppedSeries: number;
   lastSampleMs: number | null;
-  /** A node's own word for why it captures nothing. */
+  /** A node's own reason for capturing nothing. */
   obstacle: { reason: string; message: string } | null;
 }
 
@@ -210,7 +210,7 @@ function progressOf(outcome: MonitorOutcome, rollout: Programmed): ConditionInpu
   });
 }
 
-/** Moves in steps of a minute, so that a busy monitor is not written with every sample. */
+/** Changes in steps of a minute, so that a busy monitor is not written with every sample. */
 function steppedTime(previous: string | undefined, latestMs: number | null): string | undefined {
   if (latestMs === null) return previous;
   if (previous && latestMs - Date.parse(previous) < sampleTimeStepMs) return previous;
@@ -228,7 +228,7 @@ export const eventConditions: readonly string[] = [
   'Exporting',
 ];
 
-/** True when the newest status speaks of this very generation. */
+/** True when the newest status is about exactly this generation. */
 export function isObserved(object: TrafficMonitor): boolean {
   return (
     object.status?.observedGeneration === object.metadata.generation &&
