@@ -1,7 +1,7 @@
 /**
  * Delay before the next list or watch of one source.
  * Shape: pure; `failures` counts them since the last quiet period, from 1; `random` is in [0, 1).
- * Units: milliseconds. Result in [800, 30_000] before jitter, which adds up to as much again.
+ * Units: milliseconds. Result in [800, 30_000] before jitter; jitter adds up to 100 %.
  * Source: the numbers of client-go's reflector.
  */
 export function watchBackoff(failures: number, random: number): number {
@@ -18,5 +18,5 @@ export function itemBackoff(failures: number): number {
   return Math.min(5 * 2 ** Math.min(Math.max(failures, 1) - 1, 30), 300_000);
 }
 
-/** How long without a failure until a source counts as healthy again. Units: ms. */
+/** A source counts as healthy again after this long without a failure. Units: ms. */
 export const quietMs = 120_000;

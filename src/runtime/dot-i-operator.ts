@@ -29,7 +29,7 @@ import { handleFinalizer, patchFinalizers } from './apply/finalizer.ts';
 import { Manager, type ManagerOptions } from './control/manager.ts';
 
 export interface RuntimeOperatorOptions extends Partial<Omit<ManagerOptions, 'client' | 'logger'>> {
-  /** Default: a client for what KUBECONFIG or the pod says. */
+  /** Default: a client for the cluster of KUBECONFIG or of the pod. */
   client?: RestClient;
   logger?: Logger;
 }
@@ -71,7 +71,7 @@ export abstract class RuntimeOperator extends Operator {
     });
   }
 
-  /** `kubeConfig` and `k8sApi` as the base declares them, made when first asked for: they load all of client-node. */
+  /** `kubeConfig` and `k8sApi` as the base declares them, created on first use because they load all of client-node. */
   #offerClientNode(): void {
     const lazy = <T>(make: () => T): PropertyDescriptor => {
       let made: { value: T } | undefined;
@@ -93,7 +93,7 @@ export abstract class RuntimeOperator extends Operator {
     return this.#manager;
   }
 
-  /** Registers through `init()`, then works. Resolves as soon as work has begun. Errors: those of `init()`. */
+  /** Registers through `init()`, then starts. Resolves as soon as the work has begun. Errors: those of `init()`. */
   override async start(): Promise<void> {
     await this.init();
     this.#running = this.#manager.run(this.#stop.signal).catch((error: unknown) => {
@@ -102,7 +102,7 @@ export abstract class RuntimeOperator extends Operator {
     });
   }
 
-  /** Drains and stops; no further watch is opened. Resolves when all has ended; never ends the process. */
+  /** Drains and stops; no further watch is opened. Resolves when everything has ended; never ends the process. */
   // The base declares void; whoever awaits it learns when everything has ended.
   // eslint-disable-next-line @typescript-eslint/no-misused-promises
   override async stop(): Promise<void> {
@@ -184,7 +184,7 @@ export abstract class RuntimeOperator extends Operator {
         return metaOf(resourceOf(meta).plural, written);
       } catch (error) {
         if (!isConflict(error) || attempt >= maxConflicts) throw error;
-        // The event this came from is older than the object: the status belongs on what is there now.
+        // The event's object may be outdated: the status goes to the current object.
         resourceVersion = (await this.#client.get(resource, meta)).metadata.resourceVersion ?? '';
       }
     }
@@ -295,7 +295,7 @@ function resourceOf(meta: ResourceMeta): ResourceRef {
   return resourceRef({ group, version, kind: meta.kind, plural, namespaced: meta.namespace !== undefined });
 }
 
-/** Our lines in the form of the logger that an operator brings along. */
+/** Writes our lines through the logger that an operator brings along. */
 function bridgeLogger(target: OperatorLogger, bound: Readonly<Record<string, unknown>> = {}): Logger {
   const line = (msg: string, fields?: Readonly<Record<string, unknown>>): string => {
     const all = Object.entries({ ...bound, ...fields });

@@ -1,6 +1,6 @@
 import { errorText } from '../base/errors.ts';
 
-/** Resolves when fine, throws with the reason. */
+/** Resolves when healthy, throws with the reason otherwise. */
 export type Check = () => void | Promise<void>;
 
 /** The outcome of all checks of one probe. */
@@ -13,7 +13,7 @@ export interface CheckReport {
 export class Health {
   readonly #checks = new Map<string, Check>();
 
-  /** A check resolves when fine and throws with the reason when not. A later one of the same name replaces it. */
+  /** A check resolves when healthy and throws with the reason otherwise. A later check of the same name replaces it. */
   add(name: string, check: Check): void {
     this.#checks.set(name, check);
   }

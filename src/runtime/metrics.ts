@@ -4,11 +4,11 @@ import type { RequestObservation } from '../kube/index.ts';
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** Where the metrics are registered, and the prefix of those that controller-runtime has no name for. */
+/** The registry of the metrics, and the prefix of those that have no name in controller-runtime. */
 export interface RuntimeMetricsOptions {
   /** Default: a registry of its own. */
   registry?: Registry;
-  /** Of the metrics that controller-runtime has no name for. Default `operator`. */
+  /** Prefix of the metrics that have no name in controller-runtime. Default `operator`. */
   prefix?: string;
 }
 
@@ -188,13 +188,13 @@ export class RuntimeMetrics {
     this.queueLongest.set(labels, 0);
   }
 
-  /** To be passed to `createKubeClient` as `onRequest`. */
+  /** Pass it to `createKubeClient` as `onRequest`. */
   readonly onRequest = (seen: RequestObservation): void => {
     this.restRequests.inc({ code: seen.code, method: seen.method, host: seen.host });
     this.restDuration.observe({ verb: seen.method, host: seen.host }, seen.durationMs / 1000);
   };
 
-  /** To be passed to `createKubeClient` as `onRetry`. */
+  /** Pass it to `createKubeClient` as `onRetry`. */
   readonly onRetry = (method: string, host: string): void => {
     this.restRetries.inc({ verb: method, host });
   };

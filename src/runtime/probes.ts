@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestTarget } from '../base/request-target.ts';
 import { healthText, type Health } from './health.ts';
 
-/** What the probes ask and `/metrics` shows. A manager has all of it. */
+/** The data behind the probes and `/metrics`. A manager has all of it. */
 export interface ProbeParts {
   liveness: Pick<Health, 'run'>;
   readiness: Pick<Health, 'run'>;
@@ -10,15 +10,16 @@ export interface ProbeParts {
   metricsText(): Promise<string>;
   /**
    * Why a request for `/metrics` is refused; undefined: it is answered. May set headers of the refusal. Absent: any
-   * caller that reaches the port may read them.
+   * caller that reaches the port may read the metrics.
    */
   refuseScrape?(req: IncomingMessage, res: ServerResponse): Promise<{ status: number; message: string } | undefined>;
 }
 
 /**
  * Answers `/healthz`, `/livez` (the same), `/readyz` and `/metrics` as the API server and controller-runtime do:
- * `?verbose` lists every check, `?exclude=name` leaves one out, `/readyz/name` asks for one alone. 200 or 503.
- * The listener is the program's: `createServer(probeHandler(manager)).listen(8080)`. No target makes it throw.
+ * `?verbose` lists every check, `?exclude=name` leaves one out, `/readyz/name` asks for one alone. 200 or 503. The
+ * program provides the listener: `createServer(probeHandler(manager)).listen(8080)`. It does not throw for any request
+ * target.
  */
 export function probeHandler(parts: ProbeParts): (req: IncomingMessage, res: ServerResponse) => void | Promise<void> {
   return (req, res) => {

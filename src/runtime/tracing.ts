@@ -4,7 +4,7 @@ import { errorText } from '../base/errors.ts';
 import { openTraceExport, type TraceExportOptions } from '../base/trace-export.ts';
 import type { ReconcileOutcome } from './metrics.ts';
 
-/** What one reconcile is about, as its span tells it. */
+/** The subject of one reconcile, as recorded in its span. */
 export interface RunAttributes {
   controller: string;
   kind: string;
@@ -17,20 +17,20 @@ export interface RunAttributes {
   reconcileID: string;
 }
 
-/** The span of a reconcile that has begun. */
+/** The span of a running reconcile. */
 export interface RunSpan {
-  /** `error`: what the reconcile failed with. */
+  /** `error`: the error of the reconcile. */
   end(result: ReconcileOutcome, error?: unknown): void;
 }
 
-/** Makes a span per reconcile. */
+/** Creates a span per reconcile. */
 export interface RunTracer {
   begin(attributes: RunAttributes): RunSpan;
 }
 
 const statusError = 2;
 
-/** Spans on an OpenTelemetry tracer: `reconcile <controller>`, with the attributes by their own names. */
+/** Spans on an OpenTelemetry tracer: `reconcile <controller>`, with its attributes under their own names. */
 export class SpanPerRun implements RunTracer {
   readonly #tracer: Tracer;
   readonly #clock: Clock;
@@ -58,14 +58,14 @@ export class SpanPerRun implements RunTracer {
   }
 }
 
-/** A tracer and the way to send what is left. */
+/** A tracer, and a function that sends the queued rest. */
 export interface Tracing {
   tracer: RunTracer;
   /** Sends what is queued, for at most three seconds. Never rejects. */
   close(): Promise<void>;
 }
 
-/** Opens the export of a span per reconcile, or returns undefined where no endpoint is configured. */
+/** Opens the export of a span per reconcile; undefined when no endpoint is configured. */
 export async function openTracing(options: TraceExportOptions): Promise<Tracing | undefined> {
   const opened = await openTraceExport(options);
   return opened && { tracer: new SpanPerRun(opened.tracer, options.clock), close: () => opened.close() };

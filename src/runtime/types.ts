@@ -5,7 +5,7 @@ import type { Logger } from '../base/logger.ts';
 import type { KubeClient, ObjectName, TypedObject } from '../kube/index.ts';
 import type { RuntimeMetrics } from './metrics.ts';
 
-/** What a reconcile is about: one object by name. Never an event: a reconcile looks at the world as it is now. */
+/** The subject of a reconcile: one object by name. Never an event: a reconcile reads the current state. */
 export type ObjectKey = ObjectName;
 
 /** One list-and-watch of the API server. Equal sources share one stream, whatever the number of controllers. */
@@ -18,7 +18,7 @@ export interface Source {
   fieldSelector?: string | undefined;
   /**
    * The kind belongs to another product and may come and go. While the server does not know it, the source is empty and
-   * healthy; it fills as soon as something is written to it, otherwise within fifteen seconds after the kind appeared.
+   * healthy. It fills as soon as an object is written to it, otherwise within fifteen seconds after the kind appeared.
    */
   optional?: boolean | undefined;
   /** Fetch `metadata` only, for kinds whose spec and status are not read. */
@@ -34,11 +34,11 @@ export interface Source {
 export interface SourceEvent<T extends TypedObject = TypedObject> {
   type: 'added' | 'updated' | 'deleted';
   object: T;
-  /** The state before, for `updated` and `deleted`. For `deleted`, `object` is the last state that is known at all. */
+  /** The previous state, for `updated` and `deleted`. For `deleted`, `object` is the last known state. */
   old?: T | undefined;
   /** Part of the first list: start-up work, not a change. */
   initial: boolean;
-  /** Found by a later list only: the watch lost it. */
+  /** Found only by a later list: the watch missed it. */
   missed: boolean;
 }
 
@@ -57,7 +57,10 @@ export interface Informer<T extends TypedObject = KubeObject> {
   addIndex(name: string, values: (object: T) => readonly string[]): void;
   /** Objects that the index files under `value`. Errors: throws on an unknown index. */
   byIndex(name: string, value: string): T[];
-  /** Calls back on each change, in order; the returned function ends it. A listener must be quick and must not throw. */
+  /**
+   * Calls back on each change, in order; the returned function unsubscribes. A listener must be quick and must not
+   * throw.
+   */
   onEvent(listener: (event: SourceEvent<T>) => void): () => void;
   /**
    * Read-your-writes: shows `object`, the answer to a write of ours, until the watch has caught up with it.
@@ -70,20 +73,22 @@ export interface Cache {
   informer<T extends TypedObject = KubeObject>(source: Source): Informer<T>;
 }
 
-/** Says whether an event is worth a reconcile. Must be pure. (A method type, so that a typed one fits an untyped slot.) */
+/**
+ * Decides whether an event causes a reconcile. Must be pure. (A method type, so that a typed one fits an untyped slot.)
+ */
 export type Predicate<T extends TypedObject = TypedObject> = { test(event: SourceEvent<T>): boolean }['test'];
 
-/** Names the objects that an event of another object concerns. A throw is logged, counted, and the event retried. */
+/** Returns the keys that an event of another object concerns. A throw is logged, counted, and the event retried. */
 export type Mapper<T extends TypedObject = TypedObject> = { map(object: T): readonly ObjectKey[] }['map'];
 
-/** A source beside the primary kind and its children, with its own way to the keys. */
+/** A source beside the primary kind and its children, with its own mapping to keys. */
 export interface Watch {
   source: Source;
   map: Mapper;
   predicates?: readonly Predicate[] | undefined;
 }
 
-/** What a reconcile gets. Everything it needs from outside is here or in the closure it was built with. */
+/** The arguments of a reconcile. Everything it needs from outside is here or in the closure that created it. */
 export interface ReconcileContext {
   key: ObjectKey;
   /** Carries controller, object, namespace, name and reconcileID. */
@@ -104,7 +109,7 @@ export interface ReconcileContext {
  */
 export type ReconcileResult = { requeueAfterMs?: number | undefined } | undefined | void;
 
-/** What a controller watches, and what it does about a key. */
+/** The sources that a controller watches, and how it reconciles a key. */
 export interface ControllerSpec {
   /** Unique; the `controller` label of metrics and logs, and the tail of the field manager. */
   name: string;
@@ -112,9 +117,9 @@ export interface ControllerSpec {
   for?: { source: Source; predicates?: readonly Predicate[] | undefined } | undefined;
   /** Children: events enqueue the controlling owner (of the primary kind) that `ownerReferences` names. */
   owns?: readonly { source: Source; predicates?: readonly Predicate[] | undefined }[] | undefined;
-  /** Anything else, with its own way to the keys. */
+  /** Any other source, with its own mapping to keys. */
   watches?: readonly Watch[] | undefined;
-  /** Keys to run once at start, for singletons that no object stands for. */
+  /** Keys to run once at start, for singletons without an object. */
   initialKeys?: readonly ObjectKey[] | undefined;
   /** Idempotent; called with one key at a time, never twice at once for one key. */
   reconcile(context: ReconcileContext): Promise<ReconcileResult>;
@@ -124,7 +129,7 @@ export interface ControllerSpec {
   timeoutMs?: number | undefined;
 }
 
-/** What is left to hold after a controller was added. */
+/** The handle of an added controller. */
 export interface ControllerHandle {
   readonly name: string;
   /** `<component>/<name>`: one manager per controller. */
@@ -142,14 +147,14 @@ export interface Runnable {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** A point in the life of an object that people should see in `kubectl describe`. */
+/** An occurrence in the life of an object that people should see in `kubectl describe`. */
 export interface EventDetails {
   type: 'Normal' | 'Warning';
   /** CamelCase constant. */
   reason: string;
   /** One sentence; cut at 1 kB. */
   message: string;
-  /** What was being done, CamelCase. Default `Reconcile`. */
+  /** The action in progress, CamelCase. Default `Reconcile`. */
   action?: string | undefined;
 }
 
@@ -158,7 +163,7 @@ export interface EventRecorder {
   record(regarding: TypedObject, event: EventDetails): void;
 }
 
-/** What a controller is built from. The manager is one. */
+/** The environment that a controller is built from. The manager is one. */
 export interface ControllerEnvironment {
   readonly client: KubeClient;
   readonly cache: Cache;
@@ -167,10 +172,13 @@ export interface ControllerEnvironment {
   readonly logger: Logger;
   /** Self-metrics; register your own with the program's prefix. */
   readonly registry: Registry;
-  /** The runtime's own metrics, for what counts on its behalf (apply sets). */
+  /** The runtime's own metrics, for parts that count on its behalf (apply sets). */
   readonly metrics?: RuntimeMetrics | undefined;
   addController(spec: ControllerSpec): ControllerHandle;
   addRunnable(runnable: Runnable): void;
-  /** A named check of `/readyz` (and, with `live`, of `/livez`): resolves when fine, throws with the reason. */
+  /**
+   * A named check of `/readyz` (and, with `live`, of `/livez`): resolves when healthy, throws with the reason
+   * otherwise.
+   */
   addCheck(name: string, check: () => void | Promise<void>, options?: { live?: boolean }): void;
 }

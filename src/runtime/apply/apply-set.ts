@@ -20,7 +20,7 @@ import { ownsExactly } from './managed-fields.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
 import type { EventRecorder, Informer } from '../types.ts';
 
-/** What an apply set is for: whose children, in whose name, and which caches show them. */
+/** The identity of an apply set: its owner kind and field manager, and the caches that show its children. */
 export interface ApplySetOptions {
   client: KubeClient;
   /** `<component>/<controller>`. */
@@ -28,11 +28,11 @@ export interface ApplySetOptions {
   /** The `controller` label of metrics. */
   controller: string;
   metrics?: RuntimeMetrics | undefined;
-  /** Receives each change to a child that was undone, with the manager that made it. */
+  /** Receives each undone change to a child, with the manager that made it. */
   events?: EventRecorder | undefined;
   /**
-   * One informer for each kind of child, selected by the labels that all children carry. They say what exists, and
-   * what is to be pruned. They must keep managedFields.
+   * One informer for each kind of child, selected by the labels that all children carry. The informers show which
+   * children exist and which are to be pruned. They must keep managedFields.
    */
   children: readonly Informer[];
 }
@@ -44,13 +44,13 @@ export interface ApplyRequest {
   /** The object that owns the children; it gets into their `ownerReferences`. Leave out for cluster-wide sets. */
   owner?: { object: TypedObject; resource: ResourceRef } | undefined;
   /**
-   * Which existing children belong to this set, beyond the informers' selectors. Default: those that `owner` controls;
-   * without an owner, all.
+   * Which existing children belong to this set, in addition to the informers' selectors. Default: those that `owner`
+   * controls; without an owner, all.
    */
   belongs?: ((object: KubeObject) => boolean) | undefined;
-  /** Last change before a child is compared and applied, with the live object in view. */
+  /** Last change before a child is compared and applied; it gets the live object too. */
   adjust?: ((child: KubeObject, live: KubeObject | undefined) => KubeObject) | undefined;
-  /** Take over fields from other managers: only where all that is applied is ours alone. Default false. */
+  /** Take over fields from other managers: only when all applied fields belong to this manager alone. Default false. */
   force?: boolean | undefined;
   logger: Logger;
   signal: AbortSignal;
@@ -64,10 +64,10 @@ export interface ApplyFailure {
   error: unknown;
 }
 
-/** What one apply did, and what stood in its way. */
+/** The result of one apply: what changed, and what failed. */
 export interface ApplyOutcome {
   applied: string[];
-  /** Of those applied: deleted and made anew, because a field that cannot be changed in place differed. */
+  /** Those of the applied children that were deleted and recreated, because an immutable field differed. */
   recreated: string[];
   skipped: number;
   pruned: string[];
@@ -90,7 +90,7 @@ export interface ApplyOutcome {
  * `force` also repairs what an apply cannot (see heal.ts): a child whose immutable fields differ is recreated, and a
  * list that an edit made invalid is replaced.
  * Caveats: this is server-side apply, so fields of other managers stay: a list item under another key (a further port
- * of a Service, a container) belongs to whoever added it, as long as the object is valid with it.
+ * of a Service, a container) belongs to the manager that added it, as long as the object is valid with it.
  */
 export class ApplySet {
   readonly #options: ApplySetOptions;
@@ -105,18 +105,20 @@ export class ApplySet {
     const { client, fieldManager: manager, children } = options;
     this.#lost = new LostChildren({ client, manager, children, isOurs: (uid) => this.#deleted.has(uid) });
     this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
-    // Without it, each reconcile would look at the children of all owners to find those of its own.
+    // Without it, each reconcile would scan the children of all owners to find its own.
     for (const child of options.children) child.addIndex(ownerIndex, controllerUids);
   }
 
-  /** Errors: the first that is no conflict, else ERR_APPLY_CONFLICT. */
+  /** Errors: the first that is not a conflict, else ERR_APPLY_CONFLICT. */
   async apply(request: ApplyRequest): Promise<ApplyOutcome> {
     const outcome = await this.tryApply(request);
     throwFailures(outcome);
     return outcome;
   }
 
-  /** Like `apply`, with what failed in the outcome; for callers that first tell it in a status. Errors: ERR_ABORTED. */
+  /**
+   * Like `apply`, with failures in the outcome; for callers that first report them in a status. Errors: ERR_ABORTED.
+   */
   async tryApply(request: ApplyRequest): Promise<ApplyOutcome> {
     const outcome: ApplyOutcome = {
       applied: [],
@@ -136,7 +138,7 @@ export class ApplySet {
       try {
         await this.#applyOne(informer, object, request, outcome);
       } catch (error) {
-        // Whatever it was, a write may have reached the server, and its answer not us.
+        // Whatever the error, a write may have reached the server although its answer did not reach us.
         this.#lost.suspect(informer, object);
         const conflicts = fieldConflicts(error);
         const name = describe(informer.source.resource, keyOf(object));
@@ -166,7 +168,7 @@ export class ApplySet {
       return;
     }
     if (request.owner) await this.#refuseForeign(informer, object, live, request.owner.object, request.signal);
-    // A child that lost our labels is out of the cache's sight, not gone.
+    // A child that lost our labels is invisible to the cache, but not deleted.
     const before =
       live ??
       (this.#memory.knows(key)
@@ -198,7 +200,7 @@ export class ApplySet {
     }
   }
 
-  /** Somebody else's object under the name we want is not taken over, wherever it shows. */
+  /** An object of another owner under the wanted name is not taken over, whether or not the cache shows it. */
   async #refuseForeign(
     { source }: Informer,
     object: KubeObject,
@@ -208,7 +210,7 @@ export class ApplySet {
   ): Promise<void> {
     const { client, fieldManager } = this.#options;
     const { resource } = source;
-    // A cache of our labels cannot say whether the name is taken; one of everything can.
+    // A cache selected by our labels cannot tell whether the name is taken; a cache without a selector can.
     const seesAll = source.labelSelector === undefined && source.fieldSelector === undefined;
     if (!seesAll && live) return;
     const found = seesAll ? live : await getIfExists(client, resource, keyOf(object), { signal, metadataOnly: true });
@@ -227,7 +229,7 @@ export class ApplySet {
       const { resource } = informer.source;
       for (const object of present(informer)) {
         if (kept.has(childKey(resource, object)) || object.metadata.deletionTimestamp || !belongs(object)) continue;
-        // The cache may not have caught up with our own delete; a uid never comes back.
+        // The cache may not have caught up with our own delete; a uid is never reused.
         if (!this.#deleted.has(object.metadata.uid ?? '')) await this.#delete(informer, object, request, outcome);
       }
     }
@@ -257,7 +259,7 @@ export class ApplySet {
       this.#memory.forget(childKey(resource, object));
       outcome.pruned.push(describe(resource, keyOf(object)));
     } catch (error) {
-      // Gone already, or replaced by an object that the next event will tell us about.
+      // Deleted already, or replaced by an object that the next event will bring.
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }
@@ -286,13 +288,13 @@ export class ApplySet {
   }
 }
 
-/** Throws the worst failure of an outcome: the first that is no conflict, else the first. */
+/** Throws the worst failure of an outcome: the first that is not a conflict, else the first. */
 export function throwFailures(outcome: ApplyOutcome): void {
   const worst = outcome.failures.find((f) => fieldConflicts(f.error).length === 0) ?? outcome.failures[0];
   if (worst) throw worst.error;
 }
 
-/** One sentence about conflicts for a condition: who holds what. */
+/** One sentence about conflicts for a condition: which manager owns which field. */
 export function conflictText(error: unknown): string {
   const conflicts = fieldConflicts(error);
   if (conflicts.length === 0) return errorText(error);
@@ -314,7 +316,9 @@ export function controllerReference(owner: TypedObject, resource: ResourceRef): 
   };
 }
 
-/** The child with its owner, and without empty maps: those own nothing, yet would differ from what others put in. */
+/**
+ * The child with its owner, and without empty maps: those own nothing, but would differ from entries of other managers.
+ */
 function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject {
   const entries = Object.entries(child.metadata).filter(
     ([, value]) => typeof value !== 'object' || Object.keys(value as object).length > 0,

@@ -59,7 +59,7 @@ export function isTrue(
 
 /**
  * The `Ready` condition of an object: the first of `order` that is False gives its reason and message; else the first
- * that is Unknown makes it Unknown; else True. A type that is absent counts as fine.
+ * that is Unknown makes it Unknown; else True. An absent type counts as True.
  */
 export function summarizeReady(
   conditions: readonly ConditionInput[],
@@ -78,8 +78,8 @@ export function summarizeReady(
 }
 
 /**
- * kstatus' abnormal-true conditions: `Reconciling` while work is under way, `Stalled` when only a change can help.
- * At most one is returned; when neither holds the merge removes both.
+ * kstatus' abnormal-true conditions: `Reconciling` while work is in progress, `Stalled` when only a change can help.
+ * Returns at most one; when neither applies the merge removes both.
  */
 export function progressConditions(state: {
   reconciling?: { reason: string; message: string } | undefined;
@@ -90,13 +90,13 @@ export function progressConditions(state: {
   return [];
 }
 
-/** A condition that appeared, or whose status or reason changed; the stuff of Events. */
+/** A condition that appeared, or whose status or reason changed; the source of Events. */
 export interface ConditionTransition {
   before: Condition | undefined;
   after: Condition;
 }
 
-/** What changed between two sets of conditions, in the order of the later one. Messages alone do not count. */
+/** The changes between two sets of conditions, in the order of the later one. Messages alone do not count. */
 export function conditionTransitions(
   before: readonly Condition[] | undefined,
   after: readonly Condition[],

@@ -4,20 +4,20 @@ import { foreignEdits, type Drift } from './drift.ts';
 import { ownsExactly } from './managed-fields.ts';
 
 interface InPlace {
-  /** Hash of what was wanted. */
+  /** Hash of the wanted content. */
   wish: string;
   uid: string | undefined;
   resourceVersion: string | undefined;
-  /** The uids of the owners: a namesake of a new owner is another child. */
+  /** The uids of the owners: an object of the same name under a new owner is another child. */
   owners: string;
 }
 
-/** Children that are remembered; beyond it the oldest are forgotten, and with them only the word on drift. */
+/** Children that are remembered; beyond it the oldest are forgotten, which only loses the report of their drift. */
 const maxRemembered = 20_000;
 
 /**
- * Remembers, by child, the content that was seen in place. A difference from it is drift; a difference between it and
- * the wanted content is a change of our own.
+ * Remembers, by child, the content that was seen in place. A difference from that content is drift. A difference
+ * between that content and the wanted one is a change of our own.
  * Guarantees: content that the server keeps rewriting (admission) was never seen in place and is not drift; nor is a
  * child of a new owner.
  * Caveats: it starts empty, so a child that was deleted while no operator ran is recreated without an Event.
@@ -38,11 +38,11 @@ export class DriftMemory {
     this.#inPlace.delete(key);
   }
 
-  /** `live` was seen, or is the answer to a write. */
+  /** `live` was read, or is the answer to a write. */
   settled(key: string, wanted: KubeObject, live: KubeObject): void {
     const { uid, resourceVersion } = live.metadata;
     const known = this.#inPlace.get(key);
-    // The same version holds the same wish: no need to hash on every look.
+    // The same version has the same wanted content: no need to hash it on every call.
     if (known && known.uid === uid && known.resourceVersion === resourceVersion) return;
     this.#inPlace.delete(key);
     if (!ownsExactly(live, wanted, this.#manager)) return;
@@ -50,7 +50,7 @@ export class DriftMemory {
     this.#inPlace.set(key, { wish: wishOf(wanted), uid, resourceVersion, owners: ownersOf(wanted) });
   }
 
-  /** Whether a child that was written again had been changed by another manager; `before` is undefined where it was absent. */
+  /** Whether a rewritten child had been changed by another manager; `before` is undefined when it was absent. */
   judge(key: string, wanted: KubeObject, before: KubeObject | undefined): Drift | undefined {
     const known = this.#inPlace.get(key);
     if (!before) {

@@ -6,7 +6,7 @@ import type { EventRecorder } from '../types.ts';
 /** A change that another manager made to one of our objects and that was undone. */
 export interface Drift {
   what: 'edited' | 'deleted';
-  /** Field managers whose values were replaced; empty where the API server does not tell. */
+  /** Field managers whose values were replaced; empty when the API server does not report them. */
   managers: string[];
   /** Paths of those values, such as `.spec.replicas`. */
   fields: string[];
@@ -75,8 +75,8 @@ function keyText(child: string): string {
 }
 
 /**
- * Tells people that their change is gone: on the object itself and on its owner, where it has one, which is what they
- * should have changed.
+ * Reports in an Event that a change was undone: on the object itself and on its owner, if any, which is the object to
+ * change instead.
  */
 export function announceDrift(
   events: EventRecorder,

@@ -16,11 +16,11 @@ export interface FinalizerOptions {
  * Keeps an object until its clean-up has run.
  *
  * Flow: object without our finalizer → add it, return `added` · object being deleted with it → run `cleanup`, remove
- * it, return `removed` · else `present` (go on) or `absent` (being deleted, nothing of ours to do).
+ * it, return `removed` · else `present` (go on) or `absent` (being deleted, nothing left to do).
  * Guarantees: the patch tests the list it was computed from, so finalizers of others are never lost: a race ends in
  * ERR_API_INVALID or ERR_API_CONFLICT and the next run sees the new list; the cached object is not changed.
  * Assumptions: `cleanup` is idempotent: it runs again when removing fails.
- * Errors: ERR_FINALIZER when the clean-up failed (cause kept); those of the patch else.
+ * Errors: ERR_FINALIZER when the clean-up failed (cause kept); otherwise those of the patch.
  */
 export async function handleFinalizer(
   object: TypedObject,
@@ -69,7 +69,7 @@ export async function runCleanups(cleanups: Readonly<Record<string, () => Promis
   if (failures.length > 0) throw new OperatorError('ERR_FINALIZER', failures.join('; '));
 }
 
-/** Replaces the finalizers that `object` shows by `wanted`, provided that the live object still shows the same ones. */
+/** Replaces the finalizers of `object` by `wanted`, provided that the live object still has the same ones. */
 export async function patchFinalizers(
   object: TypedObject,
   wanted: readonly string[],
@@ -80,7 +80,8 @@ export async function patchFinalizers(
   const path = '/metadata/finalizers';
   const operations: JsonPatchOperation[] = [
     { op: 'test', path: '/metadata/uid', value: object.metadata.uid },
-    // On an absent member `null` is what the test finds; this closes the race with a first finalizer of another.
+    // For an absent member the test compares with `null`; this closes the race with the first finalizer of another
+    // manager.
     { op: 'test', path, value: present && present.length > 0 ? present : null },
     wanted.length > 0 ? { op: 'add', path, value: wanted } : { op: 'remove', path },
   ];

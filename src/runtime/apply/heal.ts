@@ -17,7 +17,7 @@ export interface HealOptions {
   signal: AbortSignal;
 }
 
-/** Deleting one of these loses what it holds; a person has to decide that. */
+/** Deleting one of these loses its data, so a user has to decide that. */
 const holdsData = new Set(['PersistentVolumeClaim', 'PersistentVolume', 'Namespace', 'CustomResourceDefinition']);
 
 /**
@@ -27,14 +27,14 @@ const holdsData = new Set(['PersistentVolumeClaim', 'PersistentVolume', 'Namespa
  */
 const immutable = /immutable|cannot change roleRef|may not (be )?chang|updates to .*forbidden/i;
 
-/** Whether a refusal says that the object would have to be made anew. */
+/** Whether a refusal means that the object would have to be recreated. */
 export function needsRecreation(error: unknown): boolean {
   return error instanceof ApiError && error.status === 422 && error.causes.some((c) => immutable.test(c.message ?? ''));
 }
 
 /**
- * Puts right what a refused apply cannot: see `recreate` and `replaceLists`. For objects that we alone keep.
- * Errors: `refusal` where nothing more may be done: it is no 422, or the object was never applied by us.
+ * Repairs what a refused apply cannot: see `recreate` and `replaceLists`. For objects that only this manager maintains.
+ * Errors: `refusal` when no repair is allowed: it is not a 422, or this manager never applied the object.
  */
 export async function heal(
   object: KubeObject,
@@ -51,12 +51,14 @@ export async function heal(
 }
 
 /**
- * Deletes an object whose immutable fields differ and makes it anew.
+ * Deletes an object whose immutable fields differ and recreates it.
  *
- * Flow: dry-run create (would the new one be taken at all?) → delete by uid → apply.
- * Guarantees: nothing is deleted unless the server takes the new object; never an object that took the name since.
- * Caveats: what belongs to the old object (pods of a Deployment) goes with it.
- * Errors: `refusal` where it must not or cannot be done this way; ERR_API_CONFLICT while the old one is still going.
+ * Flow: dry-run create (would the server accept the new object?) → delete by uid → apply.
+ * Guarantees: nothing is deleted unless the server accepts the new object; an object that took the name since is never
+ * deleted.
+ * Caveats: dependents of the old object (pods of a Deployment) are deleted with it.
+ * Errors: `refusal` when it must not or cannot be done this way; ERR_API_CONFLICT while the old object is still being
+ * deleted.
  */
 async function recreate(
   object: KubeObject,
@@ -69,7 +71,7 @@ async function recreate(
   try {
     await client.create(resource, object, { fieldManager, dryRun: true, signal });
   } catch (error) {
-    // The name is taken, by the old one, and that is all that is wrong: it was judged before it was stored.
+    // The only fault is that the old object has the name: the server validates before it stores.
     if (!isAlreadyExists(error)) throw error;
   }
   await client.delete(resource, keyOf(live), { uid: live.metadata.uid, signal });
@@ -84,13 +86,13 @@ async function recreate(
 }
 
 /**
- * Repairs lists that an apply cannot: after an edit an item under another key belongs to another manager and stays, and
- * the object is invalid with that item beside ours (a Service whose port was changed has two ports of one name).
+ * Repairs lists that an apply cannot: after an edit, an item under another key belongs to another manager and stays,
+ * and the object is invalid with that item beside ours (a Service whose port was changed has two ports of one name).
  *
  * Flow: replace each list that holds unwanted items → apply → release the ownership that the replacement brought.
- * Guarantees: the replacement is conditional on the version that was read; values that the server chose for an item (a
- * node port) stay with the item of that name.
- * Errors: `refusal` where no list differs; those of the requests.
+ * Guarantees: the replacement is conditional on the version that was read; values that the server assigned to an item
+ * (a node port) stay with the item of that name.
+ * Errors: `refusal` when no list differs; those of the requests.
  */
 async function replaceLists(
   object: KubeObject,
@@ -108,7 +110,7 @@ async function replaceLists(
     (e) => e.manager === fieldManager && e.operation === 'Update' && e.subresource === undefined,
   );
   if (entry < 0) return applied;
-  // What the patch made ours is ours by the apply as well. Owned twice, it could never be given up by an apply.
+  // The patch's fields are owned by the apply as well. With two owners, an apply could never give them up.
   const giveUp: JsonPatchOperation[] = [atVersion(applied), { op: 'remove', path: `/metadata/managedFields/${entry}` }];
   return client.patch(resource, keyOf(object), { type: 'json', operations: giveUp }, { fieldManager, signal });
 }
@@ -119,7 +121,7 @@ function atVersion(object: KubeObject): JsonPatchOperation {
 
 type Json = Record<string, unknown>;
 
-/** Replacements for the lists of objects in `live` that hold an item `wanted` does not have. */
+/** Replacements for the lists of objects in `live` that hold an item which `wanted` does not have. */
 function foreignLists(wanted: unknown, live: unknown, path: string): JsonPatchOperation[] {
   if (Array.isArray(wanted) && Array.isArray(live)) {
     if (!wanted.every(isObject) || !live.every(isObject)) return [];

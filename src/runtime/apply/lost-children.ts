@@ -10,11 +10,11 @@ export interface LostChild {
   object: KubeObject;
 }
 
-/** What is asked about the children out of sight. */
+/** The inputs of a search for children that the cache does not show. */
 export interface LostQuery {
   /** uid of the owner; undefined for sets without one. */
   owner: string | undefined;
-  /** Whether a child of that kind and name is wanted: then the next apply gives it its label back. */
+  /** Whether a child of that kind and name is wanted: then the next apply restores its label. */
   wanted: (informer: Informer, key: ObjectKey) => boolean;
   belongs: ((object: KubeObject) => boolean) | undefined;
   signal: AbortSignal;
@@ -23,14 +23,14 @@ export interface LostQuery {
 interface Trace {
   informer: Informer;
   key: ObjectKey;
-  /** Undefined for a write whose end is not known. */
+  /** Undefined for a write with unknown outcome. */
   uid: string | undefined;
   owners: readonly string[];
-  /** As they were when the child was last in sight; undefined where it never was. */
+  /** The labels when the child was last visible; undefined when it never was. */
   labels: Record<string, string> | undefined;
 }
 
-/** Traces that are kept; those of owners that are gone are never asked for, and the oldest fall out. */
+/** Most traces kept. Traces of deleted owners are never queried, and the oldest are dropped. */
 const maxTraces = 2_000;
 const pageSize = 500;
 
@@ -39,12 +39,12 @@ const pageSize = 500;
  * the same.
  *
  * Flow: each departure leaves a trace, and so does each write without an answer, which may have created a child that
- * lost its label before a watch could show it → the next run for the owner asks the API server for it by name.
- * A departure while no operator ran leaves no trace, so each process looks once at the metadata of all objects in the
- * scope of each source, for those that this manager applied and the cache lacks.
- * Guarantees: an object is found only by the uid that was lost and while the owner still controls it; where uid or owner
- * are unknown, only if this manager applied it; no request when nothing was lost, except that first look.
- * Caveats: without an owner there is no first look, because nothing shows which set a stray object belongs to.
+ * lost its label before a watch could show it → the next run for the owner asks the API server for it by name. A
+ * departure while no operator ran leaves no trace, so each process once lists the metadata of all objects in the scope
+ * of each source, for those that this manager applied and the cache lacks.
+ * Guarantees: an object is found only by the uid that was lost and while the owner still controls it; when uid or owner
+ * is unknown, only if this manager applied it; no request when nothing was lost, except that first list.
+ * Caveats: without an owner there is no first list, because nothing shows which set a stray object belongs to.
  */
 export class LostChildren {
   readonly #client: KubeClient;
@@ -74,7 +74,10 @@ export class LostChildren {
     }
   }
 
-  /** The unwanted ones that exist. Each is found until `forget` or until it is in sight again. Errors: of the API server. */
+  /**
+   * The unwanted ones that exist. Each is returned until `forget` or until it is visible again. Errors: of the API
+   * server.
+   */
   async find(query: LostQuery): Promise<LostChild[]> {
     if (query.owner !== undefined) {
       this.#firstLook ??= this.#look(query.signal).catch((error: unknown) => {
@@ -90,7 +93,8 @@ export class LostChildren {
         this.#traces.delete(id);
         continue;
       }
-      // Kept: it may have been lost after this run had looked at it, and the next run may not want it any more.
+      // The trace is kept: the child may have been lost after this run had checked it, and the next run may not want it
+      // any more.
       if (query.wanted(trace.informer, trace.key)) continue;
       const live = await this.#stillThere(trace, query);
       if (!live) this.#traces.delete(id);
@@ -99,7 +103,7 @@ export class LostChildren {
     return found;
   }
 
-  /** A write of `object` had no good end: it may be there all the same, whatever the cache shows. */
+  /** A write of `object` failed or had no answer: the object may exist all the same, whatever the cache shows. */
   suspect(informer: Informer, object: KubeObject): void {
     if (this.#scoped.includes(informer)) this.#leaveTrace(informer, object, true);
   }
@@ -122,8 +126,9 @@ export class LostChildren {
   }
 
   /**
-   * In sight again, or another object of that name. Not so what may be out of date: an object that we have deleted says
-   * nothing about its successor, and one of another owner may be this one's since a write without an answer.
+   * Whether the object, or another one of that name, is visible again. Two cached states do not count, because they may
+   * be stale: an object that we have deleted (it has no bearing on its successor), and, after a write without an
+   * answer, an object of another owner (it may belong to this one since that write).
    */
   #inSight({ informer, key, uid }: Trace, { owner }: LostQuery): boolean {
     const shown = informer.get(key);
@@ -158,13 +163,13 @@ export class LostChildren {
   }
 }
 
-/** Judged by the labels that it had when it was last in sight. */
+/** Judged by the labels that it had when it was last visible. */
 function belongs({ labels }: Trace, live: KubeObject, query: LostQuery): boolean {
   if (!query.belongs) return true;
   return query.belongs(labels ? { ...live, metadata: { ...live.metadata, labels } } : live);
 }
 
-/** The uids of those that `ownerReferences` name as controller. */
+/** The uids of the owners that `ownerReferences` marks as controller. */
 export function controllerUids({ metadata }: Pick<KubeObject, 'metadata'>): string[] {
   return (metadata.ownerReferences ?? []).filter((r) => r.controller).map((r) => r.uid);
 }

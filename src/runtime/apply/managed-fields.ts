@@ -48,13 +48,13 @@ function sameTree(wanted: unknown, live: unknown, owned: FieldSet, path: string)
   for (const name of members) {
     const set = owned[`f:${name}`];
     if (!set) {
-      // null means "absent" to an apply; anything else that is not recorded is not ours yet.
+      // null means "absent" to an apply; any other value without a record is not ours yet.
       if (wanted[name] === null && live[name] === undefined) continue;
       return false;
     }
     if (!sameTree(wanted[name], live[name], set, `${path}.${name}`)) return false;
   }
-  // A field we own and no longer want must be given up, which takes an apply.
+  // Giving up an owned field that is no longer wanted takes an apply.
   return children.every((child) => child.startsWith('f:') && wanted[child.slice(2)] !== undefined);
 }
 
@@ -65,7 +65,7 @@ function sameList(wanted: unknown[], live: unknown, owned: FieldSet, children: s
     const found = children.find((child) => matches(child, item));
     if (!found) return false;
     const at = live.findIndex((candidate) => matches(found, candidate));
-    // The order we want is part of what we apply.
+    // The wanted order is part of what we apply.
     if (at <= last) return false;
     last = at;
     if (found.startsWith('k:') && !sameTree(item, live[at], owned[found]!, `${path}[]`)) return false;

@@ -4,10 +4,12 @@ import { isNotFound, type KubeClient, type TypedObject } from '../../kube/index.
 import { keyOf } from '../keys.ts';
 import { ownsExactly } from './managed-fields.ts';
 
-/** In whose name statuses are written, and the cache that tells whether one differs. */
+/** The field manager that writes statuses, and the cache that shows whether one differs. */
 export interface StatusWriterOptions<T extends TypedObject> {
   client: KubeClient;
-  /** `<component>/<controller>`: owns what it writes and nothing else, so several controllers share one status. */
+  /**
+   * `<component>/<controller>`: owns the fields that it writes and no others, so several controllers share one status.
+   */
   fieldManager: string;
   informer: Informer<T>;
 }
@@ -18,7 +20,7 @@ export interface StatusWriterOptions<T extends TypedObject> {
  * Guarantees: no request when the live status already holds exactly this; fields of other managers stay; there is no
  * version to conflict with, so nothing is lost to a race; fields of an earlier status that are left out now go away.
  * Caveats: `status` must be complete for this manager: what is left out is given up.
- * Errors: those of the apply; an object that is gone is no error.
+ * Errors: those of the apply; a deleted object is not an error.
  */
 export class StatusWriter<T extends TypedObject> {
   readonly #options: StatusWriterOptions<T>;

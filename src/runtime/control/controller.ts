@@ -41,7 +41,7 @@ const defaultTimeoutMs = 120_000;
  * One controller: events → keys → reconciles.
  *
  * Flow: `start` subscribes to the informers and starts the workers; each worker takes a key, runs `reconcile` under a
- * time limit and acts on its end; `drain` stops taking keys and waits for those that run.
+ * time limit and acts on its result; `drain` stops taking keys and waits for the running ones.
  * Guarantees: one run per key at a time; nothing that a reconcile, predicate or mapper throws is lost or fatal: it is
  * counted, logged and retried; an error beats `requeueAfterMs`.
  * Caveats: a reconcile that ignores its signal holds its worker, because running its key twice would be worse.
@@ -65,7 +65,7 @@ export class Controller implements ControllerHandle {
     this.#logger = deps.logger.with({ controller: spec.name });
     this.queue = new WorkQueue(spec.name, deps.clock, deps.metrics);
     deps.metrics.declareController(spec.name, spec.concurrency ?? 1);
-    // Sources must be known before the caches start.
+    // Sources must be registered before the caches start.
     for (const { source } of this.#watches()) deps.cache.informer(source);
   }
 
@@ -74,7 +74,7 @@ export class Controller implements ControllerHandle {
     this.queue.add(keyText(key), { afterMs: options.afterMs, reason: 'trigger' });
   }
 
-  /** Begins to work. Call it once, when the caches are synced and this process leads. */
+  /** Starts the work. Call it once, when the caches are synced and this process leads. */
   start(): void {
     for (const watch of this.#watches()) {
       const informer = this.#deps.cache.informer(watch.source);
@@ -85,19 +85,19 @@ export class Controller implements ControllerHandle {
     this.#logger.info('controller started', { workers: this.#workers.length });
   }
 
-  /** Takes no further key and resolves when those that run have ended. */
+  /** Takes no further key and resolves when the running reconciles have ended. */
   async drain(): Promise<void> {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
     this.queue.stop();
     await Promise.all(this.#workers);
   }
 
-  /** Aborts the signal of every reconcile that still runs. */
+  /** Aborts the signal of every running reconcile. */
   abort(reason: string): void {
     this.#stop.abort(new OperatorError('ERR_ABORTED', reason));
   }
 
-  /** Errors: throws when a worker has been held far beyond the time limit of a reconcile, deaf to its signal. */
+  /** Errors: throws when a reconcile ignores its signal and holds a worker far beyond its time limit. */
   checkWorkers(): void {
     const limitMs = 3 * (this.#spec.timeoutMs ?? defaultTimeoutMs) + 60_000;
     const longest = this.queue.longestRunning();
@@ -126,7 +126,7 @@ export class Controller implements ControllerHandle {
     try {
       if (!watch.predicates.every((accept) => accept(event))) return;
       keys = watch.map(event.object);
-      // An object that changed owners or labels concerns both those it concerned and those it does now.
+      // An object that changed owners or labels concerns the keys of both its old and its new state.
       if (event.type === 'updated' && event.old) keys = [...keys, ...watch.map(event.old)];
     } catch (error) {
       this.#deps.metrics.reconcilePanics.inc({ controller: this.name });
@@ -166,7 +166,7 @@ export class Controller implements ControllerHandle {
     }
   }
 
-  /** One reconcile from start to what follows from its end. Never throws. */
+  /** Runs one reconcile and acts on its result. Never throws. */
   async #run(item: WorkItem): Promise<void> {
     const { clock, metrics } = this.#deps;
     const key = parseKey(item.key);
@@ -235,7 +235,7 @@ export class Controller implements ControllerHandle {
       logger.error('reconcile failed for good', { error: errorText(error) });
       return 'error';
     }
-    // Errors of ours are foreseen; anything else is a fault in the program, what Go calls a panic.
+    // Our own error classes are expected; any other error is a bug, which Go would report as a panic.
     const foreseen = error instanceof OperatorError;
     if (!foreseen) metrics.reconcilePanics.inc({ controller });
     const afterMs = this.queue.retry(item.key, { priority: item.priority, atLeastMs: retryAfterMs(error) });

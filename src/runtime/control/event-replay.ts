@@ -8,9 +8,9 @@ export interface ReplayedEvent {
 }
 
 /**
- * Derives events from levels, for handlers that were written for events: what changed about a key since the handler
- * last succeeded. It is right for a delete that the watch missed, for a name that returned with a new uid and for an
- * unchanged object in a new list. States between two runs are skipped.
+ * Derives events from levels, for handlers that were written for events: the changes of a key since its handler last
+ * succeeded. It handles a delete that the watch missed, a name that returned with a new uid, and an unchanged object in
+ * a new list. States between two runs are skipped.
  */
 export class EventReplay {
   readonly #informer: Informer;
@@ -25,7 +25,10 @@ export class EventReplay {
     });
   }
 
-  /** Hands the events of a key to `handle`, in order, copies all; what it throws is thrown, and comes again. */
+  /**
+   * Passes the events of a key to `handle`, in order, all as copies. An error of `handle` is thrown, and the event
+   * comes again.
+   */
   async run(key: ObjectKey, handle: (event: ReplayedEvent) => Promise<void>): Promise<void> {
     const text = keyText(key);
     const before = this.#delivered.get(text);

@@ -44,7 +44,7 @@ const maxNote = 1_024;
  *
  * Guarantees: `record` returns at once and never throws; equal events (object, type, reason, action, message) become
  * one Event with a count; the queue is bounded and what does not fit is counted.
- * Caveats: Events are for people: they may be late or lost, never decide anything by them.
+ * Caveats: Events are for people. They may be late or lost, so no decision may depend on them.
  */
 export class QueuedEventRecorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
@@ -67,7 +67,7 @@ export class QueuedEventRecorder implements EventRecorder {
     this.#wake?.();
   }
 
-  /** Writes until the signal aborts, then what is queued for at most two seconds more. Never rejects. */
+  /** Writes until the signal aborts, then writes the queued rest for at most two seconds. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const next = this.#queue.shift();
@@ -109,7 +109,7 @@ export class QueuedEventRecorder implements EventRecorder {
       if (signal.aborted) return;
       metrics?.eventsDropped.inc();
       logger.debug('event not written', { reason: pending.details.reason, error: errorText(error) });
-      // Do not beat on a server that has no room for Events.
+      // Do not overload a server that has no room for Events.
       await sleep(clock, 200, signal).catch(() => {});
     }
   }
@@ -140,7 +140,7 @@ export class QueuedEventRecorder implements EventRecorder {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
       metadata: {
-        // Unique among restarts and within one millisecond.
+        // Unique across restarts and within one millisecond.
         name: `${name.slice(0, 200)}.${at.toString(16)}${(this.#seq++ % 0x10000).toString(16).padStart(4, '0')}`,
         namespace: namespace ?? 'default',
       },

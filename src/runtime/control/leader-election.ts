@@ -15,13 +15,13 @@ export interface LeaderElectionOptions {
   /** Of the Lease. */
   namespace: string;
   name: string;
-  /** Unique to this process: pod name and something random. */
+  /** Unique to this process: pod name and a random part. */
   identity: string;
   /** How long a silent holder keeps the lease. Units: ms. Default 15 s. */
   leaseMs?: number;
   /** How long the holder may fail to renew before it stops working. Units: ms. Default 10 s. */
   renewDeadlineMs?: number;
-  /** Between two tries. Units: ms. Default 2 s. */
+  /** Between two attempts. Units: ms. Default 2 s. */
   retryMs?: number;
   random?: () => number;
   metrics?: RuntimeMetrics | undefined;
@@ -104,7 +104,7 @@ export class LeaderElector {
     }
   }
 
-  /** Gives the lease back so that another need not wait for it to expire. Never throws. */
+  /** Releases the lease so that another process need not wait for its expiry. Never throws. */
   async release(): Promise<void> {
     const { client, name, logger, clock, identity, metrics } = this.#options;
     if (!this.#holds || !this.#lease) return;
@@ -135,7 +135,7 @@ export class LeaderElector {
   async #try(signal: AbortSignal, deadlineMs = 5_000): Promise<LeaseDecision> {
     const { client, clock, namespace, name, identity } = this.#options;
     const options = { signal, deadlineMs, retry: false };
-    // While we lead we are the only writer: the version we wrote last saves the read.
+    // The leader is the only writer: the version of its last write saves the read.
     if (!this.#holds || !this.#lease) {
       this.#lease = await getIfExists(client, coreResources.leases, { namespace, name }, options);
       if (this.#lease) this.#seen = observe(this.#seen, readRecord(this.#lease), clock.monotonic());
@@ -156,7 +156,7 @@ export class LeaderElector {
       return decision;
     } catch (error) {
       if (isConflict(error) || isAlreadyExists(error)) {
-        // Somebody else wrote. Look again before we say that we lost it.
+        // Another process wrote the lease. Read it again before reporting it as lost.
         this.#lease = await getIfExists(client, coreResources.leases, { namespace, name }, options);
         if (!this.#lease) throw error;
         this.#seen = observe(this.#seen, readRecord(this.#lease), clock.monotonic());

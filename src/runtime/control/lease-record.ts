@@ -1,4 +1,4 @@
-/** What a Lease says about who leads. */
+/** The leadership data of a Lease. */
 export interface LeaseRecord {
   /** Empty when the last holder released it. */
   holder: string;
@@ -8,24 +8,24 @@ export interface LeaseRecord {
   transitions: number;
 }
 
-/** A record and when, by our own monotonic clock, we first saw it in this form. */
+/** A record, and when our own monotonic clock first saw it in this form. */
 export interface Observation {
   record: LeaseRecord;
   at: number;
 }
 
 export type LeaseDecision =
-  /** Write ourselves in. `transitions` is the new count. */
+  /** Write this process in as the holder. `transitions` is the new count. */
   | { do: 'acquire'; transitions: number }
-  /** It is ours: write the time anew. */
+  /** This process holds it: renew its time. */
   | { do: 'renew'; transitions: number; acquireTime: string }
-  /** Another holds it. `forMs`: until it would be free if nothing changes. */
+  /** Another process holds it. `forMs`: the time until it expires if nothing changes. */
   | { do: 'wait'; forMs: number };
 
 /**
- * What to do about a lease. Pure.
- * Clocks of machines are never compared: a lease has expired when its record has not changed, as we see it, for as long
- * as the record itself says.
+ * Decides what to do about a lease. Pure.
+ * Clocks of machines are never compared: a lease has expired when its record has not changed, as seen by this process,
+ * for the duration in the record itself.
  * Units: `now` and `Observation.at` are monotonic ms.
  */
 export function decideLease(seen: Observation | undefined, identity: string, now: number): LeaseDecision {
@@ -39,7 +39,7 @@ export function decideLease(seen: Observation | undefined, identity: string, now
   return { do: 'wait', forMs: left };
 }
 
-/** Keeps the time of the first sight as long as the record stays the same. */
+/** Keeps the time of the first observation as long as the record stays the same. */
 export function observe(seen: Observation | undefined, record: LeaseRecord, now: number): Observation {
   return seen && JSON.stringify(seen.record) === JSON.stringify(record) ? seen : { record, at: now };
 }

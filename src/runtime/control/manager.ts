@@ -12,13 +12,13 @@ import { SharedCache } from '../watch/shared-cache.ts';
 import type { RunTracer } from '../tracing.ts';
 import type { ControllerEnvironment, ControllerHandle, ControllerSpec, EventRecorder, Runnable } from '../types.ts';
 
-/** What a manager is made of. Client, clock, logger and the two names are all it needs. */
+/** Options of a manager. Client, clock, logger and the two names are enough. */
 export interface ManagerOptions {
   client: KubeClient;
   clock: Clock;
   logger: Logger;
   metrics?: RuntimeMetrics;
-  /** Where a span per reconcile goes; see `openTracing`. Default: none is made. */
+  /** Receives a span per reconcile; see `openTracing`. Default: none is made. */
   tracer?: RunTracer | undefined;
   /** Name of the program: `reportingController` of Events, and the first part of every field manager. */
   component: string;
@@ -43,7 +43,7 @@ export interface ManagerOptions {
  *
  * Flow of `run`: caches fill → runnables of every replica → leadership → controllers and leaders' runnables → (the
  * signal aborts) → controllers drain → leaders' runnables end → the lease is released → the rest ends. It resolves when
- * all of it is over.
+ * all of it has ended.
  * Guarantees: no reconcile starts before every cache is filled, and none goes on after the lease is lost; it never ends
  * the process.
  * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped.
@@ -92,7 +92,7 @@ export class Manager implements ControllerEnvironment {
       metrics: this.metrics,
     });
     this.events = this.#recorder;
-    // A source may be cut off for a while; after twice the inactivity limit its cache is not to be trusted.
+    // A source may be disconnected for a while; after twice the inactivity limit its cache must not be trusted.
     this.readiness.add('caches', () => this.cache.check(2));
     this.liveness.add('sources', () => this.cache.checkLive(5));
     this.liveness.add('workers', () => {
@@ -100,12 +100,12 @@ export class Manager implements ControllerEnvironment {
     });
   }
 
-  /** True while this process is the one that works. */
+  /** True while this process leads. */
   get leading(): boolean {
     return this.#options.leaderElection ? (this.#elector?.leading ?? false) : this.#started;
   }
 
-  /** True while nothing runs and nothing is ready to run; what waits for its time does not count. */
+  /** True while nothing runs and nothing is ready to run; delayed keys do not count. */
   get idle(): boolean {
     return this.#working !== undefined && this.#controllers.every((c) => c.queue.idle);
   }
@@ -123,7 +123,7 @@ export class Manager implements ControllerEnvironment {
     return controller;
   }
 
-  /** `name`, or `name-2`, `name-3` … where it is taken. */
+  /** `name`, or `name-2`, `name-3` … when it is taken. */
   uniqueName(name: string): string {
     const taken = new Set(this.#controllers.map((c) => c.name));
     let unique = name;
@@ -141,7 +141,7 @@ export class Manager implements ControllerEnvironment {
     if (options.live) this.liveness.add(name, check);
   }
 
-  /** All metrics as text, with those that grow by time brought up to date. */
+  /** All metrics as text, with the time-dependent ones up to date. */
   async metricsText(): Promise<string> {
     for (const controller of this.#controllers) controller.queue.observe();
     this.metrics.ready.set((await this.readiness.run()).ok ? 1 : 0);
@@ -163,7 +163,7 @@ export class Manager implements ControllerEnvironment {
       background.push(...this.#startRunnables(false, shared.signal, fatal));
       await this.#lead(stop, fatal);
     } catch (error) {
-      // A stop in the middle of starting is no fault.
+      // A stop during the start is not an error.
       if (!(signal.aborted && isOperatorError(error, 'ERR_ABORTED'))) fatal.with(error);
     }
     shared.abort();
@@ -179,7 +179,7 @@ export class Manager implements ControllerEnvironment {
     await elector?.acquire(stop);
     const leading = new AbortController();
     const held = elector?.hold(leading.signal).catch((error: unknown) => {
-      // Before anything else, and before anybody else can start: nothing of ours may go on writing.
+      // First of all, and before another process can lead: our own writes must stop.
       for (const controller of this.#controllers) controller.abort('the lease is lost');
       fatal.with(error);
     });
@@ -195,7 +195,7 @@ export class Manager implements ControllerEnvironment {
     if (!isOperatorError(fatal.error, 'ERR_LEASE_LOST')) await elector?.release();
   }
 
-  /** A controller that was added while the others work begins when its own sources are filled. */
+  /** A controller that is added while others run starts when its own sources are synced. */
   async #startLate(controller: Controller, stop: AbortSignal): Promise<void> {
     try {
       await this.cache.untilSynced(this.#options.syncLimitMs ?? 120_000, stop);

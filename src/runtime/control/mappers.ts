@@ -32,12 +32,12 @@ export function toOwner(owner: ResourceRef, options: { controllerOnly?: boolean 
   };
 }
 
-/** Every object that `informer` holds, for a change that concerns all of them. */
+/** Every object of `informer`, for a change that concerns all of them. */
 export const toAll = (informer: Informer<TypedObject>): Mapper => {
   return () => informer.list().map(keyOf);
 };
 
-/** The objects that an index of `informer` files under what `value` reads from the changed object. */
+/** The objects that an index of `informer` lists under the value that `value` reads from the changed object. */
 export function toIndexed<T extends TypedObject>(
   informer: Informer<TypedObject>,
   index: string,

@@ -1,8 +1,8 @@
 import { itemBackoff } from '../backoff.ts';
 
 /**
- * When a failed key may run again: the later of its own backoff and of a bucket that all keys of a controller share,
- * so that a thousand keys failing together do not come back together.
+ * When a failed key may run again: the later of its own back-off and of a token bucket that all keys of a controller
+ * share, so that a thousand keys that fail together are not retried together.
  */
 export class RetryLimiter {
   readonly #now: () => number;
@@ -33,7 +33,7 @@ export class RetryLimiter {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** The key is well again. */
+  /** The key succeeded: its failures are reset. */
   forget(key: string): void {
     this.#failures.delete(key);
   }

@@ -15,7 +15,7 @@ export interface AddOptions {
   afterMs?: number | undefined;
   /** Higher runs first. Default 0. */
   priority?: number | undefined;
-  /** Why, for logs and spans. Of several adds the first tells it. Default `add`. */
+  /** Why, for logs and spans. With several adds the first reason is kept. Default `add`. */
   reason?: string | undefined;
 }
 
@@ -27,11 +27,11 @@ interface Entry {
   order: number;
   /** Monotonic ms. */
   readyAt: number;
-  /** Since when it could run. */
+  /** Since when it has been ready. */
   waitingSince: number;
-  /** Grows as the entry moves between the heaps; copies with an older one are dead. */
+  /** Grows when the entry moves between the heaps; copies with an older number are stale. */
   version: number;
-  /** It is in the ready heap, that is, it counts as depth. */
+  /** It is in the ready heap, so it counts as depth. */
   ready: boolean;
 }
 interface Slot {
@@ -84,17 +84,17 @@ export class WorkQueue {
     this.limiter = new RetryLimiter(() => clock.monotonic());
   }
 
-  /** Keys waiting to run now or later, without those being worked on. */
+  /** Keys waiting to run now or later, without the running ones. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Nothing runs and nothing is ready to. */
+  /** Nothing is running and nothing is ready. */
   get idle(): boolean {
     return this.#running.size === 0 && this.#depth === 0;
   }
 
-  /** Keys being worked on. */
+  /** Keys that are running. */
   get active(): number {
     return this.#running.size;
   }
@@ -129,7 +129,7 @@ export class WorkQueue {
     this.#dispatch();
   }
 
-  /** Adds a key that failed, after its backoff and no sooner than `atLeastMs`. Returns the delay in ms. */
+  /** Adds a failed key, after its back-off and no sooner than `atLeastMs`. Returns the delay in ms. */
   retry(key: string, options: { priority?: number; atLeastMs?: number } = {}): number {
     this.#metrics?.queueRetries.inc(this.#labels);
     const afterMs = Math.max(this.limiter.next(key), options.atLeastMs ?? 0);
@@ -137,7 +137,7 @@ export class WorkQueue {
     return afterMs;
   }
 
-  /** The next key, as soon as there is one; undefined once the queue was stopped. */
+  /** The next key, as soon as there is one; undefined after the queue was stopped. */
   take(): Promise<WorkItem | undefined> {
     if (this.#stopped) return Promise.resolve(undefined);
     const item = this.#next();
@@ -145,7 +145,7 @@ export class WorkQueue {
     return new Promise((resolve) => this.#takers.push(resolve));
   }
 
-  /** Work on the key has ended, well or not. */
+  /** Work on the key has ended, with or without success. */
   done(key: string): void {
     const since = this.#running.get(key);
     if (since === undefined) return;
@@ -161,7 +161,7 @@ export class WorkQueue {
     this.#dispatch();
   }
 
-  /** Hands out nothing more; waiting keys are dropped, those being worked on may finish. */
+  /** Hands out no further key; waiting keys are dropped, running ones may finish. */
   stop(): void {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -171,7 +171,7 @@ export class WorkQueue {
     for (const taker of this.#takers.splice(0)) taker(undefined);
   }
 
-  /** The key that has been worked on longest, and for how long in ms. */
+  /** The key that has been running longest, and for how long in ms. */
   longestRunning(): { key: string; ms: number } | undefined {
     const now = this.#clock.monotonic();
     let longest: { key: string; ms: number } | undefined;
@@ -181,7 +181,7 @@ export class WorkQueue {
     return longest;
   }
 
-  /** Brings the gauges that grow with time up to date; call before a scrape. */
+  /** Updates the gauges that grow with time; call before a scrape. */
   observe(): void {
     const now = this.#clock.monotonic();
     const ages = [...this.#running.values()].map((since) => (now - since) / 1000);
@@ -192,13 +192,13 @@ export class WorkQueue {
     this.#metrics?.queueLongest.set(this.#labels, Math.max(0, ...ages));
   }
 
-  /** Puts an entry where it belongs; one whose key is being worked on waits outside both heaps for `done`. */
+  /** Puts an entry into its heap. An entry whose key is running waits outside both heaps for `done`. */
   #place(entry: Entry, now: number): void {
     if (this.#running.has(entry.key)) return;
     const slot = { entry, version: entry.version };
     if (entry.readyAt <= now) this.#pushReady(slot);
     else {
-      // Keys that are moved forward again and again would pile up dead copies.
+      // Keys that are moved forward repeatedly would pile up stale copies.
       if (this.#delayed.size > 2 * this.#entries.size + 64) this.#delayed.keep((s) => this.#alive(s));
       this.#delayed.push(slot);
       this.#arm();
@@ -239,7 +239,7 @@ export class WorkQueue {
     return undefined;
   }
 
-  /** The next slot in line, dead ones included; now and then the one that waited too long. */
+  /** The next slot in line, stale ones included; on every fourth turn the one that waited too long. */
   #popReady(): Slot | undefined {
     while (this.#patient.size > 0 && !this.#alive(this.#patient.peek()!)) this.#patient.pop();
     const oldest = this.#patient.peek();
@@ -263,7 +263,7 @@ export class WorkQueue {
     if (!next || next.entry.readyAt >= this.#timerAt) return;
     this.#cancelTimer?.();
     this.#timerAt = next.entry.readyAt;
-    // Timers beyond 2^31 ms fire at once; the timer is set anew when it comes due early.
+    // Timers beyond 2^31 ms fire at once; a timer that fires early is set again.
     const ms = Math.min(Math.max(0, Math.ceil(this.#timerAt - this.#clock.monotonic())), 2 ** 31 - 1);
     this.#cancelTimer = this.#clock.setTimeout(() => this.#ripen(), ms);
   }

@@ -3,11 +3,11 @@ import { keyOf, keyText } from '../keys.ts';
 
 type Values = (object: KubeObject) => readonly string[];
 
-/** Files keys under the values that a function reads from their objects, and keeps that right as objects change. */
+/** Indexes keys by the values that a function reads from their objects, and keeps the index up to date. */
 export class Indexer {
   readonly #indexes = new Map<string, { values: Values; keys: Map<string, Set<string>> }>();
 
-  /** Defines an index over `present`, the objects there are already. A second definition of a name is ignored. */
+  /** Defines an index over `present`, the existing objects. A second definition of a name is ignored. */
   define(name: string, values: Values, present: Iterable<KubeObject>): void {
     if (this.#indexes.has(name)) return;
     this.#indexes.set(name, { values, keys: new Map() });
@@ -21,7 +21,7 @@ export class Indexer {
     return index.keys.get(value) ?? [];
   }
 
-  /** Whether an object belongs under a value, whether it was filed or not. */
+  /** Whether an object belongs under a value, indexed or not. */
   files(name: string, value: string, object: KubeObject): boolean {
     return this.#indexes.get(name)?.values(object).includes(value) ?? false;
   }

@@ -15,9 +15,9 @@ export interface InformerOptions {
   clock: Clock;
   /** Applied to each object before it is kept; the source's own by default. */
   transform?: ((object: KubeObject) => KubeObject) | undefined;
-  /** Something of the source was written by us. */
+  /** We wrote an object of the source. */
   onWrote?: () => void;
-  /** Differences that only a later list showed: watch losses. */
+  /** Differences that only a later list showed: losses of the watch. */
   onMissed?: (count: number) => void;
 }
 
@@ -59,7 +59,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
   }
 
   byIndex(name: string, value: string): T[] {
-    // What we wrote is in no index until its echo comes, and may have moved from one value to another.
+    // An object of our own write is not indexed until its echo arrives, and its index value may have changed.
     const written = new Map([...this.#store.written()].map((object) => [keyText(keyOf(object)), object as T]));
     const found: T[] = [];
     for (const key of this.#indexer.keys(name, value)) {
@@ -74,7 +74,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
 
   onEvent(listener: (event: SourceEvent<T>) => void): () => void {
     this.#listeners.add(listener);
-    // Who comes late sees what is there, as those who came early did.
+    // A late listener gets the present objects as added, as early listeners did.
     for (const object of this.#store.values())
       this.#tell(listener, { type: 'added', object: object as T, initial: true, missed: false });
     return () => this.#listeners.delete(listener);
@@ -85,12 +85,12 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
     this.#options.onWrote?.();
   }
 
-  /** No more events come: keeps no timer, so that a process can end. */
+  /** No further events come: stops its timers, so that the process can end. */
   close(): void {
     this.#store.close();
   }
 
-  /** Resolves at the first successful list, when every listener has seen it. */
+  /** Resolves at the first successful list, after every listener has seen it. */
   untilSynced(): Promise<void> {
     return this.#synced ? Promise.resolve() : new Promise((resolve) => this.#whenSynced.push(resolve));
   }
@@ -134,7 +134,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
     try {
       listener(event);
     } catch (error) {
-      // Controllers retry their own mappers; this catches what every other listener throws.
+      // Controllers retry their own mappers; this catches errors of every other listener.
       this.#options.logger.error('a listener threw', {
         resource: this.source.resource.plural,
         error: errorText(error),

@@ -15,20 +15,20 @@ import type { ReflectorHooks } from '../metrics.ts';
 import type { Source } from '../types.ts';
 import { initialWatchState, stepWatch, type FailureKind, type WatchEffect, type WatchInput } from './watch-state.ts';
 
-/** Takes what the reflector learns, in order. */
+/** Receives the reflector's results, in order. */
 export interface ReflectorSink {
   replace(items: readonly KubeObject[]): void;
   upsert(object: KubeObject): void;
   remove(object: KubeObject): void;
 }
 
-/** How a source fares, for probes. Times are monotonic ms. */
+/** The state of a source, for probes. Times are monotonic ms. */
 export interface SourceHealth {
   synced: boolean;
-  /** When the server last said anything (a frame, a bookmark, a page). */
+  /** When the server last sent anything (a frame, a bookmark, a page). */
   lastSeenAt: number;
   lastError: string | undefined;
-  /** The server does not know the kind (404): its CRD is not there. */
+  /** The server does not know the kind (404): its CRD is missing. */
   missing: boolean;
 }
 
@@ -41,15 +41,18 @@ export interface ReflectorOptions {
   /** In [0, 1). Default Math.random. */
   random?: () => number;
   pageSize?: number;
-  /** Ask for the first list as a stream; falls back to pages where the server refuses. Default true. */
+  /** Request the first list as a stream; falls back to pages when the server refuses. Default true. */
   streamingList?: boolean;
   hooks?: ReflectorHooks;
 }
 
-/** Bookmarks come about every minute: silence beyond this means that the connection is dead. Units: ms. */
+/** Bookmarks arrive about every minute: a longer silence means that the connection is dead. Units: ms. */
 export const inactivityMs = 70_000;
 
-/** A kind that is not there is no server in trouble: it costs next to nothing to ask, and a person waits for it. */
+/**
+ * A missing kind (404) is not a server failure: the source does not back off, because asking is cheap and a user may be
+ * waiting for the kind.
+ */
 const missingWaitMs = 5_000;
 
 /**
@@ -60,15 +63,15 @@ const missingWaitMs = 5_000;
  * Guarantees: never gives up and never ends but by its signal; no failure is silent; at most one request at a time;
  * request rate bounded by the backoff, and Retry-After honoured.
  * Assumptions: `sink` methods do not throw.
- * Caveats: kinds without a watch cache on the server (Events) get no bookmarks. Once that shows, by a first silence of
- * 70 s, such a source asks the server for one object instead of reconnecting; a half-open connection of theirs is then
- * found when the stream's time is up (5 to 10 minutes).
+ * Caveats: kinds without a watch cache on the server (Events) get no bookmarks. After a first silence of 70 s such a
+ * source requests one object from the server instead of reconnecting; a half-open connection is then detected when the
+ * stream's time is up (5 to 10 minutes).
  */
 export class Reflector {
   readonly health: SourceHealth;
-  /** Whether bookmarks come: `no` after a whole stream without one that ended by silence. */
+  /** Whether bookmarks arrive: `no` after a whole stream without one that ended by silence. */
   #bookmarks: 'unknown' | 'yes' | 'no' = 'unknown';
-  /** While a kind that need not exist is waited for. */
+  /** Set while the source waits for an optional kind. */
   #isThere: AbortController | undefined;
   readonly #options: Required<Omit<ReflectorOptions, 'hooks'>> & { hooks: ReflectorHooks };
 
@@ -95,7 +98,7 @@ export class Reflector {
     }
   }
 
-  /** Hands what is data to the sink and returns what is to be done next. */
+  /** Passes data to the sink and returns the next input of the state machine. */
   #deliverAll(effects: readonly WatchEffect[]): RequestEffect {
     let request: RequestEffect = { do: 'wait', failures: 1, atLeastMs: 0 };
     for (const effect of effects) {
@@ -130,7 +133,7 @@ export class Reflector {
     return AbortSignal.any([signal, this.#isThere.signal]);
   }
 
-  /** Somebody knows that the kind is served: an optional source that waits for it looks at once. */
+  /** The kind is known to be served: an optional source that waits for it tries at once. */
   kindIsThere(): void {
     this.#isThere?.abort();
   }
@@ -207,8 +210,8 @@ export class Reflector {
       }
       if (!isGone(error) && !this.#isAbsent(error)) hooks.onWatch?.(true);
       if (!stream.silent) return this.#failed('watch', error);
-      // Dead, or of a kind that has no bookmarks: the next silence will be judged by asking. Where it proves nothing it is
-      // no warning: in a quiet cluster every such watch is silent once.
+      // The connection is dead, or the kind has no bookmarks: after the next silence the server is asked. A silence
+      // that proves nothing is not logged as a warning: in a quiet cluster every such watch is silent once.
       const quiet = this.#bookmarks !== 'yes';
       if (this.#bookmarks === 'unknown') this.#bookmarks = 'no';
       const silent = new OperatorError('ERR_WATCH_BROKEN', `watch ${source.resource.plural}: silent for 70 s`);
@@ -218,7 +221,7 @@ export class Reflector {
     }
   }
 
-  /** Counts silence from now. */
+  /** Starts the silence timer anew. */
   #listen(stream: StreamGuard): void {
     stream.silenceAfter(inactivityMs, () => {
       if (this.#bookmarks === 'no') void this.#ask(stream);
@@ -226,7 +229,7 @@ export class Reflector {
     });
   }
 
-  /** Where silence proves nothing: whether the server still answers for this source. */
+  /** For kinds whose silence proves nothing: asks whether the server still answers for this source. */
   async #ask(stream: StreamGuard): Promise<void> {
     const { client, source, clock } = this.#options;
     try {
@@ -246,7 +249,7 @@ export class Reflector {
     }
   }
 
-  /** The kind is not served, and need not be. */
+  /** The kind is not served, and is optional. */
   #isAbsent(error: unknown): boolean {
     return this.#options.source.optional === true && isNotFound(error);
   }
@@ -292,7 +295,7 @@ function scope(source: Source): {
   return { namespace: source.namespace, labelSelector: source.labelSelector, fieldSelector: source.fieldSelector };
 }
 
-/** Ends a stream that lives too long or says nothing, and knows which of the two it was. */
+/** Ends a stream that lives too long or is silent, and records which of the two it was. */
 class StreamGuard {
   readonly #clock: Clock;
   readonly #controller = new AbortController();
@@ -339,7 +342,7 @@ class StreamGuard {
   end(): void {
     this.#cancelSilence?.();
     this.#cancelEnd?.();
-    // An answer that is still awaited must not start the count again.
+    // A pending answer must not restart the timer.
     this.#controller.abort();
     this.#outer.removeEventListener('abort', this.#onOuter);
   }

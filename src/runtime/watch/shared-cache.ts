@@ -9,7 +9,7 @@ import type { RuntimeMetrics } from '../metrics.ts';
 import { inactivityMs, Reflector } from './reflector.ts';
 import type { Cache, Informer, Source } from '../types.ts';
 
-/** What a cache lists and watches with. */
+/** The dependencies for list and watch. */
 export interface SharedCacheOptions {
   client: KubeClient;
   clock: Clock;
@@ -17,7 +17,7 @@ export interface SharedCacheOptions {
   metrics?: RuntimeMetrics;
   random?: () => number;
   streamingList?: boolean;
-  /** Freeze what is handed out, so that a change of a cached object throws. For tests. */
+  /** Freeze the objects handed out, so that a change of a cached object throws. For tests. */
   freeze?: boolean;
 }
 
@@ -27,10 +27,10 @@ interface Entry {
   running?: Promise<void>;
 }
 
-/** CRDs that are being installed together with us are worth a moment of waiting. Units: ms. */
+/** How long to wait for CRDs that may be installed at the same time as the operator. Units: ms. */
 const missingGraceMs = 10_000;
 
-/** One reflector per distinct source, however many ask for it. */
+/** One reflector per distinct source, however many callers request it. */
 export class SharedCache implements Cache {
   readonly #options: SharedCacheOptions;
   readonly #entries = new Map<string, Entry>();
@@ -40,7 +40,7 @@ export class SharedCache implements Cache {
     this.#options = options;
   }
 
-  /** Errors: throws on two transforms of one name, and never otherwise. */
+  /** Errors: throws on two different transforms of one name. */
   informer<T extends TypedObject = KubeObject>(source: Source): Informer<T> {
     const id = sourceId(source);
     let entry = this.#entries.get(id);
@@ -55,15 +55,15 @@ export class SharedCache implements Cache {
     return entry.informer as unknown as Informer<T>;
   }
 
-  /** Starts every source. Those asked for later start at once. */
+  /** Starts every source. Sources requested later start at once. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
     for (const entry of this.#entries.values()) this.#start(entry, signal);
   }
 
   /**
-   * Waits until every source has its first list, for a kind that the server does not know ten seconds at most: its
-   * source stays empty and unsynced, which readiness reports, and fills once the kind exists.
+   * Waits until every source has its first list; at most ten seconds for a kind that the server does not know. The
+   * source of such a kind stays empty and unsynced, which readiness reports, and fills once the kind exists.
    * Errors: ERR_CACHE_SYNC that names the sources still missing after `limitMs`.
    */
   async untilSynced(limitMs: number, signal: AbortSignal): Promise<void> {
@@ -101,13 +101,13 @@ export class SharedCache implements Cache {
     await Promise.all([...this.#entries.values()].map(async (e) => e.running));
   }
 
-  /** When the server last said anything about a source. Monotonic ms. */
+  /** When the server last sent anything for a source. Monotonic ms. */
   lastSeenAt(informer: Informer): number {
     const entry = [...this.#entries.values()].find((e) => e.informer === informer);
     return entry?.reflector.health.lastSeenAt ?? -Infinity;
   }
 
-  /** Errors: throws with the sources that are not synced or have been deaf for `factor` × the inactivity limit. */
+  /** Errors: throws with the sources that are not synced or have been silent for `factor` × the inactivity limit. */
   check(factor: number): void {
     const now = this.#options.clock.monotonic();
     const bad: string[] = [];
@@ -123,8 +123,9 @@ export class SharedCache implements Cache {
   }
 
   /**
-   * Like `check`, for liveness: only a source that was synced once and heard nothing since counts, whatever it says it
-   * is trying. A process that cannot see the world does not work, and a new one starts with fresh connections.
+   * Like `check`, for liveness: only a source counts that was synced once and has been silent since, whatever its
+   * present state. A process that cannot see the cluster does not work, and a new process starts with fresh
+   * connections.
    */
   checkLive(factor: number): void {
     const now = this.#options.clock.monotonic();

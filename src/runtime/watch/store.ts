@@ -5,17 +5,20 @@ import type { SourceEvent } from '../types.ts';
 
 type Listener = (event: SourceEvent) => void;
 
-/** Versions that the watch has shown lately; an answer comes within moments of its echo, so a few thousand are plenty. */
+/**
+ * Versions that the watch delivered recently; an answer arrives within moments of its echo, so a few thousand are
+ * enough.
+ */
 const maxRecent = 4_096;
 
-/** How long a written object is shown before its echo must have come. Units: ms. */
+/** How long a written object is shown without its echo. Units: ms. */
 export const overlayMs = 10_000;
 
 interface Written {
   object: KubeObject;
   /** Monotonic ms. */
   until: number;
-  /** Whether listeners were notified that it is shown no longer. */
+  /** Whether listeners were notified that it is not shown any more. */
   told: boolean;
 }
 
@@ -28,9 +31,11 @@ interface Written {
  */
 export class Store {
   readonly #objects = new Map<string, KubeObject>();
-  /** What we wrote and the watch has not shown yet; shown until `until`, kept until the watch or a list settles it. */
+  /**
+   * Our writes that the watch has not delivered yet; shown until `until`, kept until the watch or a list settles them.
+   */
   readonly #overlay = new Map<string, Written>();
-  /** `key@resourceVersion` of what the watch has shown lately, oldest first. */
+  /** `key@resourceVersion` of objects that the watch delivered recently, oldest first. */
   readonly #recent = new Set<string>();
   readonly #listener: Listener;
   readonly #clock: Clock;
@@ -43,7 +48,7 @@ export class Store {
     this.#clock = clock;
   }
 
-  /** Sets no timer any more. What is held stays. */
+  /** Sets no further timer. Held objects stay. */
   close(): void {
     this.#closed = true;
     this.#cancelExpiry?.();
@@ -68,7 +73,7 @@ export class Store {
     }
   }
 
-  /** What is shown in place of what the watch said last. */
+  /** The object shown in place of the watch's last state. */
   *written(): Generator<KubeObject> {
     for (const key of this.#overlay.keys()) {
       const object = this.get(key);
@@ -76,7 +81,7 @@ export class Store {
     }
   }
 
-  /** Takes a complete list. Returns how many differences a later list (not the first) brought to light. */
+  /** Takes a complete list. Returns how many differences a later list (not the first) revealed. */
   replace(items: readonly KubeObject[]): number {
     const initial = !this.#filled;
     const missed = !initial;
@@ -96,12 +101,12 @@ export class Store {
       if (seen.has(key)) continue;
       this.#objects.delete(key);
       differences++;
-      // The last known state is the one that we wrote, where it is the same object: it may have got another owner.
+      // The last known state is our own write, if it is the same object: its owner may have changed.
       const last = written.get(key)?.object;
       const known = last && last.metadata.uid === object.metadata.uid ? last : object;
       this.#listener({ type: 'deleted', object: known, old: object, initial, missed });
     }
-    // Ours, written while no watch was there, and gone (or out of the selection) before any could show it.
+    // We wrote it while no watch ran, and it was deleted (or left the selection) before any watch could show it.
     for (const [key, { object }] of awaited) {
       if (!seen.has(key)) this.#listener({ type: 'deleted', object, old: object, initial, missed });
     }
@@ -128,8 +133,8 @@ export class Store {
 
   /**
    * Shows `object` until the stream delivers its version or a deletion. Versions are opaque, so this relies on order:
-   * in one stream the echo of a write precedes whatever follows it. A list drops all overlays, and so does time.
-   * An answer that arrives after its echo is out of date: the stream may have shown a newer edit since, which the answer
+   * in one stream the echo of a write precedes all later events. A list drops all overlays, and so does a timeout. An
+   * answer that arrives after its echo is outdated: the stream may have delivered a newer edit since, which the answer
    * must not hide.
    */
   wrote(object: KubeObject): void {
@@ -138,7 +143,7 @@ export class Store {
     const unchanged = this.#objects.get(key)?.metadata.resourceVersion === resourceVersion;
     if (unchanged || this.#recent.has(`${key}@${resourceVersion}`)) return;
     const before = this.#overlay.get(key);
-    // The same version again: the watch is behind, and listeners have been notified of that.
+    // The same version again: the watch lags behind, and listeners have been notified of that version.
     const told = before?.told === true && before.object.metadata.resourceVersion === resourceVersion;
     this.#overlay.delete(key);
     if (this.#overlay.size >= maxRecent) this.#overlay.delete(this.#overlay.keys().next().value!);

@@ -2,8 +2,8 @@ import type { KubeObject } from '../../api/meta.ts';
 import { quietMs } from '../backoff.ts';
 
 /**
- * The life of one list-and-watch as data: `(state, input) → (state, effects)`. No I/O, no clock, no randomness, so
- * every transition is a table test. The reflector performs the effects.
+ * The life cycle of one list-and-watch as data: `(state, input) → (state, effects)`. No I/O, no clock, no randomness,
+ * so every transition is a table test. The reflector performs the effects.
  *
  * Resource versions are opaque: they are kept and sent back, never parsed or ordered.
  */
@@ -14,7 +14,7 @@ export type WatchState = Common &
     | { phase: 'paging'; items: KubeObject[]; next: string | undefined }
     /** Collecting the initial events of a streaming list. */
     | { phase: 'streaming'; items: Map<string, KubeObject> }
-    /** The cache is complete; `rv` is where to go on. */
+    /** The cache is complete; `rv` is the version to continue from. */
     | { phase: 'watching'; rv: string }
   );
 
@@ -23,46 +23,46 @@ interface Common {
   failures: number;
   /** Monotonic ms of the latest failure. */
   failedAt: number;
-  /** The next list must be answered from storage, not from the server's cache, which may be behind. */
+  /** The next list must be answered from storage, not from the server's cache, which may lag behind. */
   consistent: boolean;
-  /** Whether the server takes `sendInitialEvents`. `off` once it refused. */
+  /** Whether the server supports `sendInitialEvents`. `off` once it refused. */
   streamingList: 'try' | 'off';
 }
 
-/** What kept a request or stream from going on. */
+/** Why a request or stream failed. */
 export type FailureKind =
   /** 410: the version or the continue token is too old. */
   | 'expired'
-  /** The server is behind the version we know. */
+  /** The server lags behind the version that we know. */
   | 'too-large-rv'
   /** The request itself was refused as invalid. */
   | 'rejected'
-  /** 404, where the kind need not exist. */
+  /** 404 of an optional kind. */
   | 'absent'
   /** Anything else: connection lost, silence, 401, 403, 404, 429, 5xx, unreadable frame. */
   | 'other';
 
 export type WatchInput =
-  /** The wait is over (or this is the start): make the next request. */
+  /** The wait has ended (or this is the start): make the next request. */
   | { type: 'proceed' }
   | { type: 'page'; items: readonly KubeObject[]; resourceVersion: string; next: string | undefined }
   | { type: 'frame'; frame: { type: string; object: unknown } }
-  /** The server ended the stream as it may. */
+  /** The server ended the stream normally. */
   | { type: 'closed'; lastedMs: number; frames: number; now: number }
   | { type: 'failed'; kind: FailureKind; retryAfterMs: number; now: number };
 
 export type WatchEffect =
   | { do: 'list'; resourceVersion: string; next: string | undefined }
   | { do: 'watch'; resourceVersion: string; initialEvents: boolean }
-  /** The whole set as of now. */
+  /** The complete set of objects. */
   | { do: 'replace'; items: readonly KubeObject[] }
   | { do: 'upsert'; object: KubeObject }
   | { do: 'remove'; object: KubeObject }
-  /** There is nothing, and that is well. */
+  /** There are no objects, which is a valid state. */
   | { do: 'clear' }
-  /** Proceed after at least `atLeastMs`, and after the backoff of `failures` where that is not 0. */
+  /** Continue after at least `atLeastMs`, and after the back-off of `failures` unless that is 0. */
   | { do: 'wait'; failures: number; atLeastMs: number }
-  /** Leave the stream: what it says cannot be used. The reflector reports it as a failure. */
+  /** Close the stream: its data cannot be used. The reflector reports it as a failure. */
   | { do: 'abandon'; kind: FailureKind; reason: string; retryAfterMs: number };
 
 export interface WatchStep {
@@ -75,10 +75,10 @@ export interface WatchedKind {
   kind: string;
 }
 
-/** A watch that ends sooner than this without a single frame is a fault, not a server-side timeout. */
+/** A watch that ends sooner than this without a single frame is a failure, not a server-side timeout. */
 const veryShortMs = 1_000;
 
-/** How often it is asked whether a kind that need not exist has come. */
+/** How often a missing optional kind is checked for. */
 const absentWaitMs = 15_000;
 
 const initialEventsEnd = 'k8s.io/initial-events-end';
@@ -104,7 +104,7 @@ export function stepWatch(state: WatchState, input: WatchInput, kind: WatchedKin
       return takeFrame(state, input.frame, kind);
     case 'closed':
       if (state.phase === 'watching' && (input.frames > 0 || input.lastedMs >= veryShortMs)) {
-        // A server that answers and closes at once must not be asked in a loop.
+        // A server that answers and closes at once must not be polled in a loop.
         const atLeastMs = input.lastedMs < veryShortMs ? 200 : 0;
         return { state, effects: [{ do: 'wait', failures: 0, atLeastMs }] };
       }
@@ -118,7 +118,7 @@ function proceed(state: WatchState): WatchStep {
   if (state.phase === 'watching') {
     return { state, effects: [{ do: 'watch', resourceVersion: state.rv, initialEvents: false }] };
   }
-  // An interrupted list starts over: its pages belong to a snapshot that we may not get again.
+  // An interrupted list starts over: its snapshot may not be available again.
   if (state.streamingList === 'try') {
     return {
       state: { ...common(state), phase: 'streaming', items: new Map() },
@@ -127,7 +127,7 @@ function proceed(state: WatchState): WatchStep {
   }
   return {
     state: { ...common(state), phase: 'paging', items: [], next: undefined },
-    // "0" lets the server answer from its cache; "" makes it ask storage.
+    // "0" lets the server answer from its cache; "" makes it read from storage.
     effects: [{ do: 'list', resourceVersion: state.consistent ? '' : '0', next: undefined }],
   };
 }
@@ -215,7 +215,7 @@ function fail(state: WatchState, failure: Extract<WatchInput, { type: 'failed' }
   switch (failure.kind) {
     case 'expired':
     case 'too-large-rv': {
-      // The first expiry is ordinary life of a quiet or long-cut watch: list again at once. Repeated ones back off.
+      // A first expiry is normal for a quiet or long-interrupted watch: list again at once. Repeated ones back off.
       const soon: WatchEffect = { do: 'wait', failures: failures > 1 ? failures : 0, atLeastMs: failure.retryAfterMs };
       return { state: { ...base, phase: 'idle', consistent: true }, effects: [soon] };
     }
@@ -225,7 +225,7 @@ function fail(state: WatchState, failure: Extract<WatchInput, { type: 'failed' }
       }
       return { state: { ...base, ...resting(state) }, effects: [{ ...wait, failures: Math.max(1, failures) }] };
     case 'absent':
-      // Versions of a kind that was gone mean nothing when it is back: the next request is a list.
+      // Versions from before a kind was removed mean nothing after it returns: the next request is a list.
       return {
         state: { ...common(state), phase: 'idle', consistent: true },
         effects: [
@@ -238,7 +238,7 @@ function fail(state: WatchState, failure: Extract<WatchInput, { type: 'failed' }
   }
 }
 
-/** What a failure leaves: a complete cache goes on from its version, an unfinished list starts over. */
+/** The state after a failure: a complete cache continues from its version, an unfinished list starts over. */
 function resting(state: WatchState): { phase: 'watching'; rv: string } | { phase: 'idle' } {
   return state.phase === 'watching' ? { phase: 'watching', rv: state.rv } : { phase: 'idle' };
 }
