@@ -12,8 +12,8 @@ export interface AlpnOptions extends DoorOptions {
 }
 
 /**
- * One TLS port for two protocols, told apart by ALPN: h2 connections go to `onHttp2`, all others are HTTP/1.1 requests
- * to `handler`. Client certificates and their rotation as in `createTlsServer`.
+ * One TLS port for two protocols, selected by ALPN: h2 connections go to `onHttp2`, all others are HTTP/1.1 requests to
+ * `handler`. Client certificates and their rotation as in `createTlsServer`.
  */
 export function createAlpnServer(source: TlsSource, handler: HttpHandler, options: AlpnOptions): Server {
   const { onHttp2, ...rest } = options;

@@ -1,12 +1,12 @@
 import type { Clock } from '../base/clock.ts';
 
 /**
- * Runs `fn` once when a peer's time is up: after `ms`, and where the timer puts that off, never later than `latestMs`.
- * Gives back what cancels it; calling that twice is harmless.
+ * Runs `fn` once when a peer's deadline passes: after `ms`, or later if the timer extends it, but never later than
+ * `latestMs`. Returns the function that cancels it; calling that twice is harmless.
  */
 export type DeadlineTimer = (fn: () => void, ms: number, latestMs: number) => () => void;
 
-/** The deadline as it is. */
+/** The plain deadline, never extended. */
 export const plainTimer: DeadlineTimer = (fn, ms) => {
   const timer = setTimeout(fn, ms);
   return () => clearTimeout(timer);
@@ -14,13 +14,13 @@ export const plainTimer: DeadlineTimer = (fn, ms) => {
 
 export interface AttendedTimerOptions {
   readonly clock: Clock;
-  /** Milliseconds in which this process had other things to do than to wait, since any moment. */
+  /** Milliseconds in which this process was busy instead of waiting, counted from any fixed moment. */
   readonly busyMs: () => number;
 }
 
 /**
- * A deadline of which only the time counts in which we could have read the answer: what this process was busy for is
- * given to the peer on top. A peer whose answer lies in our own buffers is not slow.
+ * A deadline that only counts the time in which we could have read the answer: the time that this process was busy is
+ * added to it. A peer whose answer lies in our own buffers is not slow.
  */
 export function attendedTimer({ clock, busyMs }: AttendedTimerOptions): DeadlineTimer {
   return (fn, ms, latestMs) => {
@@ -40,5 +40,5 @@ export function attendedTimer({ clock, busyMs }: AttendedTimerOptions): Deadline
   };
 }
 
-/** The time that this process' event loop was not waiting for something to happen. */
+/** The time during which this process' event loop was busy. */
 export const eventLoopBusyMs = (): number => performance.eventLoopUtilization().active;

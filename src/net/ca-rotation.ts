@@ -1,8 +1,8 @@
 import { createCa, expiryTime, renewalTime, type KeyPairPem } from './ca.ts';
 
 /**
- * The life of the certificate authority. A new one is trusted everywhere before it signs anything, and the old one stays
- * trusted until nothing signed by it is left:
+ * The life cycle of the certificate authority. A new one is trusted everywhere before it signs anything, and the old
+ * one stays trusted until no certificate signed by it is left:
  *
  *   alone ──(two thirds of its life, or asked to)──▶ next is trusted ──(distribution)──▶ next signs, the old one is
  *   trusted ──(retirement)──▶ alone
@@ -12,18 +12,21 @@ import { createCa, expiryTime, renewalTime, type KeyPairPem } from './ca.ts';
 export interface CaState {
   /** Signs leaves. */
   signer: KeyPairPem;
-  /** Will sign: trusted since `since`, so that every process knows it by the time it does. */
+  /** Will sign: trusted since `since`, so that every process knows it before it signs. */
   next?: { pair: KeyPairPem; since: number };
-  /** Has signed: trusted until every leaf of it is replaced. */
+  /** Has signed: trusted until all its leaf certificates are replaced. */
   previous?: { cert: string; since: number };
 }
 
 export interface CaTiming {
   /** Validity of a CA. */
   days: number;
-  /** How long a bundle takes to reach every process: the kubelet syncs a Secret within two minutes, with much to spare. */
+  /**
+   * How long a bundle may take to reach every process: the kubelet syncs a Secret within two minutes, so this leaves a
+   * wide margin.
+   */
   distributionMs: number;
-  /** How long the old CA stays trusted after the change; also for copies of the bundle that people made. */
+  /** How long the old CA stays trusted after the change; also for copies of the bundle that users made. */
   retirementMs: number;
 }
 
@@ -31,9 +34,9 @@ export const caTiming: CaTiming = { days: 3650, distributionMs: 3_600_000, retir
 
 export interface CaPlan {
   state: CaState;
-  /** What was done, a sentence each; empty when the state is as it was. */
+  /** The steps taken, a sentence each; empty when the state is unchanged. */
   changes: string[];
-  /** When there is something to do next. */
+  /** When the next step is due. */
   nextAt: number;
 }
 
@@ -43,8 +46,8 @@ export function caBundle(state: CaState): string {
 }
 
 /**
- * The state as it shall be at `now`. `rotate` asks for a new CA whatever the age of the old one.
- * Caveats: one step a call at most, except that an expired CA, which no client trusts any more, is replaced at once.
+ * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one.
+ * Caveats: at most one step per call, except that an expired CA, which no client trusts any more, is replaced at once.
  */
 export async function planCa(
   current: CaState | undefined,
@@ -65,7 +68,7 @@ export async function planCa(
     return planned(without(current, 'previous'), ['the old certificate authority is no longer trusted'], timing);
   }
   const due = now >= renewalTime(current.signer);
-  // One change at a time: with three CAs under way it would be unclear what is trusted where.
+  // One change at a time: with three CAs it would be unclear which is trusted where.
   if (!current.next && !current.previous && (due || options.rotate)) {
     const state = { ...current, next: { pair: await make(), since: now } };
     return planned(state, [`a new certificate authority is trusted (${due ? 'renewal is due' : 'asked for'})`], timing);

@@ -16,11 +16,11 @@ export interface KeyPairPem {
 
 export interface LeafNames {
   commonName: string;
-  /** Subject O, each: the groups of a client of the API server. */
+  /** Subject O, one per entry: the groups of a client of the API server. */
   organizations?: readonly string[];
   dnsNames: readonly string[];
   ipAddresses?: readonly string[];
-  /** What the certificate is good for: also to call others (the default), or only to answer. */
+  /** The use of the certificate: as client and server (the default), or as server only. */
   usage?: 'server-and-client' | 'server';
 }
 
@@ -57,10 +57,7 @@ export async function createCa(options: { commonName: string; now: number; days?
   return { cert: `${cert.toString('pem')}\n`, key: await exportKey(keys.privateKey) };
 }
 
-/**
- * A leaf signed by `ca`, with a key made here.
- * Errors: ERR_TLS_MATERIAL when the CA's PEM cannot be read.
- */
+/** A leaf signed by `ca`, with a key created here. */
 export async function issueLeaf(ca: KeyPairPem, names: LeafNames, life: LeafLife): Promise<KeyPairPem> {
   const keys = await generateKeys();
   const cert = await signLeaf(ca, keys.publicKey, names, life);
@@ -68,9 +65,7 @@ export async function issueLeaf(ca: KeyPairPem, names: LeafNames, life: LeafLife
 }
 
 /**
- * A certificate signed by `ca` for a key whose private half is elsewhere; PEM. Nothing of it comes from the request but
- * the key.
- * Errors: ERR_TLS_MATERIAL when the CA's PEM cannot be read.
+ * A certificate signed by `ca` for a key whose private half is elsewhere; PEM. Only the key is taken from the request.
  */
 export async function signLeaf(
   ca: KeyPairPem,
@@ -89,7 +84,7 @@ export async function signLeaf(
     subject: [...(names.organizations ?? []).map((group) => ({ O: [group] })), { CN: [names.commonName] }],
     issuer: issuer.subjectName,
     notBefore: new Date(now - backdateMs),
-    // Never longer than its issuer: what outlives the CA could not be verified anyway.
+    // Never longer than its issuer: a certificate that outlives its CA could not be verified anyway.
     notAfter: new Date(Math.min(now + days * dayMs, issuer.notAfter.getTime())),
     signingAlgorithm: keyAlgorithm,
     publicKey,
@@ -107,8 +102,8 @@ export async function signLeaf(
 }
 
 /**
- * Why a leaf must be issued anew, or null when it still serves: unreadable, wrong subject or names,
- * signed by another CA, or past two thirds of its life.
+ * Why a leaf must be issued anew, or null when it is still good: unreadable, wrong subject or names, signed by another
+ * CA, or past two thirds of its life.
  */
 export async function leafRenewalReason(
   leaf: Pick<KeyPairPem, 'cert'> | undefined,
@@ -144,8 +139,8 @@ export function renewalTime(leaf: Pick<KeyPairPem, 'cert'>): number {
 }
 
 /**
- * Whether a certificate should long have been replaced: three quarters into its life, so a twelfth of it after it was
- * due. Renewal that works never lets it come to this. Units: `now` in ms since the epoch.
+ * Whether the renewal of a certificate is overdue: three quarters into its life, a twelfth of it after it was due.
+ * Working renewal never lets that happen. Units: `now` in ms since the epoch.
  */
 export function isOverdue(leaf: Pick<KeyPairPem, 'cert'>, now: number): boolean {
   const cert = parseCertificate(leaf.cert, 'certificate');

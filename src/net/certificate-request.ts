@@ -4,7 +4,7 @@ import type { webcrypto } from 'node:crypto';
 import { errorText, OperatorError } from '../base/errors.ts';
 import { exportKey, generateKeys, keyAlgorithm } from './ca.ts';
 
-/** A key that stays where it was made, and the request that asks for a certificate for it (PKCS#10, RFC 2986). */
+/** A key that stays where it was created, and the request for a certificate for it (PKCS#10, RFC 2986). */
 export interface CertificateRequest {
   /** PEM private key, PKCS#8. */
   key: string;
@@ -12,10 +12,10 @@ export interface CertificateRequest {
   request: string;
 }
 
-/** Longest request that is read. One of a P-256 key takes some 500 bytes. Units: bytes of PEM. */
+/** Longest accepted request. A request for a P-256 key takes some 500 bytes. Units: bytes of PEM. */
 export const maxRequestLength = 4 * 1024;
 
-/** A new key and the request for it. The subject is only a label for people: whoever signs decides the names. */
+/** A new key and the request for it. The subject is only an informative label: the signer decides the names. */
 export async function createCertificateRequest(commonName: string): Promise<CertificateRequest> {
   const keys = await generateKeys();
   const request = await x509.Pkcs10CertificateRequestGenerator.create({
@@ -27,10 +27,10 @@ export async function createCertificateRequest(commonName: string): Promise<Cert
 }
 
 /**
- * The public key of a request, once the request has shown that its sender has the private one. Names, usages and
- * extensions that it asks for are not read.
- * Errors: ERR_INPUT_INVALID with the reason: too long, no PKCS#10 in PEM, a key other than P-256, a signature that does
- * not verify.
+ * The public key of a request, after checking that the sender has the private key. Requested names, usages and
+ * extensions are ignored.
+ * Errors: ERR_INPUT_INVALID with the reason: too long, not a PKCS#10 request in PEM, a key other than P-256, a
+ * signature that does not verify.
  */
 export async function readCertificateRequest(pem: string): Promise<webcrypto.CryptoKey> {
   if (pem.length > maxRequestLength) throw refused(`longer than ${maxRequestLength} bytes`);

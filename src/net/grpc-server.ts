@@ -5,8 +5,8 @@ import { listen } from './listen.ts';
 
 /**
  * A gRPC server with the limits of every listener: message size, streams of a connection, memory of a session, idle
- * connections (ended after five minutes) and peers that are gone without a word (asked every two minutes).
- * Sessions that flood are ended by nghttp2's own bounds.
+ * connections (ended after five minutes) and vanished peers (pinged every two minutes).
+ * Sessions that flood are ended by nghttp2's own limits.
  */
 export function createGrpcServer(limits: { readonly maxMessageBytes: number }): Server {
   setLogVerbosity(logVerbosity.NONE); // it writes plain lines among our JSON; errors reach us by other ways
@@ -31,7 +31,7 @@ const listeners = new WeakMap<Server, Listener>();
 
 /**
  * Binds a gRPC server without TLS behind the limits of `door`; resolves with its port.
- * Errors: ERR_LISTEN in the words of every other listener.
+ * Errors: ERR_LISTEN with the same message as every other listener.
  */
 export async function listenGrpc(
   name: string,
@@ -42,7 +42,7 @@ export async function listenGrpc(
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const door = new Door(() => {}, options);
   const accepting = createServer({ noDelay: true, keepAlive: true }, (socket) => {
-    socket.on('error', () => {}); // the connection ends; its calls see that it did
+    socket.on('error', () => {}); // the connection ends; its calls are notified
     if (door.enter(socket)) injector.injectConnection(socket);
   });
   const drain = (graceMs: number): void => {

@@ -6,7 +6,7 @@ import { installDoor } from './http/http-server.ts';
 import { nodeOptions } from './http/limits.ts';
 import type { TlsSource } from './tls-material.ts';
 
-/** CAs of clients that may show a certificate, PEM; none of them has to. */
+/** CAs of optional client certificates, PEM; a client need not show one. */
 export interface ClientTrust {
   readonly ca: string;
   /** Calls back after each change; the returned function unsubscribes. */
@@ -14,20 +14,23 @@ export interface ClientTrust {
 }
 
 export interface TlsServerOptions extends DoorOptions {
-  /** Subject CNs of client certificates of our CA that may call; others get 403, and no certificate no connection. */
+  /**
+   * Subject CNs of client certificates of our CA that may call. Others get 403; without a certificate there is no
+   * connection.
+   */
   readonly clientNames?: readonly string[] | undefined;
-  /** CAs of certificates that a client may show; the handler judges what came. Not with `clientNames`. */
+  /** CAs of optional client certificates; the handler checks the certificate. Not with `clientNames`. */
   readonly clients?: ClientTrust;
   /**
-   * Who serves connections that negotiated h2: the same handler, or a protocol of its own, which takes over the socket
+   * Serves connections that negotiated h2: the same handler, or another protocol, which takes over the socket
    * (`allowed` is false for a client that is not in `clientNames`). Absent: HTTP/1.1 only.
    */
   readonly http2?: 'handler' | ((socket: TLSSocket, allowed: boolean) => void);
 }
 
 /**
- * An HTTPS server that follows certificate rotation without dropping connections, behind the one way in (`http/`).
- * On HTTP/2 the handler gets the objects of Node's compatibility layer (`req.httpVersionMajor` tells).
+ * An HTTPS server that follows certificate rotation without dropping connections, behind the common entry (`http/`). On
+ * HTTP/2 the handler gets the objects of Node's compatibility layer (`req.httpVersionMajor` tells).
  */
 export function createTlsServer(source: TlsSource, handler: HttpHandler, options: TlsServerOptions = {}): Server {
   const { clientNames: names, clients, http2 } = options;
@@ -35,7 +38,7 @@ export function createTlsServer(source: TlsSource, handler: HttpHandler, options
     ? (req, res) => (names.includes(peerName(req) ?? '') ? handler(req, res) : refuse(req, res))
     : handler;
   const secure = (): { cert: string; key: string; ca: string | string[] } =>
-    // An empty list, not an absent one: that would mean every public CA.
+    // An empty list, not an absent one: an absent list would mean every public CA.
     clients ? { ...source.current, ca: clients.ca === '' ? [] : clients.ca } : { ...source.current };
   const door = new Door(guarded, options);
   const server = createHttpsServer({
@@ -55,13 +58,13 @@ export function createTlsServer(source: TlsSource, handler: HttpHandler, options
   return server;
 }
 
-/** Takes connections that negotiated h2 away from the parser of HTTP/1.1. */
+/** Takes connections that negotiated h2 away from the HTTP/1.1 parser. */
 function splitByProtocol(server: Server, onHttp2: (socket: TLSSocket) => void): void {
   const http1 = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
   server.removeAllListeners('secureConnection');
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol !== 'h2') for (const listener of http1) listener.call(server, socket);
-    // The door learns of the connection by the same event, behind this listener.
+    // The door is notified of the connection by the same event, after this listener.
     else process.nextTick(onHttp2, socket);
   });
 }
@@ -70,13 +73,13 @@ function acceptHttp2(door: Door, socket: TLSSocket, { http2, clientNames }: TlsS
   const place = door.placeOf(socket);
   if (!place || socket.destroyed) return void socket.destroy();
   if (http2 === 'handler') return door.http2.accept(socket, place);
-  socket.on('error', () => {}); // the connection ends; its reader learns that from its own protocol
+  socket.on('error', () => {}); // the connection ends; its reader is notified by its own protocol
   const cn = socket.getPeerCertificate().subject?.CN;
   const name = Array.isArray(cn) ? cn[0] : cn;
   http2?.(socket, !clientNames || (socket.authorized && clientNames.includes(name ?? '')));
 }
 
-/** Names of connections that were asked for one: a certificate stays the same as long as its connection. */
+/** Names of connections whose certificate was read: a certificate does not change during its connection. */
 const knownNames = new WeakMap<TLSSocket, string | undefined>();
 
 /** Subject CN of the verified client certificate, or undefined on a connection without one. */
@@ -91,8 +94,8 @@ export function peerName(req: IncomingMessage): string | undefined {
 }
 
 /**
- * True for a connection from 127.0.0.1 or ::1. Not for the rest of 127.0.0.0/8: a mesh's proxy hands connections of
- * other pods on from there (Istio: 127.0.0.6).
+ * True for a connection from 127.0.0.1 or ::1. Not for the rest of 127.0.0.0/8: a mesh's proxy forwards connections of
+ * other pods from there (Istio: 127.0.0.6).
  */
 export function isLoopback(address: string | undefined): boolean {
   return address === '127.0.0.1' || address === '::ffff:127.0.0.1' || address === '::1';

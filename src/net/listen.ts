@@ -8,7 +8,10 @@ const reasons: Record<string, string> = {
   ENOTFOUND: 'no such host',
 };
 
-/** The words people search for when a port cannot be bound, e.g. `scrape listen 0.0.0.0:9090: address already in use`. */
+/**
+ * A message that users can search for when a port cannot be bound, e.g. `scrape listen 0.0.0.0:9090: address already in
+ * use`.
+ */
 export function listenError(name: string, host: string, port: number, cause: unknown): OperatorError {
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;
   const reason = (code && reasons[code]) ?? (cause instanceof Error ? cause.message : String(cause));
@@ -40,11 +43,11 @@ interface Closable {
 
 const sweepMs = 50;
 
-/** Stops accepting, lets requests in flight finish for `graceMs`, then cuts what is left. Always resolves. */
+/** Stops accepting, lets requests in flight finish for `graceMs`, then cuts the rest. Always resolves. */
 export function closeServer(server: Closable, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
     const cut = setTimeout(() => server.closeAllConnections?.(), graceMs);
-    // A connection that is kept alive is idle only when its request has been answered.
+    // A kept-alive connection is idle only after its request has been answered.
     const sweep = setInterval(() => server.closeIdleConnections?.(), sweepMs);
     server.close(() => {
       clearTimeout(cut);

@@ -10,7 +10,7 @@ export interface PodReviews {
 export interface NamespaceAccessOptions {
   readonly reviews: PodReviews;
   readonly clock: Clock;
-  /** The namespaces there are; `synced` is false until the list is whole. */
+  /** The existing namespaces; `synced` is false until the list is complete. */
   readonly namespaces: { readonly synced: boolean; names(): readonly string[] };
   /** How long a review is reused. Units: ms. Default 10 s, so that a revoked right ends soon. */
   readonly cacheMs?: number;
@@ -22,7 +22,7 @@ const deadlineMs = 10_000;
 
 /**
  * Which namespaces' pods a user may read: one SubjectAccessReview for all of them, and only if that is denied one for
- * each namespace. Reviews are cached for seconds; one that failed is not.
+ * each namespace. Reviews are cached for seconds; failed ones are not.
  */
 export class NamespaceAccess {
   readonly #options: NamespaceAccessOptions;
@@ -32,7 +32,7 @@ export class NamespaceAccess {
     this.#options = options;
   }
 
-  /** Undefined: all of them. Errors: what a review fails with; nothing may be shown then. */
+  /** Undefined: all of them. Errors: those of a review; nothing may be shown then. */
   async visible(user: UserInfo): Promise<ReadonlySet<string> | undefined> {
     const signal = AbortSignal.timeout(deadlineMs);
     const key = canonicalJson({ ...user });

@@ -2,16 +2,17 @@ import { sha256Hex } from '../base/canonical-json.ts';
 import type { Clock } from '../base/clock.ts';
 import { RateLimiter } from '../base/rate-limit.ts';
 
-/** Reviews of tokens that are seen for the first time, each minute: from one address, and from all. */
+/** Reviews per minute of tokens that are seen for the first time: from one address, and in total. */
 const perAddress = 120;
 const inAll = 1_200;
-/** How long a token that was found valid may be reviewed again without counting. Units: ms. */
+/** How long a valid token may be reviewed again without counting. Units: ms. */
 const knownMs = 600_000;
 const maxKnown = 2_000;
 
 /**
- * Bounds the TokenReviews that callers without any right can cause: each is a call to the API server. A token that was
- * valid within the last ten minutes does not count, so that a flood of made-up tokens keeps out no known caller.
+ * Limits the TokenReviews that callers without any permission can cause: each is a call to the API server. A token that
+ * was valid within the last ten minutes does not count, so that a flood of invalid tokens does not lock out known
+ * callers.
  */
 export class ReviewLimit {
   readonly #clock: Clock;

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TokenAuth } from './token-auth.ts';
 
-/** Why a scrape is not answered. */
+/** Why a scrape is refused. */
 export interface ScrapeRefusal {
   readonly status: 401 | 403 | 429 | 503;
-  /** One sentence that says what to send, or which right is missing. */
+  /** One sentence that says what to send, or which permission is missing. */
   readonly message: string;
 }
 

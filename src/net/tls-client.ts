@@ -6,7 +6,7 @@ import { isOperatorError, OperatorError } from '../base/errors.ts';
 import { plainTimer, type DeadlineTimer } from './attended-timer.ts';
 import type { TlsSource } from './tls-material.ts';
 
-/** A peer's name in a message is cut after so many characters. */
+/** Maximum length of a peer's name in a message, in characters. */
 const maxShownName = 253;
 
 /** One call to a peer of ours by pod address; its certificate is checked against `servername`, not the address. */
@@ -16,23 +16,23 @@ export interface TlsRequest {
   port: number;
   /** DNS name that the peer's certificate must carry. */
   servername: string;
-  /** A name that is accepted too, of a peer whose certificate carries no name below it. */
+  /** An alternative name, accepted from a peer whose certificate carries no name below it. */
   sharedName?: string;
   method: string;
   path: string;
   headers?: Readonly<Record<string, string>>;
   /** Whole, or in pieces that are sent one after the other. */
   body?: Uint8Array | string | readonly Uint8Array[];
-  /** Bound on the whole exchange, connect to last byte. Units: ms. */
+  /** Deadline of the whole exchange, connect to last byte. Units: ms. */
   deadlineMs: number;
-  /** How far the client's timer may put the deadline off. Units: ms. Default: not at all. */
+  /** How far the client's timer may extend the deadline. Units: ms. Default: not at all. */
   latestMs?: number;
   /** Cap on the answer's body. Units: bytes. */
   maxBytes: number;
   signal?: AbortSignal;
   /**
-   * Nothing changes if the peer sees it twice: a kept connection that the peer closed just as the request went out is
-   * then replaced by a new one, once.
+   * The request is idempotent: when the peer closed a kept connection just as the request was sent, it is repeated once
+   * on a new one.
    */
   repeatable?: boolean;
 }
@@ -46,23 +46,23 @@ export interface TlsResponse {
 export interface TlsStreamResponse {
   status: number;
   headers: IncomingHttpHeaders;
-  /** To be read once, in one way or the other. */
+  /** The body can be read once, by either method. */
   body: TlsBody;
 }
 
 /** Chunks as they come. Iteration throws ERR_TIMEOUT, ERR_TOO_LARGE, ERR_ABORTED or ERR_AGENT_UNREACHABLE. */
 export interface TlsBody extends AsyncIterable<Buffer> {
   /**
-   * Hands each chunk to `use` in the turn in which it comes; resolves after the last. For a reader that never waits this
-   * costs a fraction of iterating. Errors: as iteration's, and what `use` throws, which ends the exchange.
+   * Passes each chunk to `use` as it arrives; resolves after the last. For a reader that never waits this costs a
+   * fraction of iterating. Errors: those of iteration, and those of `use`, which end the exchange.
    */
   each(use: (chunk: Buffer) => void): Promise<void>;
 }
 
 /**
- * Mutual-TLS client with keep-alive, one pool per certificate generation, so a rotation takes effect on the
- * next connection while calls in flight finish on the old one. It repeats nothing but what is said to be repeatable, and
- * that only on a connection that was dead already.
+ * Mutual-TLS client with keep-alive, one pool per certificate generation, so a rotation takes effect on the next
+ * connection while calls in flight finish on the old one. It repeats only requests marked as repeatable, and only when
+ * the connection was already dead.
  */
 export class TlsClient {
   readonly #source: TlsSource;
@@ -73,8 +73,8 @@ export class TlsClient {
   readonly #anyServer: boolean;
 
   /**
-   * `timer` decides when a deadline has passed. `anyServer` leaves the peer's certificate unchecked: only for calls that
-   * hand out nothing secret and whose answer proves by itself who gave it.
+   * `timer` decides when a deadline has passed. `anyServer` skips the check of the peer's certificate: only for calls
+   * that send nothing secret and whose answer itself proves who sent it.
    */
   constructor(source: TlsSource, timer = plainTimer, { anyServer = false } = {}) {
     this.#source = source;
@@ -92,7 +92,7 @@ export class TlsClient {
         chunks.push(chunk);
         if (total > options.maxBytes) end.stop(tooLarge(options));
       });
-      // What ended the exchange, not that it ended: a stream that is destroyed says only the latter.
+      // The cause of the end, not the end itself: a destroyed stream only reports the latter.
       res.on('error', (cause) => fail(end.reason ?? cause));
       res.on('close', () => {
         end.done();
@@ -102,10 +102,10 @@ export class TlsClient {
     });
   }
 
-  /** Sends a request and hands out the answer's body as it arrives. */
+  /** Sends a request and returns the answer's body as a stream. */
   stream(options: TlsRequest): Promise<TlsStreamResponse> {
     return this.#exchange(options, (res, end, resolve) => {
-      res.on('error', () => {}); // whoever iterates the body gets it
+      res.on('error', () => {}); // the reader of the body gets the error
       res.on('close', () => end.done());
       resolve({ status: res.statusCode ?? 0, headers: res.headers, body: new Body(res, options, end) });
     });
@@ -156,7 +156,7 @@ export class TlsClient {
     });
   }
 
-  /** Closes the peer's idle connections: they are as old as the one that was dead. */
+  /** Closes the peer's idle connections: they are as old as the dead one. */
   #forgetIdle({ host, port, servername, sharedName }: TlsRequest): void {
     const agent = this.#agent;
     const name = poolName({ host, port, servername, ...(sharedName === undefined ? {} : { sharedName }) });
@@ -175,10 +175,10 @@ export class TlsClient {
       const { cert, key, ca } = this.#source.current;
       const old = this.#agent;
       this.#agent = new Pool({
-        // One for all connections: reading the certificates anew for each costs as much as a handshake.
+        // Shared by all connections: reading the certificates anew for each costs as much as a handshake.
         secureContext: createSecureContext({ cert, key, ca, minVersion: 'TLSv1.2' }),
         keepAlive: true,
-        // In turns: a long poll then keeps alive, beside its own connection, the one for the next request.
+        // First in, first out: a long poll then keeps alive, beside its own connection, the one for the next request.
         scheduling: 'fifo',
         rejectUnauthorized: !this.#anyServer,
         maxSockets: 64,
@@ -200,16 +200,16 @@ interface Peer {
 }
 
 /**
- * Connections that share one certificate: an address and the names asked for tell them apart, where Node would join whole
- * PEM texts. The names belong to it: neither a kept connection nor a resumed session serves a request for another name,
- * because Node checks the certificate only when a session begins.
+ * Connections that share one certificate. They are keyed by address and requested names; Node would join whole PEM
+ * texts. The names belong to the key: neither a kept connection nor a resumed session serves a request for another
+ * name, because Node checks the certificate only when a session begins.
  */
 class Pool extends Agent {
   override getName(options: AgentOptions & Peer = {}): string {
     return poolName(options);
   }
 
-  // Here and not in each request: a request that brings a check of its own has a connection of its own.
+  // Set here and not on each request: a request with its own check would get its own connection.
   override createConnection(
     options: RequestOptions & Peer,
     callback?: (error: Error | null, stream: Duplex) => void,
@@ -224,7 +224,7 @@ function poolName({ host, port, servername, sharedName = '' }: Peer): string {
   return `${host}:${port}:${servername}:${sharedName}`;
 }
 
-/** Why a certificate, whose authority has been checked already, is not that of the peer that was asked. */
+/** Why a certificate with a verified authority does not belong to the requested peer. */
 function identityFault(name: string, sharedName: string | undefined, cert: PeerCertificate): Error | undefined {
   const fault = nameFault(name, cert);
   if (!fault) return undefined;
@@ -238,10 +238,12 @@ function identityFault(name: string, sharedName: string | undefined, cert: PeerC
   return new OperatorError('ERR_PEER_IDENTITY', message, { cause: fault });
 }
 
-/** Ends one exchange: when its time is up, or the caller says so. Cheaper by far than signals made for each request. */
+/**
+ * Ends one exchange: at its deadline, or when the caller aborts. Much cheaper than signals created for each request.
+ */
 class Ending {
   isLate = false;
-  /** What it was ended for, where that is neither its time nor the caller. */
+  /** The reason for the end, if it is neither the deadline nor the caller. */
   reason: Error | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #cancelTimer: () => void;
@@ -262,12 +264,12 @@ class Ending {
     this.#request = request;
   }
 
-  /** Its time is up, or its caller ended it. */
+  /** Its deadline has passed, or its caller aborted it. */
   get isOver(): boolean {
     return this.isLate || this.reason !== undefined || this.#signal?.aborted === true;
   }
 
-  /** Nothing is left to end. */
+  /** The exchange is complete. */
   done(): void {
     this.#cancelTimer();
     this.#signal?.removeEventListener('abort', this.#abort);

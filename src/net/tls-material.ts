@@ -13,7 +13,7 @@ export interface TlsMaterial {
   ca: string;
 }
 
-/** Where servers and clients get the current identity from. `generation` grows with each change. */
+/** Source of the current identity for servers and clients. `generation` grows with each change. */
 export interface TlsSource {
   readonly current: TlsMaterial;
   readonly generation: number;
@@ -28,8 +28,8 @@ export function fixedTls(material: TlsMaterial): TlsSource {
 
 /**
  * Reads `tls.crt`, `tls.key` and `ca.crt` of a mounted Secret and follows its rotation.
- * The three files are taken together or not at all: a set that does not fit is logged and the last good one stays.
- * It polls, because a Secret mount swaps a symbolic link and file watches miss that on some file systems.
+ * The three files are used together or not at all: an inconsistent set is logged and the last good one stays. It polls,
+ * because a Secret mount swaps a symbolic link and file watches miss that on some file systems.
  * Errors: ERR_TLS_MATERIAL when the first read fails.
  */
 export async function watchTlsDirectory(
@@ -66,7 +66,7 @@ export async function watchTlsDirectory(
   };
 }
 
-/** Looks again and again until the signal aborts, each time `pollMs` (5 s unless given) after the last look ended. */
+/** Polls until the signal aborts, each time `pollMs` (5 s unless given) after the last read ended. */
 export function pollUntilAborted(
   { clock, signal, pollMs = 5_000 }: { clock: Clock; signal: AbortSignal; pollMs?: number },
   look: () => Promise<void>,
@@ -105,7 +105,7 @@ export async function readTlsDirectory(dir: string): Promise<TlsMaterial> {
   return { cert, key, ca };
 }
 
-/** Errors: those of OpenSSL, when the key is not the certificate's or something does not parse. */
+/** Errors: those of OpenSSL, when the key does not belong to the certificate or something does not parse. */
 export function checkTlsMaterial({ cert, key, ca }: TlsMaterial): void {
   createSecureContext({ cert, key, ca });
 }

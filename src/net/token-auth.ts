@@ -4,7 +4,7 @@ import { sha256Hex } from '../base/canonical-json.ts';
 import { isLoopback } from './https-server.ts';
 import { ReviewLimit } from './review-limit.ts';
 
-/** Who a bearer token belongs to, as TokenReview tells it. */
+/** The owner of a bearer token, as TokenReview returns it. */
 export interface UserInfo {
   username: string;
   uid?: string;
@@ -14,7 +14,7 @@ export interface UserInfo {
 
 /** The two reviews of the Kubernetes API that decide about a bearer token. */
 export interface ReviewClient {
-  /** TokenReview: the user, or undefined where the token is not authenticated. */
+  /** TokenReview: the user, or undefined when the token is not authenticated. */
   reviewToken(token: string, signal: AbortSignal): Promise<UserInfo | undefined>;
   /** SubjectAccessReview on a non-resource URL. */
   mayAccessPath(user: UserInfo, verb: string, path: string, signal: AbortSignal): Promise<boolean>;
@@ -26,7 +26,7 @@ export type Decision =
 export interface TokenAuthOptions {
   reviews: ReviewClient;
   clock: Clock;
-  /** Requests from 127.0.0.1 and ::1, so from inside of the pod, pass without a token. */
+  /** Requests from 127.0.0.1 and ::1, that is from inside the pod, pass without a token. */
   loopbackExempt: boolean;
   /** How long a decision is reused. Units: ms. Default 10 s, so that a revoked right ends soon. */
   cacheMs?: number;
@@ -37,9 +37,9 @@ const reviewDeadlineMs = 5_000;
 const maxTokenLength = 16 * 1024;
 
 /**
- * Decides about one HTTP request: loopback exemption, then bearer token → TokenReview → SubjectAccessReview.
- * Decisions are cached by (hash of the token, verb, path) for seconds; a failed review is not cached. Requests with one
- * token wait for one review, and reviews of tokens not seen before are bounded (429).
+ * Authorises one HTTP request: loopback exemption, then bearer token → TokenReview → SubjectAccessReview.
+ * Decisions are cached by (hash of the token, verb, path) for seconds; a failed review is not cached. Concurrent
+ * requests with one token share one review, and reviews of new tokens are limited (429).
  * The token itself is never kept or logged.
  */
 export class TokenAuth {

@@ -20,7 +20,7 @@ import {
   type RefusalReason,
 } from './refusal.ts';
 
-/** Answers a request. What it throws, and what its promise rejects with, is answered with 500. */
+/** Answers a request. A throw or a rejected promise is answered with 500. */
 export type HttpHandler = (req: IncomingMessage, res: ServerResponse) => unknown;
 
 export interface DoorOptions {
@@ -33,20 +33,20 @@ export interface DoorOptions {
   readonly form?: RefusalForm;
 }
 
-/** What stands at the way in of one server. */
+/** The parts in front of one server's handler. */
 interface Connection extends Place {
   latest: IncomingMessage | undefined;
-  /** What its parser still hands out is not served. */
+  /** Requests that its parser still delivers are not served. */
   closed: boolean;
 }
 
 /**
- * The way in of one HTTP server: limits, refusals and the last resort for what a handler throws.
+ * The entry of one HTTP server: limits, refusals and the last resort for errors of a handler.
  *
- * Guarantees: a handler sees requests whose target is in origin form and within the limits; whatever it throws or
- * rejects with becomes one answer (500, or a cut connection when an answer had begun), one log line and one count.
- * Caveats: what a handler throws in a later turn of the event loop, outside its promise, is out of reach: handlers
- * return the promise of their work.
+ * Guarantees: a handler sees requests whose target is in origin form and within the limits; any throw or rejection
+ * becomes one answer (500, or a cut connection when an answer had begun), one log line and one count.
+ * Caveats: an error that a handler throws in a later turn of the event loop, outside its promise, cannot be caught:
+ * handlers return the promise of their work.
  */
 export class Door {
   readonly limits: HttpLimits;
@@ -57,7 +57,7 @@ export class Door {
   readonly #handler: HttpHandler;
   readonly #places: Places;
   readonly #bySocket = new WeakMap<object, Connection>();
-  /** A TLS connection is announced twice, as two objects, raw and secure: their far end is the same. */
+  /** A TLS connection is announced twice, as two objects, raw and secure; both have the same remote end. */
   readonly #byPeer = new Map<string, Connection>();
   readonly http2: Http2Sessions;
   #draining = false;
@@ -78,7 +78,7 @@ export class Door {
     });
   }
 
-  /** Puts the door into a server that has no listeners of its own yet. */
+  /** Installs the door in a server that has no listeners of its own yet. */
   guard(server: Server | TlsServer): void {
     const { stalledMs } = this.limits;
     server.on('connection', (socket: Socket) => void this.enter(socket));
@@ -93,7 +93,7 @@ export class Door {
     server.setTimeout(stalledMs, (socket) => this.#quiet(socket));
   }
 
-  /** The place of a connection, for protocols that are served by others. */
+  /** The place of a connection, for protocols served elsewhere. */
   placeOf(socket: object): Place | undefined {
     return this.#bySocket.get(socket);
   }
@@ -102,7 +102,7 @@ export class Door {
     return this.#draining;
   }
 
-  /** From now on each answer is the last of its connection. New connections are served all the same. */
+  /** From now on each answer is the last of its connection. New connections are still served. */
   drain(): void {
     this.#draining = true;
     this.http2.drain();
@@ -114,7 +114,7 @@ export class Door {
     for (const place of this.#places.all()) place.close();
   }
 
-  /** Takes a connection in, or ends it when there is no place. */
+  /** Admits a connection, or ends it when there is no place. */
   enter(socket: Socket): boolean {
     const peer = peerOf(socket);
     const connection: Connection = {
@@ -153,7 +153,7 @@ export class Door {
 
   #serve(req: IncomingMessage, res: ServerResponse, connection: Connection | undefined): void {
     req.on('error', ignore);
-    res.on('error', ignore); // such as a write after the end: the caller has its answer, or is gone
+    res.on('error', ignore); // such as a write after the end: the caller has its answer, or has disconnected
     if (!connection || connection.closed) return void res.destroy();
     const http1 = req.httpVersionMajor < 2;
     if (http1) this.#limitRest(req, res);
@@ -178,7 +178,7 @@ export class Door {
   #judge(req: IncomingMessage): Refusal | undefined {
     const { limits } = this;
     const target = req.url ?? '';
-    // A request line without a version is HTTP/0.9, which has no headers to judge a caller by.
+    // A request line without a version is HTTP/0.9, which has no headers to identify a caller by.
     if (req.httpVersionMajor < 1) return refusalOf(400);
     if (target.length > limits.targetBytes) return refusalOf(414);
     let size = 0;
@@ -219,7 +219,7 @@ export class Door {
     socket.on('error', ignore);
   }
 
-  /** What the parser refuses, and connections that are too slow. The status is Node's own for it. */
+  /** Requests that the parser refuses, and connections that are too slow. The status is Node's own. */
   #clientError(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
     const status = this.#statusOf(error);
     if (status === undefined) {
@@ -243,7 +243,7 @@ export class Door {
     return code.startsWith('HPE_') ? 400 : undefined;
   }
 
-  /** A connection on which nothing moved: idle, or a caller that does not read, or a stream with nothing to send. */
+  /** A connection without progress: idle, or a caller that does not read, or a stream with nothing to send. */
   #quiet(socket: Duplex & { setTimeout(ms: number): unknown }): void {
     const busy = this.#bySocket.get(socket)?.busy ?? 0;
     if (busy > 0 && socket.writableLength === 0) return void socket.setTimeout(this.limits.stalledMs);
@@ -251,9 +251,9 @@ export class Door {
     socket.destroy();
   }
 
-  /** The rest of a body that was answered already is read and dropped for a while: cutting at once could lose the answer. */
+  /** The rest of an answered body is read and dropped for a while: cutting at once could lose the answer. */
   #limitRest(req: IncomingMessage, res: ServerResponse): void {
-    // A request that was given up has no socket any more.
+    // An aborted request has no socket any more.
     const { socket } = req;
     res.once('finish', () => {
       if (req.complete) return;

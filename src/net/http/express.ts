@@ -4,8 +4,8 @@ import type { HttpHandler } from './door.ts';
 type Application = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => unknown;
 
 /**
- * An Express application as a handler: what its routes throw or reject with, and no route answers, goes to the door
- * instead of Express' own last handler, which would send the stack to the caller.
+ * An Express application as a handler: errors of its routes, and requests without a route, go to the door instead of
+ * Express' own last handler, which would send the stack to the caller.
  */
 export function expressHandler(app: Application): HttpHandler {
   return (req, res) =>
@@ -15,7 +15,7 @@ export function expressHandler(app: Application): HttpHandler {
     });
 }
 
-/** True for what Express' router throws about a path with a broken percent escape. */
+/** True for the error that Express' router throws for a path with a broken percent escape. */
 export function isUndecodable(error: unknown): boolean {
   return error instanceof URIError && (error as { status?: number }).status === 400;
 }

@@ -4,7 +4,7 @@ import { nodeOptions } from './limits.ts';
 
 const doors = new WeakMap<object, Door>();
 
-/** Puts a door into a server, and makes its ways of closing know every connection behind that door. */
+/** Installs a door in a server, so that closing the server covers every connection behind the door. */
 export function installDoor<S extends Server>(server: S, door: Door): S {
   door.guard(server);
   doors.set(server, door);

@@ -13,13 +13,13 @@ export interface SessionOptions {
 }
 
 const controlWindowMs = 10_000;
-/** A session without any stream is ended after this long. Autoscalers ask every 15 s on a kept one. Units: ms. */
+/** A session without any stream is ended after this time. Autoscalers poll every 15 s on a kept one. Units: ms. */
 const sessionIdleMs = 300_000;
 
 /**
- * The HTTP/2 half of a listener: sessions on connections that were accepted and identified elsewhere.
- * Guarantees: a client that resets streams, sends SETTINGS, PING, empty or invalid frames in masses, never ends its
- * preface or keeps an idle session loses the session, and with it all that it opened.
+ * The HTTP/2 half of a listener: sessions on connections that were accepted and authenticated elsewhere.
+ * Guarantees: a client loses its session, and all its streams, when it floods with stream resets, SETTINGS, PING, empty
+ * or invalid frames, when it never completes its preface, or when it keeps the session idle.
  */
 export class Http2Sessions {
   readonly #options: SessionOptions;
@@ -38,12 +38,12 @@ export class Http2Sessions {
       maxOutstandingPings: 10,
       maxSessionInvalidFrames: 100,
       maxSessionRejectedStreams: 100,
-      // Streams that the client resets: so many at once, and so many a second from then on (CVE-2023-44487).
+      // Limits on streams that the client resets: a burst, and a rate per second after it (CVE-2023-44487).
       streamResetBurst: 500,
       streamResetRate: 33,
     });
     this.#server.on('session', (session) => this.#follow(session));
-    this.#server.on('sessionError', () => {}); // the session ends; its requests see that they are closed
+    this.#server.on('sessionError', () => {}); // the session ends; its requests are notified
     this.#server.on('request', (req, res) => {
       const place = req.stream.session && this.#sessions.get(req.stream.session);
       if (!place) return void req.stream.destroy();
@@ -60,8 +60,8 @@ export class Http2Sessions {
   }
 
   /**
-   * From now on a session gets its GOAWAY with the end of an answer that leaves it without streams. Earlier, what
-   * the client has on its way would be refused: Node cannot send the notice that announces a GOAWAY (RFC 9113 §6.8).
+   * From now on a session gets its GOAWAY at the end of an answer that leaves it without streams. An earlier one would
+   * refuse requests that are in flight: Node cannot send the notice that announces a GOAWAY (RFC 9113 §6.8).
    */
   drain(): void {
     this.#draining = true;
@@ -91,7 +91,7 @@ export class Http2Sessions {
       this.#sessions.delete(session);
     });
     session.on('error', ({ code }: NodeJS.ErrnoException) => {
-      // The session ends; its requests see that they are closed. A broken socket is not the caller's fault.
+      // The session ends; its requests are notified. A broken socket is not the caller's fault.
       if (code?.startsWith('ERR_HTTP2')) refused('malformed');
     });
     let windowStart = 0;

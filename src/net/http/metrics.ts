@@ -3,7 +3,7 @@ import { refusalReasons, type RefusalReason } from './refusal.ts';
 
 const known = new WeakMap<Registry, HttpServerMetrics>();
 
-/** What the listeners of one process count: one set for each registry. `prefix` is the program's, such as `svc_query`. */
+/** Metrics of the listeners of one process: one set per registry. `prefix` is the program's, such as `svc_query`. */
 export function httpServerMetrics(registry: Registry, prefix: string): HttpServerMetrics {
   const metrics = known.get(registry) ?? new HttpServerMetrics(registry, prefix);
   known.set(registry, metrics);

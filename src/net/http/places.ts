@@ -3,7 +3,7 @@ export interface Place {
   readonly address: string;
   /** Requests in flight. */
   busy: number;
-  /** Whether all that is in flight still arrives, so that nothing of ours is lost with the connection. */
+  /** Whether every request in flight is still arriving, so that no answer of ours is lost with the connection. */
   readonly arriving: () => boolean;
   readonly close: () => void;
 }
@@ -11,14 +11,14 @@ export interface Place {
 /**
  * The connections of one listener, in total and per address.
  *
- * Guarantees: at a limit the longest idle connection makes room for a new one, and where none is idle, the one whose
- * request has been arriving for longest: of the same address at the address's limit, else of the address with most
- * connections. So a caller that holds connections open takes places from itself, and a caller with few keeps its own.
+ * Guarantees: at a limit the longest idle connection is closed for a new one, or, when none is idle, the one whose
+ * request has been arriving for longest: of the same address at the address's limit, else of the address with the most
+ * connections. So a caller that holds connections open loses its own, and a caller with few keeps them.
  */
 export class Places {
   readonly #total: number;
   readonly #perAddress: number;
-  /** In the order in which they became idle, or came. */
+  /** In the order in which they became idle, or arrived. */
   readonly #byAddress = new Map<string, Set<Place>>();
   #count = 0;
   #busy = 0;
@@ -41,7 +41,7 @@ export class Places {
     return [...this.#byAddress.values()].flatMap((places) => [...places]);
   }
 
-  /** Result: `entered` is false when every connection that could make room has a request that is being answered. */
+  /** Result: `entered` is false when every connection that could be closed has a request that is being answered. */
   enter(place: Place): { entered: boolean; evicted: boolean } {
     const own = this.#byAddress.get(place.address);
     const full = own !== undefined && own.size >= this.#perAddress;
@@ -79,7 +79,9 @@ export class Places {
     places.add(place);
   }
 
-  /** Ends the connection whose request has been arriving for longest, of the address with most. False without one. */
+  /**
+   * Ends the connection whose request has been arriving for longest, of the address with the most. False without one.
+   */
   evictArriving(): boolean {
     return this.#evict(this.#largestFirst(), false);
   }

@@ -1,7 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Why a request, a connection or a session was refused, as metrics name it. */
+/** Why a request, a connection or a session was refused; the metrics' label. */
 export const refusalReasons = ['malformed', 'too_large', 'timeout', 'connections', 'flood', 'failed'] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 
@@ -18,14 +18,14 @@ const texts = {
 
 export type RefusalStatus = keyof typeof texts;
 
-/** What the server answers by itself, before or instead of a handler. */
+/** An answer of the server itself, before or instead of a handler. */
 export interface Refusal {
   readonly status: RefusalStatus;
   readonly reason: RefusalReason;
   readonly message: string;
 }
 
-/** The form in which an API answers errors. */
+/** The form of an API's error answers. */
 export type RefusalForm = (refusal: Refusal) => {
   readonly type: string;
   readonly body: string;
@@ -37,16 +37,16 @@ export function refusalOf(status: RefusalStatus): Refusal {
   return { status, reason, message };
 }
 
-/** A line of plain text, as probes and metrics have it. */
+/** A line of plain text, as for probes and metrics. */
 export const plainForm: RefusalForm = ({ message }) => ({ type: 'text/plain; charset=utf-8', body: `${message}\n` });
 
-/** `{code, message}`, as the agent's ports have it. */
+/** `{code, message}`, as on the agent's ports. */
 export const codeForm: RefusalForm = ({ status, message }) => ({
   type: 'application/json',
   body: JSON.stringify({ code: STATUS_CODES[status]!.toLowerCase().replaceAll(' ', '_'), message }),
 });
 
-/** Answers and closes the connection behind it (HTTP/1.1). Does nothing when an answer was begun. */
+/** Answers and then closes the connection (HTTP/1.1). Does nothing when an answer has begun. */
 export function sendRefusal(req: IncomingMessage, res: ServerResponse, refusal: Refusal, form: RefusalForm): void {
   if (res.headersSent || res.destroyed) return;
   const { type, body, headers } = form(refusal);
@@ -61,7 +61,7 @@ export function sendRefusal(req: IncomingMessage, res: ServerResponse, refusal: 
   res.end(req.method === 'HEAD' ? undefined : body);
 }
 
-/** The same for a request that never became one: straight into the socket. */
+/** The same for bytes that never became a request: written straight to the socket. */
 export function sendRawRefusal(socket: Duplex, refusal: Refusal, form: RefusalForm): void {
   const { type, body, headers } = form(refusal);
   const lines = [

@@ -2,7 +2,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { OperatorError } from '../../base/errors.ts';
 import type { UserInfo } from '../token-auth.ts';
 
-/** The part of an `AdmissionReview` request (admission.k8s.io/v1) that a validator decides by. */
+/** The part of an `AdmissionReview` request (admission.k8s.io/v1) that a validator reads. */
 export interface AdmissionRequest {
   uid: string;
   operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -10,7 +10,7 @@ export interface AdmissionRequest {
   name: string;
   namespace: string | undefined;
   username: string;
-  /** The whole of who asks, as the API server says; only its word where the caller is proven to be it. */
+  /** The complete user info from the API server; unverified unless the caller is proven to be the API server. */
   user: UserInfo;
   dryRun: boolean;
   /** The object as it would be stored; undefined on DELETE. */

@@ -2,12 +2,12 @@ import type { KubeObject } from '../../api/meta.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 
 /**
- * Turns an object into another version of its kind. Must be pure, must not lose what the other version can hold, and
- * may change neither name, namespace, uid nor any metadata but labels and annotations: the API server checks it.
+ * Converts an object to another version of its kind. Must be pure, must not lose data that the other version can hold,
+ * and must not change name, namespace, uid or any metadata except labels and annotations: the API server checks that.
  */
 export type Converter = (object: KubeObject) => KubeObject;
 
-/** `group/Kind` → `from version` → `to version` → converter. A version that stays needs none. */
+/** `group/Kind` → `from version` → `to version` → converter. Equal versions need none. */
 export type Converters = Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, Converter>>>>>>;
 
 export interface ConversionRequest {
@@ -31,7 +31,7 @@ export function readConversionReview(body: unknown): ConversionRequest {
   return { uid, desiredAPIVersion, objects: objects as KubeObject[] };
 }
 
-/** The answer to a review: every object converted, or one failure that says which could not be. */
+/** The answer to a review: all objects converted, or one failure that names the object. */
 export function conversionAnswer(request: ConversionRequest, converters: Converters): object {
   const answer = (response: object): object => ({
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -46,7 +46,7 @@ export function conversionAnswer(request: ConversionRequest, converters: Convert
   }
 }
 
-/** One object in the version asked for. Errors: ERR_INPUT_INVALID where there is no way to it. */
+/** One object in the requested version. Errors: ERR_INPUT_INVALID when there is no converter. */
 export function convert(object: KubeObject, desiredAPIVersion: string, converters: Converters): KubeObject {
   if (object.apiVersion === desiredAPIVersion) return object;
   const [group = '', from = ''] = object.apiVersion.split('/');

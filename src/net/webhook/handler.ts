@@ -16,7 +16,10 @@ export interface WebhookOptions {
   logger: Logger;
   /** How long a validator may take. Units: ms. Default 4 s: below the webhook's own timeout. */
   deadlineMs?: number;
-  /** For metrics: begins with a request and is called back with its HTTP status. `webhook` is the path. */
+  /**
+   * For metrics: called when a request begins; the returned function is called with its HTTP status. `webhook` is the
+   * path.
+   */
   observe?: (webhook: string) => (code: number) => void;
 }
 
@@ -28,9 +31,9 @@ const defaultDeadlineMs = 4_000;
  * Answers admission and conversion reviews of the API server.
  *
  * Guarantees: a review is answered within the deadline; a validator that throws or takes too long is HTTP 500, never
- * "allowed": what then happens to the request is the webhook's `failurePolicy` to say.
- * Assumptions: runs behind TLS that the API server verifies by `caBundle`. Where no client certificate is asked for,
- * anybody may call, and validators tell nothing that depends on who asks.
+ * "allowed": the webhook's `failurePolicy` then decides about the request.
+ * Assumptions: runs behind TLS that the API server verifies by `caBundle`. Without a required client certificate any
+ * caller is answered, so validators then reveal nothing that depends on the user.
  */
 export function webhookHandler(options: WebhookOptions): HttpHandler {
   return (req, res) => {
