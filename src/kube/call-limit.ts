@@ -2,13 +2,13 @@ import type { Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
 
 /**
- * The end of a call's patience: its deadline passed, or its caller gave up. An AbortController of its own would cost
- * each call more than anything else we do for it.
+ * The time limit of a call: its deadline has passed, or its caller aborted it. An AbortController of its own would cost
+ * each call more than all our other work for it.
  */
 export class CallLimit {
-  /** Why the call must end; undefined as long as it may go on. */
+  /** Why the call must end; undefined as long as it may continue. */
   reason: OperatorError | undefined;
-  /** Told once, at the end of patience, by whoever waits for something on behalf of the call. */
+  /** Called once, when the call must end; set by the code that waits on behalf of the call. */
   onEnd: ((reason: OperatorError) => void) | undefined;
   readonly #what: string;
   readonly #signal: AbortSignal | undefined;
@@ -27,7 +27,7 @@ export class CallLimit {
     else signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** Waits. Errors: rejects with the reason when patience ends first. */
+  /** Waits. Errors: rejects with the reason when the call must end first. */
   pause(clock: Clock, ms: number): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.reason) return reject(this.reason);

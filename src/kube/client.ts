@@ -10,23 +10,23 @@ export interface ObjectName {
   name: string;
 }
 
-/** What every call takes. */
+/** Options of every call. */
 export interface RequestOptions {
   signal?: AbortSignal | undefined;
-  /** Bound on the call with its retries. Units: ms. Default 30 s. */
+  /** Deadline of the call with its retries. Units: ms. Default 30 s. */
   deadlineMs?: number | undefined;
-  /** False hands 429 and lost connections to the caller at once. Default true. */
+  /** False returns 429 and lost connections to the caller at once. Default true. */
   retry?: boolean | undefined;
 }
 
-/** How one object, or a list, is read. */
+/** Options for reading one object, or a list. */
 export interface ReadOptions extends RequestOptions {
   /** Ask for `PartialObjectMetadata` only: for kinds whose spec and status are not read. */
   metadataOnly?: boolean | undefined;
   resourceVersion?: string | undefined;
 }
 
-/** Which objects of a resource are meant. Default: all, of every namespace. */
+/** Selects objects of a resource. Default: all, of every namespace. */
 export interface SelectorOptions {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
@@ -41,7 +41,7 @@ export interface ListOptions extends ReadOptions, SelectorOptions {
   resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
 }
 
-/** What a watch delivers, and from where. */
+/** Which events a watch delivers, and from which version. */
 export interface WatchOptions extends SelectorOptions {
   signal: AbortSignal;
   resourceVersion?: string | undefined;
@@ -51,11 +51,11 @@ export interface WatchOptions extends SelectorOptions {
   /** Stream the initial list too; it ends with an annotated bookmark (KEP-3157). */
   sendInitialEvents?: boolean | undefined;
   metadataOnly?: boolean | undefined;
-  /** How long the answer's headers may take. Units: ms. Default 30 s. */
+  /** Deadline of the answer's headers. Units: ms. Default 30 s. */
   headersMs?: number | undefined;
 }
 
-/** One page of a list, with the version that a watch goes on from. */
+/** One page of a list, with the version that a watch continues from. */
 export interface KubeList<T extends TypedObject = KubeObject> {
   /** `apiVersion` and `kind` are filled in on each item, also where the server leaves them out. */
   items: T[];
@@ -64,27 +64,27 @@ export interface KubeList<T extends TypedObject = KubeObject> {
   continue?: string | undefined;
 }
 
-/** What to read of a container's log. */
+/** Which part of a container's log to read. */
 export interface PodLogQuery {
   container: string;
-  /** The container before the one that runs. */
+  /** The previous container instead of the running one. */
   previous?: boolean | undefined;
   /** Lines from the end. */
   tailLines?: number | undefined;
-  /** Nothing older. Units: seconds. */
+  /** Only newer lines. Units: seconds. */
   sinceSeconds?: number | undefined;
   /** Units: bytes. */
   limitBytes?: number | undefined;
 }
 
-/** How an object is created, updated or patched. */
+/** Options for creating, updating or patching an object. */
 export interface WriteOptions extends RequestOptions {
   fieldManager?: string | undefined;
   dryRun?: boolean | undefined;
   subresource?: 'status' | 'scale' | undefined;
 }
 
-/** How an object is applied; the field manager owns what the object sets. */
+/** Options for applying an object; the field manager owns the fields that the object sets. */
 export interface ApplyOptions extends RequestOptions {
   /** `svc-controller/<controller>`: one manager per controller. */
   fieldManager: string;
@@ -93,7 +93,7 @@ export interface ApplyOptions extends RequestOptions {
   dryRun?: boolean | undefined;
 }
 
-/** The three patch formats that name what changes; apply has its own method. */
+/** The three patch formats that state the changes; apply has its own method. */
 export type Patch =
   | { type: 'json'; operations: readonly JsonPatchOperation[] }
   | { type: 'merge'; body: unknown }
@@ -103,10 +103,10 @@ export type Patch =
 export type JsonPatchOperation =
   { op: 'add' | 'replace' | 'test'; path: string; value: unknown } | { op: 'remove'; path: string };
 
-/** How an object is deleted, and under which conditions. */
+/** Options and preconditions of a delete. */
 export interface DeleteOptions extends RequestOptions {
   propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined;
-  /** Delete this very object, not one that took its name since. */
+  /** Delete exactly this object, not one that has taken its name since. */
   uid?: string | undefined;
   resourceVersion?: string | undefined;
   gracePeriodSeconds?: number | undefined;
@@ -116,12 +116,12 @@ export interface DeleteOptions extends RequestOptions {
 /**
  * The port to the API server: plain objects in and out, any resource.
  *
- * Guarantees: every call has a deadline and a size cap; a 429 is waited out (its Retry-After) within the deadline;
- * a token that was rotated is read again after a 401; writes ask for `fieldValidation=Strict`.
+ * Guarantees: every call has a deadline and a size cap; a 429 is retried after its Retry-After, within the deadline; a
+ * rotated token is read again after a 401; writes ask for `fieldValidation=Strict`.
  * Caveats: objects are not validated here; a write is never repeated after a lost connection, because it may have
  * been executed.
  * Errors: `ApiError` for every answer that is not a success (predicates in errors.ts); ERR_TIMEOUT, ERR_ABORTED,
- * ERR_TOO_LARGE; ERR_API_REQUEST where no answer came.
+ * ERR_TOO_LARGE; ERR_API_REQUEST when no answer came.
  */
 export interface KubeClient {
   /** Base URL of the API server, for messages. */
@@ -131,8 +131,8 @@ export interface KubeClient {
   /** One page. */
   list<T extends TypedObject = KubeObject>(resource: ResourceRef, options?: ListOptions): Promise<KubeList<T>>;
   /**
-   * Raw frames until the server or the signal ends the stream; a clean end simply finishes the iteration.
-   * Nothing is retried and silence is not noticed: that is the reflector's work.
+   * Raw frames until the server or the signal ends the stream; a clean end simply finishes the iteration. Nothing is
+   * retried and silence is not detected: the reflector does both.
    * Errors: as above, and ERR_WATCH_BROKEN for a cut or unreadable stream.
    */
   watch(resource: ResourceRef, options: WatchOptions): AsyncIterable<WatchFrame>;

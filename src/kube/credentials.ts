@@ -11,7 +11,7 @@ import { createPool, type TlsMembers } from './pool.ts';
 export interface Endpoint {
   /** `https://host:port`. */
   origin: string;
-  /** What precedes every path; empty where the server is not behind a prefix. */
+  /** Prefix of every path; empty when the server has none. */
   basePath: string;
   /** `host:port`, for metrics. */
   host: string;
@@ -21,7 +21,7 @@ export interface Endpoint {
 
 /** How long certificates, keys and tokens from files are reused before they are read again. */
 const reuseMs = 60_000;
-/** A 401 makes us read again at once, but not in a loop. */
+/** A 401 causes an immediate re-read, but not in a loop. */
 const minRefreshMs = 1_000;
 
 /**
@@ -52,7 +52,7 @@ export class Credentials {
     return namespaceOf(this.#settings);
   }
 
-  /** The kubeconfig in use as client-node has it, for what needs more than requests. Loads client-node. */
+  /** The kubeconfig in use as a client-node object, for code that needs more than requests. Loads client-node. */
   get config(): KubeConfig {
     return (this.#config ??= fullConfig(this.#settings));
   }
@@ -70,7 +70,7 @@ export class Credentials {
   }
 
   /**
-   * What a WebSocket to the server is opened with: TLS material, headers, and an agent where there is a proxy.
+   * Options for opening a WebSocket to the server: TLS material, headers, and an agent if there is a proxy.
    * Errors: ERR_CONFIG_INVALID.
    */
   async socketOptions(): Promise<Record<string, unknown>> {
@@ -78,7 +78,7 @@ export class Credentials {
     return this.#options(proxied || needsAuthenticator(this.#settings));
   }
 
-  /** The server refused us: read every file again before the next request. */
+  /** The server refused the credentials: read every file again before the next request. */
   invalidate(): void {
     if (this.#clock.monotonic() - this.#readAt < minRefreshMs) return;
     this.#readAt = -Infinity;
@@ -94,10 +94,10 @@ export class Credentials {
   #reload(): void {
     try {
       this.#settings = this.#load();
-      // A new one also drops the token that client-node's authenticators would keep.
+      // A new object also drops the token that client-node's authenticators would keep.
       this.#config = undefined;
     } catch {
-      // Half-written or removed for a moment: what we have may well still serve.
+      // Files may be half-written or missing for a moment: the present credentials may still be valid.
     }
   }
 
@@ -133,7 +133,7 @@ export class Credentials {
 
 type TlsOptions = TlsMembers & { headers?: Record<string, unknown>; auth?: string } & Record<string, unknown>;
 
-/** True where a program or a provider has to be asked for the credentials. */
+/** True when a program or a provider supplies the credentials. */
 function needsAuthenticator(settings: KubeSettings): boolean {
   const user = currentUser(settings);
   return Boolean(user?.exec) || (Boolean(user?.authProvider) && tokenFileOf(settings) === undefined);
@@ -145,7 +145,7 @@ async function authenticated(config: KubeConfig): Promise<TlsOptions> {
   return options;
 }
 
-/** Certificates, token or password that the kubeconfig holds or names; no program has to be run for them. */
+/** Certificates, token or password in the kubeconfig or in files that it names; no program has to be run for them. */
 function identity(settings: KubeSettings): TlsOptions {
   const cluster = currentCluster(settings);
   const user = currentUser(settings);

@@ -12,22 +12,25 @@ export const Operator = dotI.default;
 export const ResourceEventType = dotI.ResourceEventType;
 export type { OperatorLogger, ResourceEvent, ResourceMeta } from '@dot-i/k8s-operator';
 
-/** The meta that the base class makes of an object. Errors: throws where the object has no name, kind or version. */
+/** The meta that the base class derives from an object. Errors: throws when the object has no name, kind or version. */
 export function metaOf(plural: string, object: TypedObject): DotI.ResourceMeta {
   return dotI.ResourceMetaImpl.createWithPlural(plural, foreignObject(object));
 }
 
-/** client-node types times as Date where the wire, and we, have text. */
+/** client-node types times as Date, while on the wire and in our types they are text. */
 export function foreignObject(object: TypedObject): DotI.ResourceEvent['object'] {
   return object as unknown as DotI.ResourceEvent['object'];
 }
 
-/** The typed core client that the base class hands to its subclasses. */
+/** The typed core client that the base class gives to its subclasses. */
 export function coreApi(config: KubeConfig): CoreV1Api {
   return config.makeApiClient(clientNode().CoreV1Api);
 }
 
-/** What a request through a foreign HTTP client needs; password whole, TLS options complete, one agent per user. */
+/**
+ * The options that a request through a foreign HTTP client needs: the complete password and TLS options, and one agent
+ * per user.
+ */
 export async function foreignAuth(config: KubeConfig): Promise<{
   authorization: string | undefined;
   basic: { username: string; password: string } | undefined;
@@ -43,7 +46,7 @@ export async function foreignAuth(config: KubeConfig): Promise<{
   return { authorization: options.headers?.['Authorization'], basic, agent: options.agent };
 }
 
-/** A YAML file's object, for CRD files. */
+/** The object of a YAML file, for CRD files. */
 export function parseManifest(text: string): unknown {
   return parseYaml(text);
 }

@@ -1,12 +1,12 @@
 import { OperatorError, type ErrorCode } from '../base/errors.ts';
 
-/** What the API server says about a failed request: the fields of a `Status` object that callers act on. */
+/** The API server's details of a failed request: the fields of a `Status` object that callers act on. */
 export interface ApiFailure {
   /** HTTP status, or the `code` of an ERROR frame. */
   status: number;
-  /** CamelCase word such as `NotFound`, `Expired`, `Conflict`; empty where the answer was no `Status`. */
+  /** CamelCase word such as `NotFound`, `Expired`, `Conflict`; empty when the answer was not a `Status`. */
   reason: string;
-  /** How long the server asks to wait. Units: ms. Undefined where it does not say. */
+  /** The delay that the server asks for. Units: ms. Undefined when it asks for none. */
   retryAfterMs?: number | undefined;
   causes?: readonly { reason?: string; message?: string; field?: string }[] | undefined;
 }
@@ -28,14 +28,14 @@ export class ApiError extends OperatorError {
   }
 }
 
-/** One field that another manager holds, from a 409 on apply. */
+/** One field that another manager owns, from a 409 on apply. */
 export interface FieldConflict {
   manager: string;
   field: string;
 }
 
 /**
- * Turns a failed answer into an error. `body` is the parsed `Status`, or text where it is none.
+ * Turns a failed answer into an error. `body` is the parsed `Status`, or text when it is not one.
  * Source: apimachinery `Status`; 429 and 5xx may carry `details.retryAfterSeconds` as well as the header.
  */
 export function apiError(
@@ -98,7 +98,7 @@ const reason = (error: unknown): string | undefined => (error instanceof ApiErro
 
 /** The object, or the kind itself, does not exist. */
 export const isNotFound = (error: unknown): boolean => status(error) === 404;
-/** The kind takes no such request now: its CRD is being removed, and nothing can be created of it any more. */
+/** The kind does not accept such a request now: its CRD is being removed, and no objects can be created any more. */
 export const isMethodNotAllowed = (error: unknown): boolean => status(error) === 405;
 /** 409 of any kind: stale resource version, failed precondition, existing name, or a field held by another manager. */
 export const isConflict = (error: unknown): boolean => status(error) === 409;
@@ -106,9 +106,9 @@ export const isConflict = (error: unknown): boolean => status(error) === 409;
 export const isAlreadyExists = (error: unknown): boolean => reason(error) === 'AlreadyExists';
 /** The resource version or the continue token is too old. */
 export const isGone = (error: unknown): boolean => status(error) === 410;
-/** The server asks for patience, also while its storage starts (KEP-4568). */
+/** The server asks to retry later, also while its storage starts (KEP-4568). */
 export const isTooManyRequests = (error: unknown): boolean => status(error) === 429;
-/** 401: the credentials are none, wrong or expired. */
+/** 401: the credentials are missing, wrong or expired. */
 export const isUnauthorized = (error: unknown): boolean => status(error) === 401;
 /** 403: RBAC, a quota or an admission plugin refuses the request. */
 export const isForbidden = (error: unknown): boolean => status(error) === 403;
@@ -116,31 +116,32 @@ export const isForbidden = (error: unknown): boolean => status(error) === 403;
 export const isQuotaExceeded = (error: unknown): boolean =>
   error instanceof ApiError && /\b(exceeded|failed) quota\b/.test(error.message);
 /**
- * A webhook or an admission policy said no, or could not be asked. Webhooks choose their own status code, so only the
- * message tells. Source: apiserver admission plugins webhook, validatingadmissionpolicy and podsecurity.
+ * A webhook or an admission policy refused the request, or could not be reached. Webhooks choose their own status code,
+ * so only the message identifies them. Source: apiserver admission plugins webhook, validatingadmissionpolicy and
+ * podsecurity.
  */
 export const isRefusedByAdmission = (error: unknown): boolean =>
   error instanceof ApiError &&
   /admission webhook "|failed calling webhook|ValidatingAdmissionPolicy '|MutatingAdmissionPolicy '|violates PodSecurity/.test(
     error.message,
   );
-/** 422 or 400: the object itself is at fault, another try without a change cannot help. */
+/** 422 or 400: the object itself is invalid; a retry without a change cannot help. */
 export const isInvalid = (error: unknown): boolean => status(error) === 422 || status(error) === 400;
-/** The namespace is going away; nothing can be created in it any more. */
+/** The namespace is being deleted; nothing can be created in it any more. */
 export const isNamespaceTerminating = (error: unknown): boolean =>
   error instanceof ApiError && error.causes.some((c) => c.reason === 'NamespaceTerminating');
-/** The server has not yet reached the version asked for; list again without one. */
+/** The server has not reached the requested version yet; list again without one. */
 export const isResourceVersionTooLarge = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.causes.some((c) => c.reason === 'ResourceVersionTooLarge') ||
     /too large resource version/i.test(error.message));
 
-/** How long the server asked to wait, or 0. Units: ms. */
+/** The delay that the server asked for, or 0. Units: ms. */
 export function retryAfterMs(error: unknown): number {
   return error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
 }
 
-/** The managers and fields that stood in the way of an apply; empty for any other error. */
+/** The managers and fields that an apply conflicted with; empty for any other error. */
 export function fieldConflicts(error: unknown): FieldConflict[] {
   if (!(error instanceof ApiError)) return [];
   return error.causes

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { OperatorError } from '../base/errors.ts';
 import type { CallLimit } from './call-limit.ts';
 
-/** A whole answer. */
+/** A complete answer. */
 export interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
@@ -11,16 +11,17 @@ export interface Answer {
 
 export interface ExchangeOptions {
   limit: CallLimit;
-  /** What it is about, for messages. */
+  /** The subject, for messages. */
   what: string;
   maxBytes: number;
-  /** Called when the head of the answer is there. */
+  /** Called when the head of the answer has arrived. */
   onHead?: ((status: number) => void) | undefined;
 }
 
 /**
  * Sends one request and collects its answer.
- * It takes the parts as the connection delivers them: a stream per answer would cost more than all else we do for one.
+ * It reads the parts as the connection delivers them: a stream per answer would cost more than all our other work for
+ * it.
  * Errors: ERR_TOO_LARGE; the connection's own error; the limit's reason.
  */
 export function exchange(
@@ -50,11 +51,11 @@ export function exchange(
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(controller) {
         connection = controller;
-        // It was given up while it waited for a connection.
+        // It was aborted while it waited for a connection.
         if (settled) controller.abort(new OperatorError('ERR_ABORTED', `${what}: cancelled`));
       },
       onResponseStart(_controller, code, head) {
-        // 1xx: the answer itself is still to come.
+        // 1xx: the final answer is still to come.
         if (code < 200) return;
         status = code;
         headers = head;

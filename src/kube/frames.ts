@@ -1,12 +1,12 @@
 import { OperatorError } from '../base/errors.ts';
 
-/** One line of a watch stream as it came: `type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR. */
+/** One line of a watch stream as received: `type` is ADDED, MODIFIED, DELETED, BOOKMARK or ERROR. */
 export interface WatchFrame {
   type: string;
   object: unknown;
 }
 
-/** Longest line that is taken. etcd holds 1.5 MB an object by default; JSON of protobuf-stored kinds is larger. */
+/** Longest accepted line. etcd holds 1.5 MB per object by default; the JSON of kinds stored as protobuf is larger. */
 const maxFrameBytes = 16 * 1024 * 1024;
 
 /**

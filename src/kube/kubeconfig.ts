@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type * as ClientNode from '@kubernetes/client-node';
 // The package's index loads fifteen hundred generated files: most of a second, and 80 MB for the life of a process.
-// This one module of it has what reads a kubeconfig, and loads nothing else.
+// This one module of it can read a kubeconfig and loads nothing else.
 import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js';
 import { parse as parseYaml } from 'yaml';
 import { errorText, OperatorError } from '../base/errors.ts';
@@ -13,7 +13,7 @@ import { errorText, OperatorError } from '../base/errors.ts';
 const require = createRequire(import.meta.url);
 type KubeConfig = ClientNode.KubeConfig;
 
-/** A kubeconfig as client-node reads it, paths absolute. Whole: other contexts stay in it. */
+/** A kubeconfig as client-node reads it, with absolute paths. Complete: other contexts stay in it. */
 export interface KubeSettings {
   clusters: ClientNode.Cluster[];
   users: ClientNode.User[];
@@ -26,7 +26,7 @@ const serviceAccount = '/var/run/secrets/kubernetes.io/serviceaccount';
 /**
  * Finds the cluster: the file given, else `KUBECONFIG` (several files are merged), else `~/.kube/config`, else the pod's
  * service account.
- * Errors: ERR_CONFIG_INVALID where none is usable, or where it asks for what we do not do (impersonated groups).
+ * Errors: ERR_CONFIG_INVALID when none is usable, or when it requires an unsupported feature (impersonated groups).
  */
 export function loadKubeSettings(
   options: { path?: string | undefined; context?: string | undefined; impersonate?: string | undefined } = {},
@@ -47,14 +47,14 @@ export function loadKubeSettings(
   return options.impersonate === undefined ? settings : actingAs(settings, options.impersonate);
 }
 
-/** The same cluster, asked in the name of another user; who asks needs the right to `impersonate` it. */
+/** The same cluster as another user; the caller needs the right to `impersonate` that user. */
 function actingAs(settings: KubeSettings, name: string): KubeSettings {
   const { user } = currentContext(settings) ?? {};
   const users = settings.users.map((u) => (u.name === user ? { ...u, impersonateUser: name } : u));
   return { ...settings, users };
 }
 
-/** For a server that asks for no credentials. */
+/** For a server that requires no credentials. */
 export function openKubeSettings(server: string): KubeSettings {
   return {
     // client-node refuses plain http unless verification is off.
@@ -75,21 +75,21 @@ export function currentUser(settings: KubeSettings): ClientNode.User | undefined
   return settings.users.find((u) => u.name === name);
 }
 
-/** Base URL without a trailing slash. Errors: ERR_CONFIG_INVALID where the current context names no cluster. */
+/** Base URL without a trailing slash. Errors: ERR_CONFIG_INVALID when the current context names no cluster. */
 export function serverOf(settings: KubeSettings): string {
   const server = currentCluster(settings)?.server;
   if (!server) throw new OperatorError('ERR_CONFIG_INVALID', 'kubeconfig: the current context names no cluster');
   return server.replace(/\/+$/, '');
 }
 
-/** Namespace of the current context: where a command looks without `--namespace`. Undefined where it names none. */
+/** Namespace of the current context: the default of a command without `--namespace`. Undefined when it names none. */
 export function namespaceOf(settings: KubeSettings): string | undefined {
   return currentContext(settings)?.namespace || undefined;
 }
 
 /**
- * client-node's own configuration of the same content, for what needs its authenticators (exec plugins, OIDC, cloud
- * providers) or its typed clients. Caveats: the first call in a process loads all of client-node, synchronously.
+ * client-node's own configuration of the same content, for code that needs its authenticators (exec plugins, OIDC,
+ * cloud providers) or its typed clients. Caveats: the first call in a process loads all of client-node, synchronously.
  */
 export function fullConfig(settings: KubeSettings): KubeConfig {
   const config = new (clientNode().KubeConfig)();
@@ -102,7 +102,10 @@ export function clientNode(): typeof ClientNode {
   return require('@kubernetes/client-node') as typeof ClientNode;
 }
 
-/** Users who ask to be impersonated with groups: client-node would drop them and act with other rights than asked for. */
+/**
+ * Users with impersonated groups are refused: client-node would drop the groups and act with other permissions than
+ * requested.
+ */
 const groups = new WeakSet<ClientNode.User>();
 
 function currentContext(settings: KubeSettings): ClientNode.Context | undefined {
@@ -127,7 +130,7 @@ function readSettings(path: string): KubeSettings {
       ...user,
       ...(user.certFile ? { certFile: absolute(user.certFile) } : {}),
       ...(user.keyFile ? { keyFile: absolute(user.keyFile) } : {}),
-      // client-node reads `token-file`, which is no kubeconfig field, and overlooks `tokenFile`, which is.
+      // client-node reads `token-file`, which is not a kubeconfig field, and ignores `tokenFile`, which is one.
       ...(typeof tokenFile === 'string' && !user.token ? { authProvider: tokenFrom(absolute(tokenFile)) } : {}),
     };
     if (Array.isArray(asGroups)) groups.add(read);
@@ -150,7 +153,7 @@ const tokenFrom = (tokenFile: string): { name: string; config: { tokenFile: stri
   config: { tokenFile },
 });
 
-/** The first file that has a name keeps it, as for kubectl; undefined for no file at all. */
+/** The first file that defines a name wins, as for kubectl; undefined when there is no file. */
 function merge(all: readonly KubeSettings[]): KubeSettings | undefined {
   const first = <T extends { name: string }>(entries: T[]): T[] => [
     ...new Map(entries.toReversed().map((e) => [e.name, e])).values(),

@@ -1,9 +1,9 @@
 import { clientNode } from './kubeconfig.ts';
 
 /**
- * What `@dot-i/k8s-operator` gets for client-node, which would cost an operator most of a second and 80 MB: the base
- * class uses it in its constructor, whose results are replaced, and in methods that are all overridden. Whatever else
- * is asked for loads the real one then.
+ * A replacement for client-node in `@dot-i/k8s-operator`; the real one would cost an operator most of a second and 80
+ * MB. The base class uses it in its constructor, whose results are replaced, and in methods that are all overridden.
+ * Any other access loads the real one.
  */
 export const lightClientNode: object = new Proxy(
   {},
@@ -16,7 +16,7 @@ export const lightClientNode: object = new Proxy(
   },
 );
 
-/** What the base's constructor makes and `RuntimeOperator` replaces before it is used. */
+/** The objects that the base's constructor creates and `RuntimeOperator` replaces before they are used. */
 class UnreadConfig {
   loadFromDefault(): void {}
   makeApiClient(): undefined {

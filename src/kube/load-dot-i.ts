@@ -5,12 +5,12 @@ import { lightClientNode } from './light-client-node.ts';
 const load = createRequire(import.meta.url);
 
 /**
- * The one way to `@dot-i/k8s-operator`. It is CommonJS: imported statically its class would hide behind a namespace
+ * The only import of `@dot-i/k8s-operator`. It is CommonJS: a static import would hide its class behind a namespace
  * object, and together with client-node (ESM) the test runner would refuse the cycle; `createRequire` works in any
  * order.
  *
- * It is loaded with `lightClientNode` in client-node's place. Where modules cannot be put in place (the test runner),
- * the real one is loaded at once. A bundle replaces this file: there the stand-in is put in place when it is built.
+ * It is loaded with `lightClientNode` in client-node's place. If modules cannot be replaced (in the test runner), the
+ * real one is loaded at once. A bundle replaces this file: there the replacement is put in place at build time.
  */
 export function loadDotI(): typeof DotI.default {
   const path = load.resolve('@kubernetes/client-node');

@@ -24,7 +24,7 @@ export function resourcePath(
   return `/${parts.map(encodeURIComponent).join('/')}`;
 }
 
-/** Name and namespace of an object, as the client's calls take them. Errors: ERR_INPUT_INVALID without a name. */
+/** Name and namespace of an object, in the form of the client's calls. Errors: ERR_INPUT_INVALID without a name. */
 export function nameOf(object: TypedObject): ObjectName {
   const { name, namespace } = object.metadata;
   if (!name) throw new OperatorError('ERR_INPUT_INVALID', `${object.kind}: metadata.name is missing`);

@@ -4,7 +4,7 @@ import type * as Undici from 'undici';
 import type { Dispatcher } from 'undici';
 import { errorText, OperatorError } from '../base/errors.ts';
 
-// The parts of undici that are used: its index also loads fetch, mocks and caches, 15 MB in every process.
+// Only the used parts of undici: its index also loads fetch, mocks and caches, 15 MB in every process.
 const require = createRequire(import.meta.url);
 const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
 const requestOn = require('undici/lib/api/api-request.js') as (
@@ -12,7 +12,7 @@ const requestOn = require('undici/lib/api/api-request.js') as (
   options: Dispatcher.RequestOptions,
 ) => Promise<Dispatcher.ResponseData<null>>;
 
-/** What a TLS connection is made with, as `tls.connect` takes it. */
+/** Options of a TLS connection, in the form of `tls.connect`. */
 export interface TlsMembers {
   ca?: unknown;
   cert?: unknown;
@@ -32,7 +32,7 @@ export function requestStream(
 }
 
 /**
- * Connections to one server, kept open for reuse, as many as there are requests at a time.
+ * Connections to one server, kept open for reuse; one per concurrent request.
  * Errors: ERR_CONFIG_INVALID for a proxy that is not HTTP and for certificates or keys that cannot be read.
  */
 export function createPool(tls: TlsMembers, proxyUrl: string | undefined): Dispatcher {
@@ -46,7 +46,8 @@ export function createPool(tls: TlsMembers, proxyUrl: string | undefined): Dispa
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
   };
-  // With the HTTP/2 that undici would negotiate, one dead connection would take every watch and every write with it.
+  // HTTP/1.1 only: with the HTTP/2 that undici would negotiate, one dead connection would end every watch and every
+  // write.
   const pool = { connect, keepAliveTimeout: 30_000, pipelining: 1, allowH2: false } as Undici.Agent.Options;
   if (!proxyUrl) return new Agent(pool);
   if (!/^https?:/.test(proxyUrl)) {

@@ -1,6 +1,6 @@
 import { Duplex, PassThrough } from 'node:stream';
 import type { KubeConfig } from '@kubernetes/client-node';
-// This one module of it: the package's index would load fifteen hundred generated files.
+// Only this module: the package's index would load fifteen hundred generated files.
 import { WebSocketHandler } from '@kubernetes/client-node/dist/web-socket-handler.js';
 import { errorText, OperatorError } from '../base/errors.ts';
 import type { KubeClient } from './client.ts';
@@ -10,11 +10,11 @@ import { resourcePath } from './paths.ts';
 
 export interface PodStreamOptions {
   signal?: AbortSignal | undefined;
-  /** Bound on opening the connection. Units: ms. Default 10 s. */
+  /** Deadline for opening the connection. Units: ms. Default 10 s. */
   deadlineMs?: number | undefined;
 }
 
-/** What we use of the socket; client-node's library for it comes without types. */
+/** The used part of the socket; client-node's library for it has no types. */
 interface Socket {
   readonly readyState: number;
   readonly OPEN: number;
@@ -34,10 +34,10 @@ const errorChannel = 1;
 const portBytes = 2;
 
 /**
- * Opens one connection to a port inside of a pod by a WebSocket to the API server, which passes it to the kubelet.
- * Caveats: kubelet and container runtime connect only when the first bytes come; a port without a listener is an
- * error of the stream then.
- * Errors: `ApiError` where the API server or the kubelet refuses, ERR_TIMEOUT, ERR_ABORTED, ERR_API_REQUEST.
+ * Opens one connection to a port inside a pod through a WebSocket to the API server, which forwards it to the kubelet.
+ * Caveats: kubelet and container runtime connect only when the first bytes arrive; a port without a listener then shows
+ * as an error of the stream.
+ * Errors: `ApiError` when the API server or the kubelet refuses, ERR_TIMEOUT, ERR_ABORTED, ERR_API_REQUEST.
  */
 export async function openPodStream(
   credentials: Credentials,
@@ -54,7 +54,7 @@ export async function openPodStream(
     applyToHTTPSOptions: async (options: object) =>
       void Object.assign(options, await credentials.socketOptions(), { handshakeTimeout: deadlineMs }),
   };
-  // What the handler would close at an end of the protocol; without these it is our own standard output.
+  // The handler would close these at the end of the protocol; the default would be our own standard output.
   const nowhere = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   const handler = new WebSocketHandler(config as unknown as KubeConfig, undefined, nowhere);
   const stream = new PodStream(what);
@@ -71,8 +71,8 @@ export async function openPodStream(
 }
 
 /**
- * Why no WebSocket came about. The handshake tells a status alone; the same path asked for plainly tells the words that
- * come with it.
+ * Why the WebSocket could not be opened. The handshake returns only a status; a plain request for the same path returns
+ * the message as well.
  */
 async function refusal(
   cause: unknown,
@@ -92,7 +92,7 @@ async function refusal(
   return new OperatorError('ERR_API_REQUEST', `${what}: ${text}`, { cause });
 }
 
-/** The two channels of one port as a stream of bytes; what comes on the error channel ends it. */
+/** The two channels of one port as a byte stream; a message on the error channel ends it. */
 class PodStream extends Duplex {
   readonly #what: string;
   readonly #started = new Set<number>();
@@ -101,7 +101,7 @@ class PodStream extends Duplex {
   constructor(what: string) {
     super({ allowHalfOpen: false });
     this.#what = what;
-    // It may fail before whoever asked for it has it; a reader meets the error all the same.
+    // It may fail before the caller has it; a reader gets the error all the same.
     this.on('error', () => {});
   }
 

@@ -2,7 +2,7 @@ import type { KubeObject, ResourceRef } from '../api/meta.ts';
 import type { KubeClient, KubeList, ListOptions, ObjectName, ReadOptions, TypedObject } from './client.ts';
 import { isGone, isNotFound } from './errors.ts';
 
-/** The object, or undefined where it does not exist. */
+/** The object, or undefined when it does not exist. */
 export async function getIfExists<T extends TypedObject = KubeObject>(
   client: KubeClient,
   resource: ResourceRef,
@@ -18,8 +18,8 @@ export async function getIfExists<T extends TypedObject = KubeObject>(
 }
 
 /**
- * The whole list, page by page; `pageSize` objects each. Where a continue token expires on the way the list is
- * taken once more in one piece, so the result is always one consistent snapshot.
+ * The whole list, page by page; `pageSize` objects each. When a continue token expires, the list is read once more in
+ * one piece, so the result is always one consistent snapshot.
  */
 export async function listAll<T extends TypedObject = KubeObject>(
   client: KubeClient,
@@ -32,7 +32,7 @@ export async function listAll<T extends TypedObject = KubeObject>(
   items.push(...page.items);
   while (page.continue) {
     try {
-      // A continue token carries its own version; sending one beside it is refused.
+      // A continue token carries its own version; the server refuses another version beside it.
       page = await client.list<T>(resource, {
         ...options,
         resourceVersion: undefined,

@@ -26,7 +26,7 @@ import { describe, nameOf, resourcePath } from './paths.ts';
 import type { PodStreamOptions } from './port-forward.ts';
 import { Transport, type RequestObservation } from './transport.ts';
 
-/** Which cluster is asked, as whom, and who is told of each request. */
+/** The cluster, the user, and the observers of each request. */
 export interface KubeClientOptions {
   /** A kubeconfig file; default `KUBECONFIG`, `~/.kube/config`, then the pod's service account. */
   kubeconfig?: string | undefined;
@@ -83,31 +83,31 @@ export class RestClient implements KubeClient {
     return this.#credentials.server;
   }
 
-  /** Namespace of the kubeconfig's context; undefined where it names none. */
+  /** Namespace of the kubeconfig's context; undefined when it names none. */
   get namespace(): string | undefined {
     return this.#credentials.namespace;
   }
 
-  /** The bearer token that the user of the kubeconfig presents; undefined where it is another credential. */
+  /** The bearer token of the kubeconfig's user; undefined when the user has another credential. */
   async bearerToken(): Promise<string | undefined> {
     const { authorization = '' } = (await this.#credentials.current()).headers;
     return authorization.startsWith('Bearer ') ? authorization.slice(7) : undefined;
   }
 
   /**
-   * A connection to a port inside of a pod, through API server and kubelet: what `kubectl port-forward` does.
-   * Errors: as every call; the API server's own words where it refuses.
+   * A connection to a port inside a pod, through API server and kubelet, as `kubectl port-forward` opens it.
+   * Errors: as for every call; the API server's own message when it refuses.
    */
   async portForward(pod: Required<ObjectName>, port: number, options: PodStreamOptions = {}): Promise<Duplex> {
-    // Few programs need it, and it brings a WebSocket library along.
+    // Few programs need it, and it loads a WebSocket library.
     const { openPodStream } = await import('./port-forward.ts');
     return openPodStream(this.#credentials, this, pod, port, options);
   }
 
   /**
-   * What a container of a pod wrote, the newest lines of it.
-   * Caveats: `limitBytes` cuts the end, so the last lines are only whole where `tailLines` of them fit.
-   * Errors: as every call; ERR_API_INVALID where there is no such container, or none before the one that runs.
+   * The newest lines of a container's log.
+   * Caveats: `limitBytes` cuts the end, so the last lines are complete only when `tailLines` of them fit.
+   * Errors: as for every call; ERR_API_INVALID when there is no such container, or no previous one.
    */
   async podLog(pod: Required<ObjectName>, query: PodLogQuery, options: RequestOptions = {}): Promise<string> {
     return this.#http.text({
@@ -119,7 +119,7 @@ export class RestClient implements KubeClient {
     });
   }
 
-  /** The kubeconfig in use as client-node has it, for the dot-i bridge. The first use loads client-node. */
+  /** The kubeconfig in use as a client-node object, for the dot-i bridge. The first use loads client-node. */
   get kubeConfig(): KubeConfig {
     return this.#credentials.config;
   }
@@ -236,7 +236,7 @@ export class RestClient implements KubeClient {
       body: JSON.stringify({
         apiVersion: 'v1',
         kind: 'DeleteOptions',
-        // In the body: the server does not look at the query of a delete that has one.
+        // In the body: the server ignores the query of a delete with a body.
         ...(options.dryRun ? { dryRun: ['All'] } : {}),
         propagationPolicy: options.propagation ?? 'Background',
         gracePeriodSeconds: options.gracePeriodSeconds,
@@ -312,7 +312,9 @@ function accept(metadataOnly: boolean | undefined, kind: string): string {
   return metadataOnly ? `application/json;as=${kind};g=meta.k8s.io;v=v1` : 'application/json';
 }
 
-/** Built-in kinds come without apiVersion and kind inside lists, and as PartialObjectMetadata when so asked. */
+/**
+ * The items of a list of built-in kinds lack apiVersion and kind; requested metadata arrives as PartialObjectMetadata.
+ */
 function identified<T extends TypedObject>(resource: ResourceRef, value: unknown): T {
   if (typeof value !== 'object' || value === null) {
     throw new OperatorError('ERR_API_REQUEST', `${resource.kind}: the answer is not an object`);

@@ -24,16 +24,16 @@ interface ReviewedUser {
 }
 
 export interface ReviewOptions {
-  /** Name of the program, such as `svc-query`: what a token may be issued for that is good for nothing else. */
+  /** Name of the program, such as `svc-query`: the audience of tokens that are valid for this program only. */
   readonly audience: string;
-  /** The token of the program itself. It tells what the API server calls its own audience. */
+  /** The program's own token. It shows the name of the API server's own audience. */
   readonly ownToken: () => Promise<string | undefined>;
 }
 
 /**
  * TokenReview and SubjectAccessReview over a client; the shape that `src/net/token-auth.ts` takes.
- * A review names the audiences that count: the program's own, and the API server's, for which tokens are issued by
- * default. Tokens for anything else are not valid here.
+ * A review names the accepted audiences: the program's own, and the API server's, for which tokens are issued by
+ * default. Tokens for other audiences are not valid here.
  */
 export class ApiReviews {
   readonly #client: KubeClient;
@@ -44,22 +44,23 @@ export class ApiReviews {
     this.#options = options;
   }
 
-  /** The user a bearer token belongs to, or undefined where it is not authenticated. */
+  /** The owner of a bearer token, or undefined when the token is not authenticated. */
   async reviewToken(token: string, signal: AbortSignal): Promise<ReviewedUser | undefined> {
     const audiences = await this.#audiences();
     const answer = await this.#review(tokenReviews, { token, ...(audiences ? { audiences } : {}) }, signal);
     const status = answer['status'] as
       { authenticated?: boolean; user?: ReviewedUser; audiences?: string[] } | undefined;
     if (!status?.authenticated || !status.user?.username) return undefined;
-    // None in the answer means the API server's own, which is among those asked for. Source: TokenReviewStatus.
+    // An answer without audiences means the API server's own, which is among the requested ones. Source:
+    // TokenReviewStatus.
     const { audiences: confirmed = [] } = status;
     const counts = confirmed.length === 0 || !audiences || confirmed.some((one) => audiences.includes(one));
     return counts ? status.user : undefined;
   }
 
   /**
-   * Undefined where the API server's own audience is not known, as outside of a cluster: a review without audiences is
-   * one for it.
+   * Undefined when the API server's own audience is not known, as outside a cluster: a review without audiences uses
+   * it.
    */
   async #audiences(): Promise<string[] | undefined> {
     const { audience, ownToken } = this.#options;
@@ -99,7 +100,7 @@ export class ApiReviews {
     return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
   }
 
-  /** Whether the user may do something with a resource; the attributes are those of `SubjectAccessReview`. */
+  /** Whether the user may access a resource; the attributes are those of `SubjectAccessReview`. */
   async mayAccessResource(
     user: ReviewedUser,
     resourceAttributes: Readonly<Record<string, string | undefined>>,
@@ -131,7 +132,7 @@ function serviceAccountAudiences(token: string | undefined): string[] {
   }
 }
 
-/** The user of a token that was made for `audience`; undefined for every other, valid elsewhere or not. */
+/** The user of a token that was issued for `audience`; undefined for every other token, valid elsewhere or not. */
 export async function reviewTokenFor(
   client: KubeClient,
   audience: string,
@@ -140,7 +141,7 @@ export async function reviewTokenFor(
 ): Promise<ReviewedUser | undefined> {
   const answer = await create(client, tokenReviews, { token, audiences: [audience] }, signal);
   const status = answer['status'] as { authenticated?: boolean; user?: ReviewedUser; audiences?: string[] } | undefined;
-  // An answer without audiences means the API server's own, which this one is not. Source: TokenReviewStatus.
+  // An answer without audiences means the API server's own, which is not this one. Source: TokenReviewStatus.
   return status?.authenticated && status.audiences?.includes(audience) ? status.user : undefined;
 }
 

@@ -11,7 +11,7 @@ export interface HttpCall {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Path with query, from the server's root. */
   path: string;
-  /** What the call is about, for messages: `get Pod shop/web-0`. */
+  /** The subject of the call, for messages: `get Pod shop/web-0`. */
   what: string;
   body?: string | undefined;
   contentType?: string | undefined;
@@ -22,7 +22,7 @@ export interface HttpCall {
   retry?: boolean | undefined;
 }
 
-/** One finished exchange, for metrics. `code` is the status as text, or `<error>` where no answer came. */
+/** One finished exchange, for metrics. `code` is the status as text, or `<error>` when no answer came. */
 export interface RequestObservation {
   method: string;
   host: string;
@@ -63,7 +63,7 @@ export class Transport {
     }
   }
 
-  /** Sends a call and returns the answer as it came. Errors: see `KubeClient`. */
+  /** Sends a call and returns the text of the answer. Errors: see `KubeClient`. */
   async text(call: HttpCall): Promise<string> {
     const { clock, credentials, onRetry } = this.#options;
     const deadlineMs = call.deadlineMs ?? defaultDeadlineMs;
@@ -160,7 +160,7 @@ export class Transport {
       method: call.method,
       headers,
       ...(call.body !== undefined ? { body: call.body } : {}),
-      // The deadline is ours; undici's own timers stay out of it.
+      // This class enforces the deadline; undici's own timers are off.
       headersTimeout: 0,
       bodyTimeout: 0,
     };
@@ -184,18 +184,18 @@ export class Transport {
     return apiError(call.what, status, body, header, this.#options.clock.now());
   }
 
-  /** How long to wait before trying again, or undefined not to. */
+  /** How long to wait before a retry, or undefined for no retry. */
   #retryDelay(call: HttpCall, error: unknown, attempt: number): number | undefined {
     if (call.retry === false || attempt >= maxRetries) return undefined;
     if (error instanceof ApiError) {
-      // Once, with what the files hold now: the token may have been rotated since we read it.
+      // Once, with the present content of the files: the token may have been rotated since it was read.
       if (isUnauthorized(error)) return attempt === 0 ? 0 : undefined;
       const serverBusy = isTooManyRequests(error) || error.status >= 500;
       if (serverBusy && error.retryAfterMs !== undefined) return Math.min(error.retryAfterMs, maxRetryAfterMs);
       return isTooManyRequests(error) ? Math.min(1000 * 2 ** attempt, maxRetryAfterMs) : undefined;
     }
     if (error instanceof OperatorError) return undefined;
-    // No answer at all. Only a read may be repeated; a kept-alive connection that the server closed costs one try.
+    // No answer at all. Only a read may be repeated; a kept-alive connection that the server closed costs one attempt.
     return call.method === 'GET' && attempt < 2 ? 50 * 4 ** attempt : undefined;
   }
 }
