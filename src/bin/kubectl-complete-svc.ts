@@ -3,10 +3,10 @@ import { systemClock } from '../base/clock.ts';
 import { complete } from './kubectl-svc/completion/complete.ts';
 import { processHost } from './kubectl-svc/process-host.ts';
 
-/** How long a key press may wait for the cluster: as long as in kubectl's own completion. Units: ms. */
+/** How long a key press may wait for the cluster: the limit of kubectl's own completion. Units: ms. */
 const deadlineMs = 5_000;
 
-/** `kubectl_complete-svc`: kubectl asks a program of this name how "kubectl svc …" may go on. */
+/** `kubectl_complete-svc`: kubectl calls a program of this name to complete "kubectl svc …". */
 const host = processHost(process, systemClock);
 const signal = AbortSignal.any([host.signal, AbortSignal.timeout(deadlineMs)]);
 process.stdout.write(await complete(process.argv.slice(2), { ...host, signal }));

@@ -3,5 +3,5 @@ import { systemClock } from '../base/clock.ts';
 import { processHost } from './kubectl-svc/process-host.ts';
 import { runPlugin } from './kubectl-svc/program.ts';
 
-/** `kubectl svc`: kubectl runs a program of this name that is in the PATH. */
+/** `kubectl svc`: kubectl runs a program of this name from the PATH. */
 process.exit(await runPlugin(process.argv.slice(2), processHost(process, systemClock)));

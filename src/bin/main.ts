@@ -2,7 +2,7 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { errorText, isOperatorError } from '../base/errors.ts';
 import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
 
-/** What every long-running part gets from its entry point. */
+/** The arguments of every long-running part. */
 export interface MainContext {
   logger: Logger;
   clock: Clock;
@@ -11,9 +11,9 @@ export interface MainContext {
 }
 
 /**
- * Runs one process: until `run` resolves, or fails, or a signal asks it to stop.
- * Exit codes: 0 after a clean end, also one that SIGTERM asked for; 1 after an error, which is logged in one line;
- * 130 when a second signal does not want to wait.
+ * Runs one process until `run` resolves or fails, or a signal stops it.
+ * Exit codes: 0 after a clean end, also after SIGTERM; 1 after an error, which is logged in one line; 130 when a second
+ * signal ends it at once.
  */
 export async function runMain(level: LogLevel, run: (context: MainContext) => Promise<void>): Promise<never> {
   const logger = createLogger({ level });

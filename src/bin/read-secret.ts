@@ -7,7 +7,7 @@ const maxBytes = 64 * 1024;
 
 /**
  * A secret from `@FILE`, from standard input (`-`, or no source and no terminal), or typed without echo.
- * Errors: ERR_INPUT_INVALID when the source is of no known form, empty, or larger than 64 KiB.
+ * Errors: ERR_INPUT_INVALID when the source has no known form, is empty, or is larger than 64 KiB.
  */
 export async function readSecret(source: string | undefined, prompt: string): Promise<Buffer> {
   const secret = await readSource(source, prompt);
@@ -26,7 +26,7 @@ async function readSource(source: string | undefined, prompt: string): Promise<B
     }
   }
   if (source !== undefined && source !== '-') {
-    // A key on the command line would stand in the process list and the shell's history.
+    // A key on the command line would be visible in the process list and the shell's history.
     throw new OperatorError('ERR_INPUT_INVALID', '--private-key takes @FILE or -, never the key itself');
   }
   const typed = source === undefined && process.stdin.isTTY;

@@ -26,13 +26,13 @@ export function settingsCommand<T extends SettingTable>(
     const value = row.default === undefined ? 'required' : row.default === '' ? 'unset' : `default ${row.default}`;
     const meaning = `${row.help} [${variableOf(key, names.prefix)}; ${value}]`;
     const option = new Option(`${flagOf(key)} <value>`, meaning);
-    // For help and completion. Not `choices()`: the table checks, and tells of all that is wrong at once.
+    // For help and completion. Not `choices()`: the table checks the values, and reports all errors at once.
     if (row.choices) option.argChoices = [...row.choices];
     command.addOption(option);
   }
   const help = `YAML file of settings, keys as the flags; flags and variables win over it [${names.file}; unset]`;
   command.addOption(new Option('--settings-file <path>', help));
-  // An argument may hold a secret that was pasted in the wrong place: the name of a flag is all that is repeated.
+  // An argument may be a misplaced secret: only the name of a flag is repeated.
   command.configureOutput({ outputError: (text, write) => write(text.replace(/(--?[a-z-]+)=[^']*/, '$1')) });
   return command.action(async () => {
     const { settingsFile, ...flags } = command.opts<Record<string, string>>();

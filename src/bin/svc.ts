@@ -6,7 +6,7 @@ import { addCompletion } from './completion/completion-command.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, svcNames } from './settings-command.ts';
 
-/** Parts are loaded when they are asked for: an agent should not pay for the operator's libraries. */
+/** Parts are loaded on demand: an agent should not load the operator's libraries. */
 const program = new Command('svc')
   .enablePositionalOptions()
   .description('traffic capture and cluster-wide PromQL for Kubernetes, without a central store')
@@ -30,7 +30,7 @@ program.parseAsync().catch((error: unknown) => {
   process.exit(1);
 });
 
-/** Adds the flags of the one subcommand that runs; what does the work is loaded when its settings are good. */
+/** Adds the flags of the one subcommand that runs; its implementation is loaded after its settings are valid. */
 async function register(name: string | undefined): Promise<void> {
   const command = program.commands.find((c) => c.name() === name);
   if (!command) return;

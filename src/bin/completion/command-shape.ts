@@ -1,24 +1,24 @@
 import type { Command } from 'commander';
 
-/** What a shell has to know of a command. */
+/** A command as a shell's completion needs it. */
 export interface CommandShape {
   name: string;
   /** First sentence of its help. */
   description: string;
   options: OptionShape[];
   commands: CommandShape[];
-  /** The only values that its first argument takes; empty where others are possible. */
+  /** The only values of its first argument; empty when others are possible. */
   values: readonly string[];
 }
 
 export interface OptionShape {
   /** With its dashes: `--log-level`. */
   flag: string;
-  /** With its dash: `-n`; undefined where it has none. */
+  /** With its dash: `-n`; undefined when it has none. */
   short?: string;
   description: string;
   takesValue: boolean;
-  /** The only values it takes; empty where others are possible. */
+  /** The only values that it accepts; empty when others are possible. */
   choices: readonly string[];
 }
 
@@ -28,7 +28,7 @@ export function shapeOf(command: Command): CommandShape {
   return {
     name: command.name(),
     description: oneLine(command.description()),
-    // The global ones are of commands that show them in their help, which have them too.
+    // Global options belong to the commands that show them in their help.
     options: [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)].flatMap((option) => {
       const { long, short, required, optional, argChoices } = option;
       if (!long) return [];
@@ -57,7 +57,7 @@ export function paths(shape: CommandShape, above: readonly string[] = []): { pat
   return [{ path, command: shape }, ...shape.commands.flatMap((child) => paths(child, path))];
 }
 
-/** Without the bracket of variable and default: a list of completions has one short line each. */
+/** Without the bracket of variable and default: a completion has one short line. */
 function oneLine(text: string): string {
   return text.replace(/ \[[^\]]*\]$/, '').replace(/\s+/g, ' ');
 }

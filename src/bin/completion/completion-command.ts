@@ -3,8 +3,8 @@ import { shapeOf } from './command-shape.ts';
 import { completionScript, shells, type Shell } from './scripts.ts';
 
 /**
- * Adds `completion`, which prints a shell's script. `complete` gives every command its options first: they are
- * otherwise loaded for the one command that runs.
+ * Adds `completion`, which prints a shell's script. `complete` first adds the options of every command: normally only
+ * those of the running command are loaded.
  */
 export function addCompletion(program: Command, complete: () => Promise<void>): void {
   const name = program.name();

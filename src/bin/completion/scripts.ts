@@ -5,8 +5,8 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
 /**
- * A script that completes commands, flags and the values of flags that have a fixed set. It calls nothing when a key is
- * pressed: all words are in it, so it has to be made anew with each version. Pure.
+ * A script that completes commands, flags and the values of flags with a fixed set. It calls no program on a key press:
+ * it contains all words, so it has to be generated anew for each version. Pure.
  */
 export function completionScript(shell: Shell, root: CommandShape): string {
   return { bash, zsh, fish }[shell](root);
@@ -15,7 +15,7 @@ export function completionScript(shell: Shell, root: CommandShape): string {
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 const flags = (options: readonly OptionShape[]): string => options.map((o) => o.flag).join(' ');
 
-/** The patterns by which a walk over the words typed so far goes down to a subcommand. */
+/** The patterns by which the script descends into subcommands while it walks over the words typed so far. */
 function steps(root: CommandShape): string {
   const below = paths(root).filter(({ path }) => path.length > 1);
   return below.map(({ path }) => quoted(path.join(' '))).join(' | ');
@@ -110,7 +110,7 @@ function fish(root: CommandShape): string {
   return [`# fish completion of ${name}: ${name} completion fish | source`, ...lines, ''].join('\n');
 }
 
-/** The words that lead to a command have been typed, and none of its own subcommands yet. */
+/** The words of a command were typed, and none of its own subcommands yet. */
 function seen(words: readonly string[], command: CommandShape): string {
   const below = command.commands.map((c) => c.name).join(' ');
   return [
@@ -119,13 +119,13 @@ function seen(words: readonly string[], command: CommandShape): string {
   ].join('; and ');
 }
 
-/** What may stand where a command ends: its subcommands, or the fixed values of its argument. */
+/** The words that may follow a command: its subcommands, or the fixed values of its argument. */
 function wordsOf(command: CommandShape): { word: string; description: string }[] {
   const values = command.values.map((word) => ({ word, description: word }));
   return [...command.commands.map((c) => ({ word: c.name, description: c.description })), ...values];
 }
 
-/** Flags with a fixed set of values: patterns of command and flag, and the values with blanks between. */
+/** Flags with a fixed set of values: patterns of command and flag, and the values separated by blanks. */
 function choicesOf(root: CommandShape): [where: string, values: string][] {
   const groups = new Map<string, string[]>();
   for (const { path, command } of paths(root)) {

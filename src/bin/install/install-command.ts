@@ -79,7 +79,7 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
   const minter = minterOf(minterSettings, keyVersion);
   const wanted = renderInstallation(installationInput(settings, minter));
   if (dryRun === 'client') {
-    // `| head` closes the pipe early, which is no fault of anybody's.
+    // `| head` closes the pipe early, which is not an error.
     process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
     process.stdout.write(
       wanted.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'),
@@ -116,7 +116,7 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
 function print({ object, change, diff }: ObjectChange, withDiff: boolean, dryRun: boolean): void {
   if (change === 'unchanged') return;
   process.stdout.write(`${nameOfObject(object)} ${change}${dryRun ? ' (server dry run)' : ''}\n`);
-  // A CRD is thousands of lines; that it is new says enough.
+  // A CRD has thousands of lines; that it is new is enough.
   const lines = object.kind === 'CustomResourceDefinition' && change === 'created' ? [] : diff;
   if (withDiff) for (const line of lines) process.stdout.write(`${line}\n`);
 }

@@ -10,11 +10,11 @@ export const installManager = 'svc-install';
 
 export type Change = 'created' | 'configured' | 'unchanged';
 
-/** What becomes of one object. */
+/** The planned change of one object. */
 export interface ObjectChange {
   object: KubeObject;
   change: Change;
-  /** Lines of the difference between what is there and what the server would store. */
+  /** The diff between the live object and the object that the server would store. */
   diff: string[];
 }
 
@@ -25,12 +25,12 @@ export interface InstallerDeps {
 }
 
 /**
- * What applying would change, asked of the API server: it fills in defaults, runs admission, and refuses what it would
- * refuse. Nothing is changed.
+ * What applying would change, by a dry run of the API server: it fills in defaults, runs admission, and refuses invalid
+ * objects. Nothing is changed.
  *
- * Caveats: an object in a namespace that does not exist yet is judged as if it were in `default`, and one of a kind that
- * this installation brings is shown unjudged, because the server does not know the kind yet.
- * Errors: those of the API server, with the object's name; ERR_APPLY_CONFLICT names who owns the fields.
+ * Caveats: an object in a namespace that does not exist yet is checked as if it were in `default`. An object of a kind
+ * that this installation brings is shown unchecked, because the server does not know the kind yet.
+ * Errors: those of the API server, with the object's name; ERR_APPLY_CONFLICT names the manager that owns the fields.
  */
 export async function planInstallation(
   wanted: readonly KubeObject[],
@@ -68,13 +68,13 @@ async function judged(
     });
     return elsewhere ? { ...stored, metadata: { ...stored.metadata, namespace } } : stored;
   } catch (error) {
-    // The kind itself is part of this installation and not there yet.
+    // The kind itself is part of this installation and does not exist yet.
     if (isNotFound(error) && object.apiVersion.startsWith('svc.dev/')) return object;
     throw named(object, error);
   }
 }
 
-/** Applies one stream in its order; CRDs are waited for before anything of their kind follows. */
+/** Applies objects in order; waits for CRDs before the first object of their kind. */
 export async function applyInstallation(
   wanted: readonly KubeObject[],
   deps: InstallerDeps,

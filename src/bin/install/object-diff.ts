@@ -1,10 +1,10 @@
 import { stringify } from 'yaml';
 import type { KubeObject } from '../../api/meta.ts';
 
-/** Members that the server keeps for itself: no difference in them is anybody's wish. */
+/** Members that only the server sets: differences in them are not shown. */
 const serverMembers = ['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink'];
 
-/** The object as a person thinks of it. Values of Secrets are replaced by their length: a diff ends up in logs. */
+/** The object as users write it. Values of Secrets are replaced by their length, because a diff ends up in logs. */
 export function readable(object: KubeObject | undefined): string {
   if (!object) return '';
   const { status: _status, metadata, apiVersion, kind, ...rest } = object;
@@ -19,8 +19,8 @@ export function readable(object: KubeObject | undefined): string {
 
 /**
  * What changes between two texts, as lines with three of context: ` `, `-` and `+` in front. Empty for equal texts.
- * Shape: pure. The longest common subsequence over lines; what the two have in common at both ends is skipped first, so
- * that a long document with one change costs little.
+ * Shape: pure. The longest common subsequence over lines; the common start and end are skipped first, so that a long
+ * document with one change costs little.
  */
 export function lineDiff(before: string, after: string, context = 3): string[] {
   const [a, b] = [lines(before), lines(after)];
@@ -46,7 +46,7 @@ export function lineDiff(before: string, after: string, context = 3): string[] {
 const lines = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
 
 function script(a: readonly string[], b: readonly string[]): string[] {
-  // Beyond this a table of lengths would be large, and such a difference is not read line by line.
+  // Beyond this size the table of lengths would be large, and users do not read such a diff line by line.
   if (a.length * b.length > 4_000_000) return [...a.map((line) => `-${line}`), ...b.map((line) => `+${line}`)];
   const length = a.map(() => new Int32Array(b.length + 1)).concat([new Int32Array(b.length + 1)]);
   for (let i = a.length - 1; i >= 0; i--)

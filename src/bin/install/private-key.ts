@@ -7,14 +7,16 @@ export interface ImportRequest {
   pemPath: string;
   /** A key or one of its versions, by its full name. */
   key: string;
-  /** `client` asks no server: it takes a key's first version for the one that will sign. `server` looks and changes nothing. */
+  /**
+   * `client` calls no server: it assumes that the key's first version will sign. `server` reads and changes nothing.
+   */
   dryRun: 'none' | 'client' | 'server';
 }
 
 /**
- * The key version that signs, after the App's private key was imported where there is none yet.
- * Guarantees: the private key is read, wrapped on this machine and forgotten; it gets into no object and no file. A
- * version that is named stays the one that signs; a line of progress says so when another one was found or made.
+ * The key version that signs, after importing the App's private key if no version exists yet.
+ * Guarantees: the private key is read, wrapped on this machine and discarded; it is written to no object and no file. A
+ * named version stays the one that signs; a line of progress says so when another one was found or made.
  * Errors: ERR_CONFIG_INVALID without a key to import into; ERR_INPUT_INVALID when the file cannot be read; those of the
  * import.
  */
@@ -47,7 +49,7 @@ export async function importedKeyVersion(
         key,
         importJobPrefix: 'app-signing-key',
         privateKey,
-        // What is enabled signs: importing again would be a rotation, which is never an installer's to decide.
+        // An enabled version signs: importing again would be a rotation, which an installer must never decide.
         force: false,
         dryRun: options.dryRun === 'server',
       },

@@ -12,7 +12,9 @@ const known = new Map<string, ResourceRef>(
   ].map((ref) => [`${ref.apiVersion} ${ref.kind}`, ref]),
 );
 
-/** Where an object of the installation lives. Errors: ERR_INPUT_INVALID for a kind that no installation has. */
+/**
+ * The REST resource of an object of the installation. Errors: ERR_INPUT_INVALID for a kind that no installation has.
+ */
 export function resourceOf({ apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'kind'>): ResourceRef {
   const found = known.get(`${apiVersion} ${kind}`);
   if (!found) throw new OperatorError('ERR_INPUT_INVALID', `no installation has objects of kind ${apiVersion} ${kind}`);

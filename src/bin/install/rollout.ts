@@ -15,7 +15,7 @@ interface WorkloadStatus {
   numberAvailable?: number;
 }
 
-/** How far a workload is: `3/3 nodes`, and whether that is all. Pure. */
+/** The progress of a workload: `3/3 nodes`, and whether it is complete. Pure. */
 export function rolloutState(workload: KubeObject | undefined): { done: boolean; text: string } {
   if (!workload) return { done: false, text: 'not there yet' };
   const status = (workload['status'] ?? {}) as WorkloadStatus;
@@ -34,7 +34,7 @@ export function rolloutState(workload: KubeObject | undefined): { done: boolean;
   return { done, text: `${Math.min(updatedReplicas, availableReplicas)}/${wanted} replicas` };
 }
 
-/** What an installation consists of when it runs, in the order in which the parts come up. */
+/** The workloads of a running installation, in the order in which they start. */
 const parts: readonly [ResourceRef, string][] = [
   [coreResources.deployments, names.controller],
   [coreResources.daemonSets, names.agent],
@@ -42,8 +42,8 @@ const parts: readonly [ResourceRef, string][] = [
 ];
 
 /**
- * Waits until operator, agents and query servers run as wanted, and tells each step once.
- * Errors: ERR_TIMEOUT that names what is not there, and how far it is.
+ * Waits until operator, agents and query servers are rolled out, and reports each step once.
+ * Errors: ERR_TIMEOUT that names the missing workloads and their progress.
  */
 export async function untilRolledOut(
   namespace: string,

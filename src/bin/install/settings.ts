@@ -34,7 +34,7 @@ const {
   logLevel,
 } = operatorSettingTable;
 
-/** What `svc install` sets of the operator: the operator's own settings that an installation has a say in. */
+/** The operator's settings that `svc install` sets. */
 export const installSettingTable = {
   namespace,
   svcImage,
@@ -73,8 +73,8 @@ const optional = (pattern: string): RegExp => new RegExp(`^(${pattern})?$`);
 const keyName = 'projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+';
 
 /**
- * What `svc install` needs for a minter; none of it is needed without one. The variables have no prefix: installers of
- * platform agents set these names.
+ * The settings of `svc install` for a minter; none of them is needed without one. The variables have no prefix:
+ * installers of platform agents set these names.
  */
 export const minterSettingTable = {
   vcsAppId: textSetting(
@@ -127,7 +127,7 @@ export const minterSettingTable = {
   ),
 } satisfies SettingTable;
 
-/** How `svc install` goes about it. */
+/** How `svc install` proceeds. */
 export const runSettingTable = {
   dryRun: choiceSetting(
     {
@@ -138,10 +138,10 @@ export const runSettingTable = {
   ),
 };
 
-/** Names that installers used before, and what they are called now. They work for one more release. */
+/** Earlier names of settings, and their present names. The earlier ones work for one more release. */
 const legacyVariables = { VCS_ORG: 'GITOPS_ORG', VCS_REPO: 'GITOPS_REPO' } as const;
 
-/** The environment with old names under the new ones, and a sentence for each that was used. Pure. */
+/** The environment with earlier names mapped to the present ones, and a sentence for each that was used. Pure. */
 export function withLegacyNames(env: Readonly<Record<string, string | undefined>>): {
   env: Record<string, string | undefined>;
   warnings: string[];
@@ -162,7 +162,7 @@ export type MinterSettings = SettingValues<typeof minterSettingTable>;
 
 /**
  * The minter that the settings ask for; none without an organization.
- * Errors: throws an Error that names what is missing for one.
+ * Errors: throws an Error that names the missing settings.
  */
 export function minterOf(settings: MinterSettings, keyVersion: string): MinterInstallation | undefined {
   if (settings.gitopsOrg === '') {
@@ -191,7 +191,7 @@ export function minterOf(settings: MinterSettings, keyVersion: string): MinterIn
   };
 }
 
-/** What is rendered, given the settings. */
+/** The inputs of the rendered installation, from the settings. */
 export function installationInput(
   settings: InstallSettings,
   minter: MinterInstallation | undefined,

@@ -17,7 +17,7 @@ interface Flags {
   timeout: string;
 }
 
-/** `svc uninstall`: removes what any way of installing made. Progress goes to stderr. */
+/** `svc uninstall`: removes an installation, whichever way it was made. Progress goes to stderr. */
 export function uninstallCommand(command: Command): Command {
   return clusterOptions(command)
     .option('--namespace <name>', 'namespace of the operator', platformDefaults.namespace)

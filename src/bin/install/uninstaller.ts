@@ -12,12 +12,12 @@ import { rolloutState } from './rollout.ts';
 
 export interface UninstallOptions {
   namespace: string;
-  /** The stores on the nodes go too. */
+  /** Also removes the stores on the nodes. */
   deleteData: boolean;
-  /** CRDs stay, and with them every object of our kinds. */
+  /** Keeps the CRDs, and with them every object of our kinds. */
   keepCrds: boolean;
   timeoutMs: number;
-  /** Look and say, change nothing. */
+  /** Only reports, changes nothing. */
   dryRun: boolean;
   progress: (line: string) => void;
 }
@@ -29,11 +29,11 @@ const minterLabels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/comp
  * Removes an installation, whichever way it was made.
  *
  * Flow: objects of our kinds, while the operator is there to clean up after them → the operator → data on nodes, if
- * asked → API registrations, before anything waits for a namespace → what lies outside the namespace → the namespace →
+ * requested → API registrations, which must go before a namespace can → objects outside the namespace → the namespace →
  * the CRDs.
- * Guarantees: what is gone already is no error, so it can be repeated; nothing without our labels or names is touched;
- * it ends only when what it removed is gone.
- * Errors: ERR_TIMEOUT that names what is still there; those of the API server.
+ * Guarantees: an object that is already gone is not an error, so it can be repeated; objects without our labels or
+ * names are not touched; it ends only when the removed objects are gone.
+ * Errors: ERR_TIMEOUT that names the remaining objects; those of the API server.
  */
 export async function uninstall(options: UninstallOptions, deps: InstallerDeps): Promise<void> {
   const run = new Uninstall(options, deps);
@@ -62,7 +62,7 @@ class Uninstall {
       for (const object of await this.#listed(ref)) await this.#remove(ref, keyOf(object));
       await this.#untilGone(ref, () => this.#listed(ref));
     }
-    // The App ID that `svc install` was given lies beside the minter; the namespace is the platform agent's.
+    // The Secret with the App ID from `svc install` is in the minter's namespace, which belongs to the platform agent.
     for (const secret of await this.#listed(coreResources.secrets, minterLabels))
       await this.#remove(coreResources.secrets, keyOf(secret));
   }
@@ -75,7 +75,7 @@ class Uninstall {
     await this.#untilGone(coreResources.pods, () => this.#listed(coreResources.pods, selector, namespace));
   }
 
-  /** Empties the stores by a DaemonSet of its own, after the agents have let go of them. */
+  /** Empties the stores by a temporary DaemonSet, after the agents have released them. */
   async data(): Promise<void> {
     const { namespace, progress, dryRun } = this.#options;
     const { client, clock, signal } = this.#deps;
@@ -101,7 +101,7 @@ class Uninstall {
     await this.#remove(coreResources.daemonSets, keyOf(removal));
   }
 
-  /** Everything of ours that does not lie in the namespace. Registrations first: they hold namespaces up. */
+  /** All our objects outside the namespace. Registrations first: they block the deletion of namespaces. */
   async outside(): Promise<void> {
     const { namespace } = this.#options;
     for (const name of [...customMetricsApiServices, ...externalMetricsApiServices]) {
@@ -132,7 +132,7 @@ class Uninstall {
         (await getIfExists(this.#deps.client, ref, { name: namespace }, this.#deps)) ? [found] : [],
       );
     }
-    // A namespace that the installer did not create stays: only what we put into it goes.
+    // A namespace that the installer did not create stays: only our own objects are removed from it.
     for (const kind of namespacedKinds()) {
       for (const object of await this.#listed(kind, labels, namespace)) await this.#remove(kind, keyOf(object));
     }
@@ -157,7 +157,7 @@ class Uninstall {
     const { client, signal } = this.#deps;
     const title = `${resource.kind.toLowerCase()}/${keyText(name)}`;
     if (dryRun) {
-      // Not the server's dry run: a look does not depend on how every kind takes that.
+      // Not the server's dry run: a report must not depend on how every kind handles it.
       if (await getIfExists(client, resource, name, { signal, metadataOnly: true }))
         progress(`${title} would be deleted`);
       return;
@@ -170,7 +170,7 @@ class Uninstall {
     }
   }
 
-  /** Objects of a kind; none where the server does not know the kind. */
+  /** Objects of a kind; none when the server does not know the kind. */
   async #listed(resource: ResourceRef, labelSelector?: string, namespace?: string): Promise<KubeObject[]> {
     try {
       const { items } = await listAll(this.#deps.client, resource, {
@@ -201,7 +201,7 @@ class Uninstall {
   }
 }
 
-/** Image and folder of the agents as they run: the installation may have set its own. Pure. */
+/** Image and folder of the running agents: the installation may have set its own. Pure. */
 export function dataOf(
   agents: KubeObject,
 ): { svcImage: string; agentDataHostPath: string; imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never' } | undefined {
@@ -223,7 +223,7 @@ function leadsTo(apiService: KubeObject, namespace: string): boolean {
   return service?.name === names.query && service.namespace === namespace;
 }
 
-/** Kinds that an installation puts into its namespace, each once. */
+/** Kinds that an installation creates in its namespace, each once. */
 function namespacedKinds(): ResourceRef[] {
   const installed = renderController(controllerDefaults).map(({ kind }) => kind);
   const wanted = new Set([...installed, 'DaemonSet', 'ConfigMap', 'Secret', 'ServiceAccount']);

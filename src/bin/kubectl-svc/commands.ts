@@ -1,6 +1,6 @@
 import type { PluginCommand } from './command.ts';
 
-/** Every subcommand, in the order of the help. Nothing of them is loaded here. */
+/** Every subcommand, in the order of the help. No implementation is loaded here. */
 export const commands: readonly PluginCommand[] = [
   {
     name: 'query',

@@ -1,11 +1,11 @@
 import { errorText, isOperatorError, OperatorError, type ErrorCode } from '../../base/errors.ts';
 
-/** Exit codes of the plugin. `interrupted` is what a shell reports of a program that Ctrl-C ended. */
+/** Exit codes of the plugin. `interrupted` is the code that a shell reports for a program ended by Ctrl-C. */
 export const exitCodes = { fine: 0, error: 1, usage: 2, interrupted: 130 } as const;
 
-/** An error of the plugin: what went wrong, and the way out of it. */
+/** An error of the plugin: the cause, and the remedy. */
 export class PluginError extends OperatorError {
-  /** What a person can do about it, one line each. */
+  /** The remedies, one line each. */
   readonly hints: readonly string[];
 
   constructor(code: ErrorCode, message: string, options: { hints?: readonly string[]; cause?: unknown } = {}) {
@@ -23,10 +23,10 @@ export class UsageError extends PluginError {
   }
 }
 
-/** An error as a person reads it on stderr: the cause first, then ways out, indented. Ends with a newline. Pure. */
+/** An error as text for stderr: the cause first, then the remedies, indented. Ends with a newline. Pure. */
 export function errorLines(error: unknown): string {
   const hints = error instanceof PluginError ? error.hints : hintsOf(error);
-  // The message of a plugin's error already tells the cause.
+  // The message of a plugin's error already contains the cause.
   const text = error instanceof PluginError ? error.message : errorText(error);
   return [`error: ${text}`, ...hints.map((hint) => `  ${hint}`), ''].join('\n');
 }

@@ -2,17 +2,17 @@ import type { Clock } from '../../base/clock.ts';
 import type { RestClient } from '../../kube/index.ts';
 import type { QueryServer } from './connect/query-server.ts';
 
-/** Where text goes. */
+/** An output stream for text. */
 export interface Output {
   write(text: string): void;
-  /** A person looks at it: colours, graphs and redrawing make sense. */
+  /** It is a terminal: colours, graphs and redrawing make sense. */
   readonly isTerminal: boolean;
-  /** Width of the terminal in characters; 80 where there is none. */
+  /** Width of the terminal in characters; 80 when it is not one. */
   readonly columns: number;
   readonly rows: number;
 }
 
-/** What the plugin has of the process around it; tests bring their own. */
+/** The plugin's access to its process; tests supply their own. */
 export interface Host {
   readonly stdout: Output;
   readonly stderr: Output;
@@ -22,10 +22,10 @@ export interface Host {
   readonly clock: Clock;
   /** Aborts at Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
-  /** In place of what the flags name. */
+  /** Replaces the connections that the flags name. */
   readonly kube?: () => RestClient;
   readonly connect?: () => Promise<QueryServer>;
 }
 
-/** A width that tables and graphs can be drawn for. */
+/** A usable width for tables and graphs. */
 export const defaultColumns = 80;

@@ -6,7 +6,7 @@ import { defaultColumns, type Host, type Output } from './host.ts';
 
 const maxStdinBytes = 1024 * 1024;
 
-/** This very process. The first Ctrl-C lets a command end cleanly; a second one does not wait. */
+/** The real process. The first Ctrl-C lets a command end cleanly; a second one ends the process at once. */
 export function processHost(process: NodeJS.Process, clock: Clock): Host {
   const abort = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -26,7 +26,7 @@ export function processHost(process: NodeJS.Process, clock: Clock): Host {
 }
 
 function output(process: NodeJS.Process, stream: WriteStream): Output {
-  // `| head` closes the pipe early, which is no fault of anybody's.
+  // `| head` closes the pipe early, which is not an error.
   stream.on('error', (error: NodeJS.ErrnoException) =>
     process.exit(error.code === 'EPIPE' ? exitCodes.fine : exitCodes.error),
   );

@@ -8,8 +8,8 @@ import type { Host } from './host.ts';
 import { Session } from './session.ts';
 
 /**
- * Runs the plugin with the arguments behind its name.
- * Resolves with the exit code: 0 fine, 1 error, 2 wrong usage, 130 interrupted; errors go to stderr.
+ * Runs the plugin with the arguments after its name.
+ * Resolves with the exit code: 0 success, 1 error, 2 wrong usage, 130 interrupted; errors go to stderr.
  */
 export async function runPlugin(
   args: readonly string[],
@@ -33,7 +33,7 @@ export async function runPlugin(
   }
 }
 
-/** The program with the flags of the command that the arguments name, as far as they have been typed. */
+/** The program with the flags of the command that the arguments name. */
 export async function programFor(
   args: readonly string[],
   host: Host,
@@ -52,7 +52,7 @@ export async function wholeProgram(host: Host, commands: readonly PluginCommand[
   return program;
 }
 
-/** The names of the commands, and the flags that all have. */
+/** The names of the commands, and the flags that all commands have. */
 function createProgram(host: Host, commands: readonly PluginCommand[]): Command {
   const program = new Command('kubectl svc')
     .description('traffic of every workload, asked of all nodes: see docs/guides/kubectl-svc.md')
@@ -74,7 +74,7 @@ function createProgram(host: Host, commands: readonly PluginCommand[]): Command 
   return program;
 }
 
-/** What one can do stands before the flags that everything takes. Pure. */
+/** In the help, a command's own flags come before the common ones. Pure. */
 function commandsFirst(help: string): string {
   const sections = help.trimEnd().split('\n\n');
   const at = sections.findIndex((section) => section.startsWith('Commands:'));
@@ -83,7 +83,7 @@ function commandsFirst(help: string): string {
   return `${[...sections.slice(0, 2), commands, ...sections.slice(2)].join('\n\n')}\n`;
 }
 
-/** Which command the arguments name: its flags have to be there before they are parsed. */
+/** The command that the arguments name: its flags have to be added before they are parsed. */
 function calledCommand(
   args: readonly string[],
   host: Host,
@@ -95,12 +95,12 @@ function calledCommand(
     const [name, argument] = createProgram(silent, []).parseOptions([...args]).operands;
     return commands.find((command) => command.name === (name === 'help' ? argument : name));
   } catch {
-    // A flag without its value: the parser of the command reports it.
+    // A flag without its value: the command's parser reports it.
     return undefined;
   }
 }
 
-/** Gives a command its flags and what it does. */
+/** Adds a command's flags and action. */
 async function register(
   program: Command,
   { name, load }: PluginCommand,

@@ -6,7 +6,7 @@ import type { CommonFlags } from './flags.ts';
 import type { Host, Output } from './host.ts';
 import { styles, type Styles } from './output/style.ts';
 
-/** What a command works with: the person's terminal, the cluster, the query server. Nothing is loaded before it is asked for. */
+/** The tools of a command: the user's terminal, the cluster, the query server. Each is loaded on first use. */
 export class Session {
   readonly flags: CommonFlags;
   /** The process around it. */
@@ -21,17 +21,17 @@ export class Session {
     this.host = host;
   }
 
-  /** For answers. */
+  /** For results. */
   get stdout(): Output {
     return this.host.stdout;
   }
 
-  /** For what is no answer: warnings, missing nodes, progress. */
+  /** For everything but results: warnings, missing nodes, progress. */
   get stderr(): Output {
     return this.host.stderr;
   }
 
-  /** Colours of the standard output; none unless a person looks and `NO_COLOR` is unset. */
+  /** Colours of the standard output; none unless it is a terminal and `NO_COLOR` is unset. */
   get style(): Styles {
     return styles(this.host.stdout, this.host.env);
   }
@@ -46,7 +46,7 @@ export class Session {
     return this.host.clock;
   }
 
-  /** Aborts at Ctrl-C. A command that follows ends then and returns; from any other the error may go through. */
+  /** Aborts at Ctrl-C. A command that follows ends then and returns; any other may pass the error on. */
   get signal(): AbortSignal {
     return this.host.signal;
   }
@@ -55,24 +55,24 @@ export class Session {
     return this.host.readStdin();
   }
 
-  /** The API server that kubeconfig and flags name. Errors: ERR_CONFIG_INVALID. */
+  /** The API server of kubeconfig and flags. Errors: ERR_CONFIG_INVALID. */
   kube(): Promise<RestClient> {
     return (this.#kube ??= this.#openKube());
   }
 
-  /** The namespace to look at, undefined for all: `-A`, else `-n`, else that of the context, else `default`. */
+  /** The selected namespace, undefined for all: `-A`, else `-n`, else that of the context, else `default`. */
   async namespace(): Promise<string | undefined> {
     const { allNamespaces, namespace } = this.flags;
     if (allNamespaces) return undefined;
     return namespace ?? (await this.kube()).namespace ?? 'default';
   }
 
-  /** The query server; by default through a port-forward to a ready pod. Errors: PluginError with a way out. */
+  /** The query server; by default through a port-forward to a ready pod. Errors: PluginError with a remedy. */
   connect(): Promise<QueryServer> {
     return (this.#server ??= this.#connect());
   }
 
-  /** A new connection in place of the one before: the pods may be others by now. Errors: as `connect`. */
+  /** A new connection that replaces the previous one: the pods may have changed. Errors: as `connect`. */
   async reconnect(): Promise<QueryServer> {
     await this.#server?.then((server) => server.close()).catch(() => {});
     this.#server = undefined;

@@ -3,7 +3,7 @@ import type { CompileEnvironment, CompileInput } from '../../../capture/index.ts
 import { namedLabels, podFacts, runsAgents } from '../../../controllers/capture/facts.ts';
 import { itemsOf, type ClusterView } from './view.ts';
 
-/** What the operator's compile looks at, from what was read. Objects that are being deleted are gone for it. */
+/** The inputs of the operator's compile, from the objects read. Objects that are being deleted are left out. */
 export function compileInput(view: ClusterView, environment: CompileEnvironment): CompileInput {
   return {
     environment,

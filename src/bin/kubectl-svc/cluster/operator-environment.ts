@@ -8,11 +8,14 @@ import { named, type Reading } from './view.ts';
 
 export interface OperatorEnvironment {
   readonly environment: CompileEnvironment;
-  /** Why the operator's own settings are not known and those of a new installation stand for them; null when they are. */
+  /**
+   * Why the operator's own settings are unknown and the defaults of a new installation are used instead; null when they
+   * are known.
+   */
   readonly assumed: string | null;
 }
 
-/** What the operator compiles with, from the arguments in its Deployment. Pure. */
+/** The environment that the operator compiles with, from the arguments in its Deployment. Pure. */
 export function operatorEnvironment(deployments: Reading<KubeObject>): OperatorEnvironment {
   const deployment = named(deployments, names.controller);
   if (!deployment) {
@@ -51,7 +54,7 @@ function environmentOf(args: readonly string[]): CompileEnvironment {
   const given = new Map(
     args.flatMap((arg) => {
       const at = arg.indexOf('=');
-      // A value that the kubelet fills in concerns names, never what is compiled.
+      // A value that the kubelet fills in concerns names, never the compile.
       return at > 0 && !arg.includes('$(') ? [[arg.slice(0, at), arg.slice(at + 1)] as const] : [];
     }),
   );

@@ -17,7 +17,7 @@ interface ContainerStatus {
   lastState?: ContainerState;
 }
 
-/** A pod with what its status says of containers and conditions. */
+/** A pod with the status of its containers and conditions. */
 export type PodWithStatus = KubeObject &
   Pick<PodObject, 'spec'> & {
     status?: {
@@ -31,12 +31,12 @@ export type PodWithStatus = KubeObject &
     };
   };
 
-/** Whether the kubelet says that the pod serves. */
+/** Whether the kubelet reports the pod as ready. */
 export function isReadyPod({ status }: PodWithStatus): boolean {
   return status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false;
 }
 
-/** Why a pod is not ready, in a sentence with the last words of what ended; null for one that is. */
+/** Why a pod is not ready, in a sentence with the last log line of the ended container; null for a ready one. */
 export function podFault(pod: PodWithStatus): string | null {
   const { metadata, spec, status } = pod;
   if (metadata.deletionTimestamp !== undefined) return 'is ending';
@@ -55,7 +55,7 @@ export function podFault(pod: PodWithStatus): string | null {
   return `is not ready yet (${status?.phase ?? 'no status'})`;
 }
 
-/** What keeps one container from running; null for one that runs or has done its work. */
+/** Why one container does not run; null when it runs or has completed. */
 function containerFault(container: ContainerStatus): string | null {
   const { name, image = '', state, lastState, restartCount = 0 } = container;
   const { waiting, terminated } = state ?? {};
@@ -71,7 +71,7 @@ function containerFault(container: ContainerStatus): string | null {
   return `container ${name} waits: ${[waiting.reason, waiting.message].filter(Boolean).join(': ')}`;
 }
 
-/** The last thing that a container said before it ended, cut to a line. */
+/** The last message of a container before it ended, cut to a line. */
 function lastWords(container: ContainerStatus): string {
   const { terminated = container.lastState?.terminated } = container.state ?? {};
   if (container.name === instrumentContainerName) {

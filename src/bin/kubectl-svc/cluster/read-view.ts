@@ -26,9 +26,9 @@ export interface ViewOptions {
   readonly client: KubeClient;
   /** The operator's namespace. */
   readonly namespace: string;
-  /** Only TrafficMonitors and MinterDeployments of this namespace; of all unless set. */
+  /** Only TrafficMonitors and MinterDeployments of this namespace; all when unset. */
   readonly objectNamespace?: string | undefined;
-  /** Where pods and monitors of all namespaces may not be listed, those of this one are enough. */
+  /** When pods and monitors of all namespaces may not be listed, those of this one are enough. */
   readonly atLeast?: string | undefined;
   /** Wall time, ms since the epoch. */
   readonly now: number;
@@ -38,9 +38,9 @@ export interface ViewOptions {
 }
 
 /**
- * Reads everything at the same time, each list with its own outcome.
- * Errors: none for a list that is forbidden, not served or fails: its `fault` says so. What keeps the API server from
- * answering at all (no connection, no credentials) is thrown.
+ * Reads all lists concurrently, each with its own outcome.
+ * Errors: none for a list that is forbidden, not served or fails: its `fault` has the reason. An error that keeps the
+ * API server from answering at all (no connection, no credentials) is thrown.
  */
 export async function readView(options: ViewOptions): Promise<ClusterView> {
   const { client, namespace, objectNamespace, atLeast, now, without = [], signal } = options;
@@ -113,7 +113,7 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
   };
 }
 
-/** The one request that anybody may make: a server that does not answer it answers nothing. A refusal is an answer. */
+/** A request that every user may make: a server that does not answer it answers nothing. A refusal is an answer. */
 async function reached(client: KubeClient, signal: AbortSignal | undefined): Promise<void> {
   try {
     await client.getPath('/version', { signal });

@@ -3,17 +3,20 @@ import type { ClusterTrafficPolicy, MinterDeployment, TrafficMonitor } from '../
 import type { NodeObject } from '../../../controllers/capture/facts.ts';
 import type { PodWithStatus } from './pod-fault.ts';
 
-/** A list as it was read, or why it could not be: what a user may not see is named, and does not hide the rest. */
+/**
+ * A list as it was read, or why it could not be read: a list that a user may not see is named, and does not hide the
+ * others.
+ */
 export type Reading<T> =
   | {
       readonly items: readonly T[];
       readonly fault?: undefined;
-      /** Only those of some namespaces: what is compiled from them is not what the operator compiles. */
+      /** Only the objects of some namespaces: a compile of them differs from the operator's. */
       readonly partial?: boolean;
     }
   | { readonly fault: string };
 
-/** The objects of a cluster that say how the product fares, read once. Everything that judges is a function of it. */
+/** The objects of a cluster that show the state of the product, read once. All checks are functions of it. */
 export interface ClusterView {
   /** The operator's namespace. */
   readonly namespace: string;
@@ -26,7 +29,7 @@ export interface ClusterView {
   readonly namespaces: Reading<KubeObject>;
   readonly nodes: Reading<NodeObject>;
   readonly pods: Reading<PodWithStatus>;
-  /** Of the operator's namespace, as are the next four lists. */
+  /** Of the operator's namespace, like the next four lists. */
   readonly ownPods: Reading<PodWithStatus>;
   readonly deployments: Reading<KubeObject>;
   readonly daemonSets: Reading<KubeObject>;
@@ -37,17 +40,17 @@ export interface ClusterView {
   readonly events: Reading<KubeObject>;
 }
 
-/** Whether everything that the operator compiles from was read. */
+/** Whether all inputs of the operator's compile were read. */
 export function isWhole({ monitors, policies, nodes, namespaces, pods }: ClusterView): boolean {
   return [monitors, policies, nodes, namespaces, pods].every((list) => list.fault === undefined && !list.partial);
 }
 
-/** The members of a list; none where it could not be read. */
+/** The members of a list; none when it could not be read. */
 export function itemsOf<T>(reading: Reading<T>): readonly T[] {
   return reading.fault === undefined ? reading.items : [];
 }
 
-/** The object of a name, of a list that was read. */
+/** The object of a name, from a list that was read. */
 export function named<T extends KubeObject>(reading: Reading<T>, name: string, namespace?: string): T | undefined {
   return itemsOf(reading).find(
     ({ metadata }) => metadata.name === name && (namespace === undefined || metadata.namespace === namespace),

@@ -7,7 +7,7 @@ import type { Host } from '../host.ts';
 import { programFor } from '../program.ts';
 import { Session } from '../session.ts';
 
-/** Flags whose values are found in the cluster, or in the kubeconfig. */
+/** Flags whose values come from the cluster, or from the kubeconfig. */
 const flagValues: ReadonlyMap<string, (session: Session) => Promise<readonly string[]>> = new Map([
   ['--namespace', namespaces],
   ['--operator-namespace', namespaces],
@@ -32,13 +32,13 @@ async function contexts({ flags }: Session): Promise<string[]> {
   return loadKubeSettings({ path: flags.kubeconfig }).contexts.map(({ name }) => name);
 }
 
-/** What the shell shall do beside showing the words. Source: cobra's `ShellCompDirective`. */
+/** Instructions to the shell beside the words. Source: cobra's `ShellCompDirective`. */
 const directives = { files: 0, noFiles: 4 } as const;
 
 /**
- * Answers kubectl, which asks `kubectl_complete-svc` for words: `args` are those behind `kubectl svc`, the last of them
- * as far as it has been typed. One word a line, with its meaning behind a tab, and a directive at the end.
- * Never fails: what cannot be found out is left out, in silence, for the person is in the middle of typing.
+ * Answers kubectl, which calls `kubectl_complete-svc` for completions: `args` are the words after `kubectl svc`; the
+ * last of them may be incomplete. One word a line, with its description after a tab, and a directive at the end.
+ * Never fails: a completion that cannot be found is silently left out, because the user is still typing.
  */
 export async function complete(
   args: readonly string[],
@@ -100,7 +100,7 @@ function walk(root: CommandShape, words: readonly string[]): { command: CommandS
   return { command, operands };
 }
 
-/** The flag whose value is being typed, behind it or behind its `=`. */
+/** The flag whose value is being typed, as the next word or after its `=`. */
 function flagOfValue(
   command: CommandShape,
   previous: string | undefined,

@@ -14,15 +14,15 @@ import { PodAgent, readyQueryPods } from './pod-agent.ts';
 import type { QueryServer } from './query-server.ts';
 
 export interface ConnectDeps {
-  /** The cluster; called only where something is to be asked of it. */
+  /** The cluster; called only when it is needed. */
   readonly kube: () => Promise<RestClient>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
 /**
- * The way to the query server that the flags ask for: `--server`, or a port-forward to a ready pod, which needs no token
- * because loopback connections inside of the pod are exempt.
+ * The connection to the query server that the flags ask for: `--server`, or a port-forward to a ready pod, which needs
+ * no token because loopback connections inside the pod are exempt.
  * Errors: UsageError, PluginError.
  */
 export async function connectQueryServer(flags: CommonFlags, deps: ConnectDeps): Promise<QueryServer> {
@@ -35,7 +35,7 @@ async function direct(flags: CommonFlags, server: string, deps: ConnectDeps): Pr
     throw new UsageError(
       `--server ${JSON.stringify(server)}: an address such as https://svc-query.example:9095 is needed`,
     );
-  // Not repeated in the message: it would show the password.
+  // The URL is not repeated in the message: it may hold a password.
   if (url.username !== '' || url.password !== '') throw new UsageError('--server must not hold a user or a password');
   const insecure = flags.insecureSkipTlsVerify;
   const ca = insecure ? undefined : await authority(flags, deps);
@@ -69,7 +69,7 @@ async function throughPod(flags: CommonFlags, deps: ConnectDeps): Promise<QueryS
       host,
       ...(ca === undefined ? {} : { ca }),
       servername: flags.tlsServerName ?? host,
-      // Without the right to read the authority: it is the API server that vouches for the pod at the other end.
+      // Without permission to read the authority, the API server vouches for the pod at the other end.
       rejectUnauthorized: ca !== undefined,
     },
     agent: new PodAgent({ kube, namespace, pods, signal: deps.signal }),
@@ -78,13 +78,16 @@ async function throughPod(flags: CommonFlags, deps: ConnectDeps): Promise<QueryS
   });
 }
 
-/** A name for the handshake; none for an address, which is looked for among the certificate's addresses. */
+/** The server name for the handshake; none for an IP address, which is matched against the certificate's addresses. */
 function serverName({ tlsServerName }: CommonFlags, host: string): { servername?: string } {
   if (tlsServerName !== undefined) return { servername: tlsServerName };
   return isIP(host) ? {} : { servername: host };
 }
 
-/** Whom to trust: the file of the flag, else what the operator publishes; undefined for the machine's own list. */
+/**
+ * The trusted authorities: the file of the flag, else those that the operator publishes; undefined for the machine's
+ * own list.
+ */
 async function authority(flags: CommonFlags, deps: ConnectDeps): Promise<string | undefined> {
   const file = flags.certificateAuthority;
   if (file === undefined) return publishedAuthority(deps, flags.operatorNamespace);
@@ -105,8 +108,8 @@ async function ownToken({ kube }: ConnectDeps): Promise<string | undefined> {
 }
 
 /**
- * The authorities that the operator publishes, as PEM; undefined where there is no cluster, no operator, or no right to
- * read it. Whoever asks falls back to something stricter, or to what does not need it.
+ * The authorities that the operator publishes, as PEM; undefined without a cluster, an operator, or permission to read
+ * them. The caller then uses a stricter way, or one that does not need them.
  */
 async function publishedAuthority(
   { kube, signal }: { kube: () => Promise<RestClient>; signal: AbortSignal },

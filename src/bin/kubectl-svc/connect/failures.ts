@@ -1,13 +1,13 @@
 import { errorText, OperatorError } from '../../../base/errors.ts';
 import { PluginError } from '../errors.ts';
 
-/** What is known of the way that a request took. */
+/** The known facts about a failed request's way to the server. */
 interface Way {
   readonly target: string;
   readonly token: string | undefined;
 }
 
-/** Why no answer came, and what helps. */
+/** Why no answer came, and the remedy. */
 export function callFailure(cause: unknown, target: string): OperatorError {
   if (cause instanceof OperatorError) return cause;
   const { code = '' } = cause as NodeJS.ErrnoException;
@@ -47,7 +47,7 @@ export class RefusedError extends PluginError {
   }
 }
 
-/** What the query server's refusal means. `text` is its body. */
+/** The meaning of the query server's refusal. `text` is its body. */
 export function statusFailure(status: number, text: string, { target, token }: Way): RefusedError {
   const message = `${target}: ${status} ${messageOf(text)}`;
   if (status === 401) {
@@ -65,13 +65,13 @@ export function statusFailure(status: number, text: string, { target, token }: W
   return new RefusedError(status, 'ERR_API_REQUEST', message);
 }
 
-/** The words of an answer that is an error: those of its envelope, or its first line. */
+/** The message of an error answer: that of its envelope, or its first line. */
 export function messageOf(text: string): string {
   try {
     const { error } = JSON.parse(text) as { error?: unknown };
     if (typeof error === 'string') return error;
   } catch {
-    // Not ours: something on the way answers in plain text.
+    // Not from our server: a proxy on the way answers in plain text.
   }
   return text.trim().split('\n')[0]!.slice(0, 300) || 'no reason given';
 }

@@ -33,7 +33,7 @@ export function httpsServer(options: HttpsServerOptions): QueryServer {
   };
 }
 
-/** Sends the request; `use` has the rest of its time for the answer. */
+/** Sends the request; `use` reads the answer within the remaining time. */
 async function exchange<T>(
   options: HttpsServerOptions,
   request: QueryRequest,
@@ -104,7 +104,7 @@ async function wholeAnswer(
   return { status, headers: res.headers, text };
 }
 
-/** The error of a stream that did not come about. */
+/** The error of a stream that could not be opened. */
 async function refused(options: HttpsServerOptions, request: QueryRequest, res: IncomingMessage): Promise<never> {
   throw statusFailure(res.statusCode ?? 0, await readAll(options, request, res), options);
 }

@@ -10,7 +10,7 @@ import { PluginError } from '../errors.ts';
 
 /**
  * Names of the ready pods of the query server.
- * Errors: PluginError where there is none, or none is ready, or they may not be listed.
+ * Errors: PluginError when there is none, when none is ready, or when they may not be listed.
  */
 export async function readyQueryPods(kube: RestClient, namespace: string, signal: AbortSignal): Promise<string[]> {
   const labelSelector = Object.entries(selectorLabels('query'))
@@ -84,7 +84,7 @@ export class PodAgent extends Agent {
           ...(servername === undefined ? {} : { servername }),
           ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
         });
-        // What ends the tunnel says why; TLS above it would only say that it was cut.
+        // The error that ends the tunnel has the reason; TLS above it would only report that it was cut.
         raw.on('error', (error) => socket.destroy(error));
         done(null, socket);
       },
@@ -93,7 +93,7 @@ export class PodAgent extends Agent {
     return undefined;
   }
 
-  /** The first pod that can be reached: one may have gone since the list was made. */
+  /** The first reachable pod: one may have been deleted since the list was read. */
   async #open(): Promise<Duplex> {
     const { kube, namespace, pods, signal } = this.#pods;
     let last: unknown;

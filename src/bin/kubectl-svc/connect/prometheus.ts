@@ -3,16 +3,16 @@ import type { Session } from '../session.ts';
 import { messageOf } from './failures.ts';
 import type { QueryRequest, QueryServer } from './query-server.ts';
 
-/** A success of the query API, as the server sent it and parsed. */
+/** A success of the query API, as the server sent it and as parsed. */
 export interface ApiAnswer<T = unknown> {
   readonly data: T;
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
   readonly degraded: boolean;
-  /** Nodes whose data the answer lacks. */
+  /** Nodes whose data is missing from the answer. */
   readonly missingNodes: readonly string[];
   readonly explain: unknown;
-  /** The whole body. */
+  /** The complete body. */
   readonly text: string;
 }
 
@@ -26,7 +26,7 @@ export class ApiFailure extends PluginError {
   }
 }
 
-/** Asks one path of the query API. Errors: ApiFailure for an error in the envelope; those of `QueryServer`. */
+/** Requests one path of the query API. Errors: ApiFailure for an error in the envelope; those of `QueryServer`. */
 export async function askApi<T>(
   server: QueryServer,
   path: string,
@@ -56,14 +56,14 @@ export async function askApi<T>(
   };
 }
 
-/** Tells on stderr what a person has to know of an answer beside its numbers. */
+/** Writes to stderr the warnings that a user needs beside the numbers of an answer. */
 export function tellCaveats(session: Session, { warnings, infos, degraded, missingNodes }: ApiAnswer): void {
   for (const warning of warnings) session.warn(warning);
   for (const info of infos) session.stderr.write(`info: ${info}\n`);
   if (degraded) session.warn(lacking(missingNodes));
 }
 
-/** What a degraded answer lacks, in words. Pure. */
+/** Describes the missing data of a degraded answer. Pure. */
 export function lacking(missingNodes: readonly string[]): string {
   const nodes = missingNodes.length === 1 ? '1 node' : `${missingNodes.length} nodes`;
   return `degraded: the answer lacks ${nodes}: ${missingNodes.join(', ')}`;

@@ -6,11 +6,11 @@ export interface QueryRequest {
   /** With its query: `/api/v1/labels?limit=10`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as a form by POST: expressions may be longer than an address. */
+  /** Sent as a form by POST: expressions may be longer than a URL allows. */
   readonly form?: URLSearchParams;
   readonly body?: string;
   readonly signal?: AbortSignal;
-  /** Bound on the whole exchange; of a stream, on its headers. Units: ms. Default 30 s. */
+  /** Deadline of the whole exchange; of a stream, of its headers. Units: ms. Default 30 s. */
   readonly deadlineMs?: number;
   /** Cap on the answer's body. Units: bytes. Default 256 MiB. Streams have none. */
   readonly maxBytes?: number;
@@ -25,17 +25,17 @@ export interface QueryResponse {
 export interface QueryStream {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Bytes as they come; ends with the signal, or throws PluginError when the connection breaks. */
+  /** Bytes as they arrive; ends with the signal, or throws PluginError when the connection breaks. */
   readonly body: AsyncIterable<Buffer>;
 }
 
 /**
- * The way to svc-query, whatever is between.
- * Errors of both calls: PluginError with a way out where no answer came, and for 401 and 403; ERR_TIMEOUT, ERR_TOO_LARGE,
- * ERR_ABORTED. Other statuses are the caller's.
+ * Access to svc-query, by whatever connection.
+ * Errors of both calls: PluginError with a remedy when no answer came, and for 401 and 403; ERR_TIMEOUT, ERR_TOO_LARGE,
+ * ERR_ABORTED. The caller handles other statuses.
  */
 export interface QueryServer {
-  /** What it is called in messages: `https://query.example:9095`, `pod svc-system/svc-query-…`. */
+  /** Its name in messages: `https://query.example:9095`, `pod svc-system/svc-query-…`. */
   readonly target: string;
   request(request: QueryRequest): Promise<QueryResponse>;
   stream(request: QueryRequest): Promise<QueryStream>;

@@ -1,13 +1,13 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
 
-/** Where `kubectl apply` keeps what it applied last. */
+/** The annotation in which `kubectl apply` keeps the last applied object. */
 export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * What is stored once `kubectl apply` has applied an object: fields of the file are set, those that the file had when it
- * was applied last and has no more are removed, and what others set stays. Lists are replaced as a whole, as kubectl
- * does with custom resources. Pure.
+ * The object as stored after `kubectl apply`: fields of the file are set, fields of the last applied file that are now
+ * missing are removed, and fields set by others stay. Lists are replaced as a whole, as kubectl does with custom
+ * resources. Pure.
  */
 export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeObject {
   if (!live) return { ...wanted, metadata: { generation: 1, ...wanted.metadata }, ...defaulted(wanted) };
@@ -26,7 +26,7 @@ export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeO
   return result;
 }
 
-/** The one default that the schema has. */
+/** The only default of the schema. */
 function defaulted({ kind, ...object }: KubeObject): { spec: object } {
   const spec = (object['spec'] ?? {}) as object;
   return { spec: kind === 'TrafficMonitor' ? { mode: 'Capture', ...spec } : spec };

@@ -7,15 +7,15 @@ import { refOf } from './documents.ts';
 
 export interface ServerVerdicts {
   readonly faults: readonly Fault[];
-  /** What the server could not be asked, and why. */
+  /** Objects that the server could not check, and why. */
   readonly unasked: readonly string[];
 }
 
 const manager = 'kubectl-svc-diff';
 
 /**
- * Asks the API server, without changing anything, whether it would take the objects: schema, CEL rules, and admission
- * where that is on. `sources` and `stored` belong together.
+ * Asks the API server by a dry run whether it would accept the objects: schema, CEL rules, and admission if enabled.
+ * `sources` and `stored` are parallel lists.
  */
 export async function askServer(
   client: KubeClient,
@@ -49,7 +49,7 @@ async function dryRun(
   const options = { dryRun: true, fieldManager: manager, signal };
   const { name = '', namespace, labels, annotations } = object.metadata;
   if (exists) {
-    // Whatever version there is now: it is asked about fields, as kubectl apply would.
+    // Whatever the present version: only fields are checked, as with kubectl apply.
     const operations = [
       { op: 'replace', path: '/spec', value: object['spec'] } as const,
       ...Object.entries({ labels, annotations }).flatMap(([member, value]) =>
@@ -69,7 +69,7 @@ async function dryRun(
   await client.create(resource, { apiVersion, kind, metadata, spec } as KubeObject, options);
 }
 
-/** Fields and reasons of an answer that says no to the object itself; null for any other error. */
+/** Fields and reasons of an answer that refuses the object itself; null for any other error. */
 function refusalsOf(error: unknown): { field: string; reason: string }[] | null {
   if (!(error instanceof ApiError)) return null;
   const byWebhook = /admission webhook "/.test(error.message);

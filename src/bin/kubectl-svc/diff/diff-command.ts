@@ -83,7 +83,10 @@ async function read(session: Session, flags: DiffFlags): Promise<Documents> {
   return readDocuments(sources, namespace);
 }
 
-/** What the operator compiles from. Errors: PluginError where part of it cannot be read: a difference would be a guess. */
+/**
+ * The inputs of the operator's compile. Errors: PluginError when part of them cannot be read: a difference would be a
+ * guess.
+ */
 async function world(session: Session): Promise<{ input: CompileInput; client: Awaited<ReturnType<Session['kube']>> }> {
   const client = await session.kube();
   const view = await readView({

@@ -2,9 +2,9 @@ import { LineCounter, parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../../api/meta.ts';
 import { groupVersion } from '../../../api/v1alpha1/index.ts';
 
-/** One text with documents, as it was read. */
+/** One text with documents, as read. */
 export interface Source {
-  /** As it is named in messages; `-` for the standard input. */
+  /** Its name in messages; `-` for the standard input. */
   readonly file: string;
   readonly text: string;
 }
@@ -12,27 +12,27 @@ export interface Source {
 /** One object of a source. */
 export interface SourceObject {
   readonly file: string;
-  /** Counted from 1; members of a list stand in the list's document. */
+  /** Counted from 1; members of a list belong to the list's document. */
   readonly document: number;
   readonly object: KubeObject;
 }
 
-/** One fault of a document: which field, and why it is refused. */
+/** One fault of a document: the field, and why it is refused. */
 export interface Fault {
   readonly file: string;
   readonly document: number;
-  /** `TrafficMonitor shop/checkout`; empty where the document does not get that far. */
+  /** `TrafficMonitor shop/checkout`; empty when the document could not be parsed that far. */
   readonly object: string;
-  /** A path such as `spec.ports[0].port`; empty where no field can be named. */
+  /** A path such as `spec.ports[0].port`; empty when there is no such field. */
   readonly field: string;
   readonly reason: string;
 }
 
 export interface Documents {
-  /** TrafficMonitors, ClusterTrafficPolicies, and Namespaces, whose labels decide with them. */
+  /** TrafficMonitors, ClusterTrafficPolicies, and Namespaces, whose labels matter to them. */
   readonly objects: readonly SourceObject[];
   readonly faults: readonly Fault[];
-  /** Objects of other kinds, which say nothing about capture. */
+  /** Objects of other kinds, which do not affect capture. */
   readonly others: number;
 }
 
@@ -43,7 +43,9 @@ export function isOurs({ apiVersion, kind }: KubeObject): boolean {
   return apiVersion === groupVersion && ours.has(kind);
 }
 
-/** Reads YAML or JSON with any number of documents and lists. `namespace` is that of monitors which name none. Pure. */
+/**
+ * Reads YAML or JSON with any number of documents and lists. `namespace` is the default for monitors without one. Pure.
+ */
 export function readDocuments(sources: readonly Source[], namespace: string): Documents {
   const objects: SourceObject[] = [];
   const faults: Fault[] = [];

@@ -11,7 +11,7 @@ const members = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const subdomain = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
-/** What keeps an object from being taken: names, schema, and what the controller refuses. Pure. */
+/** The reasons why an object would be refused: names, schema, and the controller's checks. Pure. */
 export function objectFaults(source: SourceObject, environment: CompileInput['environment']): Fault[] {
   const { file, document, object } = source;
   const at = { file, document, object: refOf(object) };
@@ -51,13 +51,13 @@ function memberFaults(object: KubeObject): SchemaFault[] {
 /** A monitor without anything left to capture. */
 export interface OrphanVerdict {
   readonly message: string;
-  /** The policy says by an annotation that this is meant. */
+  /** An annotation of the policy confirms that this is intended. */
   readonly meant: boolean;
 }
 
 /**
- * What admission says of a policy that would silence monitors; null where it has nothing to say. `input` is the cluster
- * as it would be, but for this policy. Pure.
+ * Admission's verdict on a policy that would silence monitors; null when there is none. `input` is the resulting
+ * cluster without this policy. Pure.
  */
 export function orphanVerdict(input: CompileInput, policy: ClusterTrafficPolicy): OrphanVerdict | null {
   const orphans = orphanedMonitors(input, policy);

@@ -11,20 +11,20 @@ import { unifiedDiff } from './unified.ts';
 /** Nodes whose config changes in the same lines. */
 export interface NodeGroup {
   readonly nodes: readonly string[];
-  /** The instrument's file, as a unified diff without its heading; empty where it stays. */
+  /** The instrument's file, as a unified diff without its heading; empty when it is unchanged. */
   readonly instrument: readonly string[];
   /** The agent's own rules, likewise. */
   readonly rules: readonly string[];
   /** Nodes whose instrument restarts. */
   readonly restarts: readonly string[];
   readonly rollout: RolloutRules | null;
-  /** Nodes that try the file before the others. */
+  /** Nodes that get the file before the others. */
   readonly canaries: readonly string[];
 }
 
 /**
- * What changes on which nodes between two compiles. Pure. `namespacesOn` gives the namespaces with a pod on a node: a
- * file that differs only in entries of others restarts nothing there.
+ * The changes per node between two compiles. Pure. `namespacesOn` gives the namespaces with a pod on a node: a file
+ * that differs only in entries of others restarts nothing there.
  */
 export function nodeChanges(
   before: CompileResult,
@@ -65,7 +65,7 @@ interface Change {
   rollout: RolloutRules | null;
 }
 
-/** Differences of texts, each found once however many nodes have it. */
+/** Diffs of texts, each computed once for all nodes. */
 class TextDiffs {
   readonly #diffs = new Map<string, readonly string[]>();
 
@@ -94,8 +94,8 @@ class TextDiffs {
 }
 
 /**
- * The agent's rules as a person reads them: monitors by name, without the pods, which differ from node to node, and
- * without generations, which change with every edit.
+ * The agent's rules in readable form: monitors by name, without the pods, which differ from node to node, and without
+ * generations, which change with every edit.
  */
 function rulesText(config: CaptureConfig | undefined): string {
   if (!config) return '';

@@ -11,31 +11,31 @@ import { orphanVerdict } from './judge.ts';
 import { nodeChanges, type NodeGroup } from './node-changes.ts';
 import { unifiedDiff } from './unified.ts';
 
-/** What becomes of one object. */
+/** The planned change of one object. */
 export interface ObjectChange {
   readonly object: string;
   readonly change: 'created' | 'configured' | 'unchanged' | 'deleted' | 'absent';
   /** The object's own difference, as a unified diff without its heading. */
   readonly diff: readonly string[];
-  /** What the controller would say of it: acceptance, matched pods, conflicts, as far as that changes. */
+  /** Changes of the controller's verdict: acceptance, matched pods, conflicts. */
   readonly notes: readonly string[];
 }
 
 export interface DiffPlan {
   readonly objects: readonly ObjectChange[];
   readonly groups: readonly NodeGroup[];
-  /** Nodes that there are. */
+  /** Number of nodes. */
   readonly nodes: number;
-  /** What is let through, and should be known. */
+  /** Accepted, but worth a warning. */
   readonly warnings: readonly string[];
 }
 
-/** Whether anything differs: an object, or what runs on a node. */
+/** Whether anything differs: an object, or the config of a node. */
 export function differs({ objects, groups }: DiffPlan): boolean {
   return groups.length > 0 || objects.some(({ change }) => change !== 'unchanged' && change !== 'absent');
 }
 
-/** The cluster as it would be with objects applied or deleted, and the objects as they would be stored. Pure. */
+/** The resulting cluster with objects applied or deleted, and the objects as they would be stored. Pure. */
 export function worldAfter(
   input: CompileInput,
   wanted: readonly KubeObject[],
@@ -95,7 +95,7 @@ export function diffPlan(
   };
 }
 
-/** Judged as admission does: against the cluster as it would be, but for this policy. */
+/** Checked as admission does: against the resulting cluster without this policy. */
 function orphanWarning(object: KubeObject, before: CompileInput, after: CompileInput): string[] {
   if (object.kind !== 'ClusterTrafficPolicy') return [];
   const { name } = object.metadata;
@@ -135,7 +135,7 @@ function objectChange(
   return { object: refOf(object), change, diff, notes: notesOf(object, old, next) };
 }
 
-/** The object as a person thinks of it, members in one order: who wrote them in another changes nothing. */
+/** The object as users write it, with sorted members: their order alone is not a change. */
 function readableOf(object: KubeObject | undefined): string {
   if (!object) return '';
   const { labels, annotations, ...metadata } = object.metadata;
@@ -150,7 +150,7 @@ function readableOf(object: KubeObject | undefined): string {
   return readable(JSON.parse(canonicalJson({ apiVersion, kind, metadata: shown, spec })) as KubeObject);
 }
 
-/** Words on what the controller would say, where that is not what it says now. */
+/** The controller's verdict in words, if it differs from the present one. */
 function notesOf(object: KubeObject, old: CompileResult, next: CompileResult): string[] {
   const key = refOf(object).replace(/^\S+ /, '');
   if (object.kind !== 'TrafficMonitor') {

@@ -10,7 +10,7 @@ const extensions = /\.(ya?ml|json)$/;
 
 /**
  * Reads files, the YAML and JSON files of folders, and the standard input (`-`).
- * Errors: PluginError that names what cannot be read, or a folder without such files.
+ * Errors: PluginError that names the unreadable path, or a folder without such files.
  */
 export async function readSources(
   paths: readonly string[],
@@ -47,7 +47,7 @@ async function told<T>(path: string, read: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What `kubectl kustomize` builds of a folder. Errors: PluginError with kubectl's own words. */
+/** The output of `kubectl kustomize` for a folder. Errors: PluginError with kubectl's own message. */
 export async function kustomized(folder: string, signal: AbortSignal): Promise<Source> {
   try {
     const { stdout } = await promisify(execFile)('kubectl', ['kustomize', folder], {

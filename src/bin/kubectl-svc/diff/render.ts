@@ -5,12 +5,12 @@ import { printable } from '../output/table.ts';
 import type { NodeGroup } from './node-changes.ts';
 import type { DiffPlan, ObjectChange } from './plan.ts';
 
-/** Names of nodes that a line shows. */
+/** Most names of nodes in a line. */
 const shown = 5;
 
 /**
- * The plan as text: each object with its own difference, then each group of nodes with the lines that change there, how
- * many instruments restart and how that is paced. Lines that are no diff begin with `#`. Pure.
+ * The plan as text: each object with its own diff, then each group of nodes with the changed lines, the number of
+ * restarting instruments and their pacing. Lines outside a diff begin with `#`. Pure.
  */
 export function planText(plan: DiffPlan, style: Styles): string {
   const objects = plan.objects

@@ -7,8 +7,8 @@ export interface SchemaFault {
 }
 
 /**
- * What a schema of ours refuses of a value, and the members that it does not know, by field. Pure.
- * Shape: the structural OpenAPI of a CRD. CEL rules are the API server's to judge.
+ * The violations of one of our schemas by a value, and its unknown members, by field. Pure.
+ * Shape: the structural OpenAPI of a CRD. The API server judges CEL rules.
  */
 export function schemaFaults(schema: JsonSchema, value: unknown, field: string): SchemaFault[] {
   const fault = (reason: string): SchemaFault[] => [{ field, reason }];

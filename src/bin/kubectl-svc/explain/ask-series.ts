@@ -5,16 +5,16 @@ import type { QueryServer } from '../connect/query-server.ts';
 import { messageOf } from '../connect/failures.ts';
 import { configMetric, parseFederated, type SeriesFacts } from './series.ts';
 
-/** What is asked about. */
+/** The target of an explanation. */
 export interface Asked {
   readonly pods: readonly PodFacts[];
   readonly nodes: readonly string[];
 }
 
-/** As many pods as are asked about by name in one request. */
+/** Most pods that one request names. */
 export const maxPods = 50;
 
-/** Selectors whose newest samples are asked for: pods by name, flows by workload, what agents say of their config. Pure. */
+/** Selectors whose newest samples are requested: pods by name, flows by workload, the agents' config metrics. Pure. */
 export function selectorsFor({ pods, nodes }: Asked): string[] {
   const byNamespace = Map.groupBy(pods, ({ namespace }) => namespace);
   const own = [...byNamespace].flatMap(([namespace, members]) => {
@@ -31,7 +31,7 @@ export function selectorsFor({ pods, nodes }: Asked): string[] {
   return [...own, `${configMetric}{k8s_node_name=~${oneOf(nodes)}}`];
 }
 
-/** The name of what a pod belongs to, as flows have it. */
+/** The name of a pod's owner, as flows have it. */
 export function ownerName(pod: PodFacts): string {
   return workloadName(pod, 'Deployment') ?? workloadName(pod, 'CronJob') ?? pod.owner?.name ?? pod.name;
 }
@@ -40,7 +40,10 @@ const quoted = (text: string): string => JSON.stringify(text);
 const oneOf = (texts: readonly string[]): string =>
   quoted([...new Set(texts)].map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'));
 
-/** Asks the query server, through whatever `connect` opens. Errors: none; `fault` says why nothing is known. */
+/**
+ * Queries the query server through the connection of `connect`. Errors: none; `fault` has the reason when no data is
+ * available.
+ */
 export async function askSeries(
   connect: () => Promise<QueryServer>,
   asked: Asked,

@@ -7,7 +7,7 @@ import { ways, nodeWayOut } from '../status/hints.ts';
 import { isGood } from '../status/readiness.ts';
 import type { Known } from './explain-pod.ts';
 
-/** Why a monitor captures or does not: its own verdicts, step by step. Pods are explained one by one. Pure. */
+/** Why a monitor captures or does not: its own conditions, step by step. Pods are explained one by one. Pure. */
 export function monitorSteps(monitor: TrafficMonitor & KubeObject, all: Known): Step[] {
   const path = `${monitor.metadata.namespace}/${monitor.metadata.name}`;
   const outcome = all.compiled?.monitors.get(path);
@@ -87,7 +87,7 @@ function policyStep({ policyRefs, overriddenFields }: MonitorOutcome, path: stri
   return yes('policy', overriddenFields.length > 0 ? `${by}; overridden: ${overriddenFields.join(', ')}` : by);
 }
 
-/** Reasons that say that there is nothing to do: the pods below tell more. */
+/** Reasons that need no action: the steps of the pods have the details. */
 const quiet = new Set([
   'NoTraffic',
   'NoMatchingPods',
@@ -100,7 +100,7 @@ const quiet = new Set([
   'RestartBackOff',
 ]);
 
-/** What each condition asks, in a word. */
+/** The question of each condition, in a word. */
 const questions: Readonly<Record<string, string>> = {
   ResolvedRefs: 'references',
   Programmed: 'programmed',

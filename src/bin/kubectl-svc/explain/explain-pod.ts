@@ -28,28 +28,28 @@ import { ownerName } from './ask-series.ts';
 import { nodeSteps } from './node-steps.ts';
 import { flowsOf, seriesCounts, seriesOfPod, type SeriesCount, type SeriesFacts } from './series.ts';
 
-/** What is known before anything is judged. */
+/** The inputs of an explanation. */
 export interface Known {
   readonly view: ClusterView;
   readonly input: CompileInput;
   readonly compiled: CompileResult | undefined;
   readonly facts: SeriesFacts;
-  /** Why the operator's own settings are not known; null when they are. */
+  /** Why the operator's own settings are unknown; null when they are known. */
   readonly assumed: string | null;
 }
 
-/** Everything that was read and asked, compiled once. Pure. */
+/** All data that was read and queried, compiled once. Pure. */
 export function known(view: ClusterView, facts: SeriesFacts): Known {
   const { environment, assumed } = operatorEnvironment(view.deployments);
   const input = compileInput(view, environment);
   return { view, input, compiled: isWhole(view) ? compile(input) : undefined, facts, assumed };
 }
 
-/** The answer about one pod. */
+/** The explanation of one pod. */
 export interface PodExplanation {
   readonly pod: string;
   readonly node: string | null;
-  /** Nothing stands in the way, and there is data. */
+  /** There is no obstacle, and there is data. */
   readonly captured: boolean;
   readonly steps: readonly Step[];
   readonly settings: readonly PodSetting[];
@@ -96,12 +96,12 @@ export function explainPod(pod: PodWithStatus, all: Known): PodExplanation {
   };
 }
 
-/** What is missing of what decides over capture; undefined where all of it was read. */
+/** The missing inputs of the capture decision; undefined when all of them were read. */
 function unreadOf({ policies, monitors, nodes, namespaces }: ClusterView): string | undefined {
   return [policies, monitors, nodes, namespaces].find((list) => list.fault !== undefined)?.fault;
 }
 
-/** Steps without an answer where the user may not list what decides them. */
+/** Steps without an answer, because the user may not list their inputs. */
 function sureSteps(steps: readonly Step[], { monitors }: PodView, view: ClusterView): Step[] {
   const fault = unreadOf(view);
   if (fault === undefined) return [...steps];

@@ -10,19 +10,19 @@ import { findMonitor, monitorSteps, podsOfMonitor } from './explain-monitor.ts';
 import { nodeSteps } from './node-steps.ts';
 import type { Target } from './target.ts';
 
-/** The answer to `explain`. */
+/** The result of `explain`. */
 export interface Explanation {
   readonly target: string;
-  /** Nothing stands in the way, of the object itself and of each of its pods. */
+  /** There is no obstacle, for the object itself and each of its pods. */
   readonly well: boolean;
-  /** Of the object itself; a pod has its own. */
+  /** Steps of the object itself; a pod has its own. */
   readonly steps: readonly Step[];
   readonly pods: readonly PodExplanation[];
-  /** What holds for all pods, where there is but one answer: see the pods otherwise. */
+  /** The settings, if they are the same for all pods; otherwise see the pods. */
   readonly settings: readonly PodSetting[];
 }
 
-/** The pods that a target is about, before anything is asked of them. Pure. Errors: PluginError where there is none such. */
+/** The pods of a target, before any query about them. Pure. Errors: PluginError when there is none. */
 export function podsOfTarget(target: Target, namespace: string, view: ClusterView, all: Known): PodWithStatus[] {
   const inside = itemsOf(view.pods).filter(({ metadata }) => metadata.namespace === namespace);
   if (target.type === 'node') return [];
@@ -99,7 +99,7 @@ function ownSteps(target: Target, namespace: string, all: Known): Step[] {
   ];
 }
 
-/** The settings of the only pod, or those that are the same for all. */
+/** The settings of the only pod, or those that are the same for all pods. */
 function commonSettings(pods: readonly PodExplanation[]): readonly PodSetting[] {
   const first = pods[0]?.settings ?? [];
   return first.filter(({ path, value, from }) =>

@@ -8,16 +8,16 @@ import { leftOut, podsOf, wantsAgent } from '../status/components.ts';
 import { nodeWayOut } from '../status/hints.ts';
 import { agentConfig, type SeriesFacts } from './series.ts';
 
-/** What is known of one node's way from the operator to the instrument. */
+/** The known facts about one node, from the operator to the instrument. */
 export interface NodeInput {
   readonly view: ClusterView;
   readonly node: string;
-  /** What the operator compiles; undefined where not everything that it looks at could be read. */
+  /** The operator's compile; undefined when not all its inputs could be read. */
   readonly compiled: CompileResult | undefined;
   readonly facts: SeriesFacts;
-  /** Only what concerns these objects, by their paths; undefined for all. */
+  /** Restricts the steps to these objects, by their paths; undefined for all. */
   readonly monitors?: readonly string[];
-  /** There are series of what is asked about: whatever an agent said before, it is captured. */
+  /** There are series of the target: whatever an agent reported before, the target is captured. */
   readonly hasData?: boolean;
 }
 
@@ -64,7 +64,7 @@ function agentStep({ view, node }: NodeInput): Step {
   return yes(asks, `${name} is ready`);
 }
 
-/** The config in force: by the agent's own word where the query server has it, else by what statuses say. */
+/** The config in force: by the agent's own metrics if the query server has them, else by the statuses. */
 function configStep(input: NodeInput): Step {
   const asks = 'config';
   const { view, node, compiled, facts } = input;
@@ -133,7 +133,7 @@ interface Concerned {
   };
 }
 
-/** Policies that cover the node, and the monitors that are asked about. */
+/** Policies that cover the node, and the monitors of the target. */
 function concerned({ view, node, compiled, monitors }: NodeInput): Concerned[] {
   const policies = itemsOf(view.policies).filter(
     (p) => compiled?.policies.get(p.metadata.name ?? '')?.nodes.includes(node) ?? true,
@@ -153,7 +153,7 @@ function capturingOf({ status }: Concerned) {
   return status?.conditions?.find((c) => c.type === 'Capturing');
 }
 
-/** The conditions of monitors that name this node: the agent's own word. */
+/** The conditions of monitors that name this node: the agent's own report. */
 function obstacles(input: NodeInput): { reason: string; message: string }[] {
   return concerned(input).flatMap((object) => {
     const found = capturingOf(object);

@@ -15,7 +15,7 @@ const stateOfAnswer: Readonly<Record<Step['answer'], CheckState>> = {
   unknown: 'unknown',
 };
 
-/** The explanation as text: the steps, the first that is in the way once more with its way out, the settings. Pure. */
+/** The explanation as text: the steps, the first obstacle again with its remedy, the settings. Pure. */
 export function explanationText(explanation: Explanation, style: Styles): string {
   const { target, steps, pods, settings } = explanation;
   const [only] = pods;
@@ -25,7 +25,7 @@ export function explanationText(explanation: Explanation, style: Styles): string
     parts.push(stepLines(only!.steps, style), verdictLine(only!.steps, only, style));
   } else if (pods.length > 0) {
     parts.push(`\n${podTable(pods, style)}`);
-    // One pod stands for the others: the first with a fault, or the first.
+    // One pod represents the others: the first with a fault, or the first.
     const shown = pods.find((pod) => firstNo(pod.steps)) ?? only!;
     parts.push(
       `\n${style.bold(`pod/${shown.pod}`)}\n`,
@@ -69,7 +69,7 @@ function podTable(pods: readonly PodExplanation[], style: Styles): string {
   });
 }
 
-/** Where a setting is built in, what that means. */
+/** The meaning of a built-in setting. */
 const builtin: Readonly<Record<string, string>> = {
   'signals.metrics': 'Enabled',
   'signals.spans': 'Enabled',
@@ -81,7 +81,7 @@ const builtin: Readonly<Record<string, string>> = {
   protocols: 'all',
 };
 
-/** Each setting that holds, and which object it comes from. Pure. */
+/** Each effective setting, and the object that it comes from. Pure. */
 function settingTable(settings: readonly PodSetting[]): string {
   const rows = settings.map(({ path, value, from }) => [
     path,

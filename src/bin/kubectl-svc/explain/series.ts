@@ -6,14 +6,14 @@ export interface SeriesCount {
   readonly lastMs: number;
 }
 
-/** One line of what the query server federates. */
+/** One line of the query server's `/federate`. */
 export interface FederatedSeries {
   readonly metric: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly atMs: number;
 }
 
-/** What the query server knows of the objects that are explained, or why it could not be asked. */
+/** The query server's data on the explained objects, or why it could not be queried. */
 export type SeriesFacts =
   | { readonly fault: string }
   | {
@@ -25,10 +25,10 @@ export type SeriesFacts =
       readonly missingNodes: readonly string[];
     };
 
-/** The series that say which config an agent holds, and how far it is. */
+/** The series that report which config an agent holds, and its phase. */
 export const configMetric = 'svc_instrument_config_hash_info';
 
-/** Takes the text format that `/federate` answers, with a time on each line. Lines that are none are passed over. Pure. */
+/** Parses the text format of `/federate`, with a time on each line. Other lines are skipped. Pure. */
 export function parseFederated(text: string): FederatedSeries[] {
   return text.split('\n').flatMap((line) => {
     const found = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+ (\d+)$/.exec(line);
@@ -44,7 +44,10 @@ function unescaped(value: string): string {
   return value.replaceAll(/\\(.)/g, (_, c: string) => (c === 'n' ? '\n' : c));
 }
 
-/** Series by name, the busiest first; buckets, sums and counts of a histogram stand under the histogram's name. Pure. */
+/**
+ * Series by name, the most numerous first; buckets, sums and counts of a histogram are listed under the histogram's
+ * name. Pure.
+ */
 export function seriesCounts(series: readonly FederatedSeries[]): SeriesCount[] {
   const groups = Map.groupBy(series, ({ metric }) => metric.replace(/_(bucket|sum|count)$/, ''));
   return [...groups]
@@ -64,7 +67,7 @@ export function seriesOfPod(series: readonly FederatedSeries[], namespace: strin
   );
 }
 
-/** The flows of one workload, at either end. */
+/** The flows of one workload, in both directions. */
 export function flowsOf(series: readonly FederatedSeries[], namespace: string, owner: string): FederatedSeries[] {
   return series.filter(
     ({ metric, labels }) =>
@@ -75,7 +78,7 @@ export function flowsOf(series: readonly FederatedSeries[], namespace: string, o
   );
 }
 
-/** The config that the agent of a node says it holds, and its phase; undefined where it has not said so lately. */
+/** The config that the agent of a node reports, and its phase; undefined without a recent report. */
 export function agentConfig(
   series: readonly FederatedSeries[],
   node: string,

@@ -19,7 +19,7 @@ const resources: Readonly<Record<string, ResourceRef>> = {
   node: coreResources.nodes,
 };
 
-/** `pod/…`: kinds until there is a slash, or names behind a kind that stands by itself. */
+/** `pod/…`: kinds until a slash is typed, or names after a kind as a word of its own. */
 export const targetNames: Complete = async (session, word, [before, ...rest]) => {
   if (rest.length > 0) return [];
   const [kind = '', name] = before === undefined ? word.split('/') : [before];

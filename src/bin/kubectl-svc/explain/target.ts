@@ -1,7 +1,7 @@
 import { workloadKinds, type WorkloadKind } from '../../../api/v1alpha1/index.ts';
 import { UsageError } from '../errors.ts';
 
-/** What a person wants explained. */
+/** The object to explain. */
 export type Target =
   | { readonly type: 'pod'; readonly name: string }
   | { readonly type: 'workload'; readonly kind: WorkloadKind; readonly name: string }
@@ -25,7 +25,7 @@ const words: ReadonlyMap<string, TargetKind> = new Map<string, TargetKind>([
   }),
 ]);
 
-/** Kinds that `explain` takes, for help and completion. */
+/** Kinds that `explain` accepts, for help and completion. */
 export const targetWords: readonly string[] = [
   'pod',
   'deployment',

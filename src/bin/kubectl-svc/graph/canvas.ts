@@ -9,7 +9,9 @@ const dots = [
 export const dotsAcross = 2;
 export const dotsDown = 4;
 
-/** A field of characters, each with 2 × 4 dots, on which lines are drawn. Where lines cross, the later one has the cell. */
+/**
+ * A grid of characters, each with 2 × 4 dots, on which lines are drawn. When lines cross, the later one gets the cell.
+ */
 export class Canvas {
   readonly columns: number;
   readonly rows: number;
@@ -23,7 +25,7 @@ export class Canvas {
     this.#owner = new Int16Array(columns * rows).fill(-1);
   }
 
-  /** Sets one dot; (0, 0) is the upper left. What lies outside is left out. */
+  /** Sets one dot; (0, 0) is the upper left. Dots outside are ignored. */
   dot(x: number, y: number, owner: number): void {
     if (x < 0 || y < 0 || x >= this.columns * dotsAcross || y >= this.rows * dotsDown) return;
     const cell = Math.floor(y / dotsDown) * this.columns + Math.floor(x / dotsAcross);
@@ -39,7 +41,7 @@ export class Canvas {
     }
   }
 
-  /** One row of characters; `paint` gets neighbours of one line together, and whose line it is. */
+  /** One row of characters; `paint` gets adjacent characters of one line together, with the index of the line. */
   row(n: number, paint: (text: string, owner: number) => string): string {
     let text = '';
     let run = '';

@@ -10,25 +10,25 @@ export interface GraphSeries {
 }
 
 export interface GraphOptions {
-  /** Of the whole drawing, in characters. */
+  /** Size of the whole drawing, in characters. */
   readonly columns: number;
   readonly rows: number;
   /** Ends of the time axis. Units: ms. */
   readonly start: number;
   readonly end: number;
-  /** Points further apart than one and a half of it are not joined. Units: ms. */
+  /** Points further apart than one and a half times this are not joined. Units: ms. */
   readonly stepMs: number;
   readonly style: Styles;
 }
 
-/** Without colours, lines are told apart by what they are drawn with. */
+/** Without colours, each line is drawn with its own character. */
 const marks = ['•', '×', '+', 'o', '*', '#', '%', '@'];
-/** More lines than can be told apart are not drawn. */
+/** The limit of distinguishable lines; further lines are not drawn. */
 export const maxSeries = marks.length;
 
 /**
- * Lines over time with labelled axes and, below, a legend with the last value of each. Colours where the terminal has
- * them. Ends with a newline. Pure.
+ * Lines over time with labelled axes and, below, a legend with the last value of each. Coloured when the terminal
+ * supports it. Ends with a newline. Pure.
  */
 export function graphText(series: readonly GraphSeries[], options: GraphOptions): string {
   const { style } = options;
@@ -80,7 +80,7 @@ function draw(
   }
 }
 
-/** The line below, and as many times as there is room for. */
+/** The time axis, with as many times as there is room for. */
 function timeAxis(columns: number, margin: number, { start, end }: GraphOptions): string[] {
   const text = (ms: number): string => axisTime(ms, end - start);
   const room = width(text(start)) + 4;
@@ -97,7 +97,7 @@ function timeAxis(columns: number, margin: number, { start, end }: GraphOptions)
   return [`${' '.repeat(margin)} └${line.join('')}`, times.join('').trimEnd()];
 }
 
-/** Local time, as precise as the span asks for. */
+/** Local time, with a precision that fits the span. */
 function axisTime(ms: number, span: number): string {
   const date = new Date(ms);
   const two = (n: number): string => String(n).padStart(2, '0');

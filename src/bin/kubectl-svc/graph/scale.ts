@@ -5,12 +5,12 @@ export interface Scale {
   readonly ticks: readonly number[];
 }
 
-/** What is smaller counts as zero: ticks between such numbers cannot be told apart. */
+/** Smaller numbers count as zero: ticks between them cannot be distinguished. */
 const smallest = 1e-300;
 
 /**
- * A scale that holds all values, with about `count` ticks at numbers that read well. It begins at zero where that does
- * not squeeze the values into a corner. Pure.
+ * A scale that holds all values, with about `count` ticks at round numbers. It begins at zero unless that would squeeze
+ * the values together. Pure.
  */
 export function scaleOf(values: readonly number[], count: number): Scale {
   let min = Infinity;
@@ -24,7 +24,7 @@ export function scaleOf(values: readonly number[], count: number): Scale {
   if (min > 0 && min < max * 0.7) min = 0;
   const size = Math.max(Math.abs(min), Math.abs(max));
   if (size < smallest) [min, max] = [0, 1];
-  // Numbers that differ by less than a drawing can show.
+  // Numbers whose difference is too small to draw.
   else if (max - min < size * 1e-9) [min, max] = [min - size / 10, max + size / 10];
   const step = niceUp((max - min) / Math.max(1, count - 1));
   const from = Math.floor(min / step + 1e-9);
@@ -33,7 +33,7 @@ export function scaleOf(values: readonly number[], count: number): Scale {
   return { min: from * step, max: to * step, ticks };
 }
 
-/** The next of 1, 2, 5, 10, 20 … that is not smaller. */
+/** The next of 1, 2, 5, 10, 20 … that is at least as large. */
 function niceUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const found = [1, 2, 5, 10].find((n) => n * power >= value * (1 - 1e-9)) ?? 10;

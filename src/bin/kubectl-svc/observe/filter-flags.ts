@@ -1,14 +1,14 @@
 import type { FilterField, FilterValues } from '../../../stream/index.ts';
 import { UsageError } from '../errors.ts';
 
-/** A flag that filters: its name without dashes, the field it stands for, its value's name and help. */
+/** A flag that filters: its name without dashes, its field, its value's name and help. */
 interface FilterFlag {
   readonly flags: string;
   readonly field: FilterField;
   readonly help: string;
 }
 
-/** Flags that filter. Each may be given several times, and `--not` before one turns it round. */
+/** Flags that filter. Each may be given several times; `--not` before one inverts it. */
 export const filterFlags: readonly FilterFlag[] = [
   { flags: '--pod <[namespace/]prefix>', field: 'pod', help: 'pods whose names begin so' },
   { flags: '--workload <[[namespace/]kind/]name>', field: 'workload', help: 'the pods of this workload' },
@@ -27,13 +27,13 @@ export const filterFlags: readonly FilterFlag[] = [
   { flags: '--not-namespace <name>', field: 'namespace', help: 'leave out what concerns this namespace' },
 ];
 
-/** The filters of a command line, in the order in which its flags stand. */
+/** The filters of a command line, in the order of its flags. */
 export class FilterLine {
   readonly #include: Partial<Record<FilterField, string[]>> = {};
   readonly #exclude: FilterValues[] = [];
   #not = false;
 
-  /** `--not`: the next filter leaves out what it matches. */
+  /** `--not`: the next filter excludes its matches. */
   not(): void {
     this.#not = true;
   }
@@ -49,8 +49,8 @@ export class FilterLine {
   }
 
   /**
-   * The filters, within a namespace where there is one.
-   * Errors: UsageError for a `--not` without a filter behind it.
+   * The filters, restricted to a namespace if there is one.
+   * Errors: UsageError for a `--not` without a filter after it.
    */
   within(namespace: string | undefined): { include: FilterValues[]; exclude: FilterValues[] } {
     if (this.#not) throw new UsageError('--not stands before no filter', 'it turns the filter behind it round');
@@ -58,7 +58,7 @@ export class FilterLine {
     return { include: Object.keys(include).length > 0 ? [include] : [], exclude: this.#exclude };
   }
 
-  /** Whether the pods or workloads that are asked for tell their namespaces themselves. */
+  /** Whether the requested pods or workloads include their namespaces. */
   get namesNamespaces(): boolean {
     const { pod = [], workload = [] } = this.#include;
     const named = [...pod.map((text) => text.includes('/')), ...workload.map((text) => text.split('/').length > 2)];

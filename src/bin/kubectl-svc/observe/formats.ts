@@ -17,7 +17,9 @@ export type Writer = (message: StreamMessage, line: string) => string;
 export const observeFormats = ['compact', 'json', 'jsonpb', 'dict', 'table'] as const;
 export type ObserveFormat = (typeof observeFormats)[number];
 
-/** What writes items in a format. `json` is a line of JSON for each, `jsonpb` the messages as they come, all of them. */
+/**
+ * A writer of items in a format. `json` writes a line of JSON for each item, `jsonpb` writes all messages as received.
+ */
 export function writerOf(format: ObserveFormat, style: Styles, headers: boolean): Writer {
   switch (format) {
     case 'compact':
@@ -32,7 +34,7 @@ export function writerOf(format: ObserveFormat, style: Styles, headers: boolean)
   }
 }
 
-/** One line for an item: when, where, who to whom, what, how it ended, how long. Pure. */
+/** One line for an item: time, node, source and destination, request, result, duration. Pure. */
 export function compactLine(message: StreamMessage, style: Styles): string {
   const { time, node, source, destination, what, outcome, size } = partsOf(message);
   const ends = destination === '' ? source : `${source} → ${destination}`;
@@ -46,10 +48,10 @@ interface Parts {
   readonly kind: 'span' | 'flow';
   readonly source: string;
   readonly destination: string;
-  /** Method and path; of a flow protocol and direction. */
+  /** Method and path; protocol and direction for a flow. */
   readonly what: string;
   readonly outcome: string;
-  /** Duration; of a flow bytes. */
+  /** Duration; bytes for a flow. */
   readonly size: string;
 }
 
@@ -77,14 +79,14 @@ function flowParts({
   return { source: endText(source), destination: endText(destination), what, outcome: '', size: bytesText(bytes) };
 }
 
-/** Well is green, the caller's fault yellow, a fault red. */
+/** Success is green, a client error yellow, a server error red. */
 function painted(outcome: string, { green, cyan, yellow, red }: Styles): string {
   if (outcome === 'error' || /^[56]/.test(outcome)) return red(outcome);
   if (outcome.startsWith('4')) return yellow(outcome);
   return outcome.startsWith('3') ? cyan(outcome) : green(outcome);
 }
 
-/** One line for each thing that is known of an item, as `kubectl describe` does, with a line between items. */
+/** One line for each field of an item, as `kubectl describe` does, with a line between items. */
 function dictWriter(): Writer {
   let first = true;
   return (message) => {
@@ -99,7 +101,7 @@ function dictWriter(): Writer {
   };
 }
 
-/** Every value below an object, with the way to it. */
+/** Every value inside an object, with its path. */
 function leaves(value: unknown, path: string): [string, string][] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return [[path, typeof value === 'string' ? value : (JSON.stringify(value) ?? '')]];
@@ -109,7 +111,7 @@ function leaves(value: unknown, path: string): [string, string][] {
 
 const columns = ['TIME', 'NODE', 'TYPE', 'SOURCE', 'DESTINATION', 'WHAT', 'STATUS', 'SIZE'] as const;
 
-/** Rows as they come: a column is as wide as the widest text so far, because later rows are not known. */
+/** Rows as they arrive: a column is as wide as the widest text so far, because later rows are unknown. */
 function tableWriter(style: Styles, headers: boolean): Writer {
   const widths = [24, 8, 4, 24, 24, 16, 6, 4];
   const line = (cells: readonly string[], paint: (text: string, column: number) => string): string =>

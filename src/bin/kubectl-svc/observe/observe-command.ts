@@ -20,7 +20,7 @@ import { filterFlags, FilterLine } from './filter-flags.ts';
 import { type ObserveFormat, observeFormats, writerOf } from './formats.ts';
 import { observeRequest, type SpanFlags } from './observe-request.ts';
 
-/** What a message that is no item says to a person, and whether that is a warning; undefined for an item. Pure. */
+/** The text for a message that is not an item, and whether it is a warning; undefined for an item. Pure. */
 function noteOf({
   node,
   lost,
@@ -118,10 +118,10 @@ async function observe(session: Session, flags: Flags, line: FilterLine): Promis
   else await read(session, await session.connect(), request, show);
 }
 
-/** Takes each message, with the line that it came as. */
+/** Receives each message, with its original line. */
 type Show = (message: StreamMessage, line: string) => void;
 
-/** Shows items on stdout and tells the rest on stderr. */
+/** Writes items to stdout and all other messages to stderr. */
 function shower(session: Session, { output, headers }: Flags): Show {
   const write = writerOf(output, session.style, headers);
   return (message, line) => {
@@ -133,7 +133,8 @@ function shower(session: Session, { output, headers }: Flags): Show {
 }
 
 /**
- * Follows until Ctrl-C. A connection that breaks is made again and read on from; one that was refused is not.
+ * Follows until Ctrl-C. A broken connection is opened again and reading continues from its position; a refused one is
+ * not retried.
  * Errors: those of the first connection, and refusals.
  */
 async function follow(session: Session, request: StreamRequest, show: Show): Promise<void> {
@@ -165,13 +166,13 @@ async function follow(session: Session, request: StreamRequest, show: Show): Pro
   }
 }
 
-/** A refusal that the next attempt would meet too. */
+/** A refusal that the next attempt would get too. */
 function isFinal(error: unknown): boolean {
   const refused = error instanceof RefusedError && error.status >= 400 && error.status < 500;
   return refused || isOperatorError(error, 'ERR_API_FORBIDDEN');
 }
 
-/** Reads a stream to its end. Errors: those of `QueryServer`; PluginError for an answer that is no stream. */
+/** Reads a stream to its end. Errors: those of `QueryServer`; PluginError for an answer that is not a stream. */
 async function read(
   session: Session,
   server: QueryServer,

@@ -3,7 +3,7 @@ import { type FilterValues, streamQuery, type StreamRequest } from '../../../str
 import { UsageError } from '../errors.ts';
 import { timeFlag, timeText } from '../query/times.ts';
 
-/** The flags that say how much of the past, and whether to go on. */
+/** The flags that select how much of the past to show, and whether to follow. */
 export interface SpanFlags {
   follow: boolean;
   since?: string;
@@ -13,10 +13,10 @@ export interface SpanFlags {
   type?: ('span' | 'flow')[];
 }
 
-/** Items of the past that are shown where nothing says how many. */
+/** Default number of past items. */
 const defaultNumber = 20;
 
-/** The request that flags and filters stand for. Errors: UsageError that names the flag. */
+/** The request for the flags and filters. Errors: UsageError that names the flag. */
 export function observeRequest(
   flags: SpanFlags,
   filters: { readonly include: readonly FilterValues[]; readonly exclude: readonly FilterValues[] },
@@ -43,7 +43,7 @@ export function observeRequest(
 function lastOf(last: string | undefined, follow: boolean, bounded: boolean): StreamRequest {
   if (last === 'all') return { all: true };
   if (last !== undefined) return { number: whole(last, '--last') };
-  // A time says how much: all since then.
+  // A start time already sets the amount: all items since then.
   if (bounded) return { all: true };
   return { number: follow ? 0 : defaultNumber };
 }
@@ -53,12 +53,12 @@ function whole(text: string, flag: string): number {
   throw new UsageError(`${flag} ${JSON.stringify(text)} is no whole number${flag === '--last' ? ' or all' : ''}`);
 }
 
-/** Durations go as they are: they are meant before now, and the cluster's clock may be another than this machine's. */
+/** Durations are sent unchanged: they are relative to now, and the cluster's clock may differ from this machine's. */
 function moment(text: string, flag: string, now: number): string {
   return /^([0-9]+(ms|s|m|h))+$/.test(text) ? text : timeText(timeFlag(text, flag, now));
 }
 
-/** What the server would refuse, with the name of the flag. */
+/** The requests that the server would refuse, with the name of the flag. */
 function checked(request: StreamRequest, now: number): void {
   try {
     streamQuery(request, now, { node: '', podLabels: () => undefined });

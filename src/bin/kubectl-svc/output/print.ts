@@ -11,7 +11,7 @@ export async function yaml(value: unknown): Promise<string> {
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** The format that `-o` names. Errors: UsageError that lists those there are. */
+/** The format that `-o` names. Errors: UsageError that lists the formats. */
 export function outputFormat<T extends string>(text: string, formats: readonly T[]): T {
   const found = formats.find((format) => format === text);
   if (found === undefined) throw new UsageError(`-o ${JSON.stringify(text)} is none of ${formats.join(', ')}`);

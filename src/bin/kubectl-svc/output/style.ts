@@ -1,6 +1,6 @@
 import type { Output } from '../host.ts';
 
-/** Ways to set text off; each returns the text unchanged where output is not a terminal. */
+/** Functions that highlight text; each returns the text unchanged when the output is not a terminal. */
 export interface Styles {
   bold(text: string): string;
   dim(text: string): string;
@@ -8,7 +8,7 @@ export interface Styles {
   green(text: string): string;
   yellow(text: string): string;
   cyan(text: string): string;
-  /** Colour number `n` of a series of colours that can be told apart. */
+  /** Colour number `n` of a series of distinguishable colours. */
   series(n: number, text: string): string;
   readonly enabled: boolean;
 }

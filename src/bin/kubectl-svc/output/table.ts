@@ -1,13 +1,13 @@
-/** One column: its heading, and whether its values line up on the right, as numbers do. */
+/** One column: its heading, and whether its values are right-aligned, as numbers are. */
 export interface Column {
   readonly title: string;
   readonly right?: boolean;
 }
 
 /**
- * A table as kubectl prints it: headings in capitals, columns three blanks apart, none behind the last. Empty cells read
- * `<none>`. Control characters in values are shown escaped: a value cannot break a line or move the cursor. `paint` sets
- * a cell off without changing its width. Ends with a newline. Pure.
+ * A table as kubectl prints it: headings in capitals, columns three blanks apart, none behind the last. Empty cells
+ * read `<none>`. Control characters in values are shown escaped: a value cannot break a line or move the cursor.
+ * `paint` highlights a cell without changing its width. Ends with a newline. Pure.
  */
 export function table(
   columns: readonly Column[],
@@ -40,8 +40,8 @@ export function table(
 }
 
 /**
- * Text from a cluster with escapes for its control characters and for those that turn the direction of writing, so that
- * it cannot play tricks on a terminal.
+ * Text from a cluster, with escapes for control characters and for characters that change the writing direction, so
+ * that it cannot manipulate the terminal.
  */
 export function printable(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, (c) => {
@@ -50,7 +50,7 @@ export function printable(text: string): string {
   });
 }
 
-/** Places that a text takes on a terminal, near enough: characters, not bytes. */
+/** Approximate width of a text on a terminal: characters, not bytes. */
 export function width(text: string): number {
   return /^[\u0020-\u007e]*$/.test(text) ? text.length : [...text].length;
 }

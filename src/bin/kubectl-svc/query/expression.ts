@@ -7,7 +7,7 @@ const maxBytes = 1024 * 1024;
 
 /**
  * The expression of the argument, of the file (`-` too is the standard input), or of the standard input.
- * Errors: UsageError where there is none or more than one, PluginError for a file that cannot be read.
+ * Errors: UsageError when there is none or more than one, PluginError for a file that cannot be read.
  */
 export async function expressionOf(
   session: Pick<Session, 'readStdin' | 'flags'>,

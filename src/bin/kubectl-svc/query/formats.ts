@@ -7,11 +7,11 @@ interface Row {
   readonly sample: Sample;
 }
 
-/** Labels get a column each up to so many; beyond, the series is written as PromQL does. */
+/** Up to this many labels get a column each; with more, the series is written as in PromQL. */
 const maxLabelColumns = 5;
 
 /**
- * A result for reading. A range has a row for each sample, with its time. Empty for a result without samples.
+ * A result in readable form. A range has a row for each sample, with its time. Empty for a result without samples.
  * Pure; ends with a newline.
  */
 export function tableText(data: QueryData, options: { headers: boolean }): string {

@@ -1,10 +1,10 @@
 import type { Complete } from '../command.ts';
 import { askApi } from '../connect/prometheus.ts';
 
-/** More names than a person reads. */
+/** Most names to offer. */
 const maxNames = 500;
 
-/** Names of metrics for an expression that is a name so far. */
+/** Metric names that complete an expression which is only a name so far. */
 export const metricNames: Complete = async (session, word) => {
   if (!/^[A-Za-z_:][\w:]*$/.test(word)) return [];
   const params = { 'match[]': `{__name__=~"${word}.*"}`, limit: String(maxNames) };

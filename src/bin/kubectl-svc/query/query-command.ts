@@ -11,10 +11,10 @@ import { type Range, rangeOf, type TimeFlags } from './range.ts';
 import { type MatrixSeries, type QueryData, seriesText } from './result.ts';
 import { apiTime, durationFlag, timeFlag } from './times.ts';
 
-/** Height of a graph where there is no terminal, and at most. */
+/** Height of a graph without a terminal, and the maximum. */
 const graphRows = 20;
 
-/** A range as a graph as wide as the terminal. Empty without series. */
+/** A range as a graph of the terminal's width. Empty without series. */
 function drawn({ stdout, style }: Session, result: readonly MatrixSeries[], range: Range): string {
   if (result.length === 0) return '';
   const series = result.map(({ metric, values = [] }) => ({
@@ -116,10 +116,10 @@ async function query(session: Session, argument: string | undefined, flags: Flag
     session.stderr.write('no series match\n');
 }
 
-/** Points that a graph of the terminal's width can show. */
+/** Number of points that fit into the terminal's width. */
 const graphPoints = ({ stdout }: Session): number => Math.max(60, Math.min(250, stdout.columns));
 
-/** The server ends a query that takes too long; a second more for the way there and back. */
+/** The server ends a query that takes too long; this adds a second for the network. */
 async function ask(
   session: Session,
   path: string,
@@ -163,7 +163,7 @@ interface Stats {
   samples?: Record<string, number>;
 }
 
-/** What `--explain` and `--stats` add to an answer, for reading. Pure. */
+/** The text that `--explain` and `--stats` add to an answer. Pure. */
 function detailLines({ explain, data }: ApiAnswer): string[] {
   const { stats } = data as { stats?: Stats };
   return [...(explain === undefined ? [] : explainLines(explain as Explained)), ...(stats ? statsLines(stats) : [])];
@@ -192,8 +192,8 @@ function statsLines({ timings = {}, samples = {} }: Stats): string[] {
 }
 
 /**
- * The line of an expression that an error of the language points at, with the place marked below it; undefined where the
- * error names no place. `message` has `line:column` (from 1, in characters), as Prometheus writes it. Pure.
+ * The line of an expression that a PromQL error points at, with the position marked below it; undefined when the error
+ * has no position. `message` has `line:column` (from 1, in characters), as Prometheus writes it. Pure.
  */
 function underlined(expression: string, message: string): string[] | undefined {
   const place = /\b(\d+):(\d+): parse error/.exec(message);
@@ -202,7 +202,7 @@ function underlined(expression: string, message: string): string[] | undefined {
   const column = Number(place[2]) - 1;
   if (line === undefined || column > line.length) return undefined;
   const word = /^[\w:.]+/.exec(line.slice(column))?.[0].length ?? 1;
-  // Tabs stay tabs, so that the mark stands below what it marks.
+  // Tabs stay tabs, so that the mark is below its character.
   const before = line.slice(0, column).replace(/[^\t]/g, ' ');
   return [line, `${before}^${'~'.repeat(word - 1)}`];
 }

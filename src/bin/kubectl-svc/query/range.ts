@@ -20,7 +20,7 @@ export interface Range {
 const maxPoints = 11_000;
 
 /**
- * The range that the flags ask for; undefined for one moment. Without a step it has at most about `points`.
+ * The range of the flags; undefined for a single moment. Without a step it has at most about `points`.
  * Errors: UsageError for flags that exclude each other or a range that is empty.
  */
 export function rangeOf(flags: TimeFlags, now: number, points: number): Range | undefined {

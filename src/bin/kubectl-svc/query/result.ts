@@ -53,7 +53,7 @@ function histogramText({ count, sum, buckets = [] }: HistogramJson): string {
   return `{${[`count:${count}`, `sum:${sum}`, ...parts].join(', ')}}`;
 }
 
-/** A series as PromQL writes it: `name{a="b", c="d"}`; `{}` where it has no labels. Pure. */
+/** A series in PromQL syntax: `name{a="b", c="d"}`; `{}` when it has no labels. Pure. */
 export function seriesText(metric: Labels): string {
   const { __name__: name = '', ...labels } = metric;
   const pairs = Object.entries(labels).map(([label, value]) => `${label}=${JSON.stringify(value)}`);

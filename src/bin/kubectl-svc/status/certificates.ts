@@ -7,8 +7,8 @@ const section = 'certificates' as const;
 const renewed = `the operator renews certificates two thirds into their life: kubectl logs deployment/${names.controller}`;
 
 /**
- * When the CA and the certificates of the servers end. A user who may not read Secrets gets what the policies'
- * status says of them instead.
+ * When the CA and the certificates of the servers end. For a user who may not read Secrets, the policies' status is
+ * used instead.
  */
 export function certificateChecks(view: ClusterView): Check[] {
   if (view.secrets.fault !== undefined)

@@ -1,7 +1,10 @@
-/** How one thing fares. Only `bad` and `progressing` are not well; `note` is worth knowing, `unknown` could not be read. */
+/**
+ * The state of one checked thing. Only `bad` and `progressing` are not well; `note` is informative, `unknown` could not
+ * be read.
+ */
 export type CheckState = 'ok' | 'note' | 'progressing' | 'bad' | 'unknown';
 
-/** The parts of a report, in the order in which they are shown. */
+/** The sections of a report, in their order. */
 export const sections = {
   api: 'API',
   operator: 'Operator',
@@ -23,11 +26,11 @@ export interface Check {
   readonly subject: string;
   readonly state: CheckState;
   readonly text: string;
-  /** What to do, or where to look; present for everything that is not well. */
+  /** The remedy, or where to look; present unless all is well. */
   readonly hint?: string;
 }
 
-/** True when nothing is broken and nothing is still on its way. */
+/** True when nothing is broken and nothing is in progress. */
 export function isWell(checks: readonly Pick<Check, 'state'>[]): boolean {
   return checks.every(({ state }) => state !== 'bad' && state !== 'progressing');
 }

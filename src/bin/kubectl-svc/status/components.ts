@@ -25,7 +25,7 @@ export function podsOf(view: ClusterView, component: Component): PodWithStatus[]
     .toSorted((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
 }
 
-/** The operator's Deployment, its pods, and who leads. */
+/** The operator's Deployment, its pods, and the leader. */
 export function operatorChecks(view: ClusterView): Check[] {
   return [...deploymentChecks(view, 'operator', 'controller', names.controller), ...leaderChecks(view)];
 }
@@ -51,7 +51,7 @@ function deploymentChecks(view: ClusterView, section: Section, component: Compon
   return [first, ...podFaults(view, section, component)];
 }
 
-/** How far a Deployment has come. */
+/** The progress of a Deployment. */
 function rolloutOf(deployment: KubeObject & Rollout): { state: CheckState; text: string } {
   const { metadata, spec, status } = deployment;
   const desired = spec?.replicas ?? 1;
@@ -69,7 +69,7 @@ function rolloutOf(deployment: KubeObject & Rollout): { state: CheckState; text:
   return { state: 'ok', text };
 }
 
-/** A line for each pod of a component that does not serve. */
+/** A line for each pod of a component that is not ready. */
 function podFaults(view: ClusterView, section: Section, component: Component): Check[] {
   return podsOf(view, component).flatMap((pod): Check[] => {
     const fault = podFault(pod);
@@ -86,7 +86,7 @@ interface LeaseSpec {
   leaseDurationSeconds?: number;
 }
 
-/** Clocks of a user and of a cluster differ: a lease is not judged to the second. Units: ms. */
+/** Clocks of a user and of a cluster differ: a lease is not checked to the second. Units: ms. */
 const skewMs = 60_000;
 
 function leaderChecks(view: ClusterView): Check[] {
@@ -114,7 +114,7 @@ interface DaemonSetStatus {
   updatedNumberScheduled?: number;
 }
 
-/** The DaemonSet of the agents; nodes without one that serves follow with the reason (`agentsByNode`). */
+/** The DaemonSet of the agents; the nodes without a ready agent follow with the reason (`agentsByNode`). */
 export function agentSetChecks(view: ClusterView): Check[] {
   const { agent } = names;
   if (view.daemonSets.fault !== undefined) return [unread('agents', agent, view.daemonSets.fault)];
@@ -134,12 +134,12 @@ export function agentSetChecks(view: ClusterView): Check[] {
   return [{ section: 'agents', subject: agent, state: whole ? 'ok' : 'progressing', text, ...(whole ? {} : { hint }) }];
 }
 
-/** Whether the DaemonSet of the agents would have a pod on a node; true where it is not known. */
+/** Whether the DaemonSet of the agents would place a pod on a node; true when unknown. */
 export function wantsAgent(view: ClusterView, node: NodeForScheduling): boolean {
   const spec = named(view.daemonSets, names.agent)?.['spec'] as { template?: { spec?: PodForScheduling } } | undefined;
   const template = spec?.template?.spec;
   return template === undefined || shouldRunOn(template, node);
 }
 
-/** What is said of a node that it would have none on. */
+/** The message for a node without an agent by design. */
 export const leftOut = 'DaemonSet svc-agent leaves the node out: its nodeSelector, affinity or tolerations';

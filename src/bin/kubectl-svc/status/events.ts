@@ -3,7 +3,7 @@ import { group } from '../../../api/v1alpha1/index.ts';
 import type { ClusterView } from '../cluster/view.ts';
 import { unread, type Check } from './check.ts';
 
-/** `events.k8s.io/v1`, as far as it is shown. */
+/** The shown part of `events.k8s.io/v1`. */
 interface EventObject extends KubeObject {
   type?: string;
   reason?: string;
@@ -22,10 +22,13 @@ interface ReadyCondition {
 }
 
 const shown = 5;
-/** Older ones tell of what is over. Units: ms. */
+/** Older events are about past problems. Units: ms. */
 const recentMs = 3_600_000;
 
-/** The newest warnings about objects of ours and about what runs in the operator's namespace. They are notes: events may be late or lost. */
+/**
+ * The newest warnings about our objects and about the pods of the operator's namespace. They are notes: events may be
+ * late or lost.
+ */
 export function eventChecks(view: ClusterView): Check[] {
   if (view.events.fault !== undefined) return [unread('events', 'events', view.events.fault)];
   const newest = view.events.items
@@ -48,7 +51,7 @@ export function eventChecks(view: ClusterView): Check[] {
   });
 }
 
-/** What a pod was warned about before it became ready is over; so is what is said of a pod that is gone. */
+/** Warnings from before a pod became ready are outdated, and so are those about a deleted pod. */
 function hasPassed(view: ClusterView, { regarding }: EventObject, at: number): boolean {
   if (regarding?.kind !== 'Pod' || regarding.namespace !== view.namespace || view.ownPods.fault !== undefined)
     return false;

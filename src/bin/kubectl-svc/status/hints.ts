@@ -12,7 +12,7 @@ interface Named {
 const minterKey = 'minter tools import-pk --help tells how a key gets into the key service';
 const asked = 'kubectl get pods of the minter: none of them answers';
 
-/** The way out for each reason of a condition that is not well, in one line. */
+/** The remedy for each reason of a condition that is not well, in one line. */
 export const ways: Readonly<Record<string, string>> = {
   Pending: 'wait; if it stays so, the operator does not work: see Operator',
   Invalid: 'correct the field that the message names; until then the last accepted spec stays in force',
@@ -92,17 +92,17 @@ export const ways: Readonly<Record<string, string>> = {
   ProgressDeadlineExceeded: 'kubectl describe the Deployment and its pods',
 };
 
-/** What to do about a reason of an object, or at least where to look. */
+/** The remedy for a reason of an object, or at least where to look. */
 export function wayOut(reason: string, object: Named): string {
   return ways[reason] ?? describeIt(object);
 }
 
-/** What to do about a node, by the reason in a list of failed nodes. */
+/** The remedy for a node, by the reason in a list of failed nodes. */
 export function nodeWayOut(reason: string, node: string): string {
   return nodeWays[reason] ?? ways[reason] ?? `kubectl svc explain node/${node}`;
 }
 
-/** Reasons that only nodes have. */
+/** Reasons that apply only to nodes. */
 const nodeWays: Readonly<Record<string, string>> = {
   NoAgent: 'kubectl describe daemonset svc-agent in its namespace: taints and quotas keep pods away',
   AgentNotReady: 'kubectl describe the agent pod, and read its logs',

@@ -9,21 +9,21 @@ import type { Check, CheckState } from './check.ts';
 import { leftOut, podsOf, wantsAgent } from './components.ts';
 import { nodeWayOut } from './hints.ts';
 
-/** How capture fares on one node. */
+/** The state of capture on one node. */
 export interface NodeRow {
   readonly name: string;
   readonly ready: boolean;
-  /** The agent's pod; undefined where the node has none. */
+  /** The agent's pod; undefined when the node has none. */
   readonly agent?: string;
   readonly state: CheckState;
   /** In one word: `Running`, `Unknown`, `NoAgent`, `AgentNotReady`, `NotReady`, `LeftOut`, or the reason of a failure. */
   readonly reason: string;
   readonly message: string;
-  /** TrafficMonitors with a pod here; null where not all that decides could be read. */
+  /** TrafficMonitors with a pod here; null when not all inputs could be read. */
   readonly monitors: number | null;
   /** Policies that cover the node, the strongest first. */
   readonly policies: readonly string[];
-  /** Begins with the hash of the instrument's file that the node should run; empty where it is unknown. */
+  /** Prefix of the hash of the instrument's file that the node should run; empty when unknown. */
   readonly file: string;
 }
 
@@ -34,7 +34,7 @@ export function nodeRows(view: ClusterView): NodeRow[] {
   const agents = new Map<string, PodWithStatus>();
   for (const pod of podsOf(view, 'agent')) {
     const node = pod.spec?.nodeName;
-    // During an update two pods may name one node: the one that serves counts.
+    // During an update two pods may be on one node: the ready one counts.
     if (node && (!agents.has(node) || isReadyPod(pod))) agents.set(node, pod);
   }
   return itemsOf(view.nodes)
@@ -87,7 +87,7 @@ interface Failure {
   message: string;
 }
 
-/** What statuses say of nodes that do not run what they should. They show sixteen each; counts are exact there. */
+/** The statuses' reports on failing nodes. They list sixteen nodes each; their counts are exact. */
 function failedNodes(view: ClusterView): Map<string, Failure> {
   const rows = [...itemsOf(view.policies), ...itemsOf(view.monitors)].flatMap(
     (object) => object.status?.failedNodes ?? [],
@@ -95,7 +95,7 @@ function failedNodes(view: ClusterView): Map<string, Failure> {
   return new Map(rows.map(({ name, reason, message }) => [name, { reason, message: message ?? '' }]));
 }
 
-/** What the operator compiles from what was read; undefined where it cannot be compiled or part of it is not known. */
+/** The operator's compile of the objects read; undefined when they do not compile or part of them is unknown. */
 function compileView(view: ClusterView): CompileResult | undefined {
   const { environment } = operatorEnvironment(view.deployments);
   if (!isWhole(view)) return undefined;
@@ -106,7 +106,7 @@ function compileView(view: ClusterView): CompileResult | undefined {
   }
 }
 
-/** Nodes whose agent is missing or does not serve, under Agents: what a DaemonSet's counts do not tell. */
+/** Nodes whose agent is missing or not ready, under Agents: a DaemonSet's counts do not name them. */
 export function agentNodeChecks(rows: readonly NodeRow[], namespace: string): Check[] {
   return rows
     .filter(({ state, reason }) => state === 'bad' && (reason === 'NoAgent' || reason === 'AgentNotReady'))
@@ -121,7 +121,7 @@ export function agentNodeChecks(rows: readonly NodeRow[], namespace: string): Ch
     }));
 }
 
-/** The counts of states with their reasons, then each node whose agent serves and whose capture does not. */
+/** The counts of states with their reasons, then each node with a ready agent and failing capture. */
 export function captureChecks(rows: readonly NodeRow[], nodesFault: string | undefined): Check[] {
   if (nodesFault !== undefined) return [{ section: 'nodes', subject: 'nodes', state: 'unknown', text: nodesFault }];
   const counts = Map.groupBy(rows, ({ reason }) => reason);

@@ -11,7 +11,7 @@ const resources: Readonly<Record<PartName, ResourceRef>> = {
   nodes: coreResources.nodes,
 };
 
-/** Names of the objects of the kind that was typed before; kinds themselves are a fixed set. */
+/** Names of the objects of the kind typed before; the kinds themselves are a fixed set. */
 export const objectNames: Complete = async (session, _word, [kind = '', ...rest]) => {
   const which = statusParts.get(kind);
   if (!which || rest.length > 0) return [];

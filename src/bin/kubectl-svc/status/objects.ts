@@ -12,14 +12,14 @@ import { unread, type Check, type CheckState, type Section } from './check.ts';
 import { wayOut, ways } from './hints.ts';
 import { badConditions, conditionLine, readinessOf, type Conditioned, type ConditionTable } from './readiness.ts';
 
-/** A kind of ours as a report shows it. */
+/** One of our kinds, as a report shows it. */
 export interface ObjectKind {
   readonly section: Section;
   readonly plural: string;
   readonly table: ConditionTable;
-  /** Conditions beside Ready that are a fault while they are not well; others are worth a note. */
+  /** Conditions besides Ready that are a fault while they are not well; others are notes. */
   readonly faults: ReadonlySet<string>;
-  /** Reasons that are the ordinary life of a healthy object. */
+  /** Reasons that are normal for a healthy object. */
   readonly quiet: ReadonlySet<string>;
 }
 
@@ -35,7 +35,7 @@ export const policyKind: ObjectKind = {
   plural: 'clustertrafficpolicies',
   table: clusterTrafficPolicyConditions,
   faults: new Set(['Degraded', 'Exporting', 'CertificateExpiring']),
-  // Flows that a policy switches off on purpose.
+  // A policy switches flows off on purpose.
   quiet: new Set(['SwitchedOff']),
 };
 export const minterKind: ObjectKind = {
@@ -60,7 +60,7 @@ export function policyChecks(reading: Reading<ClusterTrafficPolicy & KubeObject>
   });
 }
 
-/** Whether flows are captured is a condition of each policy; without one only this line tells. */
+/** Whether flows are captured is a condition of each policy; without a policy only this line shows it. */
 export function flowChecks(reading: Reading<ClusterTrafficPolicy & KubeObject>): Check[] {
   if (reading.fault !== undefined || reading.items.length > 0) return [];
   const text = 'off: no policy enables them';

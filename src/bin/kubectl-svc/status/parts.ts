@@ -18,7 +18,7 @@ import { isGood, type Conditioned } from './readiness.ts';
 
 export type PartName = 'trafficmonitors' | 'clustertrafficpolicies' | 'minterdeployments' | 'nodes';
 
-/** What a person may type for each part: as kubectl takes kinds. */
+/** The accepted names of each part, in kubectl's style for kinds. */
 export const statusParts: ReadonlyMap<string, PartName> = new Map([
   ...(['trafficmonitors', 'trafficmonitor', 'tm'] as const).map((word) => [word, 'trafficmonitors'] as const),
   ...(['clustertrafficpolicies', 'clustertrafficpolicy', 'ctp'] as const).map(
@@ -35,7 +35,7 @@ export interface PartReport extends StatusReport {
 
 /**
  * One kind, or one object of it with each of its conditions. Pure.
- * Errors: PluginError where the kind cannot be read, or there is no object of that name.
+ * Errors: PluginError when the kind cannot be read, or there is no object of that name.
  */
 export function part(view: ClusterView, which: PartName, name: string | undefined): PartReport {
   const reading: Reading<KubeObject> = view[listOf[which]];
@@ -86,7 +86,10 @@ function nodePart(view: ClusterView, name: string | undefined): PartReport {
   return { well: isWell(checks), checks, rows };
 }
 
-/** Each condition with its message: what `kubectl describe` shows, judged. They are shown and do not decide. */
+/**
+ * Each condition with its message, as in `kubectl describe`, with a state. They are shown but do not affect the
+ * verdict.
+ */
 function conditionChecks(object: Conditioned, kind: ObjectKind): Check[] {
   const { namespace, name = '' } = object.metadata;
   const words = ({ status, reason, message }: Condition): string =>

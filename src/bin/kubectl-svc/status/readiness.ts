@@ -7,20 +7,20 @@ export type Conditioned = KubeObject & {
   status?: { observedGeneration?: number; conditions?: Condition[] };
 };
 
-/** Which status of each condition means that all is well; the tables of the API have this shape. */
+/** The good status of each condition; the tables of the API have this shape. */
 export type ConditionTable = Readonly<Record<string, { good: GoodStatus }>>;
 
 export interface Readiness {
   readonly state: CheckState;
-  /** In a few words, with the generation that they are about. */
+  /** A short text, with the generation that it refers to. */
   readonly text: string;
-  /** The reason that decides, for a way out; undefined where all is well. */
+  /** The decisive reason, for a remedy; undefined when all is well. */
   readonly reason?: string;
 }
 
 /**
  * Whether an object is ready, and for which generation, by the rules of kstatus: a status that has not seen the newest
- * generation, and Reconciling, are on their way; Stalled and a Ready that is False are not well. Pure.
+ * generation, and Reconciling, are in progress; Stalled and a Ready that is False are not well. Pure.
  */
 export function readinessOf({ metadata, status }: Conditioned): Readiness {
   const generation = metadata.generation ?? 0;
@@ -42,7 +42,7 @@ export function readinessOf({ metadata, status }: Conditioned): Readiness {
     const paused = ready.reason === 'Ready' ? '' : ` (${ready.reason})`;
     return { state: 'ok', text: `ready, generation ${generation}${paused}` };
   }
-  // The condition that Ready repeats says more than that work goes on.
+  // The condition that Ready repeats is more informative than Reconciling.
   if (reconciling?.status === 'True')
     return said('progressing', `generation ${generation}`, { ...reconciling, ...ready });
   return said('bad', 'not ready', ready);
@@ -52,7 +52,7 @@ function said(state: CheckState, words: string, { reason, message }: Condition):
   return { state, text: `${words}: ${reason}${message === '' ? '' : `, ${message}`}`, reason };
 }
 
-/** Conditions with their reason where they are not well: `Accepted Programmed Capturing=False(NoTraffic)`. */
+/** Conditions, with the reason of those that are not well: `Accepted Programmed Capturing=False(NoTraffic)`. */
 export function conditionLine(conditions: readonly Condition[] | undefined, table: ConditionTable): string {
   const order = Object.keys(table);
   return (conditions ?? [])
@@ -74,7 +74,7 @@ export function isGood({ type, status }: Condition, table: ConditionTable): bool
   return (table[type]?.good ?? 'True') === status;
 }
 
-/** A fault that is absent is not worth a word. */
+/** An absent fault condition is not shown. */
 function isQuietlyWell(condition: Condition, table: ConditionTable): boolean {
   return table[condition.type]?.good === 'False' && isGood(condition, table);
 }

@@ -49,7 +49,10 @@ export function crdChecks({ crds }: ClusterView): Check[] {
   });
 }
 
-/** Who serves the APIs that autoscalers read. Another server's is left alone and no fault; one of ours must answer. */
+/**
+ * The servers of the autoscalers' APIs. Another product's server is left alone and is not a fault; one of ours must
+ * answer.
+ */
 export function metricsApiChecks(view: ClusterView): Check[] {
   if (view.apiServices.fault !== undefined) return [unread('metricsApis', 'apiservices', view.apiServices.fault)];
   return [customMetricsApi, externalMetricsApi].flatMap((api) => apiChecks(api, view));

@@ -5,7 +5,7 @@ import { nodeWayOut } from './hints.ts';
 import type { NodeRow } from './node-rows.ts';
 import type { StatusReport } from './report.ts';
 
-/** One sign for each state, told apart without colours. */
+/** One sign for each state, distinguishable without colours. */
 export const signs: Readonly<Record<CheckState, string>> = {
   ok: '✓',
   note: '!',
@@ -32,7 +32,7 @@ function sectionText(section: Section, checks: readonly Check[], style: Styles):
   return `${style.bold(sections[section])}\n${lines.join('')}`;
 }
 
-/** `✗ subject: what is wrong → what to do`. */
+/** `✗ subject: fault → remedy`. */
 export function checkLine({ subject, state, text, hint }: Check, style: Styles): string {
   const way = hint === undefined || state === 'ok' ? '' : ` ${style.dim(`→ ${printable(hint)}`)}`;
   return `${sign(state, style)} ${printable(subject)}: ${printable(text)}${way}`;
@@ -50,7 +50,7 @@ function verdict(well: boolean, checks: readonly Check[], style: Styles): string
   return `${sign(count('bad') > 0 ? 'bad' : 'progressing', style)} ${parts.join(', ')}${unread}`;
 }
 
-/** Nodes as a table, then a line with the way out for each that is not well. Pure. */
+/** Nodes as a table, then a line with the remedy for each that is not well. Pure. */
 export function nodeTable(rows: readonly NodeRow[], style: Styles): string {
   const columns = ['NODE', 'READY', 'AGENT', 'CAPTURE', 'MONITORS', 'POLICIES', 'FILE'].map((title) => ({
     title,

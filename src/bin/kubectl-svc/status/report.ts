@@ -12,7 +12,7 @@ export interface StatusReport {
   readonly checks: readonly Check[];
 }
 
-/** The whole product at a glance. Pure: equal objects give equal reports. */
+/** The complete report on the product. Pure: equal objects give equal reports. */
 export function statusReport(view: ClusterView): StatusReport {
   const rows = nodeRows(view);
   const checks = [

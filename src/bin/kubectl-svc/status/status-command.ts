@@ -21,7 +21,7 @@ interface StatusFlags {
   timeout: string;
 }
 
-/** Between two looks of `--wait`. Units: ms. */
+/** Interval between two checks of `--wait`. Units: ms. */
 const lookMs = 2_000;
 
 const help = `
@@ -91,7 +91,8 @@ function parseTimeout(text: string): number {
 
 async function look(session: Session, which: PartName | undefined, name: string | undefined): Promise<ClusterView> {
   const { flags, clock, signal } = session;
-  // An object is named within a namespace, as with kubectl; everything else is of all of them unless one is asked for.
+  // A named object is looked up in a namespace, as with kubectl; everything else is listed in all namespaces unless one
+  // is given.
   const one = name !== undefined && (which === 'trafficmonitors' || which === 'minterdeployments');
   return readView({
     client: await session.kube(),
@@ -104,7 +105,7 @@ async function look(session: Session, which: PartName | undefined, name: string 
 
 interface Shown {
   readonly well: boolean;
-  /** What is not well, in a few words. */
+  /** A short text about everything that is not well. */
   readonly waitsFor: string;
   print(format: (typeof formats)[number], session: Session): Promise<string>;
 }

@@ -9,7 +9,7 @@ import type { BundleFile } from './bundle.ts';
 
 export interface ArchiveOptions {
   readonly file: string;
-  /** The folder inside of the archive that holds all. */
+  /** The top-level folder of the archive. */
   readonly folder: string;
   /** Wall time of every entry, ms since the epoch. */
   readonly now: number;
@@ -18,7 +18,7 @@ export interface ArchiveOptions {
 
 /**
  * Writes files as a gzipped tar that only its owner may read.
- * Errors: PluginError where the file is there already or cannot be written; then nothing of it is left.
+ * Errors: PluginError when the file already exists or cannot be written; then no partial file is left.
  */
 export async function writeArchive(files: readonly BundleFile[], options: ArchiveOptions): Promise<void> {
   const { file, folder, now, signal } = options;

@@ -4,18 +4,18 @@ import type { HiddenCounts } from './redact/redactor.ts';
 /** One file of a bundle. */
 export interface BundleFile {
   readonly path: string;
-  /** What it is, for the index. */
+  /** Its description in the index. */
   readonly about: string;
   readonly content: Buffer;
 }
 
-/** Something that is not in the bundle, and why. */
+/** Data that is missing from the bundle, and why. */
 export interface Absence {
   readonly what: string;
   readonly why: string;
 }
 
-/** What the index says of the whole. */
+/** The index's facts about the whole bundle. */
 export interface BundleFacts {
   /** RFC 3339. */
   readonly created: string;
@@ -28,9 +28,9 @@ export interface BundleFacts {
 }
 
 /**
- * Gathers files up to a size. Texts are redacted before they come here.
- * Guarantees: a file that does not fit is named among what is absent, and so is what could not be read; the README and
- * the index are always in.
+ * Gathers files up to a size. Texts are redacted before they are added.
+ * Guarantees: a file that does not fit is listed as absent, and so is data that could not be read; the README and the
+ * index are always included.
  */
 export class Bundle {
   readonly #files: BundleFile[] = [];
@@ -50,7 +50,7 @@ export class Bundle {
     return this.#files;
   }
 
-  /** Takes a file in. */
+  /** Adds a file. */
   add(path: string, about: string, text: string): void {
     const content = Buffer.from(text);
     if (content.length > this.#left) return this.lacks(path, `the bundle has reached its size (${about})`);
@@ -70,12 +70,12 @@ export class Bundle {
     );
   }
 
-  /** Whether there is room for more at all. */
+  /** Whether there is any room left. */
   get full(): boolean {
     return this.#left <= 0;
   }
 
-  /** Names what is not in. */
+  /** Lists data as absent. */
   lacks(what: string, why: string): void {
     this.#absent.push({ what, why });
   }
@@ -92,7 +92,7 @@ export class Bundle {
   }
 }
 
-/** A name that is one part of a path on every system. */
+/** A name that is a valid path component on every system. */
 function fileName(part: string): string {
   return part.replaceAll(/[^\w.-]/g, '_').replace(/^\.+$/, '_');
 }

@@ -11,10 +11,10 @@ import type { Bundle } from './bundle.ts';
 import { plain } from './collect-objects.ts';
 import type { Redactor } from './redact/redactor.ts';
 
-/** Nodes and monitors that are explained. */
+/** Most nodes and monitors to explain. */
 const maxExplained = 100;
 
-/** What each node should run, and the walk from the resources to the data of every node and monitor. */
+/** The wanted config of each node, and the explanation of every node and monitor. */
 export async function addCapture(
   bundle: Bundle,
   session: Session,
@@ -53,7 +53,7 @@ export async function addCapture(
   addConfigs(bundle, all, redactor);
 }
 
-/** What the operator compiles for each node; configurations that differ by node and pods alone stand once. */
+/** The operator's compile for each node; configs that differ only by node and pods are included once. */
 function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Redactor): void {
   if (assumed !== null)
     bundle.lacks('capture/: the operator’s settings', `${assumed}; those of a new installation stand for them`);

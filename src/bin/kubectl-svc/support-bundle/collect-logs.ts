@@ -5,10 +5,10 @@ import { inTurns } from './in-turns.ts';
 import { containersOf, type OwnPod } from './own-pods.ts';
 import type { Redactor } from './redact/redactor.ts';
 
-/** Bounds on one container's log: the newest lines, and the newest bytes of those. */
+/** Limits of one container's log: the newest lines, and the newest bytes of those. */
 const maxLines = 10_000;
 const maxBytes = 512 * 1024;
-/** The API server sends the beginning of the lines that were asked for; more than this is not waited for. */
+/** The API server sends the requested lines from their beginning; reading stops after this much. */
 const maxReadBytes = 8 * 1024 * 1024;
 
 export interface LogOptions {
@@ -17,7 +17,7 @@ export interface LogOptions {
   readonly signal: AbortSignal;
 }
 
-/** The logs of every container, and of the one before where it was restarted. */
+/** The logs of every container, and of the previous one if it was restarted. */
 export async function addLogs(
   bundle: Bundle,
   client: Pick<RestClient, 'podLog'>,
@@ -55,7 +55,7 @@ function whyNoLog(error: unknown, previous: boolean, redactor: Redactor): string
   return redactor.text(errorText(error));
 }
 
-/** The end of a log, from the begin of a line. Pure. */
+/** The end of a log, from the start of a line. Pure. */
 export function newest(text: string, limit = maxBytes): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= limit) return text;

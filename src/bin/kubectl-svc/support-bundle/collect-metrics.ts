@@ -9,10 +9,10 @@ import { inTurns } from './in-turns.ts';
 import { metricsPorts, type OwnPod } from './own-pods.ts';
 import type { Redactor } from './redact/redactor.ts';
 
-/** An agent's page holds the node's traffic as well. Units: bytes. */
+/** An agent's page also holds the node's traffic. Units: bytes. */
 const maxPageBytes = 64 * 1024 * 1024;
 const deadlineMs = 15_000;
-/** Pods whose metrics are read. */
+/** Most pods whose metrics are read. */
 const maxPods = 100;
 
 export interface MetricsOptions {
@@ -20,7 +20,9 @@ export interface MetricsOptions {
   readonly signal: AbortSignal;
 }
 
-/** What every part tells of itself at `/metrics`, through a port-forward: a reader inside of the pod needs no token. */
+/**
+ * The own metrics of every component from `/metrics`, through a port-forward: a reader inside the pod needs no token.
+ */
 export async function addMetrics(
   bundle: Bundle,
   client: Pick<RestClient, 'portForward'>,
@@ -70,7 +72,7 @@ async function page(stream: Duplex, signal: AbortSignal): Promise<string> {
           res.on('error', reject);
           res.on('end', () => {
             if (res.statusCode === 200) return resolve(Buffer.concat(chunks).toString('utf8'));
-            // On the host's network, and with tenants, loopback is no proof of being inside of the pod.
+            // On the host's network, and with tenants, loopback does not prove that the caller is inside the pod.
             const why = res.statusCode === 401 ? '401, it asks for a token; see queries/agents.json' : res.statusCode;
             reject(new OperatorError('ERR_API_REQUEST', `/metrics: ${why}`));
           });
@@ -84,10 +86,10 @@ async function page(stream: Duplex, signal: AbortSignal): Promise<string> {
   }
 }
 
-/** Families that tell of the product. All others are the traffic of the cluster, which is none of a maintainer's business. */
+/** Families about the product. All others are the traffic of the cluster, which must not reach a maintainer. */
 const own = /^(?:svc|minter|controller_runtime|workqueue|rest_client|leader_election|certwatcher|process|nodejs)_/;
 
-/** The lines of a page that are about families of our own. Pure. */
+/** The lines of a page that belong to families of our own. Pure. */
 export function ownFamilies(text: string): string {
   return text
     .split('\n')
@@ -96,7 +98,7 @@ export function ownFamilies(text: string): string {
     .join('');
 }
 
-/** What is asked of the query server, by file. */
+/** The queries to the query server, by file. */
 const questions: readonly { readonly file: string; readonly path: string; readonly params?: Record<string, string> }[] =
   [
     { file: 'buildinfo', path: '/api/v1/status/buildinfo' },
@@ -112,7 +114,7 @@ const questions: readonly { readonly file: string; readonly path: string; readon
     },
   ];
 
-/** What the query server and, through it, the agents tell of themselves. */
+/** The query server's own data and, through it, that of the agents. */
 export async function addQueries(bundle: Bundle, session: Session, redactor: Redactor): Promise<void> {
   for (const { file, path, params = {} } of questions) {
     try {

@@ -12,7 +12,7 @@ import type { OwnPod } from './own-pods.ts';
 import type { Redactor } from './redact/redactor.ts';
 import { trimCrd, trimNode, trimObject } from './trim.ts';
 
-/** A list of all namespaces; where that is denied, of one; else why there is none. */
+/** A list of all namespaces; if that is denied, of one; else the reason. */
 export async function readWidest(
   client: KubeClient,
   resource: ResourceRef,
@@ -32,10 +32,10 @@ export async function readWidest(
   return { fault };
 }
 
-/** A view for a person without colours. */
+/** A readable text without colours. */
 export const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
 
-/** The state of the product as `status` tells it, and the objects that it is told from. */
+/** The state of the product as in `status`, and the objects behind it. */
 export function addObjects(bundle: Bundle, view: ClusterView, pods: readonly OwnPod[], redactor: Redactor): void {
   const report = statusReport(view);
   bundle.add('status.txt', 'kubectl svc status', redactor.text(reportText(report, plain)));
@@ -81,7 +81,7 @@ interface EventObject extends KubeObject {
   regarding?: { apiVersion?: string; namespace?: string };
 }
 
-/** Events of the operator's namespace and about objects of ours, the oldest first. */
+/** Events of the operator's namespace and about our objects, the oldest first. */
 export async function addEvents(
   bundle: Bundle,
   client: KubeClient,

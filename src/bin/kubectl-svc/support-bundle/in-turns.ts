@@ -1,7 +1,7 @@
-/** As many requests at a time as do not weigh on an API server. */
+/** Concurrent requests, few enough not to load an API server. */
 const atATime = 4;
 
-/** Runs `work` for every item, a few at a time, in order of their begin. Errors: the first of `work`, at the end. */
+/** Runs `work` for every item, a few at a time, started in order. Errors: the first of `work`, at the end. */
 export async function inTurns<T>(
   items: readonly T[],
   signal: AbortSignal,

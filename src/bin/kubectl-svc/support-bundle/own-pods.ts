@@ -13,7 +13,7 @@ export interface OwnPod {
 const nameLabel = 'app.kubernetes.io/name';
 const componentLabel = 'app.kubernetes.io/component';
 
-/** Operator, query servers, minters, agents, in this order; those that are not ready stand first in each. Pure. */
+/** Operator, query servers, minters, agents, in this order; the ones that are not ready first in each. Pure. */
 export function ownPods(view: ClusterView): OwnPod[] {
   const seen = new Set<string>();
   return [...itemsOf(view.ownPods), ...itemsOf(view.pods)]
@@ -48,7 +48,7 @@ interface ContainerStatus {
   lastState?: { terminated?: object };
 }
 
-/** Containers of a pod, with whether each has a log, and one of the container before. Pure. */
+/** Containers of a pod, with whether each has a log and a previous log. Pure. */
 export function containersOf({ spec, status }: PodWithStatus): { name: string; restarted: boolean }[] {
   const { containers = [], initContainers = [] } = (spec ?? {}) as Record<string, { name: string }[] | undefined>;
   const statuses = [

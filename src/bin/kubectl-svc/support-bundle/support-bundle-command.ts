@@ -45,7 +45,7 @@ Examples:
   tar -xzOf svc-support-*.tar.gz --wildcards '*/README.md'  what is in it, and what is not
 `;
 
-/** `kubectl svc support-bundle`: one archive with what a maintainer asks for. */
+/** `kubectl svc support-bundle`: one archive with the data that a maintainer needs. */
 export const registerSupportBundle: Register = (command, run) => {
   command
     .description('write an archive with everything that a maintainer asks for, redacted')
@@ -121,7 +121,7 @@ async function addVersions(bundle: Bundle, session: Session, redactor: Redactor)
   bundle.addJson('versions.json', 'versions of everything', redactor.value({ plugin, parts, kubernetes }));
 }
 
-/** What is absent, on stderr: a few of them, as the archive has the list. */
+/** Lists some of the absent data on stderr; the archive has the complete list. */
 function tellAbsent(session: Session, { absent }: Bundle): void {
   const shown = 10;
   for (const { what, why } of absent.slice(0, shown)) session.warn(`not in it: ${what}: ${why}`);

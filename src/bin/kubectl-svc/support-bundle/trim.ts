@@ -1,15 +1,15 @@
 import type { KubeObject, ObjectMeta } from '../../../api/meta.ts';
 import type { Redactor } from './redact/redactor.ts';
 
-/** Variables that the operator writes itself. Values of others were put there by somebody else, for reasons of their own. */
+/** Variables that the operator writes itself. Values of other variables are private to whoever set them. */
 const ourVariables =
   /^(?:SVC_\w+|OTEL_EBPF_\w+|NODE_(?:NAME|OPTIONS|EXTRA_CA_CERTS)|POD_\w+|MALLOC_ARENA_MAX|BIND_ADDRESS|PORT|ADMIN_PORT|CONFIGS_DIR|TLS_DIR|VCS_(?:ORG|API_BASE_URL)|KMS_(?:NEXT_)?KEY_VERSION|AUDIENCES|ISSUER_URL|JWKS_URI|RATE_LIMIT_PER_MINUTE|MAX_REPOSITORIES|REPOSITORIES)$/;
 
-/** What kubectl wrote down of an object, with everything that was ever in it. */
+/** kubectl's copy of an object, with everything that the object ever contained. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * An object as it stands in a bundle: without managed fields, without the annotation that repeats it, with the values of
+ * An object as included in a bundle: without managed fields, without the annotation that repeats it, with the values of
  * variables that are not ours hidden, and redacted. Pure but for the redactor's counts.
  */
 export function trimObject(object: KubeObject, redactor: Redactor): KubeObject {
@@ -49,7 +49,7 @@ function withoutForeignValue(variable: unknown, redactor: Redactor): unknown {
   return { ...(variable as object), value: '[not ours]' };
 }
 
-/** What matters of a node: what it is, what runs it, how it fares. Pure but for the redactor's counts. */
+/** The relevant parts of a node: its identity, its software, its state. Pure but for the redactor's counts. */
 export function trimNode(node: KubeObject, redactor: Redactor): unknown {
   const { nodeInfo, conditions, addresses, allocatable } = (node['status'] ?? {}) as Record<string, unknown>;
   const { taints, unschedulable, podCIDRs } = (node['spec'] ?? {}) as Record<string, unknown>;
@@ -69,7 +69,7 @@ export function trimNode(node: KubeObject, redactor: Redactor): unknown {
   });
 }
 
-/** What matters of a CRD: its versions and conditions; the schema is that of the release. Pure. */
+/** The relevant parts of a CRD: its versions and conditions; the schema is that of the release. Pure. */
 export function trimCrd(crd: KubeObject, redactor: Redactor): unknown {
   const { versions = [] } = (crd['spec'] ?? {}) as { versions?: { name: string; served: boolean; storage: boolean }[] };
   const { conditions, storedVersions } = (crd['status'] ?? {}) as Record<string, unknown>;

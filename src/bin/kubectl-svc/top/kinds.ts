@@ -1,17 +1,17 @@
 import type { TopKindName } from './top-flags.ts';
 import { describedResource, namespaceLabel, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
 
-/** How the query server is asked for one kind of thing. */
+/** How one kind of object is queried. */
 export interface TopKind {
   readonly name: TopKindName;
-  /** Labels that name a row, the namespace first where there is one. */
+  /** Labels that identify a row, the namespace first if there is one. */
   readonly by: readonly string[];
-  /** Series without it do not count: what has no such object is no row. */
+  /** Series without this label are ignored: they belong to no such object. */
   readonly required: string | undefined;
   readonly namespaced: boolean;
-  /** Label that `-l` narrows: the names of the selected objects stand in it. */
+  /** Label that `-l` restricts to the names of the selected objects. */
   readonly selected: { readonly label: string; readonly kind: 'pods' | 'nodes' | 'namespaces' };
-  /** The kinds by which flows name such objects; empty where they name none. */
+  /** The kinds under which flows name such objects; empty when flows do not name them. */
   readonly flows: readonly DescribedResource[];
 }
 
@@ -19,7 +19,7 @@ const pods = describedResource('pods')!;
 const nodes = describedResource('nodes')!;
 const namespaces = describedResource('namespaces')!;
 
-/** Owners that a pod's series names one of. What a CronJob starts is listed by Job. */
+/** Owners of which a pod's series names one. Pods of a CronJob are listed by Job. */
 export const workloadKinds = ['deployments.apps', 'statefulsets.apps', 'daemonsets.apps', 'jobs.batch'].map((name) =>
   describedResource(name)!,
 );

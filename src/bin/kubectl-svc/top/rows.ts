@@ -4,14 +4,14 @@ import { workloadKinds, type TopKind } from './kinds.ts';
 import type { SortKey } from './top-flags.ts';
 import { figureLabel, type Figure } from './top-query.ts';
 
-/** One object and its figures; undefined where there is no number: no such traffic in the window. */
+/** One object and its figures; a figure is undefined without such traffic in the window. */
 export interface TopRow extends Readonly<Partial<Record<Figure, number>>> {
   readonly namespace?: string;
   readonly kind?: string;
   readonly name: string;
 }
 
-/** The rows that an answer to `topQuery` holds. Pure. */
+/** The rows of an answer to `topQuery`. Pure. */
 export function rowsOf(kind: TopKind, result: readonly VectorSample[]): TopRow[] {
   const rows = new Map<string, TopRow & Partial<Record<Figure, number>>>();
   for (const { metric, value } of result) {

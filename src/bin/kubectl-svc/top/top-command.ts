@@ -4,7 +4,7 @@ import { UsageError } from '../errors.ts';
 import { outputFormat } from '../output/print.ts';
 import { kindAliases, sortKeys, topFormats, topKindNames, type TopFlags, type TopKindName } from './top-flags.ts';
 
-/** `kubectl svc top`: who serves how many requests, how well. */
+/** `kubectl svc top`: request rates, errors and latencies of the serving objects. */
 export const registerTop: Register = (command, run) => {
   command
     .addArgument(new Argument('[kind]', 'what to list').choices(topKindNames).default('workloads').argParser(kindNamed))

@@ -1,8 +1,8 @@
-/** What `top` lists. */
+/** The kinds that `top` lists. */
 export const topKindNames = ['workloads', 'pods', 'services', 'namespaces', 'nodes'] as const;
 export type TopKindName = (typeof topKindNames)[number];
 
-/** What one may type for them too, as for kubectl. */
+/** Their accepted short names, as for kubectl. */
 export const kindAliases: Readonly<Record<string, TopKindName>> = {
   workload: 'workloads',
   wl: 'workloads',
@@ -16,7 +16,7 @@ export const kindAliases: Readonly<Record<string, TopKindName>> = {
   no: 'nodes',
 };
 
-/** What rows can be put in order by. */
+/** The columns to sort by. */
 export const sortKeys = ['name', 'rps', 'errors', 'p50', 'p99', 'in', 'out'] as const;
 export type SortKey = (typeof sortKeys)[number];
 

@@ -4,7 +4,7 @@ import { builtInPresets } from '../../../query/custom-metrics/providers/presets.
 import { namespaceLabel, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
 import type { TopKind } from './kinds.ts';
 
-/** The figures of a row: its field in JSON, and the preset that autoscalers get under the same meaning. */
+/** The figures of a row: the field in JSON, and the preset with the same meaning for autoscalers. */
 export const figures = {
   requestsPerSecond: 'http_requests_per_second',
   errorRatio: 'http_request_error_ratio',
@@ -17,7 +17,7 @@ export const figures = {
 } as const;
 export type Figure = keyof typeof figures;
 
-/** The label that says which figure a series of the answer is. */
+/** The label that identifies the figure of a series in the answer. */
 export const figureLabel = 'svc_top';
 
 export interface TopScope {
@@ -27,11 +27,11 @@ export interface TopScope {
   /** Names of the objects that `-l` selects; undefined without it. */
   readonly names: readonly string[] | undefined;
   readonly windowMs: number;
-  /** Sizes of bodies too, as the instrument tells them. */
+  /** Include the sizes of bodies, as the instrument reports them. */
   readonly wide: boolean;
 }
 
-/** All figures as one query, so that they are of one moment and lack the same nodes. Pure. */
+/** All figures as one query, so that they are from one moment and lack the same nodes. Pure. */
 export function topQuery(scope: TopScope): string {
   const { kind, namespace, names, windowMs } = scope;
   const matchers: Matcher[] = [
@@ -48,7 +48,7 @@ export function topQuery(scope: TopScope): string {
         return `label_replace(${value}, "${figureLabel}", "${figure}", "", "")`;
       };
       if (!isOfFlows(figure)) return [of(kind.by)];
-      // A flow names one owner; which label that is goes by its kind.
+      // A flow names one owner; the owner's kind decides the label.
       return kind.flows.map((resource) =>
         of(
           kind.by.filter((l) => l === namespaceLabel || l === resource.label),
@@ -59,7 +59,7 @@ export function topQuery(scope: TopScope): string {
     .join(' or ');
 }
 
-/** Figures that come from flows: unknown where none are captured. */
+/** Figures that come from flows: unknown when none are captured. */
 export const isOfFlows = (figure: Figure): boolean => figures[figure].startsWith('network');
 /** Figures that only a wide table shows. */
 export const isBody = (figure: Figure): boolean => figure.endsWith('BodyBytesPerSecond');

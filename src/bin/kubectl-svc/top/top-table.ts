@@ -25,10 +25,10 @@ const figureColumns: readonly FigureColumn[] = [
   { figure: 'responseBodyBytesPerSecond', title: 'RESP-BODY/S', text: bytes },
 ];
 
-/** From which share of failed requests on a row is set off. */
+/** Rows with at least this share of failed requests are highlighted. */
 const alarming = 0.05;
 
-/** Rows for reading; a figure that a row lacks is a dash. Pure; ends with a newline. */
+/** Rows in readable form; a missing figure is a dash. Pure; ends with a newline. */
 export function topTable(
   rows: readonly TopRow[],
   options: { namespaces: boolean; wide: boolean; headers: boolean; style: Styles },

@@ -13,7 +13,7 @@ import { topQuery, type TopScope } from './top-query.ts';
 import { topTable } from './top-table.ts';
 import { watch } from './watch.ts';
 
-/** What one look at the cluster showed. */
+/** The result of one query. */
 interface Look {
   readonly scope: TopScope;
   readonly rows: readonly TopRow[];
@@ -22,7 +22,7 @@ interface Look {
 
 const nothingAsked: Look['answer'] = { warnings: [], infos: [], degraded: false, missingNodes: [], explain: undefined };
 
-/** Lists what serves requests, once or again and again. Errors: UsageError, those of the query server. */
+/** Lists the serving objects, once or repeatedly. Errors: UsageError, those of the query server. */
 export async function top(session: Session, kindName: TopKindName, flags: TopFlags): Promise<void> {
   const kind = topKinds[kindName];
   const windowMs = durationFlag(flags.window, '--window');
@@ -76,7 +76,7 @@ function shown(session: Session, { scope, rows, answer }: Look, flags: TopFlags)
   });
 }
 
-/** What one has to know of the numbers. */
+/** The caveats of the numbers. */
 function notes({ scope: { kind }, rows, answer: { warnings, degraded, missingNodes } }: Look): string[] {
   const known = rows.some((row) => row.inBytesPerSecond !== undefined || row.outBytesPerSecond !== undefined);
   const unknown = rows.length > 0 && kind.flows.length > 0 && !known;
@@ -93,7 +93,7 @@ function nothing({ scope: { kind, namespace } }: Look, { selector, window }: Top
   return `no ${kind.name}${which} served a request${where} in the last ${window} (${hint})`;
 }
 
-/** Names of the objects that a label selector picks: pods of the namespace, or nodes, or namespaces. */
+/** Names of the objects that a label selector matches: pods of the namespace, or nodes, or namespaces. */
 async function selectedNames(
   session: Session,
   { selected }: TopKind,

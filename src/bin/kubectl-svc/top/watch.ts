@@ -9,9 +9,8 @@ const clearLine = '\u001b[K';
 const clearBelow = '\u001b[J';
 
 /**
- * Draws again and again until Ctrl-C: on a terminal over what is there, line by line, so that nothing flickers, and on a
- * screen of its own that is gone afterwards; elsewhere one after the other. A try that fails is shown and does not end
- * it, except for the first.
+ * Redraws until Ctrl-C. On a terminal it overwrites line by line, so that nothing flickers, on an alternate screen that
+ * disappears afterwards; elsewhere it appends. A failed attempt is shown and does not end it, except for the first.
  */
 export async function watch(
   session: Session,
@@ -42,7 +41,7 @@ export async function watch(
   }
 }
 
-/** A screen that takes the place of the one before. Pure. */
+/** A screen that replaces the previous one. Pure. */
 function overwriting(lines: readonly string[], rows: number): string {
   const shown = lines.slice(0, Math.max(1, rows - 1));
   return `${home}${shown.map((line) => `${line}${clearLine}`).join('\n')}${clearBelow}`;

@@ -5,24 +5,24 @@ import { askApi } from '../connect/prometheus.ts';
 import type { VectorSample } from '../query/result.ts';
 import type { Session } from '../session.ts';
 
-/** One version that runs somewhere. */
+/** One version that runs in the cluster. */
 export interface PartVersion {
   readonly part: string;
   readonly version: string;
-  /** How much of it, and where. */
+  /** How many instances, and where. */
   readonly where: string;
 }
 
 /**
- * The versions in the cluster: the operator's by the images of its pods, those of query server and agents as they say
- * themselves. What could not be asked is among the faults; the others are shown all the same.
+ * The versions in the cluster: the operator's by the images of its pods, those of query server and agents by their own
+ * metrics. Parts that could not be queried are among the faults; the others are shown all the same.
  */
 export async function clusterVersions(session: Session): Promise<{ parts: PartVersion[]; faults: unknown[] }> {
   const asked = await Promise.allSettled([operator(session), query(session), agents(session)]);
   const faults = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
   return {
     parts: asked.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])),
-    // Two that ask the same server fail in the same way.
+    // Two queries to the same server fail in the same way.
     faults: faults.filter((fault, i) => faults.findIndex((other) => String(other) === String(fault)) === i),
   };
 }
@@ -77,7 +77,7 @@ async function agents(session: Session): Promise<PartVersion[]> {
 
 const nodes = (count: number): string => `${count} ${count === 1 ? 'node' : 'nodes'}`;
 
-/** The tag of an image; the image itself where it has none but a digest. Pure. */
+/** The tag of an image; the image itself when it has only a digest. Pure. */
 export function versionOfImage(image: string): string {
   return /:([\w][\w.-]{0,127})(@|$)/.exec(image.slice(image.lastIndexOf('/') + 1))?.[1] ?? image;
 }

@@ -2,19 +2,19 @@ import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 import type { KubeObject } from '../../../../api/meta.ts';
 import type { PodWithStatus } from '../../cluster/pod-fault.ts';
 
-/** Objects that have addresses, as far as the caller may read them. */
+/** Objects with addresses, as far as the caller may read them. */
 export interface AddressSources {
   readonly nodes: readonly KubeObject[];
   readonly pods: readonly PodWithStatus[];
   readonly services: readonly KubeObject[];
 }
 
-/** Says of an address whether it is one of this cluster. */
+/** Whether an address belongs to this cluster. */
 export type IsOurs = (address: string) => boolean;
 
 /**
- * The addresses of nodes, pods and Services. Whatever lies in the pod range of a node counts as a pod's: pods come and
- * go while logs stay. Loopback and the unspecified address are nobody's in particular. Pure.
+ * The addresses of nodes, pods and Services. Every address in the pod range of a node counts as a pod's: pods come and
+ * go while logs stay. Loopback and unspecified addresses are never replaced. Pure.
  */
 export function clusterAddresses({ nodes, pods, services }: AddressSources): IsOurs {
   const exact = new Set<string>();
@@ -52,7 +52,7 @@ interface PodAddresses {
 }
 
 const ownerless = new Set(['0.0.0.0', '::', '::1']);
-/** A range of half the Internet is a mistake, not the pods of a node. Units: bits. */
+/** A range of half the Internet is a mistake, not the pod range of a node. Units: bits. */
 const shortestPrefix = { ipv4: 8, ipv6: 32 } as const;
 
 function addRange(ranges: BlockList, cidr: string): void {
@@ -63,7 +63,7 @@ function addRange(ranges: BlockList, cidr: string): void {
 
 const family = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' : 'ipv6');
 
-/** One spelling of an address; one of IPv4 inside of IPv6 is the former. */
+/** A canonical form of an address; IPv4 inside IPv6 becomes IPv4. */
 function canonical(address: string): string {
   if (isIPv4(address)) return address;
   const text = new SocketAddress({ address: address.split('%')[0]!, family: 'ipv6' }).address;
@@ -71,14 +71,17 @@ function canonical(address: string): string {
   return inside ?? text;
 }
 
-/** Four numbers with dots or dashes between, as in addresses and in host names made of them; more of them are taken whole. */
+/**
+ * Four numbers with dots or dashes between, as in addresses and in host names made of them; longer runs are matched
+ * whole.
+ */
 const dotted = /(?<!\d)\d{1,3}(?:\.\d{1,3}){3,}(?!\d)/g;
 const dashed = /(?<!\d|\d-)\d{1,3}(?:-\d{1,3}){3}(?!\d|-\d)/g;
 const hexRun = /[0-9A-Fa-f:.]+/g;
-/** With ports and colons around it, an address is no longer. Units: characters. */
+/** Longest address with ports and colons around it. Units: characters. */
 const longestRun = 64;
 
-/** Gives every outside address a name that stays the same for the whole bundle, in the order in which they are met. */
+/** Gives every outside address a name that stays the same for the whole bundle, numbered in the order of appearance. */
 export class Pseudonyms {
   readonly #isOurs: IsOurs;
   readonly #names = new Map<string, string>();
@@ -92,7 +95,7 @@ export class Pseudonyms {
     return this.#names.size;
   }
 
-  /** The text with a name in place of every address that is not of this cluster. */
+  /** The text with a name in place of every address outside this cluster. */
   replace(text: string): string {
     return text
       .replace(hexRun, (found: string, at: number, all: string) =>
@@ -104,7 +107,7 @@ export class Pseudonyms {
 
   #ipv6(found: string, before = '', after = ''): string {
     if (found.length > longestRun || (!found.includes('::') && found.split(':').length < 8)) return found;
-    // Scopes of names, such as `std::fmt`, are no addresses.
+    // Scoped names, such as `std::fmt`, are not addresses.
     if (!/\d/.test(found) && (/\w/.test(before) || /\w/.test(after))) return found;
     // `addr:2001:db8::1` has a colon and `node2001:db8::1` has letters before the address.
     const start = /^:(?!:)/.test(found) ? 1 : Math.max(0, found.indexOf(':') - 4);
@@ -117,7 +120,7 @@ export class Pseudonyms {
 
   #name(found: string, address: string): string {
     const valid = isIP(address) !== 0;
-    // Numbers such as 300.1.2.3 are none; five in a row may hide one.
+    // Numbers such as 300.1.2.3 are not addresses; a run of five may contain one.
     if (!valid && address.split('.').length === 4) return found;
     if (valid && this.#isOurs(address)) return found;
     const key = valid ? canonical(address) : address;

@@ -1,15 +1,15 @@
 import { Pseudonyms, type IsOurs } from './addresses.ts';
 import { hideSecrets, isCredentialName, type Hidden } from './secrets.ts';
 
-/** How much was hidden, by kind. */
+/** Number of hidden texts, by kind. */
 export type HiddenCounts = Readonly<Record<Hidden | 'outsideAddresses', number>>;
 
 /**
- * Takes out of a bundle what must not leave the cluster: tokens, keys, credentials, user parts and queries of URLs,
- * addresses of outside peers.
+ * Removes from a bundle the data that must not leave the cluster: tokens, keys, credentials, user parts and queries of
+ * URLs, addresses of outside peers.
  * Guarantees: every leaf and every name of a value passes it unescaped, so no escape hides a secret; one outside address
  * has one name in all files of a bundle.
- * Caveats: it knows shapes and names; a password that stands alone in a sentence looks like a word.
+ * Caveats: it recognises patterns and names; a password in a sentence looks like an ordinary word.
  */
 export class Redactor {
   readonly #counts: Record<Hidden, number> = {
@@ -30,19 +30,22 @@ export class Redactor {
     return { ...this.#counts, outsideAddresses: this.#pseudonyms.count };
   }
 
-  /** Counts what another part hid. */
+  /** Counts the texts that another part hid. */
   hid(kind: Hidden): void {
     this.#counts[kind]++;
   }
 
-  /** A text of any kind, such as a message. JSON inside of it is taken apart first. */
+  /** A text of any kind, such as a message. JSON inside it is parsed first. */
   text(text: string): string {
     const inner = parsed(text);
     if (inner !== undefined) return JSON.stringify(this.value(inner));
     return this.#pseudonyms.replace(hideSecrets(text, (kind) => this.hid(kind)));
   }
 
-  /** Lines, some of which may be JSON: a log. What stands between them is looked at as one, as a key goes over lines. */
+  /**
+   * Lines of a log, some of which may be JSON. The lines between JSON ones are treated as one text, because a key spans
+   * lines.
+   */
   lines(text: string): string {
     const shown: string[] = [];
     let plain: string[] = [];
@@ -89,13 +92,13 @@ export class Redactor {
     return '[credential]';
   }
 
-  /** Names are texts as well, but `token` alone is a name. */
+  /** Names are texts as well, but a bare `token` is only a name. */
   #name(name: string): string {
     return this.#pseudonyms.replace(hideSecrets(name, (kind) => this.hid(kind)));
   }
 }
 
-/** The object or list that a text is; undefined for any other text. */
+/** The object or list that a text encodes; undefined for any other text. */
 function parsed(text: string): unknown {
   const start = text.trimStart()[0];
   if (start !== '{' && start !== '[') return undefined;

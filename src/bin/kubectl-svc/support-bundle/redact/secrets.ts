@@ -1,10 +1,10 @@
-/** What each kind of hidden text is called in the index of a bundle. */
+/** The name of each kind of hidden text in the index of a bundle. */
 export type Hidden = 'token' | 'privateKey' | 'credential' | 'url' | 'environment' | 'annotation';
 
 interface Rule {
   readonly pattern: RegExp;
   readonly kind: Hidden;
-  /** What stands in place of a match; the match itself where it is harmless. Gets the match and its groups. */
+  /** The replacement of a match; the match itself when it is harmless. Gets the match and its groups. */
   readonly put: (...match: string[]) => string;
 }
 
@@ -12,7 +12,7 @@ interface Rule {
 const words =
   'passw(?:or)?d|passphrase|secret|token|credential|api[-_]?key|private[-_]?key|access[-_]?key|client[-_]?key|authorization|cookie';
 const sensitive = new RegExp(words, 'i');
-/** Names with such a word that only point at a credential, or tell how long one lives. */
+/** Names with such a word that only refer to a credential, or give its lifetime. */
 const pointing =
   /(?:ref|refs|name|names|seconds|path|file|dir|expir\w*|url|uri|type|count|total|reviews?|audiences?)$/i;
 
@@ -21,17 +21,17 @@ export function isCredentialName(name: string): boolean {
   return sensitive.test(name) && !pointing.test(name);
 }
 
-/** Names whose values go over several words. */
+/** Names whose values span several words. */
 const hasOwnRule = /^(?:(?:proxy-)?authorization|(?:set-)?cookie)$/i;
 const harmlessValue = /^(?:true|false|null|none|unknown|undefined|-?\d{1,7}|[a-z]{1,15}|\[\w+\]|\[)$/;
 
 /**
- * Repetitions before the first fixed word are bounded: a log may hold a line of a megabyte. Applied in this order to
- * every text of a bundle.
+ * Repetitions before the first fixed word are bounded, because a log may hold a line of a megabyte. Applied in this
+ * order to every text of a bundle.
  */
 const rules: readonly Rule[] = [
   {
-    // Without its end, everything behind its begin may be the key.
+    // Without an end marker, everything after the start may be the key.
     pattern: /-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$(?![^]))/g,
     kind: 'privateKey',
     put: () => '[private key]',
@@ -55,7 +55,7 @@ const rules: readonly Rule[] = [
     put: (all, name, between, value) => (harmlessValue.test(value!.trim()) ? all! : `${name}${between}[credential]`),
   },
   {
-    // Of a known scheme, the token is hidden already.
+    // Of a known scheme: the token is hidden already.
     pattern: /\b((?:proxy-)?authorization)(["']?\s{0,8}[:=]\s{0,8}["']?)([^\r\n"',;]+)/gi,
     kind: 'credential',
     put: (all, name, between, value) =>
@@ -72,7 +72,7 @@ const rules: readonly Rule[] = [
     put: () => '?[query]',
   },
   {
-    // The name, what may stand between in text, JSON, escaped JSON, YAML and flags, and a value that may be quoted.
+    // The name, the possible separators in text, JSON, escaped JSON, YAML and flags, and a value that may be quoted.
     pattern: new RegExp(
       `([\\w.-]{0,64}(?:${words})[\\w.-]{0,64})(\\\\?["']?\\s{0,8}(?:=>|[:=])\\s{0,8}\\\\?|\\s{1,8}(?<=--[\\w-]{1,64}\\s{1,8})(?!-))` +
         `("(?:[^"\\\\]|\\\\.)*"?|'[^']*'?|[^\\s,;&"'(){}<>\\\\]+)`,
@@ -95,15 +95,15 @@ const rules: readonly Rule[] = [
 ];
 
 /**
- * Whether a run of letters and digits is more likely a key than a name: hashes in hexadecimal, metric names, names of
- * objects and paths are none.
+ * Whether a run of letters and digits is more likely a key than a name: hexadecimal hashes, metric names, object names
+ * and paths do not count as keys.
  */
 function looksRandom(run: string): boolean {
   const count = (pattern: RegExp): number => run.match(pattern)?.length ?? 0;
   return count(/[A-Z]/g) >= 5 && count(/[a-z]/g) >= 5 && count(/[0-9]/g) >= 3 && count(/\//g) <= run.length / 12;
 }
 
-/** The text with all that is shaped as a secret replaced; `seen` is told of each. */
+/** The text with every pattern of a secret replaced; `seen` is called for each. */
 export function hideSecrets(text: string, seen: (kind: Hidden) => void): string {
   let shown = text;
   for (const { pattern, kind, put } of rules) {
