@@ -1,18 +1,20 @@
 import { readFileSync } from 'node:fs';
 
-/** What `--version`, `/version` and the metrics tell about the build. */
+/** The build information in `--version`, `/version` and the metrics. */
 export interface BuildInfo {
   version: string;
-  /** The commit that was built, `unknown` for sources that run unbuilt. `SVC_COMMIT` goes before the build's own. */
+  /** The commit that was built; `unknown` for sources that run unbuilt. `SVC_COMMIT` overrides the build's own. */
   commit: string;
-  /** When that commit was made, RFC 3339, or `unknown`. */
+  /** The time of that commit, RFC 3339, or `unknown`. */
   date: string;
 }
 
-/** What a build puts in place of this name (`scripts/build/bundle.ts`); sources that run unbuilt have none. */
+/**
+ * The value that a build substitutes for this name (`scripts/build/bundle.ts`); undefined for sources that run unbuilt.
+ */
 declare const SVC_BUILD_IDENTITY: { commit: string; date: string } | undefined;
 
-/** The version is package.json's, which lies beside the sources and beside the built files alike. */
+/** The version is that of package.json, which is beside the sources and also beside the built files. */
 export function readBuildInfo(env: Readonly<Record<string, string | undefined>>): BuildInfo {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
     version: string;

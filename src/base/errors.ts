@@ -1,12 +1,12 @@
 /**
- * One base class for every error that crosses a module boundary. Callers switch on `code`, never on the message.
- * The codes of all parts stand in one table; docs/reference/errors.md has a row for each (held equal by a test).
+ * One base class for every error that crosses a module boundary. Callers switch on `code`, never on the message. The
+ * codes of all parts are in one table; docs/reference/errors.md has a row for each (a test compares the two).
  */
 
-/** What a caller may do about an error: never again, again later, or only after an input has changed. */
+/** Whether an error can be retried: never, later, or only after an input has changed. */
 export type Retry = 'no' | 'later' | 'after-change';
 
-/** Every code, with what it means and whether trying again can help. A retired code is never reused. */
+/** Every code, with its meaning and whether a retry can help. A retired code is never reused. */
 export const errorCodes = {
   ERR_CONFIG_INVALID: {
     retry: 'after-change',
@@ -92,13 +92,13 @@ export const errorCodes = {
   ERR_MINTER_UPSTREAM: { retry: 'later', meaning: 'The key service or the hosting platform failed.' },
 } as const satisfies Record<string, { retry: Retry; meaning: string }>;
 
-/** A row of the error table. Codes are added, never given a second meaning. */
+/** A row of the error table. Codes may be added, but never change their meaning. */
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Codes that once existed: old logs stay readable because none is ever given a second meaning. */
+/** Retired codes: old logs stay readable because no code ever gets a second meaning. */
 export const retiredErrorCodes: readonly string[] = [];
 
-/** The base of every error this project throws on purpose. `cause` keeps what went wrong underneath. */
+/** The base of every error that this project throws on purpose. `cause` keeps the underlying error. */
 export class OperatorError extends Error {
   readonly code: ErrorCode;
 
@@ -109,12 +109,12 @@ export class OperatorError extends Error {
   }
 }
 
-/** True for an error of ours, and of that code where one is given. */
+/** True for an error of ours, with that code if one is given. */
 export function isOperatorError(error: unknown, code?: ErrorCode): error is OperatorError {
   return error instanceof OperatorError && (code === undefined || error.code === code);
 }
 
-/** One line that tells an error and its causes, for logs and conditions. Never includes a stack. */
+/** One line with an error and its causes, for logs and conditions. Never includes a stack. */
 export function errorText(error: unknown): string {
   const parts: string[] = [];
   for (

@@ -1,4 +1,4 @@
-/** A binary heap: `pop` takes the least by `before`. Ties are the comparator's business. */
+/** A binary heap: `pop` removes the least element by `before`. The comparator decides ties. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #before: (a: T, b: T) => boolean;

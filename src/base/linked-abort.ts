@@ -1,6 +1,7 @@
 /**
- * Ends a piece of work when the signal of whoever asked for it aborts, with that signal's reason, or by itself.
- * For what is made with every request: `AbortSignal.any` costs several times as much, and leaves weak references behind.
+ * Ends a piece of work when the caller's signal aborts, with that signal's reason, or by itself.
+ * For objects created with every request: `AbortSignal.any` costs several times as much, and leaves weak references
+ * behind.
  */
 export class LinkedAbort {
   readonly #own = new AbortController();
@@ -21,7 +22,7 @@ export class LinkedAbort {
     this.#own.abort(reason);
   }
 
-  /** The work has ended: the outer signal is let go. */
+  /** The work has ended: stops listening to the outer signal. */
   release(): void {
     this.#outer.removeEventListener('abort', this.#follow);
   }

@@ -13,14 +13,14 @@ export interface Logger {
   with(fields: LogFields): Logger;
 }
 
-/** Members that a line has beside level, time and message. */
+/** Members of a line besides level, time and message. */
 export type LogFields = Readonly<Record<string, unknown>>;
 /** From the least to the most urgent. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 const order: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-/** Which lines are written, and where to. */
+/** Which lines are written, and where. */
 export interface LoggerOptions {
   /** Lines below this level are dropped. Default `info`. */
   level?: LogLevel;

@@ -1,23 +1,23 @@
 import { LinkedAbort } from './linked-abort.ts';
 
-/** Where a piece of work takes its memory from. Units: bytes. */
+/** The memory source of a piece of work. Units: bytes. */
 export interface Memory {
-  /** Takes memory before it is allocated; the reason where it cannot be had, and then nothing is taken. */
+  /** Reserves memory before it is allocated. Returns the reason when it is not available; then nothing is reserved. */
   take(bytes: number): Shortage | null;
   give(bytes: number): void;
 }
 
-/** Why memory could not be had. */
+/** Why memory was refused. */
 export interface Shortage {
-  /** Names what is held and the limit. */
+  /** Names the memory in use and the limit. */
   readonly message: string;
-  /** False where the work alone needs more than there is: to wait would not help. */
+  /** False when the work alone needs more than the limit: waiting would not help. */
   readonly mayPass: boolean;
 }
 
 export interface MemoryPoolOptions {
   readonly limitBytes: number;
-  /** What each account may hold beside the limit, so that small work never waits for large work. Default 2 MiB. */
+  /** Free bytes of each account beside the limit, so that small work never waits for large work. Default 2 MiB. */
   readonly freeBytes?: number;
 }
 
@@ -28,13 +28,14 @@ interface Waiting {
 
 /**
  * Memory that all long work of a process shares.
- * Flow: open an account for a request, `run` its work, take memory from the parts of the lease, close the account when
- * the answer has gone out.
- * Guarantees: what accounts hold beyond their free bytes stays within the limit, but for what work that is ended gives
- * back at its next turn. Whoever waits holds nothing, so that half-grown work never waits for half-grown work. Where
- * memory is short, the user who holds most gives way: the largest account of a user who holds more than the asker is
- * ended and runs again from its start; where there is none, the asker is.
- * Assumptions: work that fails for a shortage throws, and may be run again.
+ * Flow: open an account for a request, `run` its work, reserve memory from the parts of the lease, close the account
+ * when the answer has been sent.
+ * Guarantees: the memory that accounts hold beyond their free bytes stays within the limit, except for what ended work
+ * still has to give back at its next turn. An account that waits holds nothing, so partial results never wait for other
+ * partial results. When memory is short, the user who holds most gives way: the largest account of a user who holds
+ * more than the requesting one is ended and runs again from its start; without such an account, the requesting one is
+ * ended.
+ * Assumptions: work throws when memory is refused, and may be run again.
  */
 export class MemoryPool {
   readonly limitBytes: number;
@@ -44,7 +45,7 @@ export class MemoryPool {
   readonly #line: Waiting[] = [];
   #held = 0;
   #restarts = 0;
-  /** What ended accounts have yet to give back. */
+  /** Memory that ended accounts have not given back yet. */
   #leaving = 0;
 
   constructor({ limitBytes, freeBytes = 2 * 1024 ** 2 }: MemoryPoolOptions) {
@@ -52,7 +53,7 @@ export class MemoryPool {
     this.freeBytes = freeBytes;
   }
 
-  /** How often work had to give way and begin again since the start. */
+  /** How often work was ended and restarted for lack of memory, since the start. */
   get restarts(): number {
     return this.#restarts;
   }
@@ -63,8 +64,8 @@ export class MemoryPool {
   }
 
   /**
-   * An account for one request of a user. `end` is called when it has to give way while nothing of it runs, as while its
-   * answer is being read; without it that never happens.
+   * An account for one request of a user. `end` is called when it has to give way while none of its work runs, such as
+   * while its answer is being read; without `end` that never happens.
    */
   open(user: string, end?: () => void): MemoryAccount {
     const account = new MemoryAccount(this, user, end);
@@ -72,7 +73,7 @@ export class MemoryPool {
     return account;
   }
 
-  /** For accounts only: notes that one would hold so many bytes. */
+  /** For accounts only: records that one would hold this many bytes. */
   grow(account: MemoryAccount, bytes: number): Shortage | null {
     const charge = Math.max(0, bytes - this.freeBytes);
     if (charge > this.limitBytes) {
@@ -89,13 +90,13 @@ export class MemoryPool {
     return null;
   }
 
-  /** For accounts only: notes that one holds fewer bytes now. */
+  /** For accounts only: records that one holds fewer bytes now. */
   shrink(account: MemoryAccount, bytes: number): void {
     this.#charge(account, Math.max(0, bytes - this.freeBytes));
     this.#admit();
   }
 
-  /** For accounts only: all that an ended one held has been given back. */
+  /** For accounts only: all memory of an ended account has been given back. */
   settle(account: MemoryAccount): void {
     this.#leaving -= account.charge;
     account.isEnded = false;
@@ -107,7 +108,10 @@ export class MemoryPool {
     this.#admit();
   }
 
-  /** Waits until an account can have what it needs, which is then kept for it. Errors: the signal's reason. */
+  /**
+   * Waits until an account can have the memory that it needs, which is then reserved for it. Errors: the signal's
+   * reason.
+   */
   wait(account: MemoryAccount, signal: AbortSignal): Promise<void> {
     this.#restarts++;
     return new Promise((resolve, reject) => {
@@ -130,7 +134,10 @@ export class MemoryPool {
     });
   }
 
-  /** The next is whose user holds least, in turn among equals; others wait behind it, or it would starve. */
+  /**
+   * The next is the account whose user holds least, in turn among equals; the others wait behind it, so that it does
+   * not starve.
+   */
   #admit(): void {
     for (;;) {
       let next: Waiting | undefined;
@@ -146,7 +153,10 @@ export class MemoryPool {
     }
   }
 
-  /** Ends accounts of users who hold more than the asker, the largest first; false where that would not be enough. */
+  /**
+   * Ends accounts of users who hold more than the requesting one, the largest first; false when that would not be
+   * enough.
+   */
   #makeRoom(user: string, more: number, short: number): boolean {
     const own = this.#heldOf(user) + more;
     const victims: MemoryAccount[] = [];
@@ -189,11 +199,11 @@ export class MemoryPool {
   }
 }
 
-/** What one run of an account's work takes its memory from. */
+/** The memory source of one run of an account's work. */
 export interface MemoryLease {
   /** Aborts with the signal of the run, and when the account has to give way. */
   readonly signal: AbortSignal;
-  /** Memory of a piece of the work, which can be given back as a whole. */
+  /** Memory of one part of the work, which can be given back as a whole. */
   part(): MemoryPart;
 }
 
@@ -201,7 +211,7 @@ interface Run {
   readonly abort: LinkedAbort;
   readonly parts: Set<MemoryPart>;
   shortage: Shortage | null;
-  /** What it would have held. */
+  /** The number of bytes that it would have held. */
   wanted: number;
 }
 
@@ -214,10 +224,10 @@ export class MemoryAccount {
   #held = 0;
   #reserved = 0;
   #wanted = 0;
-  /** For the pool: what counts against its limit, and whether the account was ended to make room. */
+  /** For the pool: the bytes that count against its limit, and whether the account was ended to free memory. */
   charge = 0;
   isEnded = false;
-  /** For the pool: what the next run is likely to need. */
+  /** For the pool: the memory that the next run is likely to need. */
   needBytes = 0;
   /** Why the last run had to give way. */
   shortage: Shortage | null = null;
@@ -233,8 +243,8 @@ export class MemoryAccount {
   }
 
   /**
-   * Runs work, and runs it again from its start when it had to give way for want of memory: once there is at least
-   * twice as much as it needed before.
+   * Runs work, and runs it again from its start when it was ended for lack of memory, once at least twice the memory it
+   * needed before is available.
    * Errors: those of the work; the signal's reason.
    */
   async run<T>(signal: AbortSignal, work: (lease: MemoryLease) => Promise<T>): Promise<T> {
@@ -265,20 +275,20 @@ export class MemoryAccount {
     }
   }
 
-  /** The request has ended, its answer too. Calling it twice is harmless. */
+  /** The request has ended, and so has its answer. Calling it twice is harmless. */
   close(): void {
     this.#held = this.#reserved = 0;
     if (this.isEnded) this.#pool.settle(this);
     this.#pool.close(this);
   }
 
-  /** For the pool: keeps what is needed for the next run. */
+  /** For the pool: reserves the memory for the next run. */
   reserve(): void {
     this.#reserved = this.needBytes;
     this.#pool.grow(this, Math.max(this.#reserved, this.#held));
   }
 
-  /** For the pool: gives way. */
+  /** For the pool: ends the account. */
   end(): void {
     if (this.#runs.size === 0) return this.#end?.();
     const message = 'the query gave way to those of users who hold less memory';
@@ -312,7 +322,7 @@ export class MemoryAccount {
   }
 }
 
-/** Memory of a piece of work. Once it is closed it holds nothing, whatever is still taken from it. */
+/** Memory of a piece of work. After it is closed it holds nothing, and further reservations have no effect. */
 export class MemoryPart implements Memory {
   readonly #change: (bytes: number) => Shortage | null;
   #held = 0;
@@ -343,16 +353,16 @@ export class MemoryPart implements Memory {
 }
 
 /**
- * How much queries may hold together where nothing says so: half of what the container is limited to, as
- * `process.constrainedMemory()` tells it; without a limit, half of the other number.
+ * Default memory of all queries together: half of the container's limit from `process.constrainedMemory()`; without a
+ * limit, half of the other number.
  */
 export function defaultPoolBytes(constrainedBytes: number | undefined, unconstrainedBytes: number): number {
-  // Without a limit Node gives nothing, 0, or a number beyond any memory, as the kernel does.
+  // Without a limit Node returns undefined, 0, or a number beyond any memory, as the kernel does.
   const known = constrainedBytes !== undefined && constrainedBytes > 0 && constrainedBytes < 2 ** 50;
   return Math.floor((known ? constrainedBytes : unconstrainedBytes) / 2);
 }
 
-/** A pool without a limit, for parts that stand alone. */
+/** A pool without a limit, for parts that run alone. */
 export function unlimitedMemory(): MemoryPool {
   return new MemoryPool({ limitBytes: Infinity });
 }

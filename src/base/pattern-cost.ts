@@ -1,29 +1,29 @@
 import { regexShape } from './regex-shape.ts';
 
 /**
- * What a regular expression of a caller may cost. RE2 needs time linear in the text, but a large pattern is slow to
- * compile and slow for each character, and neither can be interrupted: so it is priced by its text, before it is
- * compiled. One unit is about one microsecond of compiling on a slow core, or 60 ns for each character that it is matched
- * against.
+ * The allowed cost of a caller's regular expression. RE2 needs time linear in the text, but a large pattern is slow to
+ * compile and slow for each character, and neither can be interrupted. So its cost is estimated from its text, before
+ * it is compiled. One unit is about one microsecond of compiling on a slow core, or 60 ns for each character that it is
+ * matched against.
  */
 
-/** Dearest pattern that is compiled. */
+/** Largest cost of a pattern that is compiled. */
 export const maxPatternCost = 20_000;
-/** Dearest match: cost of the pattern × characters of the text. About 100 ms at the very worst. */
+/** Largest cost of a match: cost of the pattern × characters of the text. About 100 ms at the very worst. */
 export const maxMatchCost = 10_000_000;
 
 const classCost = 5;
 const unicodeClassCost = 80;
-/** A Unicode class within brackets is merged with what stands beside it, range by range. */
+/** A Unicode class within brackets is merged with its neighbours, range by range. */
 const unicodeMemberCost = 300;
 const repeatCost = 20;
 const alternativeCost = 5;
 
-/** The price of a pattern; counted repetitions multiply. Any text has a price, also one that is no pattern. */
+/** The cost of a pattern; counted repetitions multiply. Any text has a cost, even an invalid pattern. */
 export function patternCost(pattern: string): number {
   // Texts and alternatives of texts never reach the regex engine.
   if (regexShape(pattern).kind !== 'other') return 0;
-  /** Costs of the groups around the place that is looked at; the innermost last. */
+  /** Costs of the groups around the current position; the innermost last. */
   const groups = [0];
   let atom = 0;
   const add = (cost: number): void => {
@@ -65,7 +65,7 @@ export function patternCost(pattern: string): number {
   return groups.reduce((sum, cost) => sum + cost, 0);
 }
 
-/** A class in brackets: where it ends and what it costs. */
+/** A class in brackets: its end and its cost. */
 function classAt(pattern: string, start: number): { end: number; cost: number } {
   let cost = classCost;
   let i = start + 1;
@@ -84,7 +84,7 @@ function classAt(pattern: string, start: number): { end: number; cost: number } 
   return { end: i, cost };
 }
 
-/** Why a pattern is too dear; null where it is not. */
+/** Why a pattern costs too much; null when it does not. */
 export function refuseDearPattern(pattern: string): string | null {
   const cost = patternCost(pattern);
   if (cost <= maxPatternCost) return null;

@@ -18,7 +18,7 @@ const suffixes: Readonly<Record<string, number>> = {
 };
 
 /**
- * A Kubernetes quantity as a number: `100m` → 0.1, `64Mi` → 67108864; undefined for what is none.
+ * A Kubernetes quantity as a number: `100m` → 0.1, `64Mi` → 67108864; undefined for a text that is not a quantity.
  * Source: Kubernetes' `resource.Quantity`.
  */
 export function parseQuantity(value: unknown): number | undefined {

@@ -10,7 +10,7 @@ const maxBuckets = 10_000;
 
 /**
  * One token bucket per verified caller: `perMinute` at once, refilled evenly. It is per process, so replicas multiply
- * the limit. At most 10 000 callers are remembered; a full bucket is forgotten first, then the one idle longest.
+ * the limit. At most 10 000 callers are remembered; a full bucket is dropped first, then the one idle longest.
  */
 export class RateLimiter {
   readonly #perMinute: number;
@@ -22,7 +22,7 @@ export class RateLimiter {
     this.#clock = clock;
   }
 
-  /** Takes one; null when there was one, else the whole seconds until the next. */
+  /** Takes one token; null when there was one, else the whole seconds until the next. */
   take(caller: string): number | null {
     const now = this.#clock.monotonic();
     const perMs = this.#perMinute / 60_000;
@@ -40,7 +40,7 @@ export class RateLimiter {
     return this.#buckets.size;
   }
 
-  /** The map is in order of last use: idle callers come first, and theirs are the buckets that have filled up. */
+  /** The map is in order of last use: idle callers come first, and their buckets are full. */
   #evict(now: number, perMs: number): void {
     let dropped = 0;
     for (const [caller, bucket] of this.#buckets) {

@@ -1,4 +1,4 @@
-/** What a regular expression comes down to when it is simple enough to be answered without an engine. */
+/** The simple form of a regular expression that can be evaluated without an engine. */
 export type RegexShape =
   | { readonly kind: 'literals'; readonly literals: readonly string[] }
   /** `prefix` followed by at least `minRest` (0 or 1) characters of any kind. */
@@ -9,8 +9,8 @@ const other: RegexShape = { kind: 'other' };
 const meta = /[\\.+*?()|[\]{}^$]/;
 
 /**
- * Recognises `a|b|c` (also inside one group) and `literal.*` / `literal.+` in an anchored expression whose dot
- * matches newline. Whatever is not certainly one of these is `other`; what is one of them is valid.
+ * Recognises `a|b|c` (also inside one group) and `literal.*` / `literal.+` in an anchored expression whose dot matches
+ * newline. Every expression that is not certainly one of these is `other`; the recognised ones are valid.
  */
 export function regexShape(source: string): RegexShape {
   const tail = /^(.*)\.([*+])$/su.exec(source);
@@ -27,13 +27,13 @@ export function regexShape(source: string): RegexShape {
   return { kind: 'literals', literals };
 }
 
-/** Drops one pair of parentheses around the whole, where nothing inside is a group. */
+/** Removes one pair of parentheses around the whole expression, if it contains no other group. */
 function unwrap(source: string): string {
   const inner = /^\((?:\?:)?([^()\\?]*)\)$/su.exec(source);
   return inner ? inner[1]! : source;
 }
 
-/** The text that the expression stands for, or undefined when it has any operator. */
+/** The literal text of the expression, or undefined when it has any operator. */
 function literal(source: string): string | undefined {
   let text = '';
   for (let i = 0; i < source.length; i++) {

@@ -1,6 +1,6 @@
-/** A request target taken apart; nothing in it is decoded but the parameters. */
+/** The parts of a request target; only the parameters are decoded. */
 export interface RequestTarget {
-  /** Begins with `/`, or is `*`. Dot segments and escapes are left as they came. */
+  /** Begins with `/`, or is `*`. Dot segments and escapes are unchanged. */
   readonly path: string;
   /** From the `?` on, or empty. */
   readonly search: string;
@@ -20,7 +20,7 @@ export function originForm(target: string): string | undefined {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** Takes `req.url` apart. Never throws: whatever is no target has a path that no route has. */
+/** Splits `req.url`. Never throws: an invalid target gets a path that no route has. */
 export function requestTarget(req: { readonly url?: string | undefined }): RequestTarget {
   const target = originForm(req.url ?? '/') ?? '*';
   const mark = target.indexOf('?');

@@ -9,11 +9,11 @@ import { OperatorError } from './errors.ts';
  */
 export interface Setting<T> {
   readonly help: string;
-  /** Text taken where neither flag nor variable is given. Absent: the setting is required. */
+  /** Default text when neither flag nor variable is given. Absent: the setting is required. */
   readonly default?: string;
-  /** The only texts that are taken, where they are a fixed set. */
+  /** The only accepted texts, if they are a fixed set. */
   readonly choices?: readonly string[];
-  /** Turns text into the value; throws an Error that says what is wrong, without repeating the name. */
+  /** Converts text to the value; throws an Error with the reason, which does not repeat the name. */
   readonly parse: (text: string) => T;
 }
 
@@ -23,17 +23,17 @@ export type SettingValues<T extends SettingTable> = {
 };
 
 export interface SettingSources {
-  /** What the command line gave, by key of the table. */
+  /** The values of the command line, by key of the table. */
   flags: Readonly<Record<string, string | undefined>>;
   env: Readonly<Record<string, string | undefined>>;
-  /** What a settings file gave, by key of the table, and how to name that file. */
+  /** The values of a settings file, by key of the table, and the file's name for messages. */
   file?: { name: string; values: Readonly<Record<string, string | undefined>> } | undefined;
   /** Prefix of the environment variables, e.g. `SVC_`. */
   prefix: string;
 }
 
 /**
- * Reads and checks every row, and reports all that is wrong at once.
+ * Reads and checks every row, and reports all errors at once.
  * Errors: ERR_CONFIG_INVALID; it names the flag or variable and the reason.
  */
 export function readSettings<T extends SettingTable>(table: T, sources: SettingSources): SettingValues<T> {
@@ -55,7 +55,7 @@ export function readSettings<T extends SettingTable>(table: T, sources: SettingS
   return values as SettingValues<T>;
 }
 
-/** The first source that gives the setting, and the name that a person would look for. */
+/** The first source that has the setting, and the name that a user would look for. */
 function sourceOf(
   key: string,
   row: Setting<unknown>,
@@ -89,7 +89,7 @@ interface Meaning {
   default?: string;
 }
 
-/** Any text; with `pattern` only what matches it whole. */
+/** Any text; with `pattern` only a text that matches it as a whole. */
 export function textSetting(
   meaning: Meaning,
   pattern?: RegExp,
@@ -104,7 +104,7 @@ export function textSetting(
   };
 }
 
-/** What of a URL a setting does not take, besides user info, which none takes. */
+/** The parts of a URL that a setting refuses; user info is always refused. */
 export interface UrlShape {
   readonly protocols: readonly ('http' | 'https')[];
   /** Only `PROTOCOL://HOST:PORT`. Default: a path may follow. */
@@ -112,8 +112,8 @@ export interface UrlShape {
 }
 
 /**
- * A URL without user info, query and fragment, or empty text where that is the default. Credentials belong into files
- * and Secrets: settings are shown by `status/config`, by `ps` and in manifests.
+ * A URL without user info, query and fragment, or empty text when that is the default. Credentials belong in files and
+ * Secrets: settings are shown by `status/config`, by `ps` and in manifests.
  * Errors: the reason alone, never the text, which may hold a password.
  */
 export function urlSetting(meaning: Meaning, { protocols, bare = false }: UrlShape): Setting<string> {

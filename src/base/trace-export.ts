@@ -3,21 +3,21 @@ import type { Clock } from './clock.ts';
 import { OperatorError } from './errors.ts';
 import type { Logger } from './logger.ts';
 
-/** Who sends spans, and where to. */
+/** The sender of spans, and their destination. */
 export interface TraceExportOptions {
   /** `service.name` of the spans. */
   service: string;
   version: string;
   /** This process, such as the pod's name. */
   instance: string;
-  /** OTLP/HTTP endpoint; `/v1/traces` is added to one without a path. Empty: what the environment says. */
+  /** OTLP/HTTP endpoint; `/v1/traces` is added to one without a path. Empty: the environment variables decide. */
   endpoint?: string | undefined;
   environment: Readonly<Record<string, string | undefined>>;
   clock: Clock;
   logger: Logger;
 }
 
-/** A tracer and the way to send what is left. */
+/** A tracer, and a function that sends the queued rest. */
 export interface TraceExport {
   tracer: Tracer;
   /** Sends what is queued, for at most three seconds. Never rejects. */
@@ -27,11 +27,11 @@ export interface TraceExport {
 const closeMs = 3_000;
 
 /**
- * Opens the export of spans, or returns undefined where no endpoint is configured: neither `endpoint` nor
+ * Opens the export of spans, or returns undefined when no endpoint is configured: neither `endpoint` nor
  * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` nor `OTEL_EXPORTER_OTLP_ENDPOINT` (headers, timeout and sampling come from the
  * other standard variables). The libraries are loaded only then.
  * Errors: ERR_CONFIG_INVALID for an address with user info.
- * Guarantees: exporting is in the background; a collector that is away costs spans, never the work they tell of.
+ * Guarantees: export runs in the background; an unreachable collector loses spans, but never delays the traced work.
  */
 export async function openTraceExport(options: TraceExportOptions): Promise<TraceExport | undefined> {
   const { environment, service, version, instance, clock, logger } = options;
@@ -58,7 +58,10 @@ export async function openTraceExport(options: TraceExportOptions): Promise<Trac
   };
 }
 
-/** Where spans go. The variable for traces names the whole address, the general one a base (OTLP exporter spec). */
+/**
+ * The destination of spans. The variable for traces is the complete URL, the general one a base URL (OTLP exporter
+ * spec).
+ */
 function tracesUrl(
   endpoint: string | undefined,
   environment: Readonly<Record<string, string | undefined>>,
@@ -73,7 +76,9 @@ function tracesUrl(
   return base ? `${base.replace(/\/+$/, '')}/v1/traces` : undefined;
 }
 
-/** An environment is readable by whoever may read the pod; credentials go into OTEL_EXPORTER_OTLP_HEADERS of a Secret. */
+/**
+ * Everyone who may read the pod can read its environment; credentials go into OTEL_EXPORTER_OTLP_HEADERS from a Secret.
+ */
 function withoutUser(name: string, environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const text = environment[name];
   if (text && /^[^/]+\/\/[^/?#]*@/.test(text)) {

@@ -1,11 +1,11 @@
 /**
- * Long computing on the event loop, cut into slices.
- * Flow: look at `due` every few thousand elements; when it is true, await `next` and go on.
+ * Long computations on the event loop, cut into slices.
+ * Flow: check `due` every few thousand elements; when it is true, await `next` and continue.
  */
 export interface TurnTaking {
-  /** True when the slice at hand has lasted long enough. */
+  /** True when the present slice has lasted long enough. */
   due(): boolean;
-  /** Lets all other work run, then goes on. */
+  /** Lets all other work run, then continues. */
   next(): Promise<void>;
 }
 
@@ -15,34 +15,34 @@ export interface OwnTurns extends TurnTaking {
   end(): void;
 }
 
-/** How long a slice lasts before it is due. Work between two looks comes on top. Units: ms. */
+/** Length of a slice. The work between two checks of `due` comes on top. Units: ms. */
 export const sliceMs = 10;
-/** The same while several users have work: whoever waits for input waits for one slice each time. */
+/** Length of a slice while several users have work: a user who waits for input waits for one slice each time. */
 export const sharedSliceMs = 1;
 
 export interface FairTurnsOptions {
-  /** Monotonic milliseconds. Default: the process' own. */
+  /** Monotonic milliseconds. Default: those of the process. */
   readonly monotonic?: () => number;
   /**
    * Runs callbacks later, each in a turn of its own, in the order of the calls, after what became ready before it.
    * Default: setImmediate.
    */
   readonly defer?: (run: () => void) => void;
-  /** How far ahead of the least served of the busy users one begins who was idle. Default 500 ms. */
+  /** How far ahead of the least served busy user an idle user starts. Default 500 ms. */
   readonly creditMs?: number;
-  /** Work that has computed less is short. Default 50 ms. */
+  /** Work that has computed less than this counts as short. Default 50 ms. */
   readonly shortMs?: number;
 }
 
 interface Work {
   /** Milliseconds computed so far. */
   used: number;
-  /** Who waits, in the order in which they asked: a query may read several selectors at a time. */
+  /** Waiting calls, in the order of their requests: a query may read several selectors at a time. */
   readonly waiting: (() => void)[];
 }
 
 interface User {
-  /** Milliseconds computed, counted from where the user began. */
+  /** Milliseconds computed, counted from the user's starting value. */
   served: number;
   readonly works: Set<Work>;
 }
@@ -60,9 +60,9 @@ interface Choice {
   readonly work: Work;
 }
 
-/** Users without work whose account is kept. */
+/** Idle users whose account is kept. */
 const maxIdle = 1_000;
-/** Milliseconds of short work for each of long work, where both wait. */
+/** Milliseconds of short work for each of long work, when both wait. */
 const shortWeight = 4;
 
 /** Node's `setImmediate`, named without its types: the page compiles the types of PromQL against a browser's. */
@@ -70,14 +70,13 @@ const nextRound = (run: () => void): unknown =>
   (globalThis as unknown as { setImmediate(run: () => void): unknown }).setImmediate(run);
 
 /**
- * Shares the event loop between all that may compute for long. However much there is, other work (requests, probes,
- * timers) waits for one slice and no more.
- * Short work goes before long work, which gets a fifth of the time when both wait. Among the one and among the other,
- * the next slice goes to the user who has been served least, and of that user's work to the piece that has computed
- * least.
- * Guarantees: one waiter goes on in each round of the event loop. A short question waits for one long slice, and for one
- * more after each four times its length, whatever others compute. Users with endless work get equal shares. No work
- * starves. Being idle again and again gains nothing.
+ * Shares the event loop between all long computations. However many there are, other work (requests, probes, timers)
+ * waits for one slice and no more.
+ * Short work precedes long work, which gets a fifth of the time when both wait. Within each class, the next slice goes
+ * to the user who has been served least, and among that user's work to the piece that has computed least.
+ * Guarantees: one waiter continues in each round of the event loop. A short piece of work waits for one long slice, and
+ * for one more after each four times its length, whatever others compute. Users with endless work get equal shares. No
+ * work starves. Being idle repeatedly gains nothing.
  * Source: start-time fair queueing (Goyal, Vin, Cheng 1996) with the credit that CFS gives to sleepers; two levels as
  * in a multilevel feedback queue.
  */
@@ -86,17 +85,17 @@ export class FairTurns implements TurnTaking {
   readonly #defer: (run: () => void) => void;
   readonly #creditMs: number;
   readonly #shortMs: number;
-  /** Who was served longest ago comes first. */
+  /** The user served longest ago comes first. */
   readonly #users = new Map<string, User>();
   /** Users that have work. */
   #busy = 0;
-  /** Whether rounds of the event loop are asked for. */
+  /** Whether a callback for the next round of the event loop is pending. */
   #isOn = false;
-  /** When a slice began last. */
+  /** When the last slice began. */
   #since = -Infinity;
-  /** The slice that may be under way. */
+  /** The slice that may be running. */
   #slice: Slice | null = null;
-  /** Time that long work is owed, for short work that went before it; and what its last slice took. */
+  /** Time owed to long work for the short work that preceded it; and the duration of its last slice. */
   #owed = 0;
   #longSliceMs = 0;
 
@@ -111,13 +110,15 @@ export class FairTurns implements TurnTaking {
     return this.#monotonic() - this.#since >= (this.#busy > 1 ? sharedSliceMs : sliceMs);
   }
 
-  /** A turn for work of the process itself: it counts as short, and goes on in the order in which it asked. */
+  /** A turn for work of the process itself: it counts as short, and continues in the order of the requests. */
   next(): Promise<void> {
     const own = this.begin('');
     return own.next().finally(() => own.end());
   }
 
-  /** A new piece of work. Once the signal aborts it waits no more: its turns come at once, so that it can end. */
+  /**
+   * A new piece of work. After the signal aborts it does not wait any more: its turns come at once, so that it can end.
+   */
   begin(name: string, signal?: AbortSignal): OwnTurns {
     const user = this.#enter(name);
     const work: Work = { used: 0, waiting: [] };
@@ -158,7 +159,7 @@ export class FairTurns implements TurnTaking {
     return user;
   }
 
-  /** Keeps what an idle user was served, for as many users as there is room for. */
+  /** Keeps the served time of an idle user, for as many users as there is room for. */
   #rest(name: string, user: User): void {
     this.#busy--;
     this.#users.delete(name);
@@ -169,7 +170,7 @@ export class FairTurns implements TurnTaking {
     for (const [other, { works }] of this.#users) if (works.size === 0) return void this.#users.delete(other);
   }
 
-  /** One after the other in one round of the event loop: what is charged is the slice alone. */
+  /** Runs slices one after the other in one round of the event loop: only the slice itself is charged. */
   #ask(): void {
     this.#defer(() => this.#serve());
     this.#defer(() => this.#settle());
@@ -196,10 +197,10 @@ export class FairTurns implements TurnTaking {
     const [short, long] = this.#candidates();
     const isLongDue = long !== null && this.#owed > 0 && this.#owed >= this.#longSliceMs;
     const chosen = short === null || isLongDue ? long : short;
-    // What waited may have been aborted meanwhile.
+    // A waiter may have been aborted in the meantime.
     if (chosen === null) return;
     const { name, user, work } = chosen;
-    // Served last, a user comes last among equals.
+    // A user who was served last comes last among equals.
     this.#users.delete(name);
     this.#users.set(name, user);
     this.#since = this.#monotonic();
@@ -207,7 +208,7 @@ export class FairTurns implements TurnTaking {
     work.waiting.shift()?.();
   }
 
-  /** The short and the long work that is next; null where none waits. */
+  /** The next short and the next long work; null when none waits. */
   #candidates(): [short: Choice | null, long: Choice | null] {
     const found: [Choice | null, Choice | null] = [null, null];
     for (const [name, user] of this.#users) {

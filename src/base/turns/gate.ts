@@ -1,20 +1,20 @@
-/** One who waits, and those behind that ask for the same user. */
+/** A waiting request, and the later ones of the same user. */
 type Line = (() => void)[];
 
 export interface Places {
-  /** Most that one user may have running. Default: as many as the gate lets in. */
+  /** Most running pieces of work of one user. Default: the limit of the gate. */
   readonly perUser?: number;
   /**
-   * How many may run beyond the limit, so that users who have nothing or little running need not wait for the long work
-   * of others. Default 0.
+   * How many may run beyond the limit, so that users with little or nothing running need not wait for the long work of
+   * others. Default 0.
    */
   readonly beyond?: number;
 }
 
 /**
  * Lets at most `limit` pieces of work run at a time. Others wait in a line of their user's: a free place goes to the
- * user who has the fewest running, in turn among equals, so that who asks much waits behind himself, not others behind
- * him. Work that runs is never put aside; with `beyond` more is let in instead while the places are taken:
+ * user who has the fewest running, in turn among equals, so that a user with many requests delays only their own.
+ * Running work is never suspended; with `beyond` more work is admitted instead while the places are taken:
  * - a user has a share of the places, the limit divided by one more than the users there are; below it a user is let in
  *   up to three quarters of `beyond`;
  * - one with nothing running is let in up to the whole of it.
@@ -26,7 +26,7 @@ export class Gate {
   #places: Places;
   #running = 0;
   readonly #runningOf = new Map<string, number>();
-  /** In the order in which users are served among equals; no line is empty. */
+  /** In the order in which users are served among equals; no queue is empty. */
   readonly #lines = new Map<string, Line>();
 
   constructor(limit: number, placesOf: (limit: number) => Places = () => ({})) {
@@ -68,7 +68,7 @@ export class Gate {
     });
   }
 
-  /** Another limit from now on: what runs beyond it ends in its own time. */
+  /** Sets another limit: work beyond it may finish. */
   resize(limit: number): void {
     this.#limit = limit;
     this.#places = this.#placesOf(limit);
@@ -89,7 +89,7 @@ export class Gate {
     return Math.floor(this.#limit / (users + 1));
   }
 
-  /** True when one more was let in. */
+  /** True when one more was admitted. */
   #admitNext(): boolean {
     let next: string | undefined;
     let fewest = Infinity;
@@ -102,7 +102,7 @@ export class Gate {
     if (next === undefined) return false;
     const line = this.#lines.get(next)!;
     const admit = line.shift()!;
-    // Served last, the user comes last among equals.
+    // A user who was served last comes last among equals.
     this.#lines.delete(next);
     if (line.length > 0) this.#lines.set(next, line);
     admit();
@@ -117,7 +117,10 @@ export class Gate {
   }
 }
 
-/** Places for work that may be long: one user has at most half of them, and as many again are for who has few. */
+/**
+ * Places for work that may be long: one user has at most half of them, and as many again are reserved for users with
+ * few.
+ */
 export function fairPlaces(limit: number): Places {
   return { perUser: Math.max(Math.ceil(limit / 2), Math.min(limit, 2)), beyond: limit };
 }

@@ -1,11 +1,11 @@
 import type { Pacing } from './turns.ts';
 
-/** So many elements are sorted at once; longer lists are sorted in pieces that are then merged. */
+/** Number of elements sorted at once; longer lists are sorted in pieces that are then merged. */
 const atOnce = 512;
 
 /**
- * The elements in the order of `compare`; equal ones stay in their order, as `Array.prototype.sort` has it.
- * `compareWork`: what one comparison costs, in samples.
+ * The elements in the order of `compare`; the sort is stable, like `Array.prototype.sort`.
+ * `compareWork`: the cost of one comparison, in samples.
  */
 export async function sortInTurns<T>(
   pacing: Pacing,

@@ -2,21 +2,21 @@ import { FairTurns, type TurnTaking } from './fair-turns.ts';
 
 export type { TurnTaking };
 
-/** The turns of this process' event loop: all of it that may compute for long takes them here. */
+/** The turns of this process' event loop: all its long computations take them here. */
 export const turns = new FairTurns();
 
-/** What paces long work: a query's budget, or something that only shares the event loop. */
+/** Paces long work: a query's budget, or an object that only shares the event loop. */
 export interface Pacing {
-  /** Notes work; true when it is time to await `turn`. */
+  /** Records work; true when it is time to await `turn`. */
   spend(work: number): boolean;
-  /** Lets other work run. Errors: when there is no need to go on. */
+  /** Lets other work run. Errors: when there is no need to continue. */
   turn(): Promise<void>;
 }
 
-/** About so many samples are touched in a quarter of a millisecond. */
+/** About as many samples as are processed in a quarter of a millisecond. */
 const samplesPerLook = 20_000;
 
-/** Paces work that has no budget. Units of work: about the time that a sample takes, ten nanoseconds. */
+/** Paces work that has no budget. Units of work: about the time of one sample, ten nanoseconds. */
 export class Pace implements Pacing {
   readonly #signal: AbortSignal | undefined;
   readonly #turns: TurnTaking;

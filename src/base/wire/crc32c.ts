@@ -34,14 +34,14 @@ export function crc32c(bytes: Uint8Array, seed = 0, start = 0, end = bytes.lengt
 }
 
 /**
- * The checksum of two pieces one behind the other, from the checksum of each and the length of the second: bytes
- * whose checksum is known need not be read again. Equal to continuing with `crc32c(second, first)`.
+ * The checksum of two adjacent pieces, from the checksum of each and the length of the second: bytes with a known
+ * checksum need not be read again. Equal to continuing with `crc32c(second, first)`.
  */
 export function crc32cConcat(first: number, second: number, secondLength: number): number {
   return (multiply(power(secondLength), first) ^ second) >>> 0;
 }
 
-/** x^(8n) modulo the polynomial, by n, for the lengths met so far: chunks have some hundreds of different ones. */
+/** x^(8n) modulo the polynomial, by n, for the lengths seen so far: chunks have some hundreds of different ones. */
 const powers = new Uint32Array(4096);
 const xToThe8 = 0x00800000;
 
@@ -57,7 +57,7 @@ function power(n: number): number {
   return result;
 }
 
-/** Product of two polynomials modulo ours; bit 31 is the constant term, as everywhere in a reflected sum. */
+/** Product of two polynomials modulo ours; bit 31 is the constant term, as in every reflected CRC. */
 function multiply(a: number, b: number): number {
   let product = 0;
   let shifted = b;

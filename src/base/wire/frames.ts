@@ -6,17 +6,18 @@ import { OperatorError } from '../errors.ts';
  * of Prometheus' streamed remote read, and of the partial answers between our own parts.
  */
 
-/** A frame larger than this is refused by Prometheus' own client, too. */
+/** Prometheus' own client also refuses a larger frame. */
 export const maxFrameBytes = 50 * 1024 * 1024;
 
-/** One message, which may lie in two pieces, in its frame. */
+/** The frame of one message, which may be in two pieces. */
 export function encodeFrame(message: Uint8Array, more?: Uint8Array): Uint8Array {
   const length: number[] = [];
   const size = message.length + (more?.length ?? 0);
   let rest = size;
   for (; rest > 127; rest = Math.floor(rest / 128)) length.push((rest % 128) | 128);
   length.push(rest);
-  // Written over wholly, and for a short message cut from Node's pool: memory of its own for each costs the collector.
+  // Overwritten completely, and for a short message taken from Node's pool: separate memory for each would load the
+  // garbage collector.
   const out = Buffer.allocUnsafe(length.length + 4 + size);
   out.set(length);
   const start = length.length + 4;
@@ -27,9 +28,10 @@ export function encodeFrame(message: Uint8Array, more?: Uint8Array): Uint8Array 
 }
 
 /**
- * Cuts a byte stream, given piece by piece, into its frames' messages. Messages are views: `use` is done with one before
- * it returns, or keeps the piece alive with it.
- * Errors: ERR_INPUT_INVALID for a bad length, a bad checksum, or a stream that ends inside a frame; it says of `what`.
+ * Cuts a byte stream, given piece by piece, into its frames' messages. Messages are views: `use` must finish with one
+ * before it returns, or it keeps the whole piece alive.
+ * Errors: ERR_INPUT_INVALID for a bad length, a bad checksum, or a stream that ends inside a frame; the message names
+ * `what`.
  */
 export class FrameCutter {
   readonly #what: string;
@@ -37,7 +39,7 @@ export class FrameCutter {
   readonly #use: (message: Uint8Array) => void;
   #parts: Uint8Array[] = [];
   #size = 0;
-  /** Bytes that must be there before it is worth joining the parts again. */
+  /** Number of bytes that must be available before joining the parts again. */
   #wanted = 1;
 
   constructor(what: string, limitBytes: number, use: (message: Uint8Array) => void) {
@@ -46,7 +48,7 @@ export class FrameCutter {
     this.#use = use;
   }
 
-  /** The next piece of the stream. Errors: also what `use` throws. */
+  /** Takes the next piece of the stream. Errors: also those of `use`. */
   push(part: Uint8Array): void {
     this.#parts.push(part);
     this.#size += part.length;
@@ -77,7 +79,9 @@ export class FrameCutter {
   }
 }
 
-/** The messages of a stream, as `FrameCutter` cuts it; those of one piece are checked before the first is given. */
+/**
+ * The messages of a stream, as cut by `FrameCutter`; all messages of a piece are checked before the first is returned.
+ */
 export async function* readFrames(
   source: AsyncIterable<Uint8Array>,
   what: string,

@@ -10,7 +10,7 @@ export class WireReader {
   readonly end: number;
   readonly #view: DataView;
 
-  /** `view` is the one of the reader around this one: making a view costs more than reading a small message. */
+  /** `view` is that of the enclosing reader: creating a view costs more than reading a small message. */
   constructor(bytes: Uint8Array, start = 0, end = bytes.length, view?: DataView) {
     this.bytes = bytes;
     this.pos = start;
@@ -45,7 +45,7 @@ export class WireReader {
 
   /** An int64/int32 varint (two's complement) as a double. */
   int(): number {
-    // Up to 49 bits are exact in a double, and all that is not negative and no more is one of up to seven bytes.
+    // Up to 49 bits are exact in a double, and every non-negative value of that size has at most seven bytes.
     for (let at = this.pos; at < this.end && at < this.pos + 7; at++) if (this.bytes[at]! < 128) return this.uint();
     return Number(BigInt.asIntN(64, this.uint64()));
   }
@@ -98,7 +98,7 @@ export class WireReader {
     return value;
   }
 
-  /** Steps over a length-delimited field and tells where its bytes begin; they end at `pos`. */
+  /** Skips a length-delimited field and returns the start of its bytes; they end at `pos`. */
   span(): number {
     const length = this.uint();
     const start = this.pos;
@@ -111,7 +111,7 @@ export class WireReader {
     return this.#view.getUint32(at + 4, true) * 4_294_967_296 + this.#view.getUint32(at, true);
   }
 
-  /** The double that lies at a position of `bytes`. */
+  /** The double at a position of `bytes`. */
   doubleAt(at: number): number {
     return this.#view.getFloat64(at, true);
   }
@@ -135,7 +135,7 @@ export class WireReader {
     return reader;
   }
 
-  /** Steps over a field that is not read. */
+  /** Skips a field that is not read. */
   skip(wireType: number): void {
     if (wireType === 0) this.uint();
     else if (wireType === 1) this.#advance(8);
@@ -155,9 +155,9 @@ export class WireReader {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** A text of so many units has at most 127 bytes, of which the length is one byte. */
+/** A text of at most this many UTF-16 units has at most 127 bytes, so its length takes one byte. */
 const shortText = 42;
-/** What `open` leaves for the length. */
+/** Bytes that `open` reserves for the length. */
 const lengthBytes = 4;
 
 function malformed(reason: string, cause?: unknown): OperatorError {
@@ -165,12 +165,12 @@ function malformed(reason: string, cause?: unknown): OperatorError {
 }
 
 /**
- * Appends protobuf fields to a buffer that grows by doubling. `finish()` returns a view of what was written.
- * Its memory comes from Node's pool while it is small: short messages leave nothing to the collector.
+ * Appends protobuf fields to a buffer that grows by doubling. `finish()` returns a view of what was written. Its memory
+ * comes from Node's pool while it is small, so short messages cause no garbage collection.
  */
 export class WireWriter {
   #bytes: Buffer;
-  /** Made for the first double: most messages have none, and making it costs more than writing them. */
+  /** Created for the first double: most messages have none, and creating it costs more than writing them. */
   #view: DataView | undefined;
   #length = 0;
 
@@ -186,7 +186,7 @@ export class WireWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Begins anew in the same memory: what `finish` gave before is overwritten. */
+  /** Starts over in the same memory: the previous result of `finish` is overwritten. */
   reset(): this {
     this.#length = 0;
     return this;
@@ -250,13 +250,13 @@ export class WireWriter {
     return this.bytes(field, inner.finish());
   }
 
-  /** Begins an embedded message in place: hand what this gives to `close` when all of it has been written. */
+  /** Begins an embedded message in place: pass the result to `close` after writing the message. */
   open(field: number): number {
     this.key(field, 2).#reserve(lengthBytes);
     return (this.#length += lengthBytes);
   }
 
-  /** Ends an embedded message. Its length takes as many bytes however short it is, which the wire format allows. */
+  /** Ends an embedded message. Its length always takes the same number of bytes, which the wire format allows. */
   close(start: number): this {
     let rest = this.#length - start;
     if (rest >= 128 ** lengthBytes) throw malformed('embedded message too long');
@@ -277,7 +277,7 @@ export class WireWriter {
     return this;
   }
 
-  /** The first `count` of some varints. */
+  /** The first `count` varints of a list. */
   rawVarints(values: readonly number[], count: number): this {
     this.#reserve(8 * count);
     const bytes = this.#bytes;
@@ -301,7 +301,7 @@ export class WireWriter {
     return this;
   }
 
-  /** One byte as it is. */
+  /** Writes one raw byte. */
   rawByte(byte: number): this {
     this.#push(byte);
     return this;
