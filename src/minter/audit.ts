@@ -2,7 +2,7 @@
 export interface AuditRecord {
   ts: string;
   request_id: string;
-  /** The caller's own id, when it has a harmless form. */
+  /** The caller's own id, when its form is harmless. */
   caller_request_id?: string;
   decision: 'allow' | 'deny' | 'error';
   code: string;
@@ -28,14 +28,14 @@ export interface AuditRecord {
 const maxText = 128;
 
 /**
- * The audit line of a decision, with its newline. Every text is cut to 128 characters and everything that a terminal
- * or a line reader could act on is escaped, so that no input can forge a line.
+ * The audit line of a decision, with its newline. Every text is cut to 128 characters and every character that a
+ * terminal or a line reader could act on is escaped, so that no input can forge a line.
  */
 export function auditLine(record: AuditRecord): string {
   const json = JSON.stringify(record, (_key, value: unknown) =>
     typeof value === 'string' && value.length > maxText ? value.slice(0, maxText) : value,
   );
-  // JSON escapes C0 controls itself; DEL, C1, the line separators and bidirectional marks it lets through.
+  // JSON escapes C0 controls itself, but not DEL, C1, the line separators and bidirectional marks.
   return `${json.replace(/[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, escape)}\n`;
 }
 

@@ -12,11 +12,11 @@ export interface BoundedFetchOptions {
 type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
- * `fetch` for talking to a server we do not trust with our time or memory: a deadline over headers and body, a size
- * cap, no redirects (a 3xx comes back as it is), and a body only where it is JSON that was sent as it is. Other bodies
- * read as empty. It asks for no compression, so what counts towards the cap is what arrives.
- * Made of undici's `request`: the web streams of its `fetch` cost more than the exchange itself.
- * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, or TypeError on network trouble, as fetch has it.
+ * `fetch` for a server that is not trusted with our time or memory: a deadline over headers and body, a size cap, no
+ * redirects (a 3xx is returned as it is), and a body only if it is uncompressed JSON. Other bodies read as empty. It
+ * requests no compression, so the cap applies to the bytes on the wire.
+ * It uses undici's `request`: the web streams of its `fetch` cost more than the exchange itself.
+ * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, or TypeError on network errors, like fetch.
  */
 export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
   return async (input, init) => {
@@ -39,7 +39,7 @@ export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
         signal: aborter.signal,
       });
       if (isPlainJson(headers)) return answer(statusCode, headers, await readCapped(body, options.maxBytes));
-      // What is short is read off, so that the connection can be used again; the rest is not worth it.
+      // A short rest is read, so that the connection can be reused; a long one is not worth it.
       await body.dump({ limit: options.maxBytes, signal: aborter.signal });
       return answer(statusCode, headers, null);
     } catch (error) {
@@ -53,7 +53,7 @@ export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
   };
 }
 
-/** Leaving the loop early destroys the body, and its connection with it. */
+/** Leaving the loop early destroys the body and its connection. */
 async function readCapped(body: AsyncIterable<unknown>, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -68,7 +68,7 @@ async function readCapped(body: AsyncIterable<unknown>, maxBytes: number): Promi
 function answer(status: number, received: AnswerHeaders, body: Uint8Array | null): Response {
   const headers = new Headers();
   for (const [name, value] of Object.entries(received)) {
-    // The body here is whole and not framed any more.
+    // The body here is complete and no longer chunked.
     if (value === undefined || name === 'content-length' || name === 'transfer-encoding') continue;
     if (body === null && name === 'content-type') continue;
     headers.set(name, Array.isArray(value) ? value.join(', ') : value);

@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.ts';
 
 /**
- * How long a request may still take. One is made per request and handed down to every call it makes, so that a caller
- * who gives up after five seconds never leaves work behind.
+ * The remaining time of a request. One is created per request and passed to every call of it, so that a caller who
+ * gives up after five seconds never leaves work behind.
  */
 export interface Deadline {
   /** Milliseconds left; 0 when it has passed. */
   remaining(): number;
-  /** The smaller of `ms` and what is left. */
+  /** The smaller of `ms` and the remaining time. */
   atMost(ms: number): number;
 }
 
@@ -19,7 +19,7 @@ export function deadlineIn(clock: Clock, ms: number): Deadline {
 }
 
 /**
- * The promise's result, or `onTimeout()` thrown once the deadline passes. The work itself goes on: it is shared with
+ * The promise's result, or `onTimeout()` thrown once the deadline passes. The work itself continues: it is shared with
  * other requests, or has a limit of its own.
  */
 export async function within<T>(

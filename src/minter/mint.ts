@@ -18,13 +18,13 @@ import type { AppJwt, AppJwtSource } from './sign/app-jwt.ts';
 import { judgeFailure } from './sign/key-monitor.ts';
 import { KeyServiceFailure } from './sign/key-service.ts';
 
-/** A decided request: policy has said yes to exactly this. */
+/** A request that policy has allowed exactly as it is. */
 export interface MintRequest {
   repositories: readonly string[];
   permissions: Permissions;
 }
 
-/** Filled in as the mint goes, so that the audit line of a failure tells how far it came. */
+/** Filled in during the mint, so that the audit line of a failure shows how far it came. */
 export interface MintTrace {
   app_jwt_sha256?: string;
   installation_id?: number;
@@ -39,7 +39,7 @@ export interface MinterDeps {
   metrics: MinterMetrics;
   clock: Clock;
   logger: Logger;
-  /** Called when the platform refuses our App JWT: it is time to check the App again. */
+  /** Called when the platform refuses our App JWT: the App has to be checked again. */
   onUnauthorized?: () => void;
   /** Called when the key service says that the key cannot be used. */
   onKeyUnusable?: () => void;
@@ -48,8 +48,9 @@ export interface MinterDeps {
 const revokeMs = 2_000;
 
 /**
- * The outgoing half of a mint: sign → installation → exchange → grant. What it returns was compared with the request.
- * Guarantees: nothing is sent unless the key is usable; a token that is not exactly what was asked is revoked and
+ * The outgoing half of a mint: sign → installation → exchange → grant. The returned token was compared with the
+ * request.
+ * Guarantees: nothing is sent unless the key is usable; a token that does not match the request exactly is revoked and
  * never returned; no token is kept.
  * Errors: Refusal.
  */
@@ -107,7 +108,7 @@ export class Minter {
     throw viewRefusal(org, view);
   }
 
-  /** Repositories that were refused before and are granted now: the installation was mended. */
+  /** Repositories that were refused before and are granted now: the installation was fixed. */
   #noteCovered(repositories: readonly string[]): void {
     if (this.#notCovered.size === 0) return;
     for (const name of repositories) this.#notCovered.delete(name);
@@ -137,7 +138,7 @@ export class Minter {
     );
   }
 
-  /** Best effort, after the answer: the token is not handed out, so no caller waits for its revocation. */
+  /** Best effort, after the answer: the token is not returned, so no caller waits for its revocation. */
   #revoke(token: string): void {
     const { platform, clock, logger } = this.#deps;
     platform.call('revoke_token', token, {}, deadlineIn(clock, revokeMs)).then(

@@ -9,12 +9,12 @@ export interface MonitorsOptions extends PlatformMonitorDeps {
   clock: Clock;
   logger: Logger;
   key: KeyMonitor;
-  /** Signs with the next key version; it is asked about, never used to mint. */
+  /** Signs with the next key version; used for checks, never to mint. */
   nextJwts: Pick<AppJwtSource, 'get' | 'drop'> | undefined;
 }
 
 const keyMs = 30_000;
-/** Until the key or the App is known to be right, look more often: an operator may be waiting for it. */
+/** Interval until the key and the App are known to be right: shorter, because an operator may be waiting. */
 const impatientMs = 2_000;
 const installationMs = 5 * 60_000;
 
@@ -46,7 +46,7 @@ export class Monitors {
     this.#cancel();
   }
 
-  /** A mint met something odd: look now. */
+  /** A mint met an unexpected answer: check now. */
   hurry(): void {
     if (this.#closed) return;
     this.#cancel();
@@ -62,7 +62,7 @@ export class Monitors {
       });
   }
 
-  /** The App must be asked about again (it refused our signature). */
+  /** The App must be checked again (it refused our signature). */
   doubtApp(): void {
     this.#appKnown = false;
     this.hurry();
@@ -92,7 +92,7 @@ export class Monitors {
     }
   }
 
-  /** A key that comes back may be another one. */
+  /** A key that becomes usable again may be another one. */
   #forget(): void {
     this.#appKnown = false;
     this.#nextKnown = false;

@@ -14,10 +14,10 @@ const keyVersion =
 export const isOrganizationName = (text: string): boolean => organization.test(text);
 export const isScopeName = (text: string): boolean => scope.test(text);
 export const isPermissionName = (text: string): boolean => permission.test(text);
-/** A version of a key, never the key itself: signing must not move to another key by itself. */
+/** A version of a key, never the key itself: signing must not move to another version by itself. */
 export const isKeyVersionName = (text: string): boolean => keyVersion.test(text);
 
-/** A plain repository name: no owner, no pattern, nothing a path could trip over. */
+/** A plain repository name: no owner, no pattern, nothing that is special in a path. */
 export function isRepositoryName(text: string): boolean {
   return repository.test(text) && text !== '.' && text !== '..' && !text.toLowerCase().endsWith('.git');
 }

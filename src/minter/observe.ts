@@ -5,7 +5,7 @@ import type { MinterMetrics } from './metrics.ts';
 import type { Readiness } from './readiness.ts';
 import { activeScopes, allFiles, type RuleSet } from './rules/rule-set.ts';
 
-/** Shows every change of a check in the log and of a gate in the metrics. */
+/** Logs every change of a check and exports every change of a gate as a metric. */
 export function watchReadiness(
   metrics: MinterMetrics,
   logger: Logger,
@@ -19,7 +19,7 @@ export function watchReadiness(
   };
 }
 
-/** Turns a load of the rules into metrics and the check `RulesValid`. */
+/** Converts a load of the rules to metrics and the check `RulesValid`. */
 export function watchRules(
   metrics: MinterMetrics,
   readiness: Readiness,

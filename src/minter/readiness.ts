@@ -14,7 +14,7 @@ export interface ReadinessOptions {
   onChange?: (readiness: Readiness, check: MinterCheck | null) => void;
 }
 
-/** What the other parts know at the time of the question. */
+/** The state of the other parts at the time of the question. */
 export interface ReadinessFacts {
   rulesHash: string;
   scopes: string[];
@@ -22,8 +22,8 @@ export interface ReadinessFacts {
 }
 
 /**
- * The one place that says whether this process should get traffic: ready = rules ∧ key ∧ app, and not draining.
- * A check without an answer so far blocks readiness; an outage leaves the last answer of a check in force.
+ * The only place that decides whether this process should get traffic: ready = rules ∧ key ∧ app, and not draining. A
+ * check without an answer so far blocks readiness; an outage leaves the last answer of a check in force.
  */
 export class Readiness {
   readonly #options: ReadinessOptions;
@@ -82,7 +82,7 @@ export class Readiness {
     return this.#draining;
   }
 
-  /** A key or App that is known to be wrong: signing would be of no use. */
+  /** A key or App that is known to be wrong: signing would be pointless. */
   get knownUnusable(): boolean {
     return this.get('KeyEnabled').status === 'False' || this.#appIsWrong;
   }
@@ -131,7 +131,7 @@ export class Readiness {
     };
   }
 
-  /** A wrong next version must not stop the version that mints. */
+  /** A wrong next version must not stop minting with the present version. */
   get #appIsWrong(): boolean {
     const { status, reason } = this.get('KeyMatchesApp');
     return status === 'False' && reason === 'WrongApp';

@@ -28,13 +28,13 @@ export type AnswerCode = keyof typeof answerStatus;
 
 /**
  * Why a request gets no token. `message` goes to the caller: it may repeat names the caller sent and that passed
- * validation, and never tells allowed identities, the key, the App, a file or what an upstream said.
- * `reason` is for the audit line and the denial counter: a fixed word, more exact than the code.
+ * validation, and never reveals allowed identities, the key, the App, a file or an upstream's message. `reason` is for
+ * the audit line and the denial counter: a fixed word, more exact than the code.
  */
 export class Refusal extends OperatorError {
   readonly answer: AnswerCode;
   readonly reason: string;
-  /** Seconds after which a retry can help, where that is known. */
+  /** Seconds after which a retry can help, if known. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(

@@ -32,12 +32,12 @@ import { tokenTraces } from './token-trace.ts';
 export interface MinterServerDeps {
   logger: Logger;
   clock: Clock;
-  /** Aborting it starts the orderly end. */
+  /** Aborting it starts the orderly shutdown. */
   signal: AbortSignal;
   /** Where audit lines go. Default: stdout. */
   audit?: (line: string) => void;
   build?: BuildInfo;
-  /** The standard OpenTelemetry variables: spans are exported where they name an endpoint. Default: the process's. */
+  /** The standard OpenTelemetry variables: spans are exported if they name an endpoint. Default: the process's. */
   environment?: Readonly<Record<string, string | undefined>>;
   /** Called once both ports are bound, with the ports in use. */
   onListening?: (ports: { port: number; adminPort: number }) => void;

@@ -68,7 +68,7 @@ export const minterSettingTable = {
 const { vcsOrg, vcsAppId, kmsKeyVersion, vcsApiBaseUrl, kmsProvider, kmsApiEndpoint, devKeyFile, allowDevKey } =
   minterSettingTable;
 
-/** What `minter tools check` needs to know: who we are, which key signs, and whom to ask. */
+/** Inputs of `minter tools check`: our identity, the signing key, and the platform. */
 export const checkSettingTable = {
   vcsOrg,
   vcsAppId,
@@ -85,7 +85,7 @@ interface Meaning {
   default?: string;
 }
 
-/** `host:port` on this machine, for a key service reached in plaintext. Errors: an Error that says the shape. */
+/** `host:port` on this machine, for a key service without TLS. Errors: an Error that describes the expected form. */
 export function loopbackEndpoint(text: string): { host: string; port: number } {
   const match = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):([1-9]\d{0,4})$/.exec(text);
   const port = Number(match?.[2]);

@@ -12,7 +12,7 @@ export interface MinterSettings {
   port: number;
   adminPort: number;
   configsDir: string;
-  /** Serve /token and /version over TLS with what is in this directory. */
+  /** Serve /token and /version over TLS with the files of this directory. */
   tlsDir: string | undefined;
   org: string;
   appId: number;
@@ -25,20 +25,20 @@ export interface MinterSettings {
   jwksUri: string;
   rateLimitPerMinute: number;
   maxRepositories: number;
-  /** Folded names of the only repositories that tokens may reach; undefined leaves it to the rule files. */
+  /** Folded names of the only repositories that tokens may reach; undefined: the rule files decide. */
   repositories: ReadonlySet<string> | undefined;
   appJwtReuseSeconds: number;
   rulesReloadSeconds: number;
   shutdownQuietSeconds: number;
   allowWildcardRepositories: boolean;
-  /** Which key service signs. A file key exists for development and never without an explicit permission. */
+  /** The key service that signs. A file key is for development and needs an explicit permission. */
   keyProvider: { kind: 'gcp'; endpoint: { host: string; port: number } | undefined } | { kind: 'file'; path: string };
   logLevel: LogLevel;
 }
 
 /**
- * What the table's values mean together. Pure.
- * Errors: ERR_CONFIG_INVALID that names the field and what it must be, never the value it had.
+ * Validates the combination of the table's values. Pure.
+ * Errors: ERR_CONFIG_INVALID that names the field and the valid values, never the given one.
  */
 export function minterSettings(values: MinterSettingValues): MinterSettings {
   const { vcsOrg, vcsAppId, vcsApiBaseUrl, kmsKeyVersion, kmsNextKeyVersion, tlsDir, ...same } = values;
@@ -56,7 +56,7 @@ export function minterSettings(values: MinterSettingValues): MinterSettings {
   };
 }
 
-/** Which key service signs, and how to reach it. Errors: ERR_CONFIG_INVALID for a combination that makes no sense. */
+/** The key service that signs, and how to reach it. Errors: ERR_CONFIG_INVALID for an invalid combination. */
 export function keyProviderOf(
   values: Pick<MinterSettingValues, 'kmsProvider' | 'kmsApiEndpoint' | 'devKeyFile' | 'allowDevKey'>,
 ): MinterSettings['keyProvider'] {

@@ -4,9 +4,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const maxDepth = 32;
 
 /**
- * One JSON text and nothing else, as attackers would not have it: malformed UTF-8, a byte-order mark, bytes after the
- * value, a member name given twice at any level and nesting beyond 32 are refused (most parsers take the last of two
- * equal names, so two readers of one document could see different things).
+ * Strict parser of exactly one JSON text, against attackers: malformed UTF-8, a byte-order mark, bytes after the value,
+ * a member name given twice at any level and nesting beyond 32 are refused (most parsers take the last of two equal
+ * names, so two readers of one document could see different things).
  * Errors: ERR_INPUT_INVALID; the message never repeats the text.
  */
 export function parseStrictJson(bytes: Uint8Array): unknown {
@@ -35,7 +35,7 @@ export function members(value: unknown): Map<string, unknown> {
   return new Map(Object.entries(value));
 }
 
-/** Walks a text that is known to be valid JSON and looks at nothing but object member names. */
+/** Walks a text that is known to be valid JSON and checks only the object member names. */
 function refuseRepeatedNames(text: string): void {
   const open: (Set<string> | null)[] = [];
   let expectName = false;

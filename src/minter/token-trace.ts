@@ -2,9 +2,9 @@ import type { Span, Tracer } from '@opentelemetry/api';
 import { SpanKind, SpanStatusCode, trace, ROOT_CONTEXT } from '@opentelemetry/api';
 import type { Clock } from '../base/clock.ts';
 
-/** What the spans of one `POST /token` are about. Steps may run inside each other's time, never in parallel. */
+/** The spans of one `POST /token`. Steps may be nested, but never run in parallel. */
 export interface TokenTrace {
-  /** Runs one step under its own span; a rejection marks it and goes on to the caller. */
+  /** Runs one step under its own span; a rejection marks the span and is passed on to the caller. */
   step<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** The decision, once. No attribute carries an identity, a token or a key. */
   end(decision: { status: number; decision: string; code: string; reason: string; requestId: string }): void;
@@ -13,12 +13,12 @@ export interface TokenTrace {
 /** Starts the trace of a request. */
 export type BeginTokenTrace = () => TokenTrace;
 
-/** Used where no endpoint is configured: runs the steps and records nothing. */
+/** Used without a configured endpoint: runs the steps and records nothing. */
 export const noTokenTrace: TokenTrace = { step: (_name, work) => work(), end: () => {} };
 
 /**
- * `POST /token` as a server span, with a child per step: `verify identity`, `read body`, `sign`, `platform …`.
- * A caller's own trace id is not taken over: it is unauthenticated input.
+ * `POST /token` as a server span, with a child per step: `verify identity`, `read body`, `sign`, `platform …`. A
+ * caller's own trace id is not adopted: it is unauthenticated input.
  */
 export function tokenTraces(tracer: Tracer, clock: Clock): BeginTokenTrace {
   return () => {

@@ -15,9 +15,9 @@ import { type AuditFields, decideToken, maxBodyBytes, type TokenRouteDeps } from
 const lingerMs = 500;
 
 /**
- * Makes the close after an answer one in stages: our half first, then reading and dropping what still comes, for half
- * a second. A connection that is cut while its request is still arriving is reset, and the reset can overtake the
- * answer: the caller would see a broken connection instead of the 413.
+ * Closes the connection after an answer in stages: our half first, then reading and dropping further bytes for half a
+ * second. A connection that is cut while its request is still arriving is reset, and the reset can overtake the answer:
+ * the caller would see a broken connection instead of the 413.
  * Source: RFC 9112 §9.6. Node closes an answered connection by `destroySoon`.
  */
 function closeInStages(socket: Socket, clock: Clock): void {
@@ -41,7 +41,7 @@ export interface AppDeps extends TokenRouteDeps {
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']);
 
-/** `POST /token` and `GET|HEAD /version`, and nothing else. Express' conveniences that guess are off. */
+/** `POST /token` and `GET|HEAD /version`, and no other routes. Express' guessing features are off. */
 export function createApp(deps: AppDeps): Express {
   const app = express();
   for (const setting of ['x-powered-by', 'etag', 'query parser', 'trust proxy', 'view cache']) app.disable(setting);
@@ -53,7 +53,7 @@ export function createApp(deps: AppDeps): Express {
   app.all('/version', (_req, res) => refuse(res, methodNotAllowed(), 'GET, HEAD'));
   app.use((_req, res) => refuse(res, new Refusal('not_found', 'path', 'there is nothing here')));
   app.use((error: unknown, _req: Request, res: Response, next: NextFunction) => {
-    // A path that cannot be decoded. All else is a bug of ours, and the server's to answer.
+    // A path that cannot be decoded is the caller's fault. Any other error is a bug of ours, which the server answers.
     if (!isUndecodable(error)) return next(error);
     deps.logger.warn('request refused by the router', { error: errorText(error) });
     if (!res.headersSent) refuse(res, new Refusal('not_found', 'path', 'there is nothing here'));
@@ -158,8 +158,9 @@ function refuse(res: Response, refusal: Refusal, allow?: string): void {
 }
 
 /**
- * Sends the answer. The connection is closed behind it when the process ends, or when a body of unknown or great length
- * was left unread; a short one is read and dropped, so that a refusal does not cost its caller a new connection.
+ * Sends the answer. The connection is closed after it when the process is ending, or when a body of unknown or large
+ * length was left unread. A short body is read and dropped, so that a refusal does not cost its caller a new
+ * connection.
  */
 function finish(res: Response, body: string): void {
   const draining = (res.locals.draining as () => boolean)();

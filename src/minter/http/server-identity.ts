@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 
-/** PEM texts of a Secret of type TLS; unlike our own identities it need not bring a CA. */
+/** PEM texts of a Secret of type TLS; unlike our own identities it need not contain a CA. */
 export interface ServerIdentity {
   cert: string;
   key: string;
@@ -14,7 +14,7 @@ export interface ServerIdentity {
 
 const pollMs = 5_000;
 
-/** Reads `tls.crt` and `tls.key`. Errors: ERR_TLS_MATERIAL when they are absent or do not fit together. */
+/** Reads `tls.crt` and `tls.key`. Errors: ERR_TLS_MATERIAL when they are absent or do not match. */
 export async function readServerIdentity(dir: string): Promise<ServerIdentity> {
   try {
     const [cert, key] = await Promise.all(['tls.crt', 'tls.key'].map((name) => readFile(join(dir, name), 'utf8')));
@@ -27,7 +27,7 @@ export async function readServerIdentity(dir: string): Promise<ServerIdentity> {
   }
 }
 
-/** Follows a rotation without dropping connections; a pair that does not fit is logged and the last good one stays. */
+/** Follows a rotation without dropping connections; a mismatched pair is logged and the last good one stays. */
 export function followServerIdentity(
   dir: string,
   server: Server,

@@ -6,9 +6,9 @@ import { fixedTls } from '../../net/tls-material.ts';
 import type { ServerIdentity } from './server-identity.ts';
 
 /**
- * Bounds of the public listener. Units: ms, bytes. 200 requests a second find a place while each of them waits the four
- * seconds that a request may take. Requests for `/token` hold fewer connections than there are, and one that waits makes
- * room for a new one: so `/version`, which probes ask, always finds a place.
+ * Limits of the public listener. Units: ms, bytes. There is room for 200 requests a second while each of them waits the
+ * four seconds that a request may take. Requests for `/token` hold fewer connections than there are, and a waiting one
+ * is dropped for a new one, so that `/version`, which probes request, always finds a place.
  */
 const limits = {
   requestMs: 10_000,
@@ -21,7 +21,7 @@ const limits = {
   reservedPaths: ['/version'],
 } as const;
 
-/** The public server: HTTP, or HTTPS with an identity. What it refuses by itself is answered in the form of `/token`. */
+/** The public server: HTTP, or HTTPS with an identity. Its own refusals have the form of `/token` answers. */
 export function createPublicServer(handler: HttpHandler, identity?: ServerIdentity, door: DoorOptions = {}): Server {
   const options = { ...door, limits, form: refusalForm };
   return identity

@@ -10,11 +10,11 @@ import { members, parseStrictJson } from '../strict-json.ts';
 export const jwksLimits = {
   timeoutMs: 2_000,
   freshMs: 10 * 60_000,
-  /** How long the last good set serves while refreshes fail. */
+  /** How long the last good set is used while refreshes fail. */
   staleMs: 60 * 60_000,
   /** At most one refetch for unknown key ids in this time, for the whole process. */
   cooldownMs: 30_000,
-  /** Pause after a failed fetch, so that an outage of the issuer is not answered with a flood. */
+  /** Pause after a failed fetch, so that an outage of the issuer does not cause a flood of requests. */
   retryMs: 1_000,
   maxBytes: 256 * 1024,
   maxKeys: 64,
@@ -31,8 +31,8 @@ export interface JwksOptions {
 
 /**
  * The issuer's signing keys, by key id.
- * Guarantees: one fetch at a time; no redirect followed; a set without any usable key never replaces a good one.
- * Errors of `find`: Refusal `issuer_keys_unavailable` when no set could be had, `invalid_token` for an unknown key.
+ * Guarantees: one fetch at a time; no redirect followed; a set without any usable key never replaces a good one. Errors
+ * of `find`: Refusal `issuer_keys_unavailable` when no set is available, `invalid_token` for an unknown key.
  */
 export class Jwks {
   readonly #options: JwksOptions;
@@ -41,7 +41,7 @@ export class Jwks {
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #lookedForUnknownAt = Number.NEGATIVE_INFINITY;
   #failedAt = Number.NEGATIVE_INFINITY;
-  /** True when the issuer answered, but with no key that could be used. */
+  /** True when the issuer answered, but without a usable key. */
   #answeredWithoutKeys = false;
   #refreshing: Promise<void> | undefined;
 
@@ -63,7 +63,7 @@ export class Jwks {
     const age = this.ageMs;
     if (age === null || age >= jwksLimits.staleMs) await this.#refresh();
     else if (age >= jwksLimits.freshMs) {
-      // The old set still serves: only a request whose key it lacks waits for the new one.
+      // The old set is still in use: only a request whose key it lacks waits for the new one.
       const refreshed = this.#refresh();
       if (!this.#keys?.has(kid)) await refreshed;
     }
@@ -92,7 +92,7 @@ export class Jwks {
     return this.#now() - this.#fetchedAt < jwksLimits.staleMs ? this.#keys : undefined;
   }
 
-  /** Never rejects: what went wrong shows in the set that is, or is not, in force. */
+  /** Never rejects: a failure shows only in the set that stays in force, or is missing. */
   #refresh(): Promise<void> {
     if (this.#refreshing) return this.#refreshing;
     if (this.#now() - this.#failedAt < jwksLimits.retryMs) return Promise.resolve();
@@ -135,7 +135,7 @@ async function fetchKeys(fetcher: typeof fetch, uri: string): Promise<KeySet> {
     const usable = usableRsaKey(jwk);
     if (!usable) continue;
     if (keys.has(usable.kid)) repeated.add(usable.kid);
-    // Only n and e go in: nothing else of the document can change what is imported.
+    // Only n and e are passed on: no other member of the document can change the imported key.
     const key = await importJWK({ kty: 'RSA', n: usable.n, e: usable.e, alg: 'RS256' }, 'RS256').catch(() => null);
     if (key && !(key instanceof Uint8Array)) keys.set(usable.kid, key);
   }

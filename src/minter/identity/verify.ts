@@ -14,24 +14,24 @@ export interface VerifyOptions {
   clock: Clock;
 }
 
-/** A caller whose token was verified. `email` is there only when the issuer vouches for it. */
+/** A caller whose token was verified. `email` is set only when the issuer has verified it. */
 export interface Caller {
   iss: string;
   sub: string;
   email: string | undefined;
-  /** What rules may ask for. */
+  /** The claims that rules may use. */
   claims: Claims;
 }
 
 const maxTokenLength = 8 * 1024;
 const skewSeconds = 5;
 const maxLifeSeconds = 3_600;
-/** Header members that bring their own key, or change what the signature covers. */
+/** Header members that contain a key, or change what the signature covers. */
 const refusedHeaders = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'zip', 'enc', 'cty'];
 
 /**
  * Verifies an identity token: shape, header, issuer, signature, audience, times, claim types, in this order. The issuer
- * is compared before anything goes out, so no token can choose where we ask for keys.
+ * is compared before any request is sent, so no token can choose where keys are fetched from.
  * Errors: Refusal `invalid_token` whose message never says which check failed (the audit line has the reason), or
  * `issuer_keys_unavailable`.
  */
@@ -72,7 +72,7 @@ function checkHeader(header: Map<string, unknown>): string {
   return kid;
 }
 
-/** What jose lets pass and we do not: number forms, life span, audience lists, claim types. */
+/** Checks that jose does not make: number forms, life span, audience lists, claim types. */
 function checkClaims(payload: Map<string, unknown>, options: VerifyOptions): Caller {
   const iat = wholeSeconds(payload, 'iat');
   const exp = wholeSeconds(payload, 'exp');
@@ -119,7 +119,7 @@ function decode(part: string, reason: string): Map<string, unknown> {
   }
 }
 
-/** Several texts decode to the same bytes when the last letter carries spare bits: only one of them is accepted. */
+/** Several texts decode to the same bytes when the last letter has spare bits: only one of them is accepted. */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
 }

@@ -1,14 +1,14 @@
 import { foldName } from '../names.ts';
 import { isLevel, levels, type Permissions } from '../rules/permissions.ts';
 
-/** What was asked of the platform. */
+/** The request to the platform. */
 export interface GrantRequest {
   org: string;
   repositories: readonly string[];
   permissions: Permissions;
 }
 
-/** A token whose grant was found to be what was asked. */
+/** A token whose grant matches the request. */
 export interface Grant {
   token: string;
   expiresAt: string;
@@ -20,9 +20,9 @@ const tokenShape = /^[!-~]{1,4096}$/;
 const maxLifeMs = 3_600_000 + 60_000;
 
 /**
- * Compares what the platform granted with what was asked: the same repositories of the same owner, the same
- * permissions (the platform may add reading metadata by itself), and an end within the hour. Pure and total: any value
- * may come in. `mismatch` is a fixed word; `token` is there when the answer carried one that should be revoked.
+ * Compares the platform's grant with the request: the same repositories of the same owner, the same permissions (the
+ * platform may add reading metadata by itself), and an end within the hour. Pure and total: any value may come in.
+ * `mismatch` is a fixed word; `token` is set when the answer contained one that should be revoked.
  */
 export function checkGrant(answer: unknown, request: GrantRequest, nowMs: number): GrantResult {
   const fields = record(answer);

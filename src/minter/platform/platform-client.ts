@@ -15,15 +15,15 @@ export interface PlatformClientOptions {
   onRateLimit?: (remaining: number) => void;
 }
 
-/** An answer of the platform, whatever its status. `data` is parsed JSON, or undefined where there was none. */
+/** An answer of the platform, whatever its status. `data` is parsed JSON, or undefined without a body. */
 export interface PlatformAnswer {
   status: number;
   data: unknown;
-  /** Set when the answer says that we ask too much: seconds to wait. */
+  /** Set when the answer says that we send too many requests: seconds to wait. */
   retryAfterSeconds: number | undefined;
 }
 
-/** No usable answer: connection trouble, no time left, or an answer that broke our bounds. */
+/** No usable answer: a network error, no time left, or an answer beyond our limits. */
 export class PlatformUnreachable extends Error {
   readonly kind: 'timeout' | 'network' | 'too_large';
 
@@ -48,7 +48,7 @@ const routes = {
 /**
  * The four calls we make, to the configured host only: no URL of an answer is ever followed.
  * One more attempt on connection trouble, 5xx or a secondary limit that ends in time, with the same body.
- * Errors: PlatformUnreachable. A status is not an error here: what it means is for the caller to say.
+ * Errors: PlatformUnreachable. A status is not an error here: the caller interprets it.
  */
 export class PlatformClient {
   readonly #options: PlatformClientOptions;
@@ -113,7 +113,7 @@ export class PlatformClient {
     }
   }
 
-  /** Octokit throws on some statuses and not on others; both ways end here as an answer. */
+  /** Octokit throws on some statuses and not on others; both become an answer here. */
   async #request(
     operation: PlatformOperation,
     bearer: string,
@@ -126,7 +126,7 @@ export class PlatformClient {
       const answer = await this.#octokit.request(routes[operation], { ...parameters, headers, request });
       return { status: answer.status, data: answer.data, headers: answer.headers as AnswerHeaders };
     } catch (error) {
-      // Octokit reports connection trouble as status 500 too; only an answer from the platform carries `response`.
+      // Octokit reports network errors as status 500 too; only an answer from the platform carries `response`.
       const response = (error as { response?: { status: number; data: unknown; headers: AnswerHeaders } }).response;
       if (response) return response;
       throw error;
@@ -136,7 +136,7 @@ export class PlatformClient {
 
 type AnswerHeaders = Readonly<Record<string, string | number | undefined>>;
 
-/** Milliseconds to wait before the one retry, or null when the answer stands. */
+/** Milliseconds to wait before the one retry, or null when the answer is final. */
 function pauseBeforeRetry(answer: PlatformAnswer): number | null {
   if (answer.retryAfterSeconds !== undefined) return answer.retryAfterSeconds * 1000;
   return answer.status >= 500 ? 0 : null;

@@ -15,7 +15,7 @@ export interface PlatformMonitorDeps {
   platform: PlatformClient;
   readiness: Readiness;
   clock: Clock;
-  /** Everything the rules in force may give out. */
+  /** All permissions and repositories that the rules in force may grant. */
   wantedPermissions: () => readonly Permissions[];
 }
 
@@ -25,8 +25,8 @@ const notSelectedMs = 10 * 60_000;
 export type AppVerdict = 'matches' | 'wrong' | 'unknown';
 
 /**
- * Asks the platform who signs: a key of another App imports cleanly, reports ENABLED, and would fail at the first push.
- * Anything but a clear yes or no is `unknown`, and blocks nothing.
+ * Asks the platform which App signs: the key of another App imports cleanly, reports ENABLED, and would fail only at
+ * the first mint. Any answer but a clear yes or no is `unknown`, and blocks nothing.
  */
 export async function askWhoWeAre(
   deps: Pick<PlatformMonitorDeps, 'appId' | 'jwts' | 'platform' | 'clock'>,
@@ -34,7 +34,7 @@ export async function askWhoWeAre(
   const deadline = deadlineIn(deps.clock, checkMs);
   try {
     let answer = await getApp(deps, deadline);
-    // One refusal may be a clock that jumped or a replica that lags; two in a row with a fresh signature are an answer.
+    // One refusal may be due to a clock jump or a lagging replica; two in a row with a fresh signature are conclusive.
     if (answer.status === 401) answer = await getApp(deps, deadline);
     if (answer.status === 401) {
       return { verdict: 'wrong', message: 'the platform does not accept the signature of this key for the App' };
@@ -53,7 +53,7 @@ export async function askWhoWeAre(
   }
 }
 
-/** The look-up cannot see which repositories are selected; what a mint met stays in force for a while. */
+/** The look-up cannot see which repositories are selected; the finding of a mint stays in force for a while. */
 function recentlyNotSelected(readiness: Readiness, clock: Clock): boolean {
   const { reason, since } = readiness.get('InstallationFound');
   return reason === 'RepositoryNotSelected' && clock.now() - Date.parse(since) < notSelectedMs;
@@ -69,7 +69,7 @@ async function getApp(
   return answer;
 }
 
-/** Looks the installation up and says what a mint would meet. It informs; it does not block. */
+/** Looks the installation up and reports what a mint would meet. It informs; it does not block. */
 export async function checkInstallation(deps: PlatformMonitorDeps): Promise<void> {
   const { readiness, org, appId } = deps;
   const deadline = deadlineIn(deps.clock, checkMs);

@@ -1,16 +1,16 @@
 import type { ClaimName, Expression, TextNode, TruthNode } from './expression-parser.ts';
 
-/** What a rule sees of a caller and a request. An absent claim is absent from the map, never an empty text. */
+/** The inputs of a rule: caller and request. An absent claim is absent from the map, never an empty text. */
 export type Claims = ReadonlyMap<ClaimName, string>;
 /** Values of `issuers.<name>`. */
 export type Issuers = ReadonlyMap<string, string>;
 
-/** `denied` and `error` both refuse; they differ only for who reads the audit line. */
+/** `denied` and `error` both refuse; only the audit line distinguishes them. */
 export type Verdict = { admits: true } | { admits: false; because: 'denied' | `absent ${string}` };
 
 /**
  * Evaluates a rule. Total: no loop, no recursion deeper than the parser allowed, no I/O. Left to right with short
- * circuit; the first reference to an absent claim refuses, even where the other side of an `||` would admit.
+ * circuit; the first reference to an absent claim refuses, even if the other side of an `||` would admit.
  */
 export function evaluateRule(expression: Expression, claims: Claims, issuers: Issuers): Verdict {
   try {

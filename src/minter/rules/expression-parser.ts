@@ -1,8 +1,8 @@
 import { ExpressionFault, tokenize, type Token } from './expression-tokens.ts';
 
 /**
- * A checked rule expression. Every node has one type, text or truth, known when the rule is loaded: what evaluates
- * can neither loop nor meet a type it does not expect. Chains of `&&` and `||` are flat, so depth is bounded.
+ * A checked rule expression. Every node has one type, text or boolean, known when the rule is loaded: evaluation can
+ * neither loop nor meet an unexpected type. Chains of `&&` and `||` are flat, so depth is bounded.
  */
 export type TextNode =
   { op: 'text'; value: string } | { op: 'claim'; name: ClaimName } | { op: 'issuer'; name: string };
@@ -15,7 +15,7 @@ export type TruthNode =
   | { op: 'oneOf'; item: TextNode; list: TextNode[] }
   | { op: 'startsWith' | 'endsWith' | 'contains'; subject: TextNode; argument: TextNode };
 
-/** Claims a rule may name. The CI claims are there so that old rule files load; our issuer never sends them. */
+/** Claims that a rule may name. The CI claims are included so that old rule files load; our issuer never sends them. */
 export const claimNames = [
   'iss',
   'sub',

@@ -5,7 +5,7 @@ export interface Token {
   at: number;
 }
 
-/** A fault in a rule expression: what and where. It never carries claims of a caller. */
+/** A fault in a rule expression: the message and the position. It never carries claims of a caller. */
 export class ExpressionFault extends Error {
   constructor(message: string, at: number) {
     super(`${message} at offset ${at}`);

@@ -1,4 +1,4 @@
-/** Permission levels, weakest first: whoever may write may read. */
+/** Permission levels, weakest first: write includes read. */
 export const levels = ['read', 'write', 'admin'] as const;
 export type Level = (typeof levels)[number];
 /** Permission name → level. Always a Map: names come from outside. */

@@ -9,13 +9,13 @@ import { hashOf, type RuleSet } from './rule-set.ts';
 const maxFiles = 200;
 const suffix = '.yaml';
 
-/** Bytes of the rule files as they stood at one moment, or what kept a file from being read. */
+/** Bytes of the rule files at one moment, or the error that prevented reading a file. */
 export type RuleSources = ReadonlyMap<string, RuleSource>;
 export type RuleSource = { bytes: Uint8Array } | { fault: RuleFault };
 
 /**
- * Reads every rule file of a directory. A mounted ConfigMap swaps its `..data` link while we read; then the read
- * is done again, so that files of two versions are never mixed.
+ * Reads every rule file of a directory. A mounted ConfigMap may swap its `..data` link during the read; then the read
+ * is repeated, so that files of two versions are never mixed.
  * Errors: rejects with the system's error when the directory cannot be listed (ENOENT when it is absent).
  */
 export async function readRuleDirectory(dir: string): Promise<RuleSources> {
@@ -27,8 +27,8 @@ export async function readRuleDirectory(dir: string): Promise<RuleSources> {
 }
 
 /**
- * Compiles what was read. A faulty file keeps its last good version in force; one that never was good denies its
- * repositories and never falls through to the catch-all. A file that is gone is gone.
+ * Compiles the files read. A faulty file keeps its last good version in force; one that never was good denies its
+ * repositories and never falls through to the catch-all. A deleted file is no longer in force.
  */
 export function compileRules(sources: RuleSources, last: RuleSet, options: RuleFileOptions): RuleSet {
   const files = new Map<string, RuleFile | null>();
@@ -71,7 +71,10 @@ async function readOnce(dir: string): Promise<RuleSources> {
   return sources;
 }
 
-/** Null when the file has gone, or is a link whose target has: a key removed from a ConfigMap leaves one behind. */
+/**
+ * Null when the file was deleted, or is a link whose target was deleted: a key removed from a ConfigMap leaves such a
+ * link behind.
+ */
 async function readFileInside(root: string, name: string): Promise<RuleSource | null> {
   const fault = (message: string): { fault: RuleFault } => ({ fault: { file: name, message } });
   try {
@@ -79,7 +82,7 @@ async function readFileInside(root: string, name: string): Promise<RuleSource | 
     if (!path.startsWith(root + sep)) return fault('link leads out of the directory');
     const stats = await stat(path);
     if (!stats.isFile()) return fault('is not a regular file');
-    // Neither a link put there since, nor a pipe, may take us elsewhere or hold us up.
+    // A link or a pipe put there since must not redirect or block the read.
     const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const buffer = Buffer.alloc(Math.min(stats.size, maxFileBytes) + 1);

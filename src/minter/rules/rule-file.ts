@@ -19,13 +19,13 @@ import { isLevel, type Level, type Permissions } from './permissions.ts';
 export interface Scope {
   name: string;
   rule: Expression;
-  /** Exact names; `everyRepository` only where the installation allows it. */
+  /** Exact names; `everyRepository` only if the installation allows it. */
   repositories: ReadonlySet<string>;
   everyRepository: boolean;
   permissions: Permissions;
 }
 
-/** What is wrong in a file; with `scope`, only that scope is off. `line` counts from 1. */
+/** A fault in a file; with `scope`, only that scope is off. `line` counts from 1. */
 export interface RuleFault {
   file: string;
   scope?: string;
@@ -63,7 +63,7 @@ export function parseRuleFile(
     return { file: new Reader(name, bytes, options).read() };
   } catch (error) {
     if (error instanceof Fault) return { fault: error.at(name) };
-    // The YAML library may run out of stack on hostile nesting: that is a fault of the file like any other.
+    // The YAML library may exhaust the stack on hostile nesting: that is a fault of the file like any other.
     return { fault: { file: name, message: 'cannot be read as YAML' } };
   }
 }
@@ -235,7 +235,7 @@ function scalar(node: unknown): unknown {
   return isScalar(node) ? node.value : undefined;
 }
 
-/** True when a rule looks at who the caller is, not only at who issued the token. */
+/** True when a rule checks the caller's identity, not only the token's issuer. */
 function identifies(rule: Expression): boolean {
   return rule.claims.has('email') || rule.claims.has('sub');
 }

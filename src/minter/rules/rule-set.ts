@@ -6,9 +6,9 @@ import type { ClaimName } from './expression-parser.ts';
 import { isLevel, uncovered, type Level, type Permissions } from './permissions.ts';
 import type { RuleFault, RuleFile, Scope } from './rule-file.ts';
 
-/** All rules in force at one moment. Immutable: a reload makes a new one. */
+/** All rules in force at one moment. Immutable: a reload creates a new one. */
 export interface RuleSet {
-  /** Folded repository name → its file. A faulty file without a last good version is here as null: it denies. */
+  /** Folded repository name → its file. A faulty file without a last good version is null here: it denies. */
   files: ReadonlyMap<string, RuleFile | null>;
   /** The file `.yaml`, for repositories without one of their own. */
   catchAll: RuleFile | null;
@@ -18,23 +18,23 @@ export interface RuleSet {
 
 export const noRules: RuleSet = { files: new Map(), catchAll: null, faults: [], hash: sha256Hex('') };
 
-/** A request as far as rules are concerned; every name has been validated. */
+/** The part of a request that rules read; every name has been validated. */
 export interface RuleRequest {
   org: string;
   repositories: readonly string[];
   scope: string;
-  /** As the caller wrote them. Absent: everything the scope gives. */
+  /** As the caller wrote them. Absent: everything that the scope grants. */
   permissions: ReadonlyMap<string, string> | undefined;
 }
 
-/** What bounds every decision, whatever the rule files say. */
+/** The limits of every decision, whatever the rule files say. */
 export interface Bounds {
   issuers: Issuers;
-  /** Folded names of the only repositories that tokens may reach; undefined leaves it to the rule files. */
+  /** Folded names of the only repositories that tokens may reach; undefined: the rule files decide. */
   repositories?: ReadonlySet<string> | undefined;
 }
 
-/** What a caller gets, and which files said so. */
+/** The grant of a caller, and the files that decided it. */
 export interface Decision {
   permissions: Permissions;
   ruleFiles: readonly string[];
@@ -94,7 +94,7 @@ export function decide(rules: RuleSet, request: RuleRequest, caller: Claims, bou
   return { permissions, ruleFiles: [...ruleFiles] };
 }
 
-/** The requested permissions where all of them exist; no scope covers one that does not. */
+/** The requested permissions if all of them exist; no scope covers an unknown one. */
 function existing(requested: ReadonlyMap<string, string>): Permissions {
   const permissions = new Map<string, Level>();
   for (const [name, level] of requested) {
@@ -112,7 +112,7 @@ function existing(requested: ReadonlyMap<string, string>): Permissions {
 
 /**
  * The file that decides for a repository. The platform ignores case in names, so the look-up does too: otherwise
- * another spelling would slip past a repository's own file to the catch-all.
+ * another spelling would bypass a repository's own file and reach the catch-all.
  */
 export function fileFor(rules: RuleSet, repository: string): RuleFile | null {
   const own = rules.files.get(foldName(repository));
@@ -130,7 +130,7 @@ export function allFiles(rules: RuleSet): RuleFile[] {
   return [...rules.files.values(), rules.catchAll].filter((file) => file !== null);
 }
 
-/** Hash over the files in force, the same wherever the same bytes are loaded. */
+/** Hash over the files in force; equal bytes give equal hashes. */
 export function hashOf(files: readonly RuleFile[]): string {
   const lines = files.map((file) => `${file.sha256} ${JSON.stringify(file.name)}\n`);
   return sha256Hex(lines.sort().join(''));

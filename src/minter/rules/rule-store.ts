@@ -11,7 +11,7 @@ export interface RuleStoreOptions extends RuleFileOptions {
   pollMs: number;
   clock: Clock;
   logger: Logger;
-  /** After every load, changed or not. */
+  /** Called after every load, changed or not. */
   onLoad?: (rules: RuleSet, result: 'success' | 'faulty' | 'failed') => void;
 }
 
@@ -20,7 +20,7 @@ export interface RuleStoreOptions extends RuleFileOptions {
  * Flow: load → swap the whole set in one assignment → again after a change of the directory (watched) or `pollMs`.
  * Guarantees: a reader sees one complete set; loads never overlap; a directory that cannot be listed for another
  * reason than being absent leaves the set as it is; an absent directory means no rules.
- * Caveats: watching is a shortcut only. Polling alone keeps the promise where file events do not work.
+ * Caveats: watching only speeds up detection. Where file events do not work, polling alone finds changes.
  */
 export class RuleStore {
   readonly #options: RuleStoreOptions;
@@ -123,7 +123,7 @@ export class RuleStore {
   #poll(): void {
     if (this.#closed) return;
     this.#cancelPoll = this.#options.clock.setTimeout(() => {
-      // A watch on a directory that was replaced is silent for ever: take a new one with every poll.
+      // A watch on a replaced directory is silent for ever, so it is renewed with every poll.
       this.#unwatch();
       this.#watch();
       void this.reload().finally(() => this.#poll());

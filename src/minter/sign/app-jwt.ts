@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { deadlineIn, type Deadline } from '../deadline.ts';
 import type { KmsSigner } from './kms-signer.ts';
 
-/** A signed App JWT and the hash by which logs speak of it. */
+/** A signed App JWT and the hash that identifies it in logs. */
 export interface AppJwt {
   token: string;
   sha256: string;
@@ -19,14 +19,14 @@ export interface AppJwtOptions {
   logger: Logger;
 }
 
-/** Seconds before and after now. The platform allows a span of 600 s in all and clocks that differ a little. */
+/** Seconds before and after now. The platform allows a total span of 600 s, and small clock differences. */
 const backdateSeconds = 30;
 const lifeSeconds = 540;
 const signBudgetMs = 3_200;
 
 /**
- * The App's own credential towards the platform, signed by the key service and used for a while.
- * Guarantees: one signature at a time; the next one is made ahead of need, so that only the first mint waits for it;
+ * The App's own credential for the platform, signed by the key service and reused for a while.
+ * Guarantees: one signature at a time; the next one is signed ahead of time, so that only the first mint waits for it;
  * a JWT is never used past `reuseSeconds`, or past its `exp` minus a minute after a jump of the clock.
  */
 export class AppJwtSource {
@@ -49,12 +49,12 @@ export class AppJwtSource {
     return this.#current!.jwt;
   }
 
-  /** The platform refused it: sign anew next time. Others may have done so already, then nothing happens. */
+  /** The platform refused it: sign anew next time. No effect when another request has already renewed it. */
   drop(jwt: AppJwt): void {
     if (this.#current?.jwt === jwt) this.#current = undefined;
   }
 
-  /** Shared by all requests that wait for it, so it has its own time limit instead of the first request's. */
+  /** Shared by all requests that wait for it, so it has its own time limit, not that of the first request. */
   #renew(): Promise<AppJwt> {
     this.#signing ??= this.#sign(deadlineIn(this.#options.clock, signBudgetMs)).finally(
       () => (this.#signing = undefined),

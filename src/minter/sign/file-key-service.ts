@@ -6,7 +6,7 @@ import type { KeyService } from './key-service.ts';
 
 /**
  * DigestInfo prefix of SHA-256 (RFC 8017 §9.2): what PKCS#1 v1.5 puts before a digest. Signing is then a private-key
- * operation over prefix and digest, which is how a service signs a digest whose message it never saw.
+ * operation over prefix and digest, so a service can sign a digest without its message.
  */
 const sha256Prefix = Buffer.from('3031300d060960864801650304020105000420', 'hex');
 
@@ -16,8 +16,8 @@ export function signSha256Digest(key: KeyObject, digest: Uint8Array): Buffer {
 }
 
 /**
- * A key in this process, for development: no audit log, and whoever reads the memory has the key. The settings let it
- * through only with an explicit permission.
+ * A key in this process, for development: there is no audit log, and access to the memory reveals the key. The settings
+ * accept it only with an explicit permission.
  * Errors: ERR_CONFIG_INVALID when the PEM is not a usable RSA key.
  */
 export function fileKeyService(pem: Buffer): KeyService {

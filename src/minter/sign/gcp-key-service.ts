@@ -8,7 +8,7 @@ import {
   type SignAnswer,
 } from './key-service.ts';
 
-/** gRPC status codes that mean something to us. Source: the gRPC status code list. */
+/** gRPC status codes that are handled here. Source: the gRPC status code list. */
 const kinds: Readonly<Record<number, KeyFailureKind>> = {
   4: 'deadline',
   5: 'not_found',
@@ -19,8 +19,8 @@ const kinds: Readonly<Record<number, KeyFailureKind>> = {
 };
 
 /**
- * Google Cloud KMS through its official client. Deadlines are per call and the client's own retries are off:
- * how often to try again is decided by who knows the request's deadline.
+ * Google Cloud KMS through its official client. Deadlines are per call and the client's own retries are off: the
+ * caller, which knows the request's deadline, decides about retries.
  * Errors: KeyServiceFailure.
  */
 export class GcpKeyService implements KeyService {
@@ -71,8 +71,8 @@ export class GcpKeyService implements KeyService {
   }
 
   /**
-   * The client, once it has found its credentials. One that has not keeps its failure for ever, and a pod often starts
-   * before its identity does: the next call makes a new one.
+   * The client, once it has found its credentials. A client without credentials keeps its failure for ever, and a pod
+   * often starts before its identity is ready: the next call creates a new client.
    */
   #connected(): Promise<KeyManagementServiceClient> {
     this.#starting ??= (async () => {
@@ -89,7 +89,7 @@ export class GcpKeyService implements KeyService {
   }
 }
 
-/** The promise's value, or a failure in the client's own terms when it takes too long. */
+/** The promise's value, or a failure of the client's own kind after a timeout. */
 function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   const late = new Promise<never>((_resolve, reject) => {
     AbortSignal.timeout(timeoutMs).addEventListener('abort', () => {
@@ -99,7 +99,9 @@ function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   return Promise.race([work, late]);
 }
 
-/** Turns the client's error into ours. The state is fished out of the message because the protocol has no field for it. */
+/**
+ * Converts the client's error to ours. The state is parsed from the message because the protocol has no field for it.
+ */
 export function failureOf(cause: unknown): KeyServiceFailure {
   const { code, details } = (cause ?? {}) as { code?: unknown; details?: unknown };
   const kind = (typeof code === 'number' && kinds[code]) || 'other';

@@ -16,7 +16,7 @@ const probeEveryMs = 60_000;
 /** Signed as a probe. No JWT: its bytes can never be a header and claims. */
 const probeMessage = Buffer.from('svc-minter key probe');
 
-/** What a version's state and algorithm mean for us. Source: the key service's state list. */
+/** The meaning of a version's state and algorithm. Source: the key service's state list. */
 export function judgeState(state: string, algorithm: string): KeyVerdict {
   if (state === 'ENABLED') {
     if (isUsableAlgorithm(algorithm))
@@ -31,7 +31,7 @@ export function judgeState(state: string, algorithm: string): KeyVerdict {
   return { status: 'False', reason: 'Disabled', message };
 }
 
-/** What a failed call says about the key, or null when it says nothing (an outage is not a state of the key). */
+/** What a failed call reveals about the key; null when nothing (an outage is not a state of the key). */
 export function judgeFailure(failure: KeyServiceFailure): KeyVerdict | null {
   switch (failure.kind) {
     case 'not_found':
@@ -49,8 +49,8 @@ export function judgeFailure(failure: KeyServiceFailure): KeyVerdict | null {
 }
 
 /**
- * Looks at the key version. With the signer's role alone the service may refuse to describe a version; then its public
- * key and a probe signature (at most one a minute) tell the same.
+ * Checks the key version. With the signer's role alone the service may refuse to describe a version; then its public
+ * key and a probe signature (at most one a minute) give the same result.
  */
 export class KeyMonitor {
   readonly #signer: KmsSigner;
@@ -63,7 +63,7 @@ export class KeyMonitor {
     this.#clock = clock;
   }
 
-  /** Null: the service could not be reached; the last verdict stands. */
+  /** Null: the service could not be reached; the last verdict remains. */
   async check(): Promise<KeyVerdict | null> {
     try {
       const { state, algorithm } = await this.#signer.describe(deadlineIn(this.#clock, checkMs));

@@ -1,12 +1,12 @@
 /**
- * What we need of a service that holds the App's key. One implementation talks to Google Cloud KMS, one to a local
- * file for development. Implementations only carry the calls; `KmsSigner` checks every answer.
+ * The interface of a service that holds the App's key. One implementation calls Google Cloud KMS, one uses a local file
+ * for development. Implementations only transport the calls; `KmsSigner` checks every answer.
  */
 export interface KeyService {
   /** State and algorithm words of a version, as the service names them. */
   describeVersion(version: string, timeoutMs: number): Promise<KeyVersionInfo>;
   publicKey(version: string, timeoutMs: number): Promise<PublicKeyAnswer>;
-  /** Signs a SHA-256 digest. `digestCrc32c` lets the service notice a digest that was damaged on the way. */
+  /** Signs a SHA-256 digest. With `digestCrc32c` the service can detect a digest that was damaged in transit. */
   signDigest(version: string, digest: Uint8Array, digestCrc32c: number, timeoutMs: number): Promise<SignAnswer>;
   close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export interface SignAnswer {
   verifiedDigestCrc32c: boolean;
 }
 
-/** What went wrong in a call, in the words of the service's status codes that we tell apart. */
+/** The failure of a call, by the status codes of the service that are distinguished here. */
 export type KeyFailureKind =
   | 'not_found'
   | 'permission_denied'
@@ -45,7 +45,7 @@ export type KeyFailureKind =
 
 export class KeyServiceFailure extends Error {
   readonly kind: KeyFailureKind;
-  /** The version's state where the service named it, e.g. `DISABLED`. */
+  /** The version's state if the service named it, e.g. `DISABLED`. */
   readonly state: string | undefined;
 
   constructor(kind: KeyFailureKind, message: string, options: { state?: string; cause?: unknown } = {}) {
@@ -56,7 +56,10 @@ export class KeyServiceFailure extends Error {
   }
 }
 
-/** Algorithms the hosting platform takes: RSA with PKCS#1 v1.5 padding. A PSS key would sign, and be refused there. */
+/**
+ * Algorithms that the hosting platform accepts: RSA with PKCS#1 v1.5 padding. A PSS key would sign, but the platform
+ * would refuse it.
+ */
 export const usableAlgorithms = [
   'RSA_SIGN_PKCS1_2048_SHA256',
   'RSA_SIGN_PKCS1_3072_SHA256',

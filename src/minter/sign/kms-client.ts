@@ -1,15 +1,15 @@
 import { KeyManagementServiceClient } from '@google-cloud/kms';
 import { credentials } from '@grpc/grpc-js';
 
-/** A key service on loopback in plaintext, for tests; absent: the real one with the machine's identity. */
+/** A key service on loopback without TLS, for tests; absent: the real one with the machine's identity. */
 export interface KmsEndpoint {
   host: string;
   port: number;
 }
 
 /**
- * The official client. Reconnects at most every two seconds: the channel's own back-off grows to two minutes, and a key
- * service that is back must be used again at once.
+ * The official client. Reconnects at most every two seconds: the channel's own back-off grows to two minutes, and a
+ * recovered key service must be used again at once.
  */
 export function createKmsClient(endpoint: KmsEndpoint | undefined): KeyManagementServiceClient {
   const channel = { 'grpc.max_reconnect_backoff_ms': 2_000, 'grpc.initial_reconnect_backoff_ms': 250 };
@@ -20,7 +20,7 @@ export function createKmsClient(endpoint: KmsEndpoint | undefined): KeyManagemen
     port: endpoint.port,
     sslCreds: credentials.createInsecure(),
     projectId: 'local',
-    // Given here, so that the library does not ask the cloud's metadata server, which a laptop lacks.
+    // Set here, so that the library does not ask the cloud's metadata server, which a laptop lacks.
     clientOptions: { universeDomain: 'googleapis.com' },
     ...channel,
   });

@@ -16,8 +16,9 @@ export interface KmsSignerOptions {
 }
 
 /**
- * Signs with one key version and believes nothing: the answer must be for the version asked, the service must have
- * seen the digest we sent, the signature must have arrived whole, and it must verify with the version's public key.
+ * Signs with one key version and verifies every answer: it must be for the requested version, the service must have
+ * received the digest that was sent, the signature must have arrived intact, and it must verify with the version's
+ * public key.
  * Errors: KeyServiceFailure.
  */
 export class KmsSigner {
@@ -31,7 +32,7 @@ export class KmsSigner {
     this.#options = options;
   }
 
-  /** RSASSA-PKCS1-v1_5 with SHA-256 over `message`. One more attempt where that can help and time allows. */
+  /** RSASSA-PKCS1-v1_5 with SHA-256 over `message`. One retry if that can help and time allows. */
   async sign(message: Uint8Array, deadline: Deadline): Promise<Uint8Array> {
     const digest = createHash('sha256').update(message).digest();
     const publicKey = await this.publicKey(deadline);
@@ -51,12 +52,12 @@ export class KmsSigner {
     return this.#loadingKey;
   }
 
-  /** Forgets the public key, so that a version that was imported anew is read anew. */
+  /** Drops the public key, so that a newly imported version is read anew. */
   forgetPublicKey(): void {
     this.#publicKey = undefined;
   }
 
-  /** State and algorithm as the service tells them. */
+  /** State and algorithm as the service reports them. */
   async describe(deadline: Deadline): Promise<{ state: string; algorithm: string }> {
     const info = await this.#timed(
       'describe',

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { OperatorError } from '../../base/errors.ts';
 
-/** Sizes the key service and the platform both take. */
+/** Key sizes that both the key service and the platform accept. */
 export const keySizes = [2048, 3072, 4096] as const;
 export type KeySize = (typeof keySizes)[number];
 

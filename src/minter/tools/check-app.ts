@@ -15,7 +15,7 @@ import { AppJwtSource } from '../sign/app-jwt.ts';
 import { KeyMonitor } from '../sign/key-monitor.ts';
 import { KmsSigner } from '../sign/kms-signer.ts';
 
-/** What the samples and the platform agent need. */
+/** The facts that the samples and the platform agent need. */
 const expected = new Map<string, Level>([
   ['contents', 'write'],
   ['pull_requests', 'write'],
@@ -23,8 +23,8 @@ const expected = new Map<string, Level>([
 ]);
 
 /**
- * `minter tools check`: one signature, then the platform's word on who that is and where the App is installed.
- * Prints a line per finding; resolves with the exit code, 0 when everything a mint needs is in place.
+ * `minter tools check`: makes one signature, then asks the platform which App it belongs to and where the App is
+ * installed. Prints a line per finding; resolves with the exit code, 0 when all requirements of a mint are met.
  */
 export async function checkApp(values: SettingValues<typeof checkSettingTable>, io: ToolIo): Promise<number> {
   const logger = createLogger({ level: 'warn', write: io.stderr });

@@ -13,20 +13,20 @@ export interface ImportOptions {
   importJobPrefix: string;
   /** PEM bytes; they are zeroed before the call returns. */
   privateKey: Buffer;
-  /** Import although a version is enabled: a rotation. Without it such a key is left alone. */
+  /** Import although a version is enabled: a rotation. Without it such a key stays as it is. */
   force: boolean;
-  /** Look and say, change nothing. */
+  /** Only report, change nothing. */
   dryRun: boolean;
 }
 
 export interface ImportDeps {
   client: KeyManagementServiceClient;
   clock: Clock;
-  /** A line of progress for a person. Never key material. */
+  /** A line of progress for the user. Never key material. */
   progress: (line: string) => void;
 }
 
-/** What was done. `version` is the full name, absent only in a dry run that would have imported. */
+/** The result. `version` is the full name; it is absent only in a dry run that would have imported. */
 export interface ImportResult {
   outcome: 'imported' | 'skipped' | 'would-import';
   version?: string;
@@ -40,7 +40,8 @@ const callMs = 20_000;
 
 /**
  * Brings the App's private key into the key service without it ever being readable there or on the way.
- * Flow: ring → key (import-only) → import job → wrap → import → wait until ENABLED. What exists is used as it is.
+ * Flow: ring → key (import-only) → import job → wrap → import → wait until ENABLED. Existing objects are used as they
+ * are.
  * Errors: ERR_INPUT_INVALID for the key or an existing key of another kind; ERR_MINTER_UPSTREAM for the service,
  * with the reason it gives for a failed import; ERR_TIMEOUT after two minutes of waiting.
  */
@@ -157,7 +158,7 @@ class Importer {
     return true;
   }
 
-  /** An ACTIVE job of ours, reused or made; jobs end by themselves after three days. */
+  /** An ACTIVE job of ours, reused or created; jobs end by themselves after three days. */
   async activeJob(): Promise<{ name: string; pem: string }> {
     const { client, clock, progress } = this.#deps;
     const { ring } = this.#names;
@@ -207,7 +208,7 @@ class Importer {
     }).then((version) => version.name);
   }
 
-  /** Asks until `look` gives something else than a state's name. Pauses grow from 0.5 s to 5 s. */
+  /** Polls until `look` returns something other than the name of a state. Pauses grow from 0.5 s to 5 s. */
   async #poll<T extends object>(what: string, look: () => Promise<T | string>): Promise<T> {
     const { clock, progress } = this.#deps;
     const start = clock.monotonic();
@@ -240,7 +241,7 @@ async function orAbsent<T>(call: Promise<T>): Promise<T | undefined> {
   );
 }
 
-/** Somebody else may make the same thing at the same time: then it exists, which is all we want. */
+/** Another process may create the same object at the same time: then it exists, which is enough. */
 async function orExists(call: Promise<unknown>): Promise<void> {
   await call.catch((cause: unknown) =>
     codeOf(cause) === grpcAlreadyExists ? undefined : upstream(Promise.reject(cause as Error)),

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** What a tool needs of its process; it never ends it. */
+/** The parts of its process that a tool uses; it never ends the process. */
 export interface ToolIo {
   env: Readonly<Record<string, string | undefined>>;
   stdout: (text: string) => void;
