@@ -3,7 +3,9 @@ import { group, version } from '../api/v1alpha1/index.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { objectOf } from './objects.ts';
 
-/** Open: what cannot be judged is let in, and the status says later what is wrong with it. Closed: it is refused. */
+/**
+ * Open: requests that cannot be reviewed are admitted, and the status reports faults later. Closed: they are refused.
+ */
 export type AdmissionMode = 'off' | 'fail-open' | 'fail-closed';
 
 export interface AdmissionInput {
@@ -11,19 +13,19 @@ export interface AdmissionInput {
   mode: Exclude<AdmissionMode, 'off'>;
   /** PEM certificates that the API server trusts for this webhook; two during a rotation. */
   caBundle: string;
-  /** `https://host:port` of an operator outside of the cluster; by default its Service. */
+  /** `https://host:port` of an operator outside the cluster; by default its Service. */
   url?: string | undefined;
 }
 
-/** What each validating webhook is asked about, and its path. */
+/** The resources of each validating webhook, and its path. */
 export const admissionPaths = {
   trafficmonitors: '/validate/trafficmonitors',
   clustertrafficpolicies: '/validate/clustertrafficpolicies',
 } as const;
 
 /**
- * What brings reviews of the API server to the operator: its registration, with the CA that the operator's certificate
- * is signed by, and, for one inside the cluster, the way to every replica.
+ * The objects that route reviews of the API server to the operator: its registration, with the CA that signed the
+ * operator's certificate, and, for an operator inside the cluster, the Service with every replica.
  */
 export function renderAdmission(input: AdmissionInput): KubeObject[] {
   const { namespace, mode, caBundle, url } = input;
@@ -61,7 +63,7 @@ export function renderAdmission(input: AdmissionInput): KubeObject[] {
       ports: [{ name: 'webhook', port: 443, protocol: 'TCP', targetPort: ports.webhook }],
     },
   });
-  // API servers mostly run outside of the pod network, so their address cannot be named here: TLS guards the port.
+  // API servers mostly run outside the pod network, so their address cannot be listed here: TLS protects the port.
   const policy = objectOf('NetworkPolicy', id, {
     spec: {
       podSelector: { matchLabels: selectorLabels('controller') },

@@ -18,8 +18,8 @@ import { smallProcess } from './small-process.ts';
 import { renderUserRbac } from './rights/user-rbac.ts';
 
 /**
- * The operator's own installation: what a person applies. The rest follows from it (`renderPlatform`, `renderMinter`).
- * The CRDs are not part of it; they come before it in the installation manifest.
+ * The operator's own installation: the objects that a user applies. The operator creates the rest (`renderPlatform`,
+ * `renderMinter`). The CRDs are not part of it; they come before it in the installation manifest.
  */
 export function renderController(input: ControllerInput): KubeObject[] {
   return [
@@ -116,7 +116,7 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
   );
 }
 
-/** The operator's metrics by name, for scrapers that go by Services. */
+/** The operator's metrics by name, for scrapers that discover Services. */
 function renderControllerService(input: ControllerInput): KubeObject {
   return objectOf(
     'Service',

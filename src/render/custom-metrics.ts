@@ -20,7 +20,7 @@ const custom: readonly Registration[] = [
 const external: readonly Registration[] = [{ group: externalMetricsGroup, version: 'v1beta1', versionPriority: 100 }];
 
 const nameOf = ({ group, version }: Registration): string => `${version}.${group}`;
-/** Names of the APIServices that registering takes. */
+/** Names of the APIServices of a registration. */
 export const customMetricsApiServices: readonly string[] = custom.map(nameOf);
 export const externalMetricsApiServices: readonly string[] = external.map(nameOf);
 
@@ -28,8 +28,8 @@ export const externalMetricsApiServices: readonly string[] = external.map(nameOf
 const autoscaler: ServiceAccountRef = { namespace: 'kube-system', name: 'horizontal-pod-autoscaler' };
 
 /**
- * Rights around the custom metrics API: the query server may ask who a caller is and what the front proxy's certificate
- * looks like; the autoscaler, and whoever may view a namespace, may read the metrics.
+ * Rights for the custom metrics API: the query server may review callers and read the CA of the front proxy's
+ * certificate; the autoscaler, and users who may view a namespace, may read the metrics.
  */
 export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
   if (!input.customMetrics) return [];
@@ -45,7 +45,7 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
   );
   return [
     clusterRoleBinding('query', names.authDelegator, [query], 'system:auth-delegator'),
-    // The front proxy's CA lies in a ConfigMap there, and this Role is the API server's own way to it.
+    // The front proxy's CA is in a ConfigMap there, and this Role is the API server's own way to read it.
     roleBinding(
       'query',
       { namespace: 'kube-system', name: names.authReader },
@@ -55,13 +55,13 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
     reader,
     clusterRole('query', names.customMetricsServer, [
       ...partRules('customMetrics'),
-      // A second adapter reviews us as it would review an autoscaler.
+      // A second adapter reviews us in the same way as it reviews an autoscaler.
       ...(input.query?.customMetricsFallback === undefined
         ? []
         : [{ apiGroups: served, resources: ['*'], verbs: ['get', 'list'] }]),
     ]),
     clusterRoleBinding('query', names.customMetricsServer, [query]),
-    // Only with the registration: another server that owns the API has a role of this very name.
+    // Only with the registration: another server that owns the API has a role of the same name.
     ...(registered.length > 0
       ? [
           clusterRole('query', names.customMetricsAccess, [

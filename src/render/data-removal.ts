@@ -7,7 +7,7 @@ import { restrictedContainer } from './pod-security.ts';
 
 /**
  * A DaemonSet that empties the agents' folder on every node and then waits to be deleted: its pods are ready once the
- * data of their node is gone. Undefined where agents keep nothing on nodes.
+ * data of their node is gone. Undefined when agents keep no data on nodes.
  */
 export function renderDataRemoval(
   input: Pick<PlatformInput, 'namespace' | 'svcImage' | 'imagePullPolicy' | 'agentDataHostPath'>,
@@ -18,7 +18,7 @@ export function renderDataRemoval(
   const container = {
     image: input.svcImage,
     ...(input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy }),
-    // The files are the agent's; root without these two rights could not remove them.
+    // The files belong to the agent; root without these two rights could not remove them.
     securityContext: {
       ...restrictedContainer,
       capabilities: { add: ['DAC_OVERRIDE', 'FOWNER'], drop: ['ALL'] },

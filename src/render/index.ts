@@ -1,6 +1,6 @@
 /**
- * Desired state → manifests. Pure: no I/O, no clock, no environment; one object family a file; goldens beside.
- * What to use: `renderPlatform` (agents and query), `renderMinter` (one minter), `renderController` (the operator's own
+ * Desired state → manifests. Pure: no I/O, no clock, no environment; one object family a file; goldens beside. Entry
+ * points: `renderPlatform` (agents and query), `renderMinter` (one minter), `renderController` (the operator's own
  * installation). Results are complete objects for server-side apply, in an order that can be applied as it is.
  */
 export {

@@ -6,7 +6,7 @@ import type { QueryOptions } from './query-options.ts';
 export type PullPolicy = 'Always' | 'IfNotPresent' | 'Never';
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** A service account, as a subject that is given a right. */
+/** A service account, as a subject of a binding. */
 export interface ServiceAccountRef {
   namespace: string;
   name: string;
@@ -18,55 +18,55 @@ export interface ServiceAccountRef {
  */
 export type CustomMetricsMode = 'auto' | 'force' | 'off';
 /**
- * What the instrument's container may: the capabilities that its own check asks for, `SYS_ADMIN` beside them, or
- * everything. Source of what wants which: ADR 25.
+ * The rights of the instrument's container: the capabilities that its own check requires, `SYS_ADMIN` in addition, or
+ * all of them. Source of which feature needs which: ADR 25.
  */
 export type InstrumentPrivileges = (typeof instrumentPrivileges)[number];
 export const instrumentPrivileges = ['capabilities', 'sys-admin', 'privileged'] as const;
 
 export const customMetricsModes: readonly CustomMetricsMode[] = ['auto', 'force', 'off'];
 
-/** What every installation starts with. The one place to change it. */
+/** The defaults of every installation. The only place to change them. */
 export const defaultCustomMetricsMode: CustomMetricsMode = 'auto';
 
-/** What the agent and query stack is rendered from. */
+/** The inputs of the agent and query stack. */
 export interface PlatformInput {
-  /** The operator's own namespace; everything namespaced goes there. */
+  /** The operator's own namespace; every namespaced object is created there. */
   namespace: string;
   /** Image of agent and query. */
   svcImage: string;
   /** The eBPF instrument's image. Its tag is also the version that the configuration is written for. */
   instrumentImage: string;
-  /** The instrument's version where the image carries no tag that tells it, e.g. `v0.10.0`. */
+  /** The instrument's version if the image has no tag with the version, e.g. `v0.10.0`. */
   instrumentVersion?: string;
-  /** Path of the instrument's program in its image, where that is none of upstream's. */
+  /** Path of the instrument's program in its image, if it differs from upstream's. */
   instrumentProgram?: string;
   /** Default: `capabilities`. */
   instrumentPrivileges?: InstrumentPrivileges;
-  /** Left out of the manifests unless set, so that the cluster's default counts. */
+  /** Left out of the manifests unless set, so that the cluster's default applies. */
   imagePullPolicy?: PullPolicy;
   /** Secrets in the namespace that hold registry credentials. */
   imagePullSecrets?: readonly string[];
-  /** Ports that capture starts with when no policy exists, e.g. `80,443,8080,8443`. */
+  /** Ports that are captured while no policy exists, e.g. `80,443,8080,8443`. */
   instrumentPorts: string;
   /** Folder on the node for the agent's store; empty means an emptyDir that ends with the pod. */
   agentDataHostPath: string;
   logLevel: LogLevel;
   /** Flows are captured: the instrument then needs the host's network and NET_ADMIN for traffic control. */
   hostNetwork: boolean;
-  /** Agent pods that may be replaced at a time, a number or a share. */
+  /** Agent pods that may be replaced at a time, a number or a percentage. */
   agentMaxUnavailable: number | string;
   /** Replicas of svc-query; undefined leaves the field to an autoscaler. */
   queryReplicas?: number;
   /** The managed collector: pre-authorised to scrape, and the namespace that may reach the scrape port. */
   collector: ServiceAccountRef;
-  /** The certificates that clients of our servers trust, PEM; published as a ConfigMap. Undefined before there are any. */
+  /** The certificates that clients of our servers trust, PEM; published as a ConfigMap. Undefined before any exist. */
   caBundle?: string;
   /** Custom metrics are served; `register` says whether the API is ours to register. It needs `caBundle`. */
   customMetrics?: { register: boolean };
-  /** The same of `external.metrics.k8s.io`, on the same port; nothing without `customMetrics`. */
+  /** The same for `external.metrics.k8s.io`, on the same port; ignored without `customMetrics`. */
   externalMetrics?: { register: boolean };
-  /** What the installation chooses of its query server. */
+  /** The installation's options for its query server. */
   query?: QueryOptions;
   /** Address ranges of API servers, which alone may then reach the custom metrics port. None means any address. */
   apiServerCidrs?: readonly string[];
@@ -74,7 +74,7 @@ export interface PlatformInput {
   monitors?: { pod: boolean; service: boolean };
 }
 
-/** Settings that every installation starts with; the operator's flags replace them one by one. */
+/** Default settings of every installation; the operator's flags replace them one by one. */
 export const platformDefaults: PlatformInput = {
   namespace: 'svc-system',
   svcImage: 'svc-operator:0.1.0',
@@ -88,25 +88,25 @@ export const platformDefaults: PlatformInput = {
   collector: { namespace: 'gmp-system', name: 'collector' },
 };
 
-/** What one minter is rendered from. */
+/** The inputs of one minter. */
 export interface MinterInput {
   /** The object; its uid becomes the owner reference, its spec has all defaults filled in. */
   minter: MinterDeployment;
-  /** Where the operator runs: its pods may read the minter's health and metrics. */
+  /** The operator's namespace: its pods may read the minter's health and metrics. */
   operatorNamespace: string;
   imagePullPolicy?: PullPolicy;
-  /** Hash of the App ID as it is now. A change rolls the pods, because the environment is read at start. */
+  /** Hash of the current App ID. A change rolls the pods, because the environment is read at start. */
   appIdHash?: string;
 }
 
-/** What the operator's own installation is rendered from. */
+/** The inputs of the operator's own installation. */
 export interface ControllerInput {
   namespace: string;
   svcImage: string;
   instrumentImage: string;
-  /** The instrument's version where the image carries no tag that tells it. */
+  /** The instrument's version if the image has no tag with the version. */
   instrumentVersion?: string;
-  /** Path of the instrument's program in its image, where that is none of upstream's. */
+  /** Path of the instrument's program in its image, if it differs from upstream's. */
   instrumentProgram?: string;
   /** Default: `capabilities`. */
   instrumentPrivileges?: InstrumentPrivileges;
@@ -115,13 +115,13 @@ export interface ControllerInput {
   instrumentPorts: string;
   agentDataHostPath: string;
   logLevel: LogLevel;
-  /** One works, the others stand by. */
+  /** One is the leader, the others stand by. */
   replicas: number;
   queryReplicas: number;
   customMetrics: CustomMetricsMode;
   externalMetrics: CustomMetricsMode;
   query: QueryOptions;
-  /** Whether policies may add keys of their own to the instrument's file. */
+  /** Whether policies may add further keys to the instrument's file. */
   allowExtraConfig: boolean;
   /** The managed collector: its namespace may reach the operator's metrics port, its account may scrape agents. */
   collector: ServiceAccountRef;

@@ -7,7 +7,7 @@ import { renderMinterRights } from './rights/controller-rbac.ts';
 import { appCredentialsSecret } from './names.ts';
 import { objectOf } from './objects.ts';
 
-/** A minter that is installed along with the operator, as far as an installer knows about it. */
+/** A minter that is installed along with the operator, with the settings known to an installer. */
 export interface MinterInstallation {
   name: string;
   namespace: string;
@@ -28,17 +28,17 @@ export interface MinterInstallation {
 export interface InstallationInput {
   controller: ControllerInput;
   minter?: MinterInstallation;
-  /** Namespaces in which the operator is given the rights for minters; that of `minter` is one of them anyway. */
+  /** Namespaces in which the operator gets the rights for minters; that of `minter` is always one of them. */
   minterNamespaces?: readonly string[];
 }
 
-/** What the specification of the platform agent's permissions says; a rule file of one's own says otherwise. */
+/** The permissions in the specification of the platform agent; a custom rule file may grant others. */
 const callerPermissions = { contents: 'write', pull_requests: 'write', issues: 'write' };
 
 /**
- * Every object that a person installs, in an order that can be applied as one stream. All ways of installing give
- * exactly these: the one-file manifest and the kustomize bases are written from it, the chart's templates too, and
- * `svc install` applies it.
+ * Every object that a user installs, in an order that can be applied as one stream. All ways of installing use exactly
+ * these: the one-file manifest, the kustomize bases and the chart's templates are generated from them, and `svc
+ * install` applies them.
  */
 export function renderInstallation({ controller, minter, minterNamespaces = [] }: InstallationInput): KubeObject[] {
   const [namespace, ...operator] = renderController(controller);

@@ -9,8 +9,9 @@ const interval = '30s';
 const authorization = { type: 'Bearer', credentials: { name: names.scraperToken, key: 'token' } };
 
 /**
- * How the Prometheus Operator scrapes us, for clusters that serve its kinds. Every port with metrics asks for a token, so
- * there is an account that may get /metrics, and its token in a Secret that the monitors name. The scraper's namespace is the collector's: a setting changes it.
+ * How the Prometheus Operator scrapes us, for clusters that serve its kinds. Every port with metrics requires a token,
+ * so there is an account that may get /metrics, and its token in a Secret that the monitors name. The scraper's
+ * namespace is the collector's: a setting changes it.
  */
 export function renderMonitors(input: PlatformInput): KubeObject[] {
   const { monitors } = input;
@@ -35,7 +36,7 @@ function renderScraper({ namespace }: PlatformInput): KubeObject[] {
   return [
     serviceAccount('agent', account),
     token,
-    // Beside svc-metrics-reader's own binding, so that it comes and goes with the monitors.
+    // Separate from svc-metrics-reader's own binding, so that it is created and removed with the monitors.
     clusterRoleBinding('agent', names.scraper, [account], names.metricsReader),
   ];
 }

@@ -1,6 +1,6 @@
 import { sharedAgentSecret } from '../api/agents/agent-certificate.ts';
 
-/** Names and labels that everything we render has in common. Selectors depend on them: they never change. */
+/** Names and labels that all rendered objects share. Selectors depend on them: they never change. */
 
 export type Component = 'agent' | 'query' | 'controller' | 'minter';
 
@@ -15,7 +15,7 @@ export const names = {
   metricsReader: 'svc-metrics-reader',
   promqlReader: 'svc-promql-reader',
   ca: 'svc-ca',
-  /** Of agents of earlier versions. */
+  /** Name used by agents of earlier versions. */
   agentTls: sharedAgentSecret,
   queryTls: 'svc-query-tls',
   controllerTls: 'svc-controller-tls',
@@ -26,14 +26,14 @@ export const names = {
   customMetricsReader: 'svc-custom-metrics-reader',
   customMetricsServer: 'svc-query-custom-metrics',
   customMetricsRules: 'svc-custom-metrics-rules',
-  /** The name under which autoscalers are given the API everywhere. */
+  /** The name under which the API is registered for autoscalers in every cluster. */
   customMetricsAccess: 'custom-metrics-server-resources',
   authDelegator: 'svc-query-auth-delegator',
   authReader: 'svc-query-auth-reader',
   dataRemoval: 'svc-data-removal',
 } as const;
 
-/** The Secret with the App ID that a MinterDeployment has unless it names another. */
+/** The default Secret with the App ID of a MinterDeployment. */
 export const appCredentialsSecret = 'vcs-app-credentials';
 
 /** Container ports. The manifests name them; the programs get them as flags. */
@@ -56,7 +56,7 @@ export const ports = {
 /** The numeric user and group of the distroless `nonroot` account. Numeric, so that the kubelet can prove non-root. */
 export const nonRootId = 65_532;
 
-/** Labels that pick the pods of one component. Immutable in Deployments and DaemonSets. */
+/** Labels that select the pods of one component. Immutable in Deployments and DaemonSets. */
 export function selectorLabels(component: Component, instance?: string): Record<string, string> {
   return {
     'app.kubernetes.io/name': 'svc-operator',
@@ -65,7 +65,7 @@ export function selectorLabels(component: Component, instance?: string): Record<
   };
 }
 
-/** The same as kubectl writes it, for lists and watches. */
+/** The same in kubectl's notation, for lists and watches. */
 export function selectorText(component: Component): string {
   return Object.entries(selectorLabels(component))
     .map((pair) => pair.join('='))

@@ -32,13 +32,14 @@ function ingressPolicy(component: Component, name: string, namespace: string, in
 }
 
 /**
- * What may reach agents and query, besides the kubelet's probes, which no policy holds back.
- * Without policy enforcement in the cluster's network these have no effect: tokens and mutual TLS guard the ports too.
+ * The sources that may reach agents and query, besides the kubelet's probes, which no policy blocks.
+ * Without policy enforcement in the cluster's network these have no effect: tokens and mutual TLS protect the ports
+ * too.
  */
 export function renderPlatformNetworkPolicies(input: PlatformInput): KubeObject[] {
   const { namespace, collector } = input;
   return [
-    // Apart, because administrators add the namespaces of their own scrapers to it (see user-changes.ts).
+    // Separate, because administrators add the namespaces of their own scrapers to it (see user-changes.ts).
     ingressPolicy('agent', names.agentScrape, namespace, [
       { from: [namespacePeer(collector.namespace)], ports: tcp(ports.scrape) },
     ]),
@@ -66,7 +67,7 @@ function apiServerIngress(cidrs: readonly string[] | undefined) {
   return { ...from, ports: tcp(ports.customMetrics) };
 }
 
-/** Nothing gets in that no other policy lets in; and the collector may read the operator's metrics. */
+/** Denies all ingress that no other policy allows; and the collector may read the operator's metrics. */
 export function renderControllerNetworkPolicies(namespace: string, collector: ServiceAccountRef): KubeObject[] {
   return [
     objectOf(

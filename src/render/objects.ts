@@ -2,9 +2,9 @@ import type { KubeObject, ResourceRef } from '../api/meta.ts';
 import { objectLabels } from './names.ts';
 import type { Component } from './names.ts';
 
-/** Small constructors for the object shapes that every family repeats. */
+/** Small constructors for the parts that every object family repeats. */
 
-/** Kinds that we render, with what is needed to build their REST paths. */
+/** Kinds that we render, with the fields of their REST paths. */
 const kindTable = {
   Namespace: { group: '', version: 'v1', plural: 'namespaces', namespaced: false },
   ServiceAccount: { group: '', version: 'v1', plural: 'serviceaccounts', namespaced: true },
@@ -38,7 +38,7 @@ const kindTable = {
 
 export type RenderedKind = keyof typeof kindTable;
 
-/** Where each rendered kind lives in the API: what a controller watches and applies. */
+/** The API resource of each rendered kind: used by controllers to watch and apply. */
 export const renderedKinds: Readonly<Record<RenderedKind, ResourceRef>> = Object.fromEntries(
   Object.entries(kindTable).map(([kind, ref]) => [
     kind,

@@ -12,7 +12,7 @@ import { renderQueryDeployment, renderQueryDisruptionBudget, renderQueryService 
 /**
  * Agents and query server: everything the operator keeps in place, except the TLS Secrets, which it writes itself.
  * Shape: complete objects for server-side apply; identities and policies come before the pods that need them, and the
- * registration of the custom metrics API after what serves it.
+ * registration of the custom metrics API after its server.
  * The namespace and the default-deny policy belong to the operator's own installation (`renderController`).
  */
 export function renderPlatform(input: PlatformInput): KubeObject[] {
@@ -32,7 +32,10 @@ export function renderPlatform(input: PlatformInput): KubeObject[] {
   ];
 }
 
-/** What clients of :9095 verify against. Apart from the CA's Secret, which holds the key and which clients may not read. */
+/**
+ * The authorities that clients of :9095 verify against. Separate from the CA's Secret, which holds the key and which
+ * clients may not read.
+ */
 function renderCaBundle({ namespace, caBundle }: PlatformInput): KubeObject[] {
   if (caBundle === undefined) return [];
   return [

@@ -1,6 +1,6 @@
 import { nonRootId } from './names.ts';
 
-/** Container security of everything of ours that needs no privilege: which is all but the instrument. */
+/** Container security of all our unprivileged containers, which are all except the instrument. */
 export const restrictedContainer = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
@@ -12,8 +12,8 @@ export const restrictedContainer = {
 } as const;
 
 /**
- * Pod security with the group that owns mounted volumes: emptyDirs become writable, and Secrets with mode 0440 readable,
- * for the non-root containers. It has no effect on host paths.
+ * Pod security with `fsGroup`, the group that owns mounted volumes: emptyDirs become writable, and Secrets with mode
+ * 0440 readable, for the non-root containers. It has no effect on host paths.
  */
 export const sharedVolumes = { fsGroup: nonRootId, fsGroupChangePolicy: 'OnRootMismatch' } as const;
 
@@ -21,8 +21,8 @@ export const sharedVolumes = { fsGroup: nonRootId, fsGroupChangePolicy: 'OnRootM
 export const keyFileMode = 0o440;
 
 /**
- * Labels and annotations of a pod of ours. They refuse the proxies that service meshes put into pods: such a proxy hands
- * connections of other pods on from loopback, ends the TLS that these programs speak themselves, and has no way out
+ * Labels and annotations of our pods. They refuse the sidecar proxies of service meshes: such a proxy forwards
+ * connections of other pods from loopback, terminates the TLS that these programs speak themselves, and has no way out
  * through their NetworkPolicies.
  */
 export function podMetadata(labels: Record<string, string>, annotations: Record<string, string> = {}) {
@@ -53,7 +53,7 @@ export function fromField(name: string, fieldPath: string): EnvVar {
   return { name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } };
 }
 
-/** Spreads replicas over nodes where there is room, without refusing to run where there is not. */
+/** Spreads replicas over nodes if there is room, but still schedules them otherwise. */
 export function spreadOverNodes(labels: Record<string, string>) {
   return [
     {
@@ -66,8 +66,8 @@ export function spreadOverNodes(labels: Record<string, string>) {
 }
 
 /**
- * Keeps replicas off one node where there is another. Besides the spread, because a scheduler weighs the two apart, and
- * because people look for it. The weight is the largest: nothing else of ours has a preference.
+ * Keeps replicas off one node if there is another. In addition to the spread, because a scheduler weighs the two
+ * separately, and because users look for it. The weight is the largest: our pods have no other preference.
  */
 export function apartFromEachOther(labels: Record<string, string>) {
   return {
@@ -82,7 +82,7 @@ export function apartFromEachOther(labels: Record<string, string>) {
   };
 }
 
-/** The pod's registry credentials, where there are any. */
+/** The pod's registry credentials, if any. */
 export function pullSecrets(secrets: readonly string[] | undefined) {
   return secrets && secrets.length > 0 ? { imagePullSecrets: secrets.map((name) => ({ name })) } : {};
 }
@@ -104,12 +104,12 @@ export function httpProbe(
 }
 
 /**
- * The probes of a program that serves `/livez` and says with `ready` whether it can work. A start may take two minutes,
- * on a busy node or with a long log to replay, without being taken for death; after that liveness is strict.
+ * The probes of a program that serves `/livez` and reports with `ready` whether it can work. A start may take two
+ * minutes, on a busy node or with a long log to replay, without a restart; after that liveness is strict.
  */
 export function lifeProbes(livePort: string, ready: { path: string; port: string; scheme?: 'HTTPS' | undefined }) {
   return {
-    // A process opens its socket within three seconds on an ordinary node; asked earlier it would leave a warning.
+    // A process opens its socket within three seconds on an ordinary node; an earlier probe would cause a warning.
     startupProbe: { initialDelaySeconds: 3, ...httpProbe('/livez', livePort, 2, 60) },
     livenessProbe: httpProbe('/livez', livePort, 10, 3),
     readinessProbe: httpProbe(ready.path, ready.port, 5, 3, ready.scheme),

@@ -19,11 +19,11 @@ const tlsPath = '/etc/svc/tls';
 const rulesPath = '/etc/svc/custom-metrics';
 const longTermPath = '/etc/svc/long-term';
 const fallbackPath = '/etc/svc/custom-metrics-fallback';
-/** Where every pod finds the token of its service account. */
+/** The path of the service account's token in every pod. */
 const ownToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const statePath = '/var/lib/svc-query';
 
-/** The query server: stateless, so several replicas answer alike. */
+/** The query server: stateless, so all replicas answer alike. */
 export function renderQueryDeployment(input: PlatformInput): KubeObject {
   const labels = selectorLabels('query');
   const { query = {} } = input;
@@ -65,7 +65,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                   `--agent-read-port=${ports.remoteRead}`,
                   `--agent-stream-port=${ports.spanStream}`,
                   `--loopback-exempt=${loopbackExempt(query)}`,
-                  // It lives as long as the pod: what a crash of the container left is read by the next one.
+                  // It lives as long as the pod: a restarted container reads the files that a crashed one left.
                   `--active-queries-file=${statePath}/queries.active`,
                   ...(query.queryLog === 'true' ? ['--query-log-file=-'] : []),
                   ...queryServerFlags(query),
@@ -89,7 +89,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                 env: [
                   fromField('POD_NAMESPACE', 'metadata.namespace'),
                   fromField('POD_NAME', 'metadata.name'),
-                  // Only what has no authority of its own trusts it besides: the long-term store's connections.
+                  // Only connections without an authority of their own also trust it: those of the long-term store.
                   ...(longTermSecret === undefined
                     ? []
                     : [{ name: 'NODE_EXTRA_CA_CERTS', value: `${longTermPath}/ca.crt` }]),
@@ -123,12 +123,12 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
               ...(longTermSecret === undefined
                 ? []
                 : [{ name: 'long-term', secret: { secretName: longTermSecret, defaultMode: keyFileMode } }]),
-              // Rules of another adapter, brought along by whoever comes from there.
+              // Rules of another adapter, for users who migrate from it.
               ...(input.customMetrics
                 ? [{ name: 'rules', configMap: { name: names.customMetricsRules, optional: true } }]
                 : []),
-              // Only its authority: whatever else is in that Secret is no business of ours. A Secret that is not there
-              // keeps the second adapter from being asked, not the query server from running.
+              // Only its authority: the rest of that Secret is not used. When the Secret is missing, the second adapter
+              // is not called, but the query server still runs.
               ...(fallbackSecret === undefined
                 ? []
                 : [
@@ -170,7 +170,7 @@ export function renderQueryService(input: PlatformInput): KubeObject {
   );
 }
 
-/** Keeps one replica up while nodes are drained. Of no use, and in the way of drains, with a single replica. */
+/** Keeps one replica up while nodes are drained. With a single replica it would be useless, and would block drains. */
 export function renderQueryDisruptionBudget(input: PlatformInput): KubeObject[] {
   if (input.queryReplicas !== undefined && input.queryReplicas < 2) return [];
   return [

@@ -10,7 +10,7 @@ import {
   type SettingTable,
 } from '../base/settings.ts';
 
-/** A duration that stays text, because it is handed on. */
+/** A duration that stays text, because it is passed on. */
 function durationText(meaning: { help: string; default: string }): Setting<string> {
   return {
     ...meaning,
@@ -22,8 +22,8 @@ function durationText(meaning: { help: string; default: string }): Setting<strin
 }
 
 /**
- * What an installation may choose of its query server. The same rows are settings of `svc operator`, `svc install` and
- * the chart; `svc query` has each under its own name, but for those that bring a volume or a Secret.
+ * The options of an installation for its query server. The same rows are settings of `svc operator`, `svc install` and
+ * the chart; `svc query` has each under its own name, except those that add a volume or a Secret.
  */
 export const queryOptionTable = {
   pushdown: choiceSetting(
@@ -135,10 +135,10 @@ export const queryOptionTable = {
 } as const satisfies SettingTable;
 
 export type QueryOption = keyof typeof queryOptionTable;
-/** What was chosen, as the text of a flag; what is as it comes is left out. */
+/** The chosen options, as texts of flags; defaults are left out. */
 export type QueryOptions = Readonly<Partial<Record<QueryOption, string>>>;
 
-/** Options that are not handed to `svc query` as they are: what is mounted, or where to, and what another one decides. */
+/** Options that are not passed to `svc query` unchanged: mounts, mount paths, and options that another one decides. */
 const ofThePod: readonly QueryOption[] = [
   'customMetricsFallbackSecret',
   'longTermSecret',
@@ -146,7 +146,7 @@ const ofThePod: readonly QueryOption[] = [
   'loopbackExempt',
 ];
 
-/** Of settings read with the table (and maybe others), those options that differ from their defaults. */
+/** Of settings read with the table (and perhaps others), the options that differ from their defaults. */
 export function queryOptions(settings: Readonly<Record<QueryOption, unknown>>): QueryOptions {
   const rows = Object.entries(queryOptionTable) as [QueryOption, Setting<unknown>][];
   return Object.fromEntries(
@@ -165,12 +165,12 @@ export function queryOptionFlags(options: QueryOptions): string[] {
   });
 }
 
-/** Whether connections from inside of a pod of ours need no token. Tenants are told apart by their tokens alone. */
+/** Whether connections from inside our pods need no token. Tenants are identified by their tokens alone. */
 export function loopbackExempt(options: QueryOptions = {}): boolean {
   return options.loopbackExempt !== 'false' && options.tenancy !== 'true';
 }
 
-/** Those of the flags that `svc query` takes as they are. */
+/** The flags that `svc query` accepts unchanged. */
 export function queryServerFlags(options: QueryOptions): string[] {
   return queryOptionFlags(
     Object.fromEntries(Object.entries(options).filter(([key]) => !ofThePod.includes(key as QueryOption))),

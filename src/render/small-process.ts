@@ -1,6 +1,6 @@
 /**
- * Environment of a Node process that is to stay small: a young generation of 1 MiB, and one arena of malloc for all
- * threads. For programs that wait for the network more than they compute.
+ * Environment of a Node process that should stay small: a young generation of 1 MiB, and one arena of malloc for all
+ * threads. For programs that spend more time waiting for the network than computing.
  */
 export const smallProcess = {
   NODE_OPTIONS: '--enable-source-maps --max-semi-space-size=1',

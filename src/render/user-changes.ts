@@ -4,10 +4,10 @@ import { names } from './names.ts';
 /**
  * Two rendered objects are meant to be edited by a cluster's administrators: the binding `svc-metrics-reader`, to which
  * they add scrapers, and the NetworkPolicy of the scrape port, in which they open their namespaces. Both hold lists
- * that server-side apply treats as a whole, so applying what we render would undo them.
+ * that server-side apply treats as a whole, so applying the rendered object would undo them.
  *
- * `withUserChanges` is what to apply instead: our entries, and after them those of `live` that we do not have. What an
- * administrator added stays; what we need comes back if it is removed. Other objects come out as they went in.
+ * `withUserChanges` returns the object to apply instead: our entries, and after them those of `live` that are not ours.
+ * Entries of an administrator stay; our own are restored if removed. Other objects are returned unchanged.
  */
 export function withUserChanges(rendered: KubeObject, live: KubeObject | undefined): KubeObject {
   if (!live) return rendered;
@@ -34,7 +34,10 @@ function union(ours: unknown, theirs: unknown): unknown[] {
   return [...merged.values()];
 }
 
-/** Equal for entries that differ only in the order of members, or in what the API server fills in for a subject. */
+/**
+ * Equal for entries that differ only in the order of members, or in the defaults that the API server fills in for a
+ * subject.
+ */
 function stableKey(entry: unknown): string {
   return JSON.stringify(entry, (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

@@ -4,7 +4,7 @@ import { loopbackExempt } from '../query-options.ts';
 import { fromField, lifeProbes, restrictedContainer } from '../pod-security.ts';
 import { volumes } from './volumes.ts';
 
-/** The instrument's version: what the configuration file is written for. The image's tag by default. */
+/** The instrument's version, which decides the form of the configuration file. The image's tag by default. */
 export function instrumentVersion(input: PlatformInput): string {
   if (input.instrumentVersion !== undefined) return input.instrumentVersion;
   const tag = /:([^/:@]+)(@.*)?$/.exec(input.instrumentImage)?.[1];
@@ -33,8 +33,8 @@ const configMount = { name: volumes.ebpfConfig.name, mountPath: volumes.ebpfConf
  * Writes the instrument's first file, because the instrument ends at once without one, and brings its supervisor.
  *
  * It runs as root for one reason: the kubelet creates the host folder of the store as root, and the volume group has no
- * effect on host paths. With CHOWN and DAC_OVERRIDE and nothing else it can hand the folder to the agent's user, and
- * read what the agent left there. With an emptyDir the volume group is enough, and it runs like the agent.
+ * effect on host paths. With CHOWN and DAC_OVERRIDE alone it can give the folder to the agent's user, and read the
+ * agent's files there. With an emptyDir the volume group is enough, and it runs like the agent.
  */
 export function initConfigContainer(input: PlatformInput, pullPolicy: object) {
   const onHost = input.agentDataHostPath !== '';
@@ -81,7 +81,7 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       ...sharedFlags(input),
       `--instrument-state-dir=${volumes.instrumentRun.path}`,
       `--tls-dir=${volumes.tls.path}`,
-      // On the host's network every process of the node would come from loopback.
+      // On the host's network every process of the node would connect from loopback.
       `--loopback-exempt=${!input.hostNetwork && loopbackExempt(input.query)}`,
       '--retention-time=24h',
       `--log-level=${input.logLevel}`,
@@ -91,9 +91,9 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       fromField('POD_IP', 'status.podIP'),
       fromField('POD_NAME', 'metadata.name'),
       fromField('POD_NAMESPACE', 'metadata.namespace'),
-      // A small young generation: 50,000 series then fit into 256 MiB, for a little more collecting.
+      // A small young generation: 50,000 series then fit into 256 MiB, at the cost of a little more garbage collection.
       { name: 'NODE_OPTIONS', value: '--enable-source-maps --max-semi-space-size=4' },
-      // One arena of malloc for all threads: they allocate little, and each arena keeps what was freed in it.
+      // One arena of malloc for all threads: they allocate little, and each arena retains freed memory.
       { name: 'MALLOC_ARENA_MAX', value: '1' },
     ],
     ports: [

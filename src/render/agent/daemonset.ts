@@ -47,7 +47,7 @@ export function renderAgentDaemonSet(input: PlatformInput): KubeObject {
   );
 }
 
-/** Above ordinary workloads, so that a full node keeps being observed; below what the node itself needs. */
+/** Above ordinary workloads, so that a full node is still observed; below the node's own components. */
 export function renderAgentPriorityClass(): KubeObject {
   return objectOf(
     'PriorityClass',
@@ -60,7 +60,10 @@ export function renderAgentPriorityClass(): KubeObject {
   );
 }
 
-/** A headless Service: a name for each agent, and the server name of their certificates. Also before they are ready. */
+/**
+ * A headless Service: a DNS name for each agent, and the server name of their certificates. It includes agents that are
+ * not ready.
+ */
 export function renderAgentService(input: PlatformInput): KubeObject {
   return objectOf(
     'Service',

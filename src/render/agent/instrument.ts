@@ -3,9 +3,9 @@ import { fromField } from '../pod-security.ts';
 import { volumes } from './volumes.ts';
 
 /**
- * What the instrument's own capability check asks for. Without one of them it ends with a message that names it.
- * BPF loads programs; PERFMON, SYS_PTRACE, CHECKPOINT_RESTORE and DAC_READ_SEARCH attach to processes of other
- * users; NET_RAW opens the flow socket filter; SYS_RESOURCE lifts the memory lock limit on kernels before 5.11.
+ * The capabilities that the instrument's own check requires. If one is missing, it ends with a message that names it.
+ * BPF loads programs; PERFMON, SYS_PTRACE, CHECKPOINT_RESTORE and DAC_READ_SEARCH attach to processes of other users;
+ * NET_RAW opens the flow socket filter; SYS_RESOURCE lifts the memory lock limit on kernels before 5.11.
  */
 const captureCapabilities = [
   'BPF',
@@ -17,7 +17,7 @@ const captureCapabilities = [
   'SYS_RESOURCE',
 ];
 
-/** What upstream's images call it, newest first. */
+/** The program's names in upstream's images, newest first. */
 const programs = ['/obi', '/ebpf-instrument', '/beyla'];
 const bin = volumes.supervisor.path;
 
@@ -25,8 +25,8 @@ const bin = volumes.supervisor.path;
  * The upstream eBPF container.
  *
  * Its first process is our supervisor, which an init step puts onto a volume with all that it needs to run: the image
- * is upstream's and holds nothing but the instrument. It starts the instrument and, when the agent orders so, starts it
- * anew with another file. There is no liveness probe: an agent that is away must not end what captures.
+ * is upstream's and holds nothing but the instrument. The supervisor starts the instrument and restarts it with another
+ * file on the agent's order. There is no liveness probe: an unreachable agent must not end capture.
  * Caveats: upstream's program changed its name between versions; the first that exists is started.
  */
 export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
@@ -39,7 +39,7 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       '--library-path',
       `${bin}/lib`,
       `${bin}/node`,
-      // It looks at two small files four times a second: no more heap, no more threads than that takes.
+      // It checks two small files four times a second: small heap, few threads.
       '--max-old-space-size=16',
       '--max-semi-space-size=1',
       '--v8-pool-size=1',
@@ -58,7 +58,7 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },
       fromField('OTEL_EBPF_NETWORK_AGENT_IP', 'status.hostIP'),
     ],
-    // BPF maps alone take about 338 MiB of the cgroup; some versions leak when processes come and go.
+    // BPF maps alone take about 338 MiB of the cgroup; some versions leak memory when processes start and end.
     resources: { requests: { cpu: '100m', memory: '512Mi' }, limits: { memory: '2Gi' } },
     securityContext: securityContext(input),
     // The agent cannot read this container's log: its last lines become the container's status instead.
@@ -73,7 +73,7 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
 }
 
 function securityContext({ instrumentPrivileges = 'capabilities', hostNetwork }: PlatformInput) {
-  // Privileged means all capabilities, and no profile: the API server refuses what contradicts it.
+  // Privileged implies all capabilities and no profile: the API server refuses contradicting settings.
   if (instrumentPrivileges === 'privileged') return { privileged: true, readOnlyRootFilesystem: true, runAsUser: 0 };
   const add = [
     ...captureCapabilities,

@@ -3,7 +3,7 @@ import type { PlatformInput } from '../input.ts';
 import { names } from '../names.ts';
 import { keyFileMode } from '../pod-security.ts';
 
-/** Where the agent pod's volumes are mounted. The flags repeat these paths: no program has one built in. */
+/** Mount paths of the agent pod's volumes. The flags repeat these paths: no program has one built in. */
 export const volumes = {
   ebpfConfig: { name: 'ebpf-config', path: '/etc/svc/ebpf-config', file: '/etc/svc/ebpf-config/config.yaml' },
   data: { name: 'data', path: '/var/lib/svc-agent' },
@@ -12,12 +12,12 @@ export const volumes = {
   instrumentRun: { name: 'instrument-run', path: '/var/run/obi' },
 } as const;
 
-/** How long a token speaks for the agent. The kubelet renews it at four fifths of that. Units: seconds. */
+/** Lifetime of the agent's token. The kubelet renews it at four fifths of that. Units: seconds. */
 const tokenSeconds = 3_600;
 
 /**
- * The volumes of the agent pod. Its certificate is none of them: the agent makes its key itself, and shows this token for
- * a certificate. The pod waits until the operator has published its authorities.
+ * The volumes of the agent pod. There is none for its certificate: the agent creates its key itself, and uses this
+ * token to request a certificate. The pod waits until the operator has published its authorities.
  */
 export function agentVolumes(input: PlatformInput) {
   return [

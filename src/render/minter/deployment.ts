@@ -81,7 +81,7 @@ export function renderMinterDeployment(input: MinterInput): KubeObject {
                 { name: 'admin', containerPort: ports.minterAdmin, protocol: 'TCP' },
               ],
               ...lifeProbes('admin', { path: '/version', port: 'http', scheme: spec.tls ? 'HTTPS' : undefined }),
-              // Its last words stand in the object's status when it cannot start.
+              // When it cannot start, its last log lines are shown in the object's status.
               terminationMessagePolicy: 'FallbackToLogsOnError',
               resources: spec.resources,
               securityContext: restrictedContainer,

@@ -8,7 +8,7 @@ import { serviceAccount } from '../rights/rbac.ts';
 
 /**
  * Every object of one MinterDeployment, all in its namespace and owned by it.
- * The order can be applied as it is: the NetworkPolicy is there before the first pod.
+ * The order can be applied as it is: the NetworkPolicy exists before the first pod.
  */
 export function renderMinter(input: MinterInput): KubeObject[] {
   return [

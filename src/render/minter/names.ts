@@ -17,7 +17,7 @@ export function minterNames(minter: MinterDeployment) {
   };
 }
 
-/** Where callers in the cluster reach a minter. Also its audience, unless the spec names another. */
+/** The URL of a minter inside the cluster. Also its audience, unless the spec names another. */
 export function minterUrl(minter: MinterDeployment): string {
   const scheme = minter.spec.tls ? 'https' : 'http';
   const { name = '', namespace = '' } = minter.metadata;

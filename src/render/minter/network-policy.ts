@@ -6,15 +6,15 @@ import { namespacePeer, tcp } from '../network-policy.ts';
 import type { NetworkPeer } from '../network-policy.ts';
 
 /**
- * Where pods get their cloud identity: the metadata server, by its address on port 80, and the node-local one that
- * stands in front of it where workload identity is on (port 988). Without these no token can be signed.
+ * The sources of a pod's cloud identity: the metadata server, by its address on port 80, and with workload identity the
+ * node-local server in front of it (port 988). Without these no token can be signed.
  */
 const metadataServers: NetworkPeer[] = [
   { ipBlock: { cidr: '169.254.169.252/32' } },
   { ipBlock: { cidr: '169.254.169.254/32' } },
 ];
 
-/** Who may ask a minter for tokens, and whom it may talk to. */
+/** Which pods may request tokens from a minter, and which servers it may connect to. */
 export function renderMinterNetworkPolicy(input: MinterInput): KubeObject {
   const { spec } = input.minter;
   const name = minterNames(input.minter);
@@ -45,7 +45,7 @@ export function renderMinterNetworkPolicy(input: MinterInput): KubeObject {
   });
 }
 
-/** 443 for the key service, and the ports of the platform and of the issuer's keys where they are others. */
+/** 443 for the key service, and the ports of the platform and of the issuer's keys if they differ. */
 function httpsPorts(input: MinterInput): number[] {
   const { vcs, issuer } = input.minter.spec;
   const own = [vcs.apiBaseURL, issuer.jwksURI].map((url) => Number(URL.parse(url)?.port || 443));

@@ -4,7 +4,7 @@ import type { MinterDeploymentSpec } from '../../api/v1alpha1/index.ts';
 type Inline = NonNullable<MinterDeploymentSpec['rules']['inline']>;
 type Scope = Inline['scopes'][number];
 
-/** The format that rule files declare; the one the upstream service reads too. */
+/** The format that rule files declare; the upstream service reads the same one. */
 const rulesVersion = 'minty.abcxyz.dev/v2';
 const googleIssuer = 'https://accounts.google.com';
 

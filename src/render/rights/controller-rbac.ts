@@ -5,8 +5,9 @@ import { names } from '../names.ts';
 import { clusterRole, clusterRoleBinding, role, roleBinding, serviceAccount } from './rbac.ts';
 
 /**
- * Identity and rights of the operator: what it calls, and no more. A test runs it under exactly these. What a minter
- * needs is a role of its own that is bound in no namespace until an installer or the namespace's administrator does it.
+ * Identity and rights of the operator: exactly the calls that it makes. A test runs it with exactly these. The rights
+ * for minters are a separate role, which is bound in no namespace until an installer or the namespace's administrator
+ * binds it.
  */
 export function renderControllerRbac(input: ControllerInput): KubeObject[] {
   const account = { namespace: input.namespace, name: names.controller };
@@ -24,7 +25,7 @@ export function renderControllerRbac(input: ControllerInput): KubeObject[] {
   ];
 }
 
-/** Lets the operator run minters in a namespace. A person without cluster rights may make it there, too. */
+/** Lets the operator run minters in a namespace. A user without cluster rights may create it there, too. */
 export function renderMinterRights(operatorNamespace: string, namespace: string): KubeObject {
   return roleBinding(
     'controller',

@@ -9,7 +9,7 @@ const keep = [...read, ...write];
 const rbacGroup = 'rbac.authorization.k8s.io';
 const apiRegistration = 'apiregistration.k8s.io';
 
-/** Roles that the operator hands out. It holds none of their rights itself: it may bind and write these names only. */
+/** Roles that the operator binds. It holds none of their rights itself: it may bind and write only these names. */
 const handedOut = [
   names.agent,
   names.query,
@@ -19,10 +19,10 @@ const handedOut = [
   names.customMetricsAccess,
   names.customMetricsServer,
 ];
-/** Bindings of those, and of a role of the API server's own. */
+/** Bindings of those roles, and of one of the API server's own roles. */
 const bindings = [...handedOut, names.scraper, names.authDelegator];
 
-/** In the whole cluster. Writes are bound to names, but for the status of our kinds and for Events. */
+/** In the whole cluster. Writes are restricted to names, except for the status of our kinds and for Events. */
 const cluster: Right[] = [
   {
     rule: {
@@ -197,7 +197,7 @@ const kubeSystem: Right[] = [
   },
 ];
 
-/** In each namespace that is given to it for minters, by a RoleBinding there. */
+/** In each namespace that a RoleBinding opens to it for minters. */
 const minters: Right[] = [
   {
     rule: { apiGroups: [''], resources: ['serviceaccounts', 'configmaps', 'services'], verbs: write },

@@ -42,7 +42,9 @@ const query: Right[] = [
   ...reviewRights('Who asks, what they may query, and with tenancy whose pods they may see.'),
 ];
 
-/** Of the query server besides, where it serves metrics for autoscalers: ClusterRole `svc-query-custom-metrics`. */
+/**
+ * Additional rights of the query server when it serves metrics for autoscalers: ClusterRole `svc-query-custom-metrics`.
+ */
 const customMetrics: Right[] = [
   {
     rule: { apiGroups: [group], resources: ['trafficmonitors'], verbs: listWatch },

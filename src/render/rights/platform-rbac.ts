@@ -5,7 +5,7 @@ import { partRules } from './part-rights.ts';
 import { clusterRole, clusterRoleBinding, serviceAccount } from './rbac.ts';
 import { promqlReadPath } from '../../api/rights.ts';
 
-/** Identities of agent and query, and the two roles that people and collectors are bound to. */
+/** Identities of agent and query, and the two roles that users and collectors are bound to. */
 export function renderPlatformRbac(input: PlatformInput): KubeObject[] {
   const agent = { namespace: input.namespace, name: names.agent };
   const query = { namespace: input.namespace, name: names.query };
@@ -22,7 +22,7 @@ export function renderPlatformRbac(input: PlatformInput): KubeObject[] {
     clusterRole('agent', names.metricsReader, [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }]),
     clusterRoleBinding('agent', names.metricsReader, [input.collector]),
 
-    // Not bound here: whoever may read captured metrics is added by the cluster's administrators.
+    // Not bound here: the cluster's administrators bind it to the readers of captured metrics.
     clusterRole('query', names.promqlReader, [{ nonResourceURLs: [promqlReadPath], verbs: ['get'] }]),
   ];
 }

@@ -36,7 +36,7 @@ export function clusterRole(component: Component, name: string, rules: PolicyRul
   return objectOf('ClusterRole', { component, name }, { rules });
 }
 
-/** The role as a part of the API server's own roles for people. */
+/** The role as a part of the API server's own roles for users. */
 export function aggregatedTo(roles: readonly ('view' | 'edit' | 'admin')[], object: KubeObject): KubeObject {
   const labels = roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']);
   return {
@@ -84,13 +84,13 @@ export function roleBinding(
   );
 }
 
-/** A rule of a role, and the calls that need it: what `docs/reference/rights.md` says of it. */
+/** A rule of a role, and the calls that need it, which `docs/reference/rights.md` lists. */
 export interface Right {
   readonly rule: PolicyRule;
   readonly why: string;
 }
 
-/** Asks the API server whose token this is, and what its owner may do. */
+/** Asks the API server for the owner of a token, and for the owner's rights. */
 export const reviewRights = (why: string): Right[] => [
   { rule: { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] }, why },
   { rule: { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] }, why },

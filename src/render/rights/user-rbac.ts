@@ -6,10 +6,10 @@ import { aggregatedTo, clusterRole } from './rbac.ts';
 const ofNamespaces = ['trafficmonitors', 'minterdeployments'];
 
 /**
- * What people may do with our kinds, added to the API server's own roles: who may view a namespace sees its monitors and
- * minters, who may edit it writes them. Neither gives more than that account has anyway: a minter's pod and service
- * account could be made by hand. Policies concern the whole cluster: they are shown where a role is bound for all of it,
- * and written by its administrators.
+ * Users' rights on our kinds, added to the API server's own roles: users who may view a namespace see its monitors and
+ * minters, users who may edit it write them. Neither gives more than that account has anyway: a minter's pod and
+ * service account could be made by hand. Policies concern the whole cluster: they are shown where a role is bound for
+ * all of it, and written by its administrators.
  * Source: kubernetes.io/docs, "Aggregated ClusterRoles".
  */
 export function renderUserRbac(): KubeObject[] {
