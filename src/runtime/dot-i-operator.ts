@@ -103,7 +103,7 @@ export abstract class RuntimeOperator extends Operator {
   }
 
   /** Drains and stops; no further watch is opened. Resolves when everything has ended; never ends the process. */
-  // The base declares void; whoever awaits it learns when everything has ended.
+  // The base declares void; a caller that awaits it resumes when everything has ended.
   // eslint-disable-next-line @typescript-eslint/no-misused-promises
   override async stop(): Promise<void> {
     this.#stop.abort();

@@ -64,7 +64,7 @@ const firstBackoffMs = 250;
 const lastBackoffMs = 30_000;
 /** A destination that is not allowed is checked again after this time: names and allow lists change. Units: ms. */
 const notAllowedMs = 30_000;
-/** A single failure is not logged: the next attempt follows a quarter of a second later. */
+/** Failures in a row before the state becomes Failing: a first retry follows a quarter of a second later. */
 const failuresToTell = 2;
 
 /**

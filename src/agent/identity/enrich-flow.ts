@@ -84,7 +84,7 @@ function endOf(attributes: readonly Attribute[], side: Side, pods: PodIndex): En
   const isNode = [said('type'), said('owner.type')].includes('Node') && namespace === '';
   const address = lastText(attributes, `${side}.address`);
   const pod = pods.synced ? podOf(pods, { address, namespace, name, type: said('type') }) : undefined;
-  // An end on this node always says so: flows that both nodes have seen can then be told apart.
+  // An end on this node always says so: flows that both nodes have seen can then be recognised.
   if (pod) {
     const contradicts = namespace !== '' && namespace !== pod.namespace;
     const names = named(keys, prefix, pod).set(`${prefix}node.name`, pods.node);

@@ -4,8 +4,8 @@ import type { WireReader } from '../../../base/wire/protobuf-wire.ts';
 const longestKept = 256;
 
 /**
- * The bounds of histograms, of which a sender has a few lists and repeats one in each point: a list that is the very
- * one of its length before is not made again, and whoever compares two of them mostly needs no look inside.
+ * Caches the bounds of histograms: a sender has few lists and repeats one in each point. A list that equals the last
+ * one of its length is returned as the same object, so comparing two lists mostly needs no look at their elements.
  */
 export class BoundsCache {
   readonly #byLength: (readonly number[] | undefined)[] = [];
