@@ -367,7 +367,11 @@ describe('deleting', () => {
       good: (files) => Object.keys(files).length === 3 && Object.values(files).every((f) => !f.includes('istio-')),
       timeoutMs: 90_000,
     });
-    expect(await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent')).toHaveLength(3);
+    // One that is being replaced is there beside its successor for a moment.
+    await until('an agent on each node', () => podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent'), {
+      good: (pods) => pods.length === 3,
+      timeoutMs: 30_000,
+    });
   }, 120_000);
 });
 
