@@ -6,6 +6,7 @@ import type { Tombstones } from './block/tombstones.ts';
 import { blockName, writeBlock } from './block/writer.ts';
 import type { BlockSource } from './block/writer.ts';
 import type { FileLayer } from './disk/file-layer.ts';
+import { writeDurably } from './disk/write-durably.ts';
 import type { CompiledMatcher } from './matcher.ts';
 import { selectPostings } from './postings.ts';
 
@@ -215,17 +216,7 @@ export class BlockSet {
 
   async #writeTombstones(block: Block, tombstones: Tombstones): Promise<void> {
     const { files, dir } = this.#options;
-    const path = tombstonePath(block.path);
-    await files.remove(`${path}.tmp`);
-    const file = await files.openWrite(`${path}.tmp`, 'create');
-    try {
-      await file.write(encodeTombstones(block.indexCrc, tombstones), 0);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await files.rename(`${path}.tmp`, path);
-    await files.syncDir(dir);
+    await writeDurably(files, dir, baseName(tombstonePath(block.path)), encodeTombstones(block.indexCrc, tombstones));
   }
 
   async #setAside(path: string, error: unknown): Promise<void> {

@@ -95,8 +95,8 @@ export interface ListOptions {
   readonly limit?: number;
   readonly signal?: AbortSignal;
   /**
-   * Called before the list grows by that many bytes. An error that it throws ends the call. Default: nothing is
-   * counted.
+   * Called with the bytes that the list has grown by, or is about to grow by, after each step of the work. An error that
+   * it throws ends the call. Default: nothing is counted.
    */
   readonly hold?: (bytes: number) => void;
 }

@@ -1,6 +1,7 @@
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { FileLayer } from './file-layer.ts';
+import { writeDurably } from './write-durably.ts';
 
 /**
  * The format of log, checkpoints and blocks together. It grows by one with each change that an earlier version would
@@ -34,17 +35,7 @@ export async function claimFormat(dir: string, files: FileLayer, logger: Logger)
 
 /** Writes the format of a store or of a snapshot, durably. Errors: those of the system. */
 export async function writeFormat(dir: string, files: FileLayer): Promise<void> {
-  const path = `${dir}/${fileName}`;
-  await files.remove(`${path}.tmp`);
-  const file = await files.openWrite(`${path}.tmp`, 'create');
-  try {
-    await file.write(new TextEncoder().encode(`${storeFormat}\n`), 0);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await files.rename(`${path}.tmp`, path);
-  await files.syncDir(dir);
+  await writeDurably(files, dir, fileName, new TextEncoder().encode(`${storeFormat}\n`));
 }
 
 function tooNew(dir: string, found: string): OperatorError {

@@ -1,0 +1,20 @@
+import type { FileLayer } from './file-layer.ts';
+
+/**
+ * Replaces a small file as a whole: after a crash it has its old content or all of the new one. It is on the disk when
+ * the promise resolves.
+ * Errors: those of the system; the old content is then still in place.
+ */
+export async function writeDurably(files: FileLayer, dir: string, name: string, content: Uint8Array): Promise<void> {
+  const path = `${dir}/${name}`;
+  await files.remove(`${path}.tmp`);
+  const file = await files.openWrite(`${path}.tmp`, 'create');
+  try {
+    await file.write(content, 0);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await files.rename(`${path}.tmp`, path);
+  await files.syncDir(dir);
+}
