@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { libfaketime } from '../src/testing/faketime.ts';
+import { signalGroup } from '../e2e/cluster/processes.ts';
 import { conformanceData, conformanceDir, type Need } from '../src/testing/needs.ts';
 import {
   add,
@@ -55,11 +56,12 @@ const steps: Step[] = [
   { name: 'e2e on a real control plane', command: ['npm', 'run', '-s', 'e2e', '--'], jest: 'e2e.json', bySuite: true },
 ];
 
-/** The whole run, so that its last lines are written before anybody who waits for them gives up. Units: ms. */
+/** Of the whole run: CI stops it after 90 minutes, and the last lines have to be written before that. Units: ms. */
 const limitMs = 83 * 60_000;
 
 let child: ReturnType<typeof spawn> | undefined;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+// Steps run in process groups of their own: a signal of the terminal does not reach them by itself.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     end(signal);
     process.exitCode = 130;
@@ -143,11 +145,7 @@ function needed(need: Need, name: string, step: Omit<Step, 'name'>): Step[] {
 function end(signal: NodeJS.Signals): void {
   steps.length = 0;
   if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  try {
-    process.kill(-child.pid, signal);
-  } catch {
-    // It has just ended.
-  }
+  signalGroup(child.pid, signal);
 }
 
 function run(command: string[]): Promise<number> {
