@@ -1,7 +1,7 @@
 /** What the status says when a container or a key is refused. */
 import type { Condition } from '../../src/api/meta.ts';
 import { until } from '../../src/testing/until.ts';
-import type { Check } from './check.ts';
+import type { Check, Stage } from './check.ts';
 import { podsOf, rollout } from './product.ts';
 import { runPods, watchWeb } from './shop.ts';
 
@@ -44,57 +44,68 @@ export const failures: readonly Check[] = [
   },
   {
     what: 'a minter whose key does not exist says so in Ready',
-    async run({ api, kubectl }) {
-      const path = '/apis/svc.dev/v1alpha1/namespaces/platform-agent/minterdeployments';
-      const minter = await api.request<{ spec: { kms: { keyVersion: string } } }>('GET', `${path}/minter`);
-      const spec = { ...minter.spec, kms: { keyVersion: minter.spec.kms.keyVersion.replace(/\d+$/, '99') } };
-      const without = { apiVersion: 'svc.dev/v1alpha1', kind: 'MinterDeployment', metadata: { name: 'keyless' }, spec };
-      await api.request('POST', path, without);
-      try {
-        return await until(
-          'Ready names the key',
-          async () => {
-            const { status } = await api.request<WithStatus>('GET', `${path}/keyless`);
-            const ready = status?.conditions?.find((c) => c.type === 'Ready');
-            if (ready?.status !== 'False' || !/key/i.test(ready.message ?? '')) throw new Error(JSON.stringify(ready));
-            return `${ready.reason}: ${ready.message}`;
-          },
-          { timeoutMs: 90_000 },
-        );
-      } finally {
-        await kubectl(['-n', 'platform-agent', 'delete', 'md/keyless', '--wait']);
-      }
-    },
+    run: ({ api, kubectl }) =>
+      saysOf(
+        { api, kubectl },
+        {
+          name: 'keyless',
+          change: ({ kms }) => ({ kms: { keyVersion: kms.keyVersion.replace(/\d+$/, '99') } }),
+          type: 'Ready',
+          isExpected: ({ status, message }) => status === 'False' && /key/i.test(message ?? ''),
+        },
+      ),
   },
   {
     what: 'a minter whose image no registry has is stalled for it, in the words of the kubelet',
-    async run({ api, kubectl }) {
-      const path = '/apis/svc.dev/v1alpha1/namespaces/platform-agent/minterdeployments';
-      const minter = await api.request<{ spec: object }>('GET', `${path}/minter`);
-      // A name that resolves nowhere: .invalid is reserved for that.
-      const spec = { ...minter.spec, image: 'registry.invalid/svc-minter:none' };
-      const without = {
-        apiVersion: 'svc.dev/v1alpha1',
-        kind: 'MinterDeployment',
-        metadata: { name: 'imageless' },
-        spec,
-      };
-      await api.request('POST', path, without);
-      try {
-        return await until(
-          'Stalled names the image',
-          async () => {
-            const { status } = await api.request<WithStatus>('GET', `${path}/imageless`);
-            const stalled = status?.conditions?.find((c) => c.type === 'Stalled');
-            if (stalled?.reason !== 'ImagePullFailed' || !stalled.message?.includes(spec.image))
-              throw new Error(JSON.stringify(status?.conditions));
-            return stalled.message;
-          },
-          { timeoutMs: 120_000 },
-        );
-      } finally {
-        await kubectl(['-n', 'platform-agent', 'delete', 'md/imageless', '--wait']);
-      }
-    },
+    run: ({ api, kubectl }) =>
+      saysOf(
+        { api, kubectl },
+        {
+          name: 'imageless',
+          change: () => ({ image: unreachable }),
+          type: 'Stalled',
+          isExpected: ({ reason, message }) => reason === 'ImagePullFailed' && !!message?.includes(unreachable),
+        },
+      ),
   },
 ];
+
+/** A name that resolves nowhere: .invalid is reserved for that. */
+const unreachable = 'registry.invalid/svc-minter:none';
+
+interface MinterSpec {
+  readonly kms: { readonly keyVersion: string };
+}
+
+interface Broken {
+  /** Of a minter made for the check, and deleted after it. */
+  readonly name: string;
+  /** What its spec has instead of that of the minter that works. */
+  readonly change: (spec: MinterSpec) => object;
+  /** The condition to wait for. */
+  readonly type: string;
+  readonly isExpected: (condition: Condition) => boolean;
+}
+
+/** What the status of a minter says that differs in one thing from the minter that works. */
+async function saysOf({ api, kubectl }: Pick<Stage, 'api' | 'kubectl'>, broken: Broken): Promise<string> {
+  const { name, change, type, isExpected } = broken;
+  const path = '/apis/svc.dev/v1alpha1/namespaces/platform-agent/minterdeployments';
+  const { spec } = await api.request<{ spec: MinterSpec }>('GET', `${path}/minter`);
+  const body = { apiVersion: 'svc.dev/v1alpha1', kind: 'MinterDeployment', metadata: { name } };
+  await api.request('POST', path, { ...body, spec: { ...spec, ...change(spec) } });
+  try {
+    return await until(
+      `${type} of ${name}`,
+      async () => {
+        const { status } = await api.request<WithStatus>('GET', `${path}/${name}`);
+        const condition = status?.conditions?.find((one) => one.type === type);
+        if (condition === undefined || !isExpected(condition)) throw new Error(JSON.stringify(status?.conditions));
+        return `${condition.reason}: ${condition.message}`;
+      },
+      { timeoutMs: 120_000 },
+    );
+  } finally {
+    await kubectl(['-n', 'platform-agent', 'delete', `md/${name}`, '--wait']);
+  }
+}
