@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { Cluster } from '../cluster/cluster.ts';
-
-export const repository = join(import.meta.dirname, '../..');
+import { repository } from '../install/tools.ts';
 
 /** Applies the CRDs as a person does, and waits until the server serves them. */
 export async function installCrds(cluster: Pick<Cluster, 'kubectl'>): Promise<void> {

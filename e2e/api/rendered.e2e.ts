@@ -7,7 +7,8 @@ import { canonicalJson } from '../../src/base/canonical-json.ts';
 import { ownsExactly } from '../../src/runtime/apply/managed-fields.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { installCrds, installMonitorKinds, repository } from './install.ts';
+import { installCrds, installMonitorKinds } from './install.ts';
+import { repository } from '../install/tools.ts';
 
 /** What we render and ship, judged by the API server: strict, so that a misspelt field is an error. */
 

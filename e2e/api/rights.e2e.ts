@@ -5,7 +5,8 @@ import { aMinterDeployment } from '../../src/testing/builders/minter-deployment.
 import { startCluster } from '../cluster/cluster.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { until } from '../../src/testing/until.ts';
-import { installCrds, installMonitorKinds, repository } from './install.ts';
+import { installCrds, installMonitorKinds } from './install.ts';
+import { repository } from '../install/tools.ts';
 
 /** The rights that the installation gives: enough for what each part does, and not for anything else. */
 

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { grantMinters, grantSecret } from '../../src/controllers/grants.ts';
-import { repository } from '../api/install.ts';
+import { repository } from '../install/tools.ts';
 import { until } from '../../src/testing/until.ts';
 import { createAuthority, issueLeaf } from '../cluster/pki.ts';
 import {

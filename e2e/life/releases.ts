@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../src/api/meta.ts';
-import { repository } from '../api/install.ts';
+import { repository } from '../install/tools.ts';
 import type { LifeStage } from './stage.ts';
 
 const folder = join(repository, 'src/controllers/testdata/releases');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { renderMinterRights } from '../../src/render/index.ts';
-import { repository } from '../api/install.ts';
+import { repository } from '../install/tools.ts';
 import { until } from '../../src/testing/until.ts';
 import { applyRelease, releases } from './releases.ts';
 import {

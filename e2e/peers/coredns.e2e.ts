@@ -9,7 +9,7 @@ import { names, ports, renderMinterRights } from '../../src/render/index.ts';
 import { needing, root } from '../../src/testing/needs.ts';
 import { until } from '../../src/testing/until.ts';
 import { AgentProcess, makeIdentities } from '../agent/agent-process.ts';
-import { repository } from '../api/install.ts';
+import { repository } from '../install/tools.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { freePorts } from '../cluster/ports.ts';
 import { aMinter } from '../life/stage.ts';

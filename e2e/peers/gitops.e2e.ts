@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { needing } from '../../src/testing/needs.ts';
-import { repository } from '../api/install.ts';
+import { repository } from '../install/tools.ts';
 import { until } from '../../src/testing/until.ts';
 import {
   aMinter,

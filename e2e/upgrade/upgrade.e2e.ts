@@ -10,7 +10,8 @@ import { until } from '../../src/testing/until.ts';
 import { createReport } from '../demo/report.ts';
 import { agentEmail, readRepositoryFile, readyPods, startStage, type Stage } from '../demo/stage.ts';
 import { ownImages } from '../node/container/images.ts';
-import { installPlugin, type Plugin } from '../kubectl-svc/plugin.ts';
+import { repository } from '../install/tools.ts';
+import { installPlugin } from '../kubectl-svc/plugin.ts';
 import { watchAnswers, type Watched } from './watch-answers.ts';
 import { releasedVersions, unpackRelease, type Release } from './released.ts';
 
@@ -55,7 +56,7 @@ describe.each(releasedVersions)('from %s', (version) => {
     await rm(dir, { recursive: true, force: true });
   }, 60_000);
 
-  /** What nobody but their owners may change: the specs of our kinds, and the authority of our certificates. */
+  /** What an upgrade must leave as it is: the specs of our kinds, and the authority of our certificates. */
   async function written(): Promise<unknown> {
     const list = JSON.parse(await kubectl('get', 'tm,ctp,md', '-A', '-o', 'json')) as { items: KubeObject[] };
     const ca = JSON.parse(await kubectl('-n', 'svc-system', 'get', 'secret', 'svc-ca', '-o', 'json')) as KubeObject;
@@ -82,7 +83,7 @@ describe.each(releasedVersions)('from %s', (version) => {
       'the images that were asked for',
       async () => {
         const path = 'jsonpath={.items[*].spec.template.spec.containers[*].image}';
-        return kubectl('-n', 'svc-system', 'get', ...workloads.map((one) => one), '-o', path);
+        return kubectl('-n', 'svc-system', 'get', ...workloads, '-o', path);
       },
       { good: (seen) => seen.split(' ').filter((image) => image === others).length >= 2 },
     );
@@ -90,7 +91,7 @@ describe.each(releasedVersions)('from %s', (version) => {
     await kubectl('wait', '--for=condition=Ready', '--timeout=180s', '-A', '--all', 'ctp,tm,md');
   }
 
-  /** That all goes on: nothing was lost, nothing rewritten, no instrument began again within its pod. */
+  /** Asserts that no sample was lost, no object was rewritten, and no instrument was restarted within its pod. */
   async function unharmed(): Promise<void> {
     expect(await written()).toEqual(before);
     expect(await samplesUntil(stage, kept.until)).toEqual(kept);
@@ -106,17 +107,13 @@ describe.each(releasedVersions)('from %s', (version) => {
     expect(kept.series.length).toBeGreaterThan(0);
   }
 
-  async function pluginOf(programs?: Record<string, string>): Promise<Plugin> {
-    return installPlugin(stage.cluster, programs);
-  }
-
   test('this operator runs agents and query servers of the release', async () => {
-    await install(join(process.cwd(), 'manifests/install.yaml'), head, old);
+    await install(join(repository, 'manifests/install.yaml'), head, old);
     await unharmed();
   }, 400_000);
 
   test('its agents and query servers follow', async () => {
-    await install(join(process.cwd(), 'manifests/install.yaml'), head, head);
+    await install(join(repository, 'manifests/install.yaml'), head, head);
     await unharmed();
   }, 400_000);
 
@@ -143,30 +140,29 @@ describe.each(releasedVersions)('from %s', (version) => {
     expect((await stage.mint(agentEmail)).status).toBe(200);
   }, 400_000);
 
-  test.each(['this version’s plugin', 'the release’s plugin'])(
-    '%s reads the query server of this version',
-    async (which) => {
-      const plugin = await pluginOf(which === 'this version’s plugin' ? undefined : { 'kubectl-svc': release.plugin });
-      try {
-        const name = which === 'this version’s plugin' ? 'reader-head' : 'reader-old';
-        await kubectl('-n', 'shop', 'create', 'serviceaccount', name);
-        await kubectl(
-          'create',
-          'clusterrolebinding',
-          name,
-          '--clusterrole=svc-promql-reader',
-          `--serviceaccount=shop:${name}`,
-        );
-        const token = (await kubectl('-n', 'shop', 'create', 'token', name)).trim();
-        const [pod] = await readyPods(stage.cluster, 'svc-system', 'app.kubernetes.io/component=query');
-        const direct = [`--server=https://${pod!.ip}:9095`, '--tls-server-name=svc-query.svc-system.svc'];
-        const answer = await plugin.svc(['query', 'sum(svc_agent_up)', ...direct, `--token=${token}`]);
-        expect(answer).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^VALUE\\s+${nodes}\\s*$`)) });
-      } finally {
-        await plugin.remove();
-      }
-    },
-  );
+  test.each([
+    { which: 'this version’s plugin', name: 'reader-head', programs: () => undefined },
+    { which: 'the release’s plugin', name: 'reader-old', programs: () => ({ 'kubectl-svc': release.plugin }) },
+  ])('$which reads the query server of this version', async ({ name, programs }) => {
+    const plugin = await installPlugin(stage.cluster, programs());
+    try {
+      await kubectl('-n', 'shop', 'create', 'serviceaccount', name);
+      await kubectl(
+        'create',
+        'clusterrolebinding',
+        name,
+        '--clusterrole=svc-promql-reader',
+        `--serviceaccount=shop:${name}`,
+      );
+      const token = (await kubectl('-n', 'shop', 'create', 'token', name)).trim();
+      const [pod] = await readyPods(stage.cluster, 'svc-system', 'app.kubernetes.io/component=query');
+      const direct = [`--server=https://${pod!.ip}:9095`, '--tls-server-name=svc-query.svc-system.svc'];
+      const answer = await plugin.svc(['query', 'sum(svc_agent_up)', ...direct, `--token=${token}`]);
+      expect(answer).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^VALUE\\s+${nodes}\\s*$`)) });
+    } finally {
+      await plugin.remove();
+    }
+  });
 
   test('the release’s operator takes them over, and runs agents and query servers of this version', async () => {
     await install(release.manifest, old, head);
