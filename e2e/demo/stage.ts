@@ -37,7 +37,7 @@ export interface StageOptions {
   upTo?: 'operator' | 'everything';
   /** The operator's manifest. Default: this version's. */
   manifest?: string;
-  /** More images that the nodes can run; a minter of an earlier version is told of the outside world, too. */
+  /** More images that the nodes can run. A minter of an earlier version gets the outside world's environment, too. */
   images?: ImageTable;
   /** Take the published programs of a control plane where none are built. Default false: what the tests run on. */
   published?: boolean;

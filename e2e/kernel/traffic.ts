@@ -1,4 +1,4 @@
-/** The known traffic: what the client is told to send, and what must be counted of it. */
+/** The known traffic: the requests that the client sends, and the counts that must come of them. */
 
 export interface Target {
   /** Name of the pod. */

@@ -32,7 +32,7 @@ const ends = {
   namesake: pod('shop', 'platform-agent'),
   impostor: pod('shop', 'svc-controller'),
   scraper: pod('platform-agent', 'prometheus'),
-  /** An address that is no pod's; servers of the world outside and the kubelet listen there. */
+  /** An address outside of all pods: the kubelet and the servers outside of the cluster listen there. */
   outside: null,
 } as const;
 type Name = keyof typeof ends;

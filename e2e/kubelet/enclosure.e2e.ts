@@ -29,7 +29,7 @@ needing(root).test(
     createInterface({ input: owner.stdout }).once('line', (line) => (dir = line));
     await until('it is open', async () => dir !== '');
     const run = `node-${basename(dir)}`;
-    // setpriv, the shells, unshare and what they were told to start become one another; `sleep` is the last.
+    // setpriv, the shells and unshare each replace themselves by the next program; `sleep` is the last of them.
     await until('something runs in it', async () => processesOfRun(run).length >= 2);
     expect(groupsOf(dir)).not.toEqual([]);
     owner.kill('SIGKILL');

@@ -1,4 +1,4 @@
-/** A sender of known numbers in the instrument's place, so that what is stored and answered can be told from what was sent. */
+/** Sends known numbers in the instrument's place, so that what is stored and answered can be compared with what was sent. */
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';

@@ -9,7 +9,7 @@ import type { TrafficOrder } from '../traffic.ts';
 
 const agents = {
   http: new HttpAgent({ keepAlive: true, maxSockets: 1 }),
-  // Nobody here checks who answers: the traffic is what matters.
+  // Certificates are not verified: only the traffic matters here.
   https: new HttpsAgent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false }),
 };
 

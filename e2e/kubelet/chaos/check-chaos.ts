@@ -61,7 +61,7 @@ interface Answers {
   readonly wrong: string[];
 }
 
-/** Asks once a second until it is told to stop, and judges each answer. */
+/** Asks once a second until `over` is aborted, and judges each answer. */
 async function watch(asker: Asker, meter: Meter, pod: string, over: AbortSignal): Promise<Answers> {
   const seen: Answers = { right: 0, degraded: 0, none: 0, wrong: [] };
   while (!over.aborted) {

@@ -53,7 +53,7 @@ const paused = (part: Part): Fault => ({
   },
 });
 
-/** Harmless where there is no such process any more. */
+/** Sends a signal to a process; one that has ended is left alone. */
 function signal(pid: number | undefined, name: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {

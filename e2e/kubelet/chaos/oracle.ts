@@ -40,7 +40,7 @@ export function lostOf(sent: readonly Sent[], stored: readonly Sample[]): Sent[]
   return sent.filter(({ at, value, isAcknowledged }) => isAcknowledged && !there.has(`${at} ${value}`));
 }
 
-/** Stored samples that nobody sent. */
+/** Stored samples that were never sent. */
 export function inventedOf(sent: readonly Sent[], stored: readonly Sample[]): Sample[] {
   const known = new Set(sent.map(({ at, value }) => `${at} ${value}`));
   return stored.filter(([time, value]) => !known.has(`${Math.round(time * 1000)} ${Number(value)}`));
