@@ -42,9 +42,14 @@ test.each([
   expect(pluralOf(kind)).toBe(plural);
 });
 
-test('the template under its own names is the template', async () => {
-  const text = await readFile(join(template, 'src/controller.ts'), 'utf8');
-  expect(renamed(text, { name: 'greeter-operator', kind: 'Greeter', group: 'example.dev' })).toBe(text);
+test('the template under its own names is the template, file by file', async () => {
+  const entries = await readdir(template, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'));
+  expect(files.map(({ name }) => name)).toEqual(expect.arrayContaining(['Dockerfile', 'README.md', 'controller.ts']));
+  for (const { parentPath, name } of files) {
+    const text = await readFile(join(parentPath, name), 'utf8');
+    expect(renamed(text, { name: 'greeter-operator', kind: 'Greeter', group: 'example.dev' })).toBe(text);
+  }
 });
 
 test('a project has no name of the template left, and its own in every place', async () => {

@@ -1,5 +1,6 @@
 import { expectGolden } from '../testing/golden.ts';
 import { yamlStream } from '../testing/yaml.ts';
+import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../api/v1alpha1/index.ts';
 import { controllerDefaults, renderController } from './index.ts';
 import type { ControllerInput } from './index.ts';
 
@@ -35,9 +36,10 @@ describe('renderController', () => {
     expectGolden(import.meta.dirname, 'controller-with-settings.golden.yaml', yamlStream(renderController(input)));
   });
 
-  test('has no disruption budget for a single replica, which it would make undrainable', () => {
-    const kinds = renderController({ ...controllerDefaults, replicas: 1 }).map((object) => object.kind);
-    expect(kinds).not.toContain('PodDisruptionBudget');
+  test('has a disruption budget, but none for a single replica, which it would make undrainable', () => {
+    const kinds = (replicas: number) => renderController({ ...controllerDefaults, replicas }).map(({ kind }) => kind);
+    expect(kinds(2)).toContain('PodDisruptionBudget');
+    expect(kinds(1)).not.toContain('PodDisruptionBudget');
   });
 
   test('lets people do with our kinds what they may do with their namespace, and with policies nothing but look', () => {
@@ -50,8 +52,18 @@ describe('renderController', () => {
       ['ClusterRole', ['view', 'edit', 'admin'].map((role) => `rbac.authorization.k8s.io/aggregate-to-${role}`)],
       ['ClusterRole', ['edit', 'admin'].map((role) => `rbac.authorization.k8s.io/aggregate-to-${role}`)],
     ]);
-    const [, edit] = roles as unknown as { rules: { resources: string[] }[] }[];
-    expect(edit!.rules.flatMap(({ resources }) => resources)).not.toContain('clustertrafficpolicies');
+    const [look, change] = (
+      roles as unknown as { rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[] }[]
+    ).map(({ rules }) =>
+      rules.flatMap(({ apiGroups, resources, verbs }) =>
+        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${apiGroups.join()}`)),
+      ),
+    );
+    const each = (verbs: readonly string[], kinds: readonly string[]) =>
+      kinds.flatMap((kind) => verbs.map((verb) => `${verb} ${kind}.svc.dev`)).sort();
+    const namespaced = [trafficMonitors.plural, minterDeployments.plural];
+    expect(look!.sort()).toEqual(each(['get', 'list', 'watch'], [clusterTrafficPolicies.plural, ...namespaced]));
+    expect(change!.sort()).toEqual(each(['create', 'delete', 'deletecollection', 'patch', 'update'], namespaced));
   });
 
   test('puts the namespace first, so that the stream can be applied in order', () => {

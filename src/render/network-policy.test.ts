@@ -58,7 +58,7 @@ test.each<[string, Connection]>([
   ['a pod of any namespace asks query', to(stranger, query, 9095)],
   ['an API server on a host asks for custom metrics', to(address('192.168.1.10'), query, 6443)],
   ['an API server that runs as a pod asks for custom metrics', to(pod('kube-system', 'kube-apiserver'), query, 6443)],
-  ['query follows the spans that the operator may also read', to(controller, agent, 9092)],
+  ['the operator follows the spans of an agent', to(controller, agent, 9092)],
   ['agents resolve names', to(agent, address('10.0.0.10'), 53, 'UDP')],
   ['the operator reads the API server', to(controller, address('10.0.0.1'), 443)],
   ['the platform agent asks the minter', to(caller, minter, 8080)],
@@ -132,6 +132,16 @@ describe('with settings', () => {
 
   test('without custom metrics nobody reaches that port', () => {
     const off = [...renderController(controllerDefaults), ...renderPlatform(platformDefaults)];
-    expect(mayConnect(off, to(address('192.168.1.10'), query, 6443))).toBe(false);
+    const callers = [
+      address('192.168.1.10'),
+      pod('kube-system', 'kube-apiserver'),
+      stranger,
+      neighbour,
+      agent,
+      controller,
+    ];
+    expect(callers.filter((from) => mayConnect(off, to(from, query, 6443)))).toEqual([]);
+    // Query itself still answers: what is refused is the port.
+    expect(mayConnect(off, to(stranger, query, 9095))).toBe(true);
   });
 });

@@ -61,6 +61,8 @@ describe('renderPlatform', () => {
     const { queryReplicas: _, ...input } = platformDefaults;
     const { spec } = named(renderPlatform(input), 'Deployment', 'svc-query') as unknown as { spec: object };
     expect(spec).not.toHaveProperty('replicas');
+    const set = named(renderPlatform({ ...input, queryReplicas: 4 }), 'Deployment', 'svc-query');
+    expect(set['spec']).toMatchObject({ replicas: 4 });
   });
 
   test('writes for the version that the tag of the instrument names', () => {
@@ -69,7 +71,11 @@ describe('renderPlatform', () => {
   });
 
   test('sets no pull policy unless a setting names one', () => {
-    expect(yamlStream(renderPlatform(platformDefaults))).not.toContain('imagePullPolicy');
+    const policies = (input: PlatformInput) => yamlStream(renderPlatform(input)).match(/imagePullPolicy: \w+/g);
+    expect(policies(platformDefaults)).toBeNull();
+    const set = policies({ ...platformDefaults, imagePullPolicy: 'Never' })!;
+    const images = yamlStream(renderPlatform(platformDefaults)).match(/^ +image: /gm)!;
+    expect(set).toEqual(Array<string>(images.length).fill('imagePullPolicy: Never'));
   });
 });
 
@@ -97,6 +103,7 @@ describe('the custom metrics API', () => {
     const groups = (input: PlatformInput): unknown =>
       (named(renderPlatform(input), 'ClusterRole', 'custom-metrics-server-resources')['rules'] as object[])[0];
     const only = { ...register, customMetrics: { register: false } };
+    expect(groups(register)).toMatchObject({ apiGroups: ['custom.metrics.k8s.io', 'external.metrics.k8s.io'] });
     expect(groups(only)).toMatchObject({ apiGroups: ['external.metrics.k8s.io'] });
     expect(groups({ ...register, externalMetrics: { register: false } })).toMatchObject({
       apiGroups: ['custom.metrics.k8s.io'],
@@ -115,10 +122,10 @@ describe('the custom metrics API', () => {
 
   test('leaves no trace where it is off', () => {
     const { customMetrics: _, ...off } = register;
-    const text = yamlStream(renderPlatform(off));
-    expect(text).not.toContain('6443');
-    expect(text).not.toContain('custom.metrics.k8s.io');
-    expect(text).not.toContain('system:auth-delegator');
+    const traces = ['6443', 'custom.metrics.k8s.io', 'external.metrics.k8s.io', 'system:auth-delegator'];
+    const found = (input: PlatformInput) => traces.filter((trace) => yamlStream(renderPlatform(input)).includes(trace));
+    expect(found(register)).toEqual(traces);
+    expect(found(off)).toEqual([]);
   });
 });
 
@@ -143,8 +150,12 @@ describe('withUserChanges', () => {
   });
 
   test('takes what is rendered where nothing is there yet, and for every other object', () => {
-    const query = named(rendered, 'ClusterRoleBinding', 'svc-query');
-    expect(withUserChanges(query, { ...query, subjects: [added] })).toBe(query);
-    expect(withUserChanges(query, undefined)).toBe(query);
+    const open = ['ClusterRoleBinding/svc-metrics-reader', 'NetworkPolicy/svc-agent-scrape'];
+    const kept = rendered.filter((object) => {
+      expect(withUserChanges(object, undefined)).toBe(object);
+      const live = { ...object, subjects: [added], spec: { ingress: [{ from: [] }] } };
+      return withUserChanges(object, live) !== object;
+    });
+    expect(kept.map(({ kind, metadata }) => `${kind}/${metadata.name}`).sort()).toEqual(open);
   });
 });

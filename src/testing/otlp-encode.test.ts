@@ -14,9 +14,11 @@ test.each(readdirSync(dir).filter((name) => name.endsWith('.bin')))(
     const body = raw[0] === 0x1f ? gunzipSync(raw) : raw;
     if (name.includes('traces')) {
       const request = decodeTracesRequest(body);
+      expect(request.resources).not.toHaveLength(0);
       expect(decodeTracesRequest(encodeTracesRequest(request))).toEqual(request);
     } else {
       const request = decodeMetricsRequest(body);
+      expect(request.resources).not.toHaveLength(0);
       expect(decodeMetricsRequest(encodeMetricsRequest(request))).toEqual(request);
     }
   },

@@ -72,8 +72,11 @@ test('an empty list of exports turns both off, an absent one leaves both on', ()
 });
 
 test('exclusion beats every inclusion, and system namespaces are out by default', () => {
-  expect(select(file('[{open_ports: "8080"}]', '[{k8s_pod_labels: {tier: web}}]'), checkout)).toBeNull();
-  expect(select(file('[{open_ports: "8080"}]'), { ...checkout, namespace: 'kube-system' })).toBeNull();
+  const inclusions = '[{open_ports: "8080"}, {k8s_namespace: "*"}, {k8s_pod_labels: {tier: web}, exports: [metrics]}]';
+  expect(select(file(inclusions, '[{k8s_pod_labels: {tier: other}}]'), checkout)).not.toBeNull();
+  expect(select(file(inclusions, '[{k8s_pod_labels: {tier: web}}]'), checkout)).toBeNull();
+  const system = ['kube-system', 'kube-node-lease', 'monitoring', 'cert-manager', 'gke-managed-system'];
+  expect(system.filter((namespace) => select(file(inclusions), { ...checkout, namespace }) !== null)).toEqual([]);
 });
 
 test('the zero-config file of the product selects its ports and leaves svc-system out', () => {
@@ -86,9 +89,12 @@ test('the zero-config file of the product selects its ports and leaves svc-syste
 
 test('sampling by ratio is the same for all spans of a trace and about right over many', () => {
   const id = (n: number): string => (BigInt(n) * 0x9e3779b97f4a7c15n).toString(16).slice(-16).padStart(32, '0');
-  const kept = Array.from({ length: 2_000 }, (_, n) => id(n + 1)).filter((t) =>
-    sampled({ name: 'parentbased_traceidratio', arg: '0.25' }, t),
-  );
+  const look = () =>
+    Array.from({ length: 2_000 }, (_, n) => id(n + 1)).filter((t) =>
+      sampled({ name: 'parentbased_traceidratio', arg: '0.25' }, t),
+    );
+  const kept = look();
+  expect(look()).toEqual(kept);
   expect(kept.length).toBeGreaterThan(400);
   expect(kept.length).toBeLessThan(600);
   expect(sampled({ name: 'always_off' }, id(1))).toBe(false);

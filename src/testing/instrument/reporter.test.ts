@@ -149,15 +149,20 @@ test('passes spans on in one batch, marked as the real exporters mark them', asy
     status: 'unset',
     statusMessage: '',
   };
-  reporter.traces({ resources: [{ attributes: resource('checkout-1'), scopes: [{ scope, spans: [span] }] }] });
+  const second = { ...span, spanId: 'c7ad6b7169203331' };
+  for (const one of [span, second])
+    reporter.traces({ resources: [{ attributes: resource('checkout-1'), scopes: [{ scope, spans: [one] }] }] });
   await reporter.exportTraces();
   await reporter.exportTraces();
   expect(posts.map((p) => p.url)).toEqual(['http://agent/v1/traces']);
-  const [sent] = decodeTracesRequest(posts[0]!.body).resources;
-  expect(sent!.attributes).toContainEqual({ key: 'span.metrics.skip', value: true });
+  const { resources } = decodeTracesRequest(posts[0]!.body);
+  const marks = resources.map(({ attributes }) => attributes.find(({ key }) => key === 'span.metrics.skip')?.value);
+  expect(marks).toEqual([true, true]);
   // A server's span has the port that it listens on.
   const attributes = [{ key: 'server.port', value: 8080 }];
-  expect(sent!.scopes[0]).toEqual({ scope: { name: '', version: '' }, spans: [{ ...span, attributes }] });
+  expect(resources.map(({ scopes }) => scopes[0])).toEqual(
+    [span, second].map((one) => ({ scope: { name: '', version: '' }, spans: [{ ...one, attributes }] })),
+  );
 });
 
 test('where the file asks for it every point carries the instance that is known of its sender', async () => {
