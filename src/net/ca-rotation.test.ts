@@ -1,6 +1,6 @@
 import type { Server } from 'node:https';
 import { createCa, issueLeaf, type KeyPairPem } from './ca.ts';
-import { caBundle, planCa, type CaState, type CaTiming } from './ca-rotation.ts';
+import { caBundle, planCa, type CaPlan, type CaState, type CaTiming } from './ca-rotation.ts';
 import { createTlsServer } from './https-server.ts';
 import { closeServer, listen } from './listen.ts';
 import { TlsClient } from './tls-client.ts';
@@ -12,8 +12,8 @@ const timing: CaTiming = { days: 30, distributionMs: hour, retirementMs: day };
 const commonName = 'svc-ca';
 
 /** The states that a CA goes through in one rotation, with the time of each. */
-async function life(start: number): Promise<{ at: number; state: CaState; changes: string[] }[]> {
-  const steps: { at: number; state: CaState; changes: string[] }[] = [];
+async function life(start: number): Promise<(CaPlan & { at: number })[]> {
+  const steps: (CaPlan & { at: number })[] = [];
   let plan = await planCa(undefined, { now: start, commonName, timing });
   steps.push({ at: start, ...plan });
   while (steps.length < 4) {
@@ -40,17 +40,23 @@ test('a new authority is trusted before it signs, and the old one until nothing 
 });
 
 test('nothing changes before its time, and the plan says when that is', async () => {
-  const { state, nextAt } = await planCa(undefined, { now: 0, commonName, timing });
-  const early = await planCa(state, { now: nextAt - 1, commonName, timing });
-  expect(early).toEqual({ state, changes: [], nextAt });
+  const steps = await life(0);
+  expect(steps).toHaveLength(4);
+  for (const { state, nextAt } of steps) {
+    const early = await planCa(state, { now: nextAt - 1, commonName, timing });
+    expect(early).toEqual({ state, changes: [], nextAt });
+  }
 });
 
 test('a rotation that was asked for starts at once, and not a second time while it lasts', async () => {
   const { state } = await planCa(undefined, { now: 0, commonName, timing });
   const asked = await planCa(state, { now: hour, commonName, timing, rotate: true });
   expect(asked.state.next).toBeDefined();
-  const again = await planCa(asked.state, { now: hour + 1, commonName, timing, rotate: true });
-  expect(again.state).toBe(asked.state);
+  const signs = await planCa(asked.state, { now: asked.nextAt, commonName, timing });
+  for (const { state: during, nextAt } of [asked, signs]) {
+    const again = await planCa(during, { now: nextAt - 1, commonName, timing, rotate: true });
+    expect(again.state).toBe(during);
+  }
 });
 
 test('an authority that ended while nobody looked is replaced at once', async () => {

@@ -43,7 +43,7 @@ test.each([
   expect(await leafRenewalReason(held, ca, wanted, at)).toBe(reason);
 });
 
-test('refuses to sign with a CA key that is not one', async () => {
+test('refuses to sign with a CA key that is not a key', async () => {
   const ca = await createCa({ commonName: 'svc-ca', now });
   await expect(issueLeaf({ ...ca, key: 'nonsense' }, names, { now })).rejects.toMatchObject({
     code: 'ERR_TLS_MATERIAL',

@@ -1,6 +1,6 @@
 import { callerHeaders, callerIn } from './caller.ts';
 
-test('a caller is the same in each request, another is another, and no name is sent', () => {
+test('two requests of a caller have the same identity, another caller has another, and no name is sent', () => {
   const [ada, bob] = [callerHeaders('user ada'), callerHeaders('user bob')];
   expect(callerIn(ada)).toBe(callerIn(callerHeaders('user ada')));
   expect(callerIn(ada)).not.toBe(callerIn(bob));
@@ -8,6 +8,6 @@ test('a caller is the same in each request, another is another, and no name is s
 });
 
 test.each([{}, { 'x-svc-caller': '' }, { 'x-svc-caller': 'x'.repeat(10_000) }, { 'x-svc-caller': 'user ada' }])(
-  'requests that name no caller of ours are of one and the same: %j',
+  'requests without a caller of ours share one identity: %j',
   (headers) => expect(callerIn(headers)).toBe('anyone'),
 );

@@ -85,7 +85,7 @@ test('a stock reader that knows no nodes asks by the name of the Service', async
   expect((await client.request({ ...target, servername: 'svc-agent.svc-system.svc' })).status).toBe(200);
 });
 
-test('the key of a node opens no port of another one: its certificate is none of a client', async () => {
+test('the key of a node opens no port of another one: its certificate is not for clients', async () => {
   const port = await agent(await agentTls(ca, 'node-b'), ['svc-query', 'svc-agent']);
   const thief = new TlsClient(fixedTls(await agentTls(ca, 'node-a')));
   await expect(ask(port, 'node-b', false, thief)).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });

@@ -4,6 +4,7 @@ import type { Server } from 'node:https';
 import { mkdtemp, rename, rm, symlink, writeFile, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect as tlsConnect } from 'node:tls';
 import { silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { createCa, issueLeaf, type KeyPairPem } from './ca.ts';
@@ -71,10 +72,12 @@ test('a peer of our CA whose name is not in the list gets 403', async () => {
 });
 
 test('a peer of another CA does not get through the handshake', async () => {
-  const port = await serve((_req, res) => res.end('secret'), ['svc-controller']);
+  let served = 0;
+  const port = await serve((_req, res) => (served++, res.end('secret')), ['svc-controller']);
   const stranger = await identity('svc-controller', await createCa({ commonName: 'svc-ca', now }));
   const client = new TlsClient(fixedTls({ ...stranger, ca: ca.cert }));
   await expect(client.request(call(port))).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+  expect(served).toBe(0);
   client.close();
 });
 
@@ -212,17 +215,36 @@ describe('a mounted certificate directory', () => {
     const clock = new FakeClock();
     const abort = new AbortController();
     const source = await watchTlsDirectory(join(root, '..data'), { clock, logger: silentLogger, signal: abort.signal });
+    const server = createTlsServer(source, (_req, res) => res.end('ok'));
+    open.push(server);
+    const port = await listen('test', server, { host: '127.0.0.1', port: 0 });
+    const served = (): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const socket = tlsConnect({ ...controller, port, host: '127.0.0.1', servername: 'svc-agent' }, () => {
+          resolve(socket.getPeerX509Certificate()!.toString());
+          socket.destroy();
+        }).on('error', reject);
+      });
+    expect(await served()).toBe(agent.cert);
     const changed = new Promise<TlsMaterial>((resolve) => source.onChange(resolve));
     const next = await identity('svc-agent');
     await write('v2', next);
     await clock.advance(5_000);
     expect((await changed).cert).toBe(next.cert);
     expect(source.generation).toBe(2);
+    expect(await served()).toBe(next.cert);
     abort.abort();
   });
 
-  test('is refused with the file named when one is missing or the key belongs to another certificate', async () => {
-    await expect(readTlsDirectory(root)).rejects.toThrow(/cannot read .*(tls\.crt|tls\.key|ca\.crt)/);
+  test.each(['tls.crt', 'tls.key', 'ca.crt'])('is refused without %s, which is named', async (missing) => {
+    await write('v1', agent);
+    await rm(join(root, 'v1', missing));
+    await expect(readTlsDirectory(join(root, '..data'))).rejects.toThrow(
+      new RegExp(`cannot read .*${missing.replace('.', '\\.')}`),
+    );
+  });
+
+  test('is refused when the key belongs to another certificate', async () => {
     await write('v1', { ...agent, key: controller.key });
     await expect(readTlsDirectory(join(root, '..data'))).rejects.toThrow(/do not fit together/);
   });
@@ -230,9 +252,11 @@ describe('a mounted certificate directory', () => {
 
 test('what is repeatable is sent anew when the kept connection was dead, once, and nothing else is', async () => {
   const seen = new Map<unknown, number>();
+  let asked = 0;
   const port = await serve((req, res) => {
     const nth = (seen.get(req.socket) ?? 0) + 1;
     seen.set(req.socket, nth);
+    asked++;
     if (nth > 1 || req.url === '/never') req.socket.destroy();
     else res.end('answer');
   });
@@ -244,6 +268,10 @@ test('what is repeatable is sent anew when the kept connection was dead, once, a
   await expect(ask({})).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
   // A new connection that is closed has not been dead before: the peer may have seen the request.
   await expect(ask({ repeatable: true, path: '/never' })).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
-  expect(seen.size).toBe(3);
+  expect([seen.size, asked]).toEqual([3, 5]);
+  // The kept connection is dead, and so is the new one: that was the one repeat.
+  expect((await ask({})).status).toBe(200);
+  await expect(ask({ repeatable: true, path: '/never' })).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+  expect([seen.size, asked]).toEqual([5, 8]);
   client.close();
 });

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { get, request as httpRequest, type Server } from 'node:http';
 import { connect as http2Connect, constants, type ClientHttp2Session } from 'node:http2';
 import { connect, type Socket } from 'node:net';
@@ -104,6 +105,7 @@ describe.each<[string, HttpHandler]>([
     answers = broken;
     const text = await raw('GET /secret?token=x HTTP/1.1\r\nHost: x\r\n\r\n').text;
     expect(status(text)).toBe(500);
+    expect(text.match(/HTTP\/1\.1 /g)).toHaveLength(1);
     expect(text).not.toContain('a fault');
     expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
       expect.objectContaining({ msg: 'request failed', listener: 'test', path: '/secret', error: 'a fault' }),
@@ -161,13 +163,18 @@ test('a stream that has nothing to send is not cut, a caller that does not read 
 
 test('a caller that holds every connection loses its own, not those of others', async () => {
   await serve({ connections: 20, connectionsPerAddress: 15 });
-  for (let i = 0; i < 40; i++) raw('GET / HTTP/1.1\r\n', '127.0.0.2');
-  for (let i = 0; i < 40; i++) raw('GET / HTTP/1.1\r\n', '127.0.0.3');
+  const kept = raw('GET / HTTP/1.1\r\nHost: x\r\n\r\n', '127.0.0.1').socket;
+  await once(kept, 'data');
+  const flood = (from: string): Socket[] => Array.from({ length: 40 }, () => raw('GET / HTTP/1.1\r\n', from).socket);
+  const floods = [...flood('127.0.0.2'), ...flood('127.0.0.3')];
   for (let i = 0; i < 5; i++) expect(await ask('/', '127.0.0.1')).toBe(200);
+  while (floods.filter((socket) => !socket.closed).length > 19) await new Promise(setImmediate);
   expect(await refused('connections')).toBeGreaterThan(0);
+  kept.write('GET /still HTTP/1.1\r\nHost: x\r\n\r\n');
+  expect(String(await once(kept, 'data'))).toMatch(/GET \/still$/);
 });
 
-test('paths of probes are answered while every other request has to wait its turn', async () => {
+test('paths of probes are answered while other requests have taken all places, and are refused', async () => {
   await serve({ requests: 3, reservedPaths: ['/readyz'] });
   const held: (() => void)[] = [];
   answers = (req, res) => void (req.url === '/slow' ? held.push(() => res.end()) : res.end());
@@ -187,10 +194,13 @@ test('more requests on one connection than it may have in flight end it', async 
 });
 
 test('the body of a request that was answered is dropped for a while, then its connection is cut', async () => {
-  await serve(quick);
+  const lingerMs = 1_000;
+  await serve({ lingerMs });
+  const started = performance.now();
   const { socket, text } = raw('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
   const drip = setInterval(() => socket.write('1\r\na\r\n'), 20);
   expect(status(await text)).toBe(200);
+  expect(performance.now() - started).toBeGreaterThan(0.9 * lingerMs);
   clearInterval(drip);
 });
 
@@ -310,14 +320,17 @@ describe('over HTTP/2', () => {
   });
 });
 
-test('an expectation that no handler knows still passes the limits', async () => {
+test('a request with an expectation that no handler knows is held to the limits, too', async () => {
   await serve();
-  const expectation = new Promise<number>((resolve) => {
-    const req = httpRequest({ port, host: '127.0.0.1', headers: { expect: 'nonsense' }, agent: false }, (res) => {
-      res.resume();
-      resolve(res.statusCode!);
+  const expecting = (path: string) =>
+    new Promise<number>((resolve) => {
+      const target = { port, host: '127.0.0.1', path, agent: false as const };
+      const req = httpRequest({ ...target, headers: { expect: 'nonsense' } }, (res) => {
+        res.resume();
+        resolve(res.statusCode!);
+      });
+      req.end();
     });
-    req.end();
-  });
-  expect(await expectation).toBe(200);
+  expect(await expecting('/')).toBe(200);
+  expect(await expecting(`/${'a'.repeat(16 * 1024)}`)).toBe(414);
 });

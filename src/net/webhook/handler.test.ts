@@ -94,7 +94,8 @@ test.each<[string, () => AdmissionVerdict | Promise<AdmissionVerdict>]>([
   ['rejects', () => Promise.reject(new Error('no caches'))],
 ])('a validator that %s is 500, never allowed', async (_name, broken) => {
   verdict = broken;
-  expect((await post('/validate/widgets', review()))[0]).toBe(500);
+  const [status, body] = await post('/validate/widgets', review());
+  expect([status, body['response']]).toEqual([500, undefined]);
   expect(seen).toEqual([['/validate/widgets', 500]]);
 });
 
@@ -116,7 +117,7 @@ test.each<[string, unknown, string]>([
   ['has no request', { ...review(), request: undefined }, 'request'],
   ['has no uid', review({ uid: '' }), 'request.uid'],
   ['has an unknown operation', review({ operation: 'PATCH' }), 'request.operation'],
-  ['has an object that is none', review({ object: 'x' }), 'request.object'],
+  ['has a text as object', review({ object: 'x' }), 'request.object'],
 ])('a review that %s is 400 and names the field', async (_name, body, field) => {
   const [status, answer] = await post('/validate/widgets', body);
   expect([status, answer['message']]).toEqual([400, expect.stringContaining(field)]);
@@ -146,14 +147,18 @@ test('objects are converted, those in the wanted version stay', async () => {
 });
 
 test('one object without a way fails the whole review with its name', async () => {
-  const [, body] = await post('/convert', conversion('example.dev/v3', widget));
+  const stray = { ...widget, apiVersion: 'example.dev/v3', metadata: { name: 'stray' } };
+  const [, body] = await post('/convert', conversion('example.dev/v2', widget, stray));
   expect(body['response']).toEqual({
     uid: 'c1',
     result: {
       status: 'Failure',
-      message: expect.stringContaining('Widget one: no way from example.dev/v1 to example.dev/v3'),
+      message: expect.stringContaining('Widget stray: no way from example.dev/v3 to example.dev/v2'),
     },
     convertedObjects: [],
   });
+});
+
+test('the path of conversions refuses a review of admission', async () => {
   expect((await post('/convert', review()))[0]).toBe(400);
 });
