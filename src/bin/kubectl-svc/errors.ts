@@ -1,4 +1,5 @@
 import { errorText, isOperatorError, OperatorError, type ErrorCode } from '../../base/errors.ts';
+import { printable } from './output/table.ts';
 
 /** Exit codes of the plugin. `interrupted` is the code that a shell reports for a program ended by Ctrl-C. */
 export const exitCodes = { fine: 0, error: 1, usage: 2, interrupted: 130 } as const;
@@ -23,12 +24,16 @@ export class UsageError extends PluginError {
   }
 }
 
-/** An error as text for stderr: the cause first, then the remedies, indented. Ends with a newline. Pure. */
+/**
+ * An error as text for stderr: the cause first, then the remedies, indented. A server may have written the cause: its
+ * control characters other than newlines are escaped. Ends with a newline. Pure.
+ */
 export function errorLines(error: unknown): string {
   const hints = error instanceof PluginError ? error.hints : hintsOf(error);
   // The message of a plugin's error already contains the cause.
   const text = error instanceof PluginError ? error.message : errorText(error);
-  return [`error: ${text}`, ...hints.map((hint) => `  ${hint}`), ''].join('\n');
+  const lines = text.split('\n').map(printable).join('\n');
+  return [`error: ${lines}`, ...hints.map((hint) => `  ${hint}`), ''].join('\n');
 }
 
 function hintsOf(error: unknown): string[] {

@@ -5,6 +5,7 @@ import { UsageError } from './errors.ts';
 import type { CommonFlags } from './flags.ts';
 import type { Host, Output } from './host.ts';
 import { styles, type Styles } from './output/style.ts';
+import { printable } from './output/table.ts';
 
 /** The tools of a command: the user's terminal, the cluster, the query server. Each is loaded on first use. */
 export class Session {
@@ -36,10 +37,10 @@ export class Session {
     return styles(this.host.stdout, this.host.env);
   }
 
-  /** A line of warning on stderr. */
+  /** A line of warning on stderr, with control characters escaped. */
   warn(text: string): void {
     const { yellow } = styles(this.host.stderr, this.host.env);
-    this.host.stderr.write(`${yellow('warning:')} ${text}\n`);
+    this.host.stderr.write(`${yellow('warning:')} ${printable(text)}\n`);
   }
 
   get clock(): Clock {

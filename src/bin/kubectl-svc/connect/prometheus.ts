@@ -1,4 +1,5 @@
 import { PluginError } from '../errors.ts';
+import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { messageOf } from './failures.ts';
 import type { QueryRequest, QueryServer } from './query-server.ts';
@@ -59,7 +60,7 @@ export async function askApi<T>(
 /** Writes to stderr the warnings that a user needs beside the numbers of an answer. */
 export function tellCaveats(session: Session, { warnings, infos, degraded, missingNodes }: ApiAnswer): void {
   for (const warning of warnings) session.warn(warning);
-  for (const info of infos) session.stderr.write(`info: ${info}\n`);
+  for (const info of infos) session.stderr.write(`info: ${printable(info)}\n`);
   if (degraded) session.warn(lacking(missingNodes));
 }
 

@@ -6,7 +6,8 @@ export interface Column {
 
 /**
  * A table as kubectl prints it: headings in capitals, columns three blanks apart, none behind the last. Empty cells
- * read `<none>`. Control characters in values are shown escaped: a value cannot break a line or move the cursor.
+ * read `<none>`. Control characters in headings and values are shown escaped: neither can break a line or move the
+ * cursor.
  * `paint` highlights a cell without changing its width. Ends with a newline. Pure.
  */
 export function table(
@@ -15,9 +16,10 @@ export function table(
   options: { headers?: boolean; paint?: (text: string, column: number, row: number) => string } = {},
 ): string {
   const { headers = true, paint = (text: string) => text } = options;
+  const titles = columns.map(({ title }) => printable(title));
   const cells = rows.map((row) => columns.map((_, i) => printable(row[i] ?? '') || '<none>'));
-  const widths = columns.map(({ title }, i) =>
-    cells.reduce((most, row) => Math.max(most, width(row[i]!)), headers ? title.length : 0),
+  const widths = titles.map((title, i) =>
+    cells.reduce((most, row) => Math.max(most, width(row[i]!)), headers ? width(title) : 0),
   );
   const line = (row: readonly string[], n: number): string =>
     row
@@ -28,15 +30,7 @@ export function table(
         return i === row.length - 1 ? painted : painted + space;
       })
       .join('   ');
-  const head = headers
-    ? [
-        line(
-          columns.map(({ title }) => title),
-          -1,
-        ),
-      ]
-    : [];
-  return [...head, ...cells.map(line), ''].join('\n');
+  return [...(headers ? [line(titles, -1)] : []), ...cells.map(line), ''].join('\n');
 }
 
 /**

@@ -1,4 +1,4 @@
-import { table, type Column } from '../output/table.ts';
+import { printable, table, type Column } from '../output/table.ts';
 import { sampleOf, samplesOf, seriesText, type Labels, type QueryData, type Sample } from './result.ts';
 import { timeText } from './times.ts';
 
@@ -15,7 +15,7 @@ const maxLabelColumns = 5;
  * Pure; ends with a newline.
  */
 export function tableText(data: QueryData, options: { headers: boolean }): string {
-  if (data.resultType === 'scalar' || data.resultType === 'string') return `${data.result[1]}\n`;
+  if (data.resultType === 'scalar' || data.resultType === 'string') return `${printable(data.result[1])}\n`;
   const rows = rowsOf(data);
   if (rows.length === 0) return '';
   const names = labelNames(rows);
@@ -46,14 +46,16 @@ export function csvText(data: QueryData, options: { headers: boolean }): string 
   return [...head, ...lines].join('');
 }
 
-/** As `promtool query` prints it. Pure. */
+/** As `promtool query` prints it, with control characters escaped. Pure. */
 export function promtoolText(data: QueryData): string {
   if (data.resultType === 'scalar') return `scalar: ${data.result[1]} @[${data.result[0]}]\n`;
-  if (data.resultType === 'string') return `${data.result[1]}\n`;
+  if (data.resultType === 'string') return `${printable(data.result[1])}\n`;
   const at = ({ seconds, text }: Sample): string => `${text} @[${seconds}]\n`;
   if (data.resultType === 'vector')
-    return data.result.map((one) => `${seriesText(one.metric)} => ${at(sampleOf(one))}`).join('');
-  return data.result.map((one) => `${seriesText(one.metric)} =>\n${samplesOf(one).map(at).join('')}`).join('');
+    return data.result.map((one) => `${printable(seriesText(one.metric))} => ${at(sampleOf(one))}`).join('');
+  return data.result
+    .map((one) => `${printable(seriesText(one.metric))} =>\n${samplesOf(one).map(at).join('')}`)
+    .join('');
 }
 
 function rowsOf(data: QueryData): Row[] {

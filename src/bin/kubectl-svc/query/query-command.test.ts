@@ -47,7 +47,7 @@ test('an instant query is a table with a column for each label, and nothing else
 test.each([
   ['csv', '__name__,job,node,timestamp,value\r\nup,"x,""y",a,1700000000.5,1\r\nup,,b,1700000000.5,NaN\r\n'],
   ['promtool', 'up{node="a", job="x,\\"y"} => 1 @[1700000000.5]\nup{node="b"} => NaN @[1700000000.5]\n'],
-])('-o %s', async (format, text) => {
+])('-o %s gives labels, time and value of each sample', async (format, text) => {
   const { stdout } = await runPluginHere(['query', '-o', format, 'up'], asking(vector));
   expect(stdout).toBe(text);
 });
@@ -55,7 +55,7 @@ test.each([
 test('-o json is what the server said, all of it and without a limit', async () => {
   const played = asking({ ...vector, degraded: true, missingNodes: ['node-3'] });
   const { stdout } = await runPluginHere(['query', 'up', '-o', 'json'], played);
-  expect(JSON.parse(stdout)).toMatchObject({ ...vector, degraded: true, missingNodes: ['node-3'] });
+  expect(JSON.parse(stdout)).toEqual({ status: 'success', ...vector, degraded: true, missingNodes: ['node-3'] });
   expect(played.asked[0]!.form!.has('limit')).toBe(false);
 });
 
@@ -138,10 +138,37 @@ test('an expression that begins with a dash comes behind two', async () => {
   expect(played.asked[0]!.form!.get('query')).toBe('-1');
 });
 
-test('control characters of a label value do not reach the terminal', async () => {
-  const data = { resultType: 'vector', result: [{ metric: { a: 'x\u001b[2J\ny' }, value: [1, '1'] }] };
-  const { stdout } = await runPluginHere(['query', 'x'], asking({ data }));
-  expect(stdout).toContain('x\\u001b[2J\\ny');
+/** Begins a control sequence in two ways, and turns the direction of the text around. */
+const hostile = 'x\u001b[2J\u009b2J\u202ey';
+const escaped = String.raw`x\u001b[2J\u009b2J\u202ey`;
+const raw = /[\u001b\u009b\u202e]/;
+
+test.each([
+  ['table', []],
+  ['promtool', []],
+  ['graph', ['--since', '1h']],
+])('control characters of names and values of labels do not reach the terminal with -o %s', async (format, range) => {
+  const series = { metric: { a: hostile, [hostile]: 'b' }, value: [1, '1'], values: [[1, '1']] };
+  const data = { resultType: range.length > 0 ? 'matrix' : 'vector', result: [series] };
+  const env = { NO_COLOR: '1' };
+  const args = ['query', ...range, '-o', format, 'x'];
+  const { stdout } = await runPluginHere(args, { ...asking({ data }), terminal: 200, env });
+  expect(stdout.split(escaped)).toHaveLength(3);
+  expect(stdout).not.toMatch(raw);
+});
+
+test('control characters of a string, a caveat, an explanation and an error do not reach the terminal', async () => {
+  const env = { NO_COLOR: '1' };
+  const explain = { path: 'agg', fallbacks: [], plan: [hostile], fragments: [{ nodes: [{ node: hostile }] }] };
+  const caveats = { warnings: [hostile], infos: [hostile], degraded: true, missingNodes: [hostile], explain };
+  const answer = { data: { resultType: 'string', result: [1, hostile] }, ...caveats };
+  const told = await runPluginHere(['query', 'x', '--explain'], { ...asking(answer), terminal: 200, env });
+  expect(told.stdout).toBe(`${escaped}\n`);
+  expect(told.stderr.split(escaped)).toHaveLength(6);
+  expect(told.stderr).not.toMatch(raw);
+  const refused = { status: 'error', errorType: 'execution', error: `duplicate series ${hostile}` };
+  const { stderr } = await runPluginHere(['query', 'x'], { ...asking(refused), terminal: 200, env });
+  expect(stderr).toBe(`error: duplicate series ${escaped}\n`);
 });
 
 test('statistics and the way of execution are told beside the answer', async () => {

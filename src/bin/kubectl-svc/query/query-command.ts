@@ -4,6 +4,7 @@ import { type ApiAnswer, ApiFailure, askApi, tellCaveats } from '../connect/prom
 import { PluginError } from '../errors.ts';
 import { graphText } from '../graph/graph.ts';
 import { outputFormat } from '../output/print.ts';
+import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { expressionOf } from './expression.ts';
 import { csvText, promtoolText, tableText } from './formats.ts';
@@ -110,7 +111,7 @@ async function query(session: Session, argument: string | undefined, flags: Flag
   };
   const answer = await ask(session, range ? '/api/v1/query_range' : '/api/v1/query', params, timeoutMs);
   session.stdout.write(shown(session, answer, format, range, flags));
-  if (format !== 'json') for (const line of detailLines(answer)) session.stderr.write(`${line}\n`);
+  if (format !== 'json') for (const line of detailLines(answer)) session.stderr.write(`${printable(line)}\n`);
   tellCaveats(session, answer);
   if (reading && Array.isArray(answer.data.result) && answer.data.result.length === 0)
     session.stderr.write('no series match\n');

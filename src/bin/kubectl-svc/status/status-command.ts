@@ -7,6 +7,7 @@ import type { ClusterView } from '../cluster/view.ts';
 import type { Register } from '../command.ts';
 import { exitCodes, UsageError } from '../errors.ts';
 import { json, outputFormat, yaml } from '../output/print.ts';
+import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { isWell } from './check.ts';
 import { part, statusParts, type PartName } from './parts.ts';
@@ -76,7 +77,7 @@ async function status(
       return shown.well ? exitCodes.fine : exitCodes.error;
     }
     const waiting = shown.waitsFor;
-    if (waiting !== told) session.stderr.write(`waiting: ${(told = waiting)}\n`);
+    if (waiting !== told) session.stderr.write(`waiting: ${printable((told = waiting))}\n`);
     await sleep(clock, Math.min(lookMs, left), signal);
   }
 }

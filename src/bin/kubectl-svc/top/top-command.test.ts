@@ -146,7 +146,7 @@ test('--watch draws over what is there, tells a failure without ending, and leav
   const run = runPluginHere(['top', '-A', '--watch', '--interval', '2s'], {
     answer: () => {
       if (++looks === 2) throw new Error('cut');
-      return answer;
+      return { ...answer, warnings: ['late\u009b2J'] };
     },
     clock,
     signal: abort.signal,
@@ -163,6 +163,7 @@ test('--watch draws over what is there, tells a failure without ending, and leav
   const [begin, first, second, third] = stdout.split('\u001b[H');
   expect(begin).toBe('\u001b[?1049h\u001b[?25l');
   expect(first).toContain('catalog');
+  expect(first).toContain(String.raw`warning: late\u009b2J`);
   expect(second).toContain('error: cut');
   expect(second).toContain('catalog');
   expect(third!.endsWith('\u001b[J\u001b[?25h\u001b[?1049l')).toBe(true);

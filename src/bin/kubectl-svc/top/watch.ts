@@ -1,5 +1,6 @@
 import { sleep } from '../../../base/clock.ts';
 import { errorLines } from '../errors.ts';
+import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
 
 const enter = '\u001b[?1049h\u001b[?25l';
@@ -23,10 +24,11 @@ export async function watch(
   if (onTerminal) stdout.write(enter);
   try {
     while (!signal.aborted) {
-      if (onTerminal) stdout.write(overwriting([...frame.notes, ...frame.text.split('\n')], stdout.rows));
+      const notes = frame.notes.map(printable);
+      if (onTerminal) stdout.write(overwriting([...notes, ...frame.text.split('\n')], stdout.rows));
       else {
         stdout.write(`${frame.text}\n`);
-        for (const note of frame.notes) stderr.write(`${note}\n`);
+        for (const note of notes) stderr.write(`${note}\n`);
       }
       await sleep(clock, intervalMs, signal);
       frame = await draw().catch((error: unknown) => {
