@@ -37,13 +37,23 @@ test.each(shells)('the %s script knows every command and flag, and says how it i
   expect(script.split('\n').slice(0, 2).join('\n')).toContain(`tool completion ${shell}`);
   for (const word of ['run', 'once', 'other', 'level', 'dir', 'version', 'red', 'debug info', 'low high'])
     expect(script).toContain(word);
-  expect(script).not.toContain('--old');
+  expect(script).not.toMatch(/--old|-l old/);
 });
 
 test('values of a flag depend on the command that it belongs to', () => {
-  const script = completionScript('bash', shape);
-  expect(script).toMatch(/'tool run --level'\) COMPREPLY=\(\$\(compgen -W 'debug info'/);
-  expect(script).toMatch(/'tool other --level'\) COMPREPLY=\(\$\(compgen -W 'low high'/);
+  const bash = completionScript('bash', shape);
+  expect(bash).toMatch(/'tool run --level'\) COMPREPLY=\(\$\(compgen -W 'debug info'/);
+  expect(bash).toMatch(/'tool other --level'\) COMPREPLY=\(\$\(compgen -W 'low high'/);
+  const zsh = completionScript('zsh', shape);
+  expect(zsh).toContain("('tool run --level') compadd -- debug info;");
+  expect(zsh).toContain("('tool other --level') compadd -- low high;");
+  const fish = completionScript('fish', shape).split('\n');
+  const level = (word: string) =>
+    fish.find((line) => line.includes(`seen_subcommand_from ${word}`) && line.includes('-l level'));
+  expect([level('run'), level('other')]).toEqual([
+    expect.stringContaining("-a 'debug info'"),
+    expect.stringContaining("-a 'low high'"),
+  ]);
 });
 
 test('text of a help cannot end the quotes around it', () => {

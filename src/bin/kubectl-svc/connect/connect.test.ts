@@ -81,6 +81,10 @@ test('by default a ready pod is reached through the API server, its certificate 
   expect(connected.target).toBe('pod svc-system/svc-query-1');
   expect(asked[0]!.headers).toMatchObject({ host: 'svc-query.svc-system.svc' });
   expect(asked[0]!.headers.authorization).toBeUndefined();
+  const other = (await createCa({ commonName: 'other', now: Date.now(), days: 1 })).cert;
+  const misled = await open({}, cluster({ get: async () => ({ data: { 'ca.crt': other } }) }));
+  await expect(misled.request({ path: '/x' })).rejects.toThrow('not trusted here');
+  expect(asked).toHaveLength(1);
 });
 
 test('a pod that has gone since is no reason to fail: the next one is taken', async () => {

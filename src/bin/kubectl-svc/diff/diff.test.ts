@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -211,7 +211,7 @@ describe('files', () => {
     expect(found).toMatchObject({ others: 1, faults: [] });
   });
 
-  test('of the golden cases of capture are taken as they are', () => {
+  test('that are well have no fault', () => {
     expect(
       faultsOf(
         of(
@@ -220,6 +220,32 @@ describe('files', () => {
         ),
       ),
     ).toEqual([]);
+  });
+
+  test('of the golden cases of capture are taken, but for those that are wrong on purpose', () => {
+    const folder = join(import.meta.dirname, '../../../capture/testdata/cases');
+    const cases = readdirSync(folder);
+    expect(cases.length).toBeGreaterThan(39);
+    const faults = cases.flatMap((name) => {
+      const text = readFileSync(join(folder, name), 'utf8').replaceAll(/^apiVersion: .*\n/gm, '');
+      const { objects, faults: unread } = readDocuments(
+        [{ file: name, text: text.replaceAll(/^kind:/gm, 'apiVersion: svc.dev/v1alpha1\nkind:') }],
+        'shop',
+      );
+      expect(objects).not.toHaveLength(0);
+      const found = [...unread, ...objects.flatMap((o) => objectFaults(o, { ...environment, allowExtraConfig: true }))];
+      return found.map((fault) => faultText(fault).replace(/ document \d+, \w+ /, ' '));
+    });
+    expect(faults.map((fault) => fault.split(': ')[0])).toEqual([
+      'exponential-histograms-in-policy-buckets.yaml bad-bounds',
+      'extra-config-refused.yaml misspelt',
+      'extra-config-refused.yaml ours',
+      'extra-config-refused.yaml too-small-a-queue',
+      'hostile-strings.yaml shop/a',
+      'hostile-strings.yaml shop/b',
+      'hostile-strings.yaml shop/c',
+      'hostile-strings.yaml p',
+    ]);
   });
 });
 

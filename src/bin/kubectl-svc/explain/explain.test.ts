@@ -196,7 +196,9 @@ test("what is on its way or held back is worth a note and stands in nobody's way
   });
   const all = facts(view);
   const old = { ...all, series: all.series.filter(({ metric }) => !metric.startsWith('svc_')) };
-  const { steps } = explained('pod/checkout-1', view, old).pods[0]!;
+  const { steps, captured } = explained('pod/checkout-1', view, old).pods[0]!;
+  expect(steps.filter(({ answer }) => answer === 'no')).toEqual([]);
+  expect(captured).toBe(true);
   const notes = steps.filter(({ answer }) => answer === 'note').map(({ asks, fact }) => `${asks}: ${fact}`);
   expect(notes).toEqual([
     'config: TrafficMonitor checkout: RollingOut, 0/1',
@@ -258,7 +260,12 @@ test("kinds are named in kubectl's ways, and others are refused with the list", 
   expect(parseTarget(['deploy/checkout'])).toEqual({ type: 'workload', kind: 'Deployment', name: 'checkout' });
   expect(parseTarget(['statefulsets.apps', 'db'])).toEqual({ type: 'workload', kind: 'StatefulSet', name: 'db' });
   for (const wrong of [['checkout'], ['service/x'], ['pod/'], ['pod/a/b']])
-    expect(() => parseTarget(wrong)).toThrow(UsageError);
+    expect(() => parseTarget(wrong)).toThrow(
+      expect.objectContaining({
+        name: UsageError.name,
+        hints: [expect.stringMatching(/KIND is pod, deployment, .* node$/)],
+      }),
+    );
 });
 
 test('samples are read with escapes in labels, and histograms count under their name', () => {
@@ -327,7 +334,8 @@ describe('the command', () => {
       const args = ['explain', 'deploy/checkout', '-n', 'shop', '-o', 'json'];
       const { stdout, stderr } = await runWith(args, { api, clock: new FakeClock(viewTime) });
       expect(stderr).toContain('of 51 pods the first 50 are explained');
-      expect((JSON.parse(stdout) as { pods: object[] }).pods).toHaveLength(50);
+      const { pods } = JSON.parse(stdout) as { pods: { pod: string }[] };
+      expect(pods.map(({ pod }) => pod)).toEqual(many.slice(0, 50).map(({ metadata }) => `shop/${metadata.name}`));
     } finally {
       await api.stop();
     }
@@ -342,7 +350,7 @@ describe('the command', () => {
   });
 });
 
-test('an object of the API is not needed to explain what has ended', () => {
+test('a pod that has ended says so', () => {
   const pod = anObject('v1', 'Pod', 'shop/done', { spec: { nodeName: 'node-1' }, status: { phase: 'Succeeded' } });
   const view = shop({ pods: list(pod) });
   expect(text('pod/done', view)).toContain('it has ended (Succeeded)');

@@ -17,6 +17,10 @@ test('a scale holds its values and has ticks that read well, whatever the values
       expect(Math.max(...list)).toBeLessThanOrEqual(max + slack);
       expect(ticks.length).toBeGreaterThanOrEqual(2);
       expect(ticks.length).toBeLessThanOrEqual(count * 3 + 2);
+      // They are multiples of 1, 2 or 5 times a power of ten.
+      const step = (max - min) / (ticks.length - 1);
+      expect([1, 2, 5]).toContain(Number(step.toExponential(6).slice(0, 8)));
+      for (const tick of ticks) expect(Math.abs(tick / step - Math.round(tick / step))).toBeLessThan(1e-6);
     }),
   );
 });
@@ -76,6 +80,7 @@ test('more series than can be told apart are counted, not drawn, and long names 
   expect(text).toContain('and 4 more series that are not drawn\n');
   expect(text.split('\n').every((line) => [...line].length <= 40)).toBe(true);
   expect(text).toContain('× series-1-xxx');
+  expect(text.match(/series-\d+/g)).toEqual(Array.from({ length: 8 }, (_, i) => `series-${i}`));
 });
 
 test('the axis of time has its ends', () => {

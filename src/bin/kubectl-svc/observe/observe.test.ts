@@ -108,9 +108,26 @@ test.each([
 });
 
 test('control characters in what pods sent do not reach the terminal', async () => {
-  const hostile = span({ path: '/\u001b[2J\nfake', pod: 'a\u202eb' });
-  for (const format of ['compact', 'dict', 'table']) {
-    expect(await shown(hostile, '-o', format)).not.toMatch(/[\u001b\u202e]|\nfake/);
+  const text = 'x\u001b[2J\u009b\u202e\nfake';
+  const end = { namespace: text, name: text, address: text };
+  const messages = [
+    span({
+      path: text,
+      pod: text,
+      namespace: text,
+      method: text,
+      attributes: { [text]: text, 'client.address': text },
+    }),
+    span({ kind: 'client', name: text, service: text, attributes: { 'server.address': text } }),
+    flow({ source: end, destination: { ...end, cidr: text } }),
+  ];
+  for (const message of messages) {
+    for (const format of ['compact', 'dict', 'table']) {
+      const { stdout, stderr } = await observe(['-A', '-o', format], playing([{ ...message, node: text }]));
+      expect(stderr).toBe('');
+      expect(stdout).toContain(String.raw`x\u001b[2J\u009b\u202e\nfake`);
+      expect(stdout).not.toMatch(/[\u001b\u009b\u202e]|\nfake/);
+    }
   }
 });
 

@@ -228,6 +228,7 @@ test('no secret, token or outside address that stands anywhere in the cluster is
     );
     expect(seen).toEqual([]);
     const { hidden } = indexOf(files);
+    expect(Object.keys(hidden).length).toBeGreaterThan(3);
     expect(Object.entries(hidden).filter(([, count]) => count === 0)).toEqual([]);
     expect(api.seen({ plural: 'secrets' })).toEqual([]);
   } finally {
@@ -237,6 +238,8 @@ test('no secret, token or outside address that stands anywhere in the cluster is
 
 test('what the caller may not read is named, and hides nothing else', async () => {
   fill(api, aView());
+  const whole = [...(await unpack((await make()).file)).keys()];
+  await rm(join(dir, 'bundle.tar.gz'));
   for (const plural of ['nodes', 'trafficmonitors', 'events', 'services'])
     api.script({ plural }, { do: 'fail', error: forbidden }, 99);
   api.script((r) => r.subresource === 'log', { do: 'fail', error: forbidden }, 99);
@@ -254,7 +257,10 @@ test('what the caller may not read is named, and hides nothing else', async () =
     'queries/agents.json: nobody is there',
   ])
     expect(absent).toContainEqual(expect.stringContaining(line));
-  expect([...files.keys()]).toContain('parts/pods.yaml');
+  // What is compiled for nodes needs nodes and monitors.
+  const gone = /^(objects\/trafficmonitors|cluster\/nodes|events)\.yaml$|^(explain\/node|capture|queries|logs)\//;
+  expect(whole.filter((path) => !gone.test(path)).length).toBeGreaterThan(10);
+  expect(whole.filter((path) => !files.has(path) && !gone.test(path))).toEqual([]);
   expect(files.get('README.md')).toContain('you may not list nodes');
   expect(stderr).toContain('warning: not in it: ');
 });
@@ -266,6 +272,9 @@ test('a size that is reached leaves whole files out, and names them', async () =
   expect(code).toBe(0);
   const files = await unpack(file);
   const { absent, files: listed } = indexOf(files);
+  const logs = [...files].filter(([path]) => path.startsWith('logs/')).map(([, text]) => text.length);
+  expect(logs).toEqual([5 * 60_000]);
+  for (const { what } of absent) expect(files.has(what)).toBe(false);
   expect(listed.reduce((sum, { bytes }) => sum + bytes, 0)).toBeLessThanOrEqual(400 * 1024);
   expect(absent.filter(({ why }) => why.startsWith('the bundle has reached its size')).length).toBeGreaterThan(0);
 });

@@ -126,7 +126,7 @@ test('an outside address has one name in a bundle, in each of its spellings', ()
   expect(redactor.counts.outsideAddresses).toBe(3);
 });
 
-test('whoever may not read nodes, pods and Services gets all addresses hidden', () => {
+test('whoever may not read nodes, pods and Services gets all addresses but loopback hidden', () => {
   expect(new Redactor(clusterAddresses(nobody)).text('10.244.1.7 127.0.0.1')).toBe('outside-1 127.0.0.1');
 });
 
