@@ -171,8 +171,9 @@ test.each(bodies)('%s', async (_sentence, code, body) => {
 test('an unknown scope and a rule that refuses cannot be told apart', async () => {
   const stranger = world.issuer.token('stranger@proj.iam.gserviceaccount.com', audience);
   const say = async (t: string, scope: string): Promise<string> => {
-    const answer = await askToken(minter, t, { scope });
-    return (JSON.parse(answer.text) as { message: string }).message.replace(scope, 'SCOPE');
+    const { status, text } = await askToken(minter, t, { scope });
+    const { request_id: _, ...told } = JSON.parse(text) as Record<string, string>;
+    return `${status} ${JSON.stringify(told).replaceAll(scope, 'SCOPE')}`;
   };
   const texts = await Promise.all([say(token, 'none'), say(stranger, 'none'), say(stranger, 'platform-agent-scope')]);
   expect(new Set(texts).size).toBe(1);

@@ -1,4 +1,5 @@
 import { generateKeyPairSync, createHmac, sign as signBytes, constants, createPublicKey } from 'node:crypto';
+import { createServer, type AddressInfo } from 'node:net';
 import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
 import { testKey } from '../testing/minter-world/keys.ts';
 import { rawRequest } from '../testing/minter-world/raw-request.ts';
@@ -210,7 +211,7 @@ const claims: Row[] = [
     () => world.issuer.sign(good({ iss: world.issuer.issuer.replace('http://', '') })),
   ],
   ...['http://169.254.169.254', 'http://localhost', 'file:///etc/passwd', 'http://10.0.0.1', 'http://[::1]'].map(
-    (iss): Row => [`refuses iss ${iss} and never asks it`, 401, () => world.issuer.sign(good({ iss }))],
+    (iss): Row => [`refuses iss ${iss}`, 401, () => world.issuer.sign(good({ iss }))],
   ),
   [
     'refuses a CI token with a matching email added',
@@ -282,12 +283,24 @@ test('refuses two identity headers', async () => {
   expect(costs({ world, minter })).toEqual(before);
 });
 
+test('refuses a good token of another issuer and never asks its server', async () => {
+  const connections: unknown[] = [];
+  const stranger = createServer((socket) => void connections.push(socket.destroy()));
+  await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
+  const iss = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
+  const answer = await expectRefusal({ world, minter }, () => askToken(minter, world.issuer.sign(good({ iss }))));
+  expect([answer.status, connections]).toEqual([401, []]);
+  await new Promise((resolve) => stranger.close(resolve));
+});
+
 test('refuses headers of 17 KiB before the application sees them', async () => {
+  const audited = minter.audit.length;
   const answer = await rawRequest(
     minter.url,
     `POST /token HTTP/1.1\r\nHost: x\r\nX-OIDC-Token: ${'a'.repeat(17 * 1024)}\r\n\r\n`,
   );
   expect(answer.status).toBe(431);
+  expect(minter.audit).toHaveLength(audited);
 });
 
 test('admits the same caller with a good token, also three seconds after its end and as list of one audience', async () => {

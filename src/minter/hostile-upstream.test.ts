@@ -67,9 +67,11 @@ test('key service: one failure is retried and the mint succeeds', async () => {
 
 test('key service: one that hangs costs two attempts, inside the four seconds', async () => {
   world.kms.faults = { hang: ['AsymmetricSign'] };
+  const attempts = world.kms.count('AsymmetricSign');
   const answer = await ask();
   expect([answer.status, errorOf(answer)]).toEqual([503, 'signer_unavailable']);
   expect(answer.ms).toBeLessThan(4_000);
+  expect(world.kms.count('AsymmetricSign') - attempts).toBe(2);
 });
 
 type PlatformRow = [sentence: string, route: PlatformRoute, fault: PlatformFault, status: number, code: string];
@@ -82,7 +84,7 @@ test.each<PlatformRow>([
   [
     'installation redirects',
     'get_installation',
-    { status: 301, headers: { location: '/app' } },
+    { status: 301, headers: { location: '/elsewhere' } },
     502,
     'installation_error',
   ],
@@ -255,7 +257,10 @@ test('one 5xx is retried with the same body', async () => {
 
 test('one 401 is answered with a fresh JWT', async () => {
   world.platform.faults.set('get_installation', { status: 401, times: 1 });
+  const signs = world.kms.count('AsymmetricSign');
   expect((await ask()).status).toBe(200);
+  // Two JWTs of one second are equal, so that only their signatures tell them apart.
+  expect(world.kms.count('AsymmetricSign') - signs).toBe(2);
 });
 
 test('a personal account answers with the words operators search for', async () => {

@@ -61,13 +61,14 @@ async function api(token: string, method: string, path: string, body?: object): 
 test('a token to write contents pushes with a real git, to its repository and no other', async () => {
   const token = await mint({ contents: 'write' });
   await push(token, 'gitops');
-  await expect(push(token, 'secret-plans')).rejects.toThrow();
+  await expect(push(token, 'secret-plans')).rejects.toThrow(/not found/);
+  await expect(git('ls-remote', remote(token, 'secret-plans'))).rejects.toThrow(/not found/);
 });
 
 test('a token to read contents fetches and does not push', async () => {
   const token = await mint({ contents: 'read' });
-  await git('ls-remote', remote(token, 'gitops'));
-  await expect(push(token, 'gitops')).rejects.toThrow();
+  await git('-C', join(dir, 'work'), 'fetch', '--quiet', remote(token, 'gitops'), 'main');
+  await expect(push(token, 'gitops')).rejects.toThrow(/error: 403/);
 });
 
 test('issues and pull requests need their own permission, in the repository asked for', async () => {
@@ -75,6 +76,9 @@ test('issues and pull requests need their own permission, in the repository aske
   expect(await api(issues, 'POST', '/repos/acme/gitops/issues', { title: 'a' })).toBe(201);
   expect(await api(issues, 'POST', '/repos/acme/gitops/pulls', { title: 'a' })).toBe(403);
   expect(await api(issues, 'POST', '/repos/acme/extra/issues', { title: 'a' })).toBe(404);
+  const pulls = await mint({ pull_requests: 'write' });
+  expect(await api(pulls, 'POST', '/repos/acme/gitops/pulls', { title: 'a' })).toBe(201);
+  expect(await api(pulls, 'POST', '/repos/acme/gitops/issues', { title: 'a' })).toBe(403);
   const read = await mint({ issues: 'read' });
   expect(await api(read, 'GET', '/repos/acme/gitops/issues')).toBe(200);
   expect(await api(read, 'POST', '/repos/acme/gitops/issues', { title: 'a' })).toBe(403);
@@ -82,6 +86,7 @@ test('issues and pull requests need their own permission, in the repository aske
 
 test('a caller may end its token early', async () => {
   const token = await mint({ contents: 'write' });
+  await push(token, 'gitops');
   expect(await api(token, 'DELETE', '/installation/token')).toBe(204);
-  await expect(push(token, 'gitops')).rejects.toThrow();
+  await expect(push(token, 'gitops')).rejects.toThrow(/Authentication failed|could not read/);
 });

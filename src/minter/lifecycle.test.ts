@@ -51,7 +51,7 @@ test.each([
   arrange();
   await start();
   await untilCheck('KeyEnabled', reason);
-  expect((await minter!.readiness()).ready).toBe(false);
+  expect(await minter!.readiness()).toMatchObject({ ready: false, gates: { rules: true, key: false } });
 });
 
 test('with the right to sign alone, the public key and a probe signature tell that the key works', async () => {
@@ -121,6 +121,7 @@ test('issuer keys that cannot be had are 503, and never a reason to be not ready
     503,
     'issuer_keys_unavailable',
   ]);
+  expect((await minter!.readiness()).ready).toBe(true);
   world.issuer.fault = undefined;
   await until('service again', () => askToken(minter!, token()), { good: (a) => a.status === 200 });
 });
@@ -136,7 +137,7 @@ test('a caller over its limit gets 429 with the time to wait, another caller doe
   expect((await askToken(minter!, world.issuer.token('other@x', audience))).status).toBe(200);
 });
 
-test('mints in flight finish after the stop, new connections are refused, and the process ends by itself', async () => {
+test('mints in flight finish after the stop, then new connections are refused and the servers end', async () => {
   await start();
   await untilReady(minter!);
   world.platform.faults.set('create_token', { delayMs: 400 });

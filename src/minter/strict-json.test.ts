@@ -34,6 +34,19 @@ test('names of the language are names like any other', () => {
   expect([...members(parse('{"__proto__":{"x":1},"constructor":2}')).keys()]).toEqual(['__proto__', 'constructor']);
 });
 
+/** JSON texts with a piece taken out or put in: about half are JSON no more. */
+const nearJson = fc
+  .tuple(
+    fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.stringify(value)),
+    fc.nat(),
+    fc.nat(1),
+    fc.constantFrom('', ' ', ',', '"', '{', '}', '1', 'x', '\u0000'),
+  )
+  .map(([text, at, taken, put]) => {
+    const i = at % (text.length + 1);
+    return text.slice(0, i) + put + text.slice(i + taken);
+  });
+
 test('reads back whatever JSON can say, and refuses anything else with the same code', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
@@ -43,11 +56,28 @@ test('reads back whatever JSON can say, and refuses anything else with the same 
   );
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
-      try {
-        parseStrictJson(bytes);
-      } catch (error) {
-        expect(isOperatorError(error, 'ERR_INPUT_INVALID')).toBe(true);
-      }
+      const read = outcomeOf(() => parseStrictJson(bytes));
+      if ('error' in read) expect(isOperatorError(read.error, 'ERR_INPUT_INVALID')).toBe(true);
+      else expect(read.value).toEqual(JSON.parse(Buffer.from(bytes).toString()));
     }),
   );
+  const met = { refused: 0, read: 0 };
+  fc.assert(
+    fc.property(nearJson, (text) => {
+      const [ours, plain] = [outcomeOf(() => parse(text)), outcomeOf(() => JSON.parse(text) as unknown)];
+      if ('error' in plain) expect(isOperatorError('error' in ours && ours.error, 'ERR_INPUT_INVALID')).toBe(true);
+      else if ('value' in ours) expect(ours.value).toEqual(plain.value);
+      met['error' in plain ? 'refused' : 'read']++;
+    }),
+    { numRuns: 300 },
+  );
+  expect(Math.min(met.refused, met.read)).toBeGreaterThan(30);
 });
+
+function outcomeOf<T>(read: () => T): { value: T } | { error: unknown } {
+  try {
+    return { value: read() };
+  } catch (error) {
+    return { error };
+  }
+}

@@ -4,11 +4,10 @@ import { tmpdir } from 'node:os';
 import type { TLSSocket } from 'node:tls';
 import { join } from 'node:path';
 import type { Server } from 'node:https';
-import { silentLogger } from '../../base/logger.ts';
+import { createLogger } from '../../base/logger.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import {} from '../../testing/minter-world/running-minter.ts';
 import { until } from '../../testing/until.ts';
 import { followServerIdentity, readServerIdentity } from './server-identity.ts';
 import { createPublicServer } from './server.ts';
@@ -32,7 +31,9 @@ test('serves TLS with the mounted pair and follows its rotation; a broken pair c
   const identity = await readServerIdentity(dir);
   const server = createPublicServer((_req, res) => res.end('ok'), identity) as Server;
   const port = await listen('minter', server, { host: '127.0.0.1', port: 0 });
-  followServerIdentity(dir, server, identity, { clock, logger: silentLogger, signal: stop.signal });
+  const warned: string[] = [];
+  const logger = createLogger({ level: 'warn', write: (line) => void warned.push(line) });
+  followServerIdentity(dir, server, identity, { clock, logger, signal: stop.signal });
   const peer = (): Promise<string> =>
     new Promise((resolve, reject) => {
       request({ host: '127.0.0.1', port, agent: false, rejectUnauthorized: false }, (res) => {
@@ -48,6 +49,7 @@ test('serves TLS with the mounted pair and follows its rotation; a broken pair c
   await until('the second identity', peer, { good: (name) => name === 'second' });
   await writeFile(join(dir, 'tls.key'), 'broken');
   await clock.advance(5_000);
+  await until('the look at the broken pair', () => warned.length > 0);
   expect(await peer()).toBe('second');
   stop.abort();
   await closeServer(server, 100);

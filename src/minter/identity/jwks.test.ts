@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { silentLogger } from '../../base/logger.ts';
+import { createLogger } from '../../base/logger.ts';
 import { FakeIssuer, type JwksFault } from '../../testing/fake-issuer/fake-issuer.ts';
 import { testKey } from '../../testing/minter-world/keys.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
@@ -9,11 +9,13 @@ import { Jwks } from './jwks.ts';
 let issuer: FakeIssuer;
 let clock: ShiftedClock;
 let jwks: Jwks;
+let logged: string[];
 
 beforeEach(async () => {
   clock = new ShiftedClock();
   issuer = await FakeIssuer.start({ keys: [testKey('issuer')] });
-  jwks = new Jwks({ uri: issuer.jwksUri, clock, logger: silentLogger });
+  logged = [];
+  jwks = new Jwks({ uri: issuer.jwksUri, clock, logger: createLogger({ write: (line) => void logged.push(line) }) });
 });
 
 afterEach(() => issuer.stop());
@@ -31,8 +33,6 @@ const publicJwk = (bits = 2048, more: object = {}): object => {
 
 test.each<[sentence: string, fault: JwksFault, expected: string]>([
   ['an answer of 500 leaves no keys: 503', { status: 500 }, 'issuer_keys_unavailable'],
-  ['a redirect is not followed: 503', { status: 302, headers: { location: '/elsewhere' } }, 'issuer_keys_unavailable'],
-  ['50 MB are cut off: 503', { body: ' '.repeat(65_536), endless: true }, 'issuer_keys_unavailable'],
   ['a page instead of keys: 503', { body: '<html>', contentType: 'text/html' }, 'issuer_keys_unavailable'],
   ['keys as text/plain: 503', { body: '{"keys":[]}', contentType: 'text/plain' }, 'issuer_keys_unavailable'],
   ['broken JSON: 503', { body: '{"keys":' }, 'issuer_keys_unavailable'],
@@ -53,6 +53,19 @@ test.each<[sentence: string, fault: JwksFault, expected: string]>([
 ])('without a set in force, %s', async (_sentence, fault, expected) => {
   issuer.fault = fault;
   expect(await outcome()).toBe(expected);
+});
+
+test('a redirect to a good set is not followed: 503', async () => {
+  const other = await FakeIssuer.start({ keys: [testKey('issuer')] });
+  issuer.fault = { status: 302, headers: { location: other.jwksUri } };
+  expect([await outcome(), other.hits]).toEqual(['issuer_keys_unavailable', 0]);
+  await other.stop();
+});
+
+test('a set without end is cut off at its cap: 503', async () => {
+  issuer.fault = { body: ' '.repeat(65_536), endless: true };
+  expect(await outcome()).toBe('issuer_keys_unavailable');
+  expect(logged.join('')).toMatch(/larger than 262144 bytes/);
 });
 
 test('an issuer that hangs costs two seconds once, then 503 at once while it pauses', async () => {
@@ -88,6 +101,7 @@ test('a set without a usable key never replaces a good one', async () => {
   issuer.fault = set();
   clock.shift(11 * 60_000);
   expect(await outcome('none')).toBe('invalid_token');
+  expect(issuer.hits).toBe(2);
   expect(await outcome()).toBe('found');
 });
 

@@ -109,12 +109,20 @@ test('any bytes give a file or a fault, never an exception', () => {
   const texts = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc.array(pieces, { maxLength: 12 }).map((p) => Buffer.from(p.join(''))),
+    fc.tuple(fc.nat(), fc.nat(3), fc.option(pieces, { nil: '' })).map(([at, taken, put]) => {
+      const i = at % (whole.length + 1);
+      return Buffer.from(whole.slice(0, i) + put + whole.slice(i + taken));
+    }),
   );
+  const met = { files: 0, faults: 0 };
   fc.assert(
     fc.property(texts, (bytes) => {
       const result = parse(bytes);
-      expect('file' in result || result.fault.message !== '').toBe(true);
+      if ('file' in result) expect(result.file.name).toBe('.yaml');
+      else expect(result.fault.message).not.toBe('');
+      met['file' in result ? 'files' : 'faults']++;
     }),
     { numRuns: 500 },
   );
+  expect(Math.min(met.files, met.faults)).toBeGreaterThan(10);
 });

@@ -89,6 +89,9 @@ test('a file of its own must list the repository too', () => {
 test('the top rule and the rule of the scope must both hold', () => {
   expect(ask(rules({ '.yaml': document({ s: s(['a']) }, 'false') }), {})).toBe('scope_denied');
   expect(ask(rules({ '.yaml': document({ s: s(['a']) }, `assertion.repository == 'a'`) }), {})).toBe('scope_denied');
+  const boss = { ...s(['a']), rule: `assertion.email == 'boss@x'` };
+  expect(ask(rules({ '.yaml': document({ s: boss }) }), {})).toBe('scope_denied');
+  expect(ask(rules({ '.yaml': document({ s: s(['a']) }) }), {})).toBe('contents:write');
 });
 
 test('rules may look at the organisation and repository under evaluation', () => {

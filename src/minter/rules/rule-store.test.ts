@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import {} from '../../testing/minter-world/running-minter.ts';
 import { until } from '../../testing/until.ts';
 import { agentRules } from '../../testing/minter-world/world.ts';
-import { fileFor } from './rule-set.ts';
+import { compileRules, type RuleSources } from './rule-directory.ts';
+import { fileFor, noRules } from './rule-set.ts';
 import { RuleStore } from './rule-store.ts';
 
 let dir: string;
@@ -62,6 +62,12 @@ test('polls where nothing tells of changes', async () => {
   expect(hasRules('gitops')).toBe(false);
   await rm(dir, { recursive: true });
   await mkdir(dir);
+  await writeFile(join(dir, '.yaml'), agentRules(['gitops']));
+  await clock.advance(14_999);
+  await store.reload();
+  await rm(join(dir, '.yaml'));
+  await store.reload();
+  expect(hasRules('gitops')).toBe(false);
   await writeFile(join(dir, '.yaml'), agentRules(['gitops']));
   await clock.advance(15_000);
   await until('the changed rules', () => hasRules('gitops'), { good: Boolean });
@@ -138,6 +144,12 @@ test('the hash depends on what is in force, not on the order of reading', async 
   const { hash } = store.current;
   await store.reload();
   expect(store.current.hash).toBe(hash);
+  const source = (name: string) => ({ bytes: Buffer.from(agentRules([name])) });
+  const turned: RuleSources = new Map([
+    ['b.yaml', source('b')],
+    ['a.yaml', source('a')],
+  ]);
+  expect(compileRules(turned, noRules, { allowWildcard: false }).hash).toBe(hash);
   await rm(join(dir, 'b.yaml'));
   await store.reload();
   expect(store.current.hash).not.toBe(hash);

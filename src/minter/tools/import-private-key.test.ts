@@ -10,11 +10,13 @@ import { importPrivateKey, type ImportOptions, type ImportResult } from './impor
 let kms: FakeKms;
 let client: KeyManagementServiceClient;
 let progress: string[];
+let clock: FlyingClock;
 
 beforeEach(async () => {
   kms = await FakeKms.start();
   client = createKmsClient(kms.endpoint);
   progress = [];
+  clock = new FlyingClock();
 });
 
 afterEach(async () => {
@@ -44,7 +46,7 @@ const run = (options: Partial<ImportOptions> = {}): Promise<ImportResult> =>
       dryRun: false,
       ...options,
     },
-    { client, clock: new FlyingClock(), progress: (line) => progress.push(line) },
+    { client, clock, progress: (line) => progress.push(line) },
   );
 const version = (n: number): string => `projects/p/locations/global/keyRings/r/cryptoKeys/app/cryptoKeyVersions/${n}`;
 
@@ -100,7 +102,8 @@ test('a dry run changes nothing', async () => {
 test('an expired job is not reused', async () => {
   await run();
   for (const job of kms.jobs.values()) job.state = 'EXPIRED';
-  expect((await run({ importJobPrefix: 'second', force: true })).outcome).toBe('imported');
+  clock.shift(3 * 86_400_000);
+  expect((await run({ force: true })).outcome).toBe('imported');
   expect(kms.jobs.size).toBe(2);
 });
 
@@ -112,7 +115,11 @@ test('waits for the job and for the version, and says what it waits for', async 
 
 test('gives up after two minutes', async () => {
   kms.faults = { jobPendingReads: 10_000 };
+  const started = clock.monotonic();
   await expect(run()).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
+  const waited = (clock.monotonic() - started) / 1_000;
+  expect(waited).toBeGreaterThan(110);
+  expect(waited).toBeLessThan(130);
 });
 
 test('reports the reason of a failed import', async () => {
