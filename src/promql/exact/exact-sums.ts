@@ -76,27 +76,39 @@ export class ExactSums {
 
   /** Adds all sums of another state. */
   merge(state: SumState): void {
-    const { count, high, low, rest, special } = state;
-    const [ownCount, ownHigh, ownLow] = [this.count, this.#high, this.#low];
-    for (let i = 0; i < count.length; i++) {
-      if (count[i] === 0) continue;
-      if (ownHigh[i] === 0 && ownLow[i] === 0) {
-        // No finite value has been added yet: the other sum is taken unchanged.
-        ownHigh[i] = high[i]!;
-        ownLow[i] = low[i]!;
-      } else {
-        this.#addFinite(i, high[i]!);
-        if (low[i] !== 0) this.#addFinite(i, low[i]!);
-      }
-      ownCount[i]! += count[i]!;
+    for (let i = 0; i < state.count.length; i++) this.#mergeStep(i, state, i);
+    this.#mergeRest(state, null);
+  }
+
+  /** Adds the sums of a state of other steps: that of its step i at `places[i]`. */
+  mergeAt(state: SumState, places: ArrayLike<number>): void {
+    for (let i = 0; i < state.count.length; i++) this.#mergeStep(places[i]!, state, i);
+    this.#mergeRest(state, places);
+  }
+
+  #mergeStep(to: number, { count, high, low }: SumState, i: number): void {
+    if (count[i] === 0) return;
+    if (this.#high[to] === 0 && this.#low[to] === 0) {
+      // No finite value has been added yet: the other sum is taken unchanged.
+      this.#high[to] = high[i]!;
+      this.#low[to] = low[i]!;
+    } else {
+      this.#addFinite(to, high[i]!);
+      if (low[i] !== 0) this.#addFinite(to, low[i]!);
     }
-    for (const { step, values } of rest) for (const value of values) this.#spill(step, toUnits(value));
+    this.count[to]! += count[i]!;
+  }
+
+  #mergeRest({ count, rest, special }: SumState, places: ArrayLike<number> | null): void {
+    for (const { step, values } of rest)
+      for (const value of values) this.#spill(places === null ? step : places[step]!, toUnits(value));
     if (special === null) return;
     const own = this.#specials();
     for (let i = 0; i < count.length; i++) {
-      own.nan[i]! += special.nan[i]!;
-      own.plus[i]! += special.plus[i]!;
-      own.minus[i]! += special.minus[i]!;
+      const to = places === null ? i : places[i]!;
+      own.nan[to]! += special.nan[i]!;
+      own.plus[to]! += special.plus[i]!;
+      own.minus[to]! += special.minus[i]!;
     }
   }
 

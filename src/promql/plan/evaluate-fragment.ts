@@ -82,7 +82,10 @@ async function compute(
       rows.push(group.toRow());
       if (context.budget.spend(steps.count)) await context.budget.turn();
     }
-    return { columns: [], groups: packed === undefined ? rows : packRows(rows, packed, steps.count) };
+    return {
+      columns: [],
+      groups: packed === undefined ? rows : await packRows(context.budget, rows, packed, steps.count),
+    };
   }
   const value = await context.evaluate(expr, steps);
   if (value.kind !== 'vector') return refuse('its value is not an instant vector');

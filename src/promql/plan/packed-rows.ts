@@ -1,10 +1,28 @@
+import type { Memory } from '../../base/memory-pool.ts';
+import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
+import type { Pacing } from '../../base/turns/turns.ts';
 import { labelsKey, labelValue } from '../labels.ts';
-import { GroupFold, type GroupRow } from '../eval/aggregate/group-rows.ts';
-import type { SumState } from '../exact/exact-sums.ts';
+import type { GroupRow } from '../eval/aggregate/group-rows.ts';
+import { sampleBytes, takeMemory, type Budget } from '../eval/budget.ts';
+import { ExactSums, type SumState } from '../exact/exact-sums.ts';
 import type { Label, Labels } from '../types.ts';
 
 /** Most values of the packed label in one row: a row's columns have this many times the steps. */
 const longestAxis = 256;
+/** Most characters of an axis with several values, and of any that is read: its text is parsed in one piece. */
+const widestAxis = 65_536;
+const longestText = 8 * 1024 * 1024;
+/** Work of building and looking up the key of a row's labels, in samples. */
+const labelsWork = 100;
+/** Work of one value of an axis, in samples: a look into a map. */
+const valueWork = 10;
+/** Work of a part of a sum that needs more than two doubles, in samples: big integers. */
+const restWork = 50;
+/** Size of a row beside its numbers, and of a place on an axis that several rows share. Bytes. */
+const rowBytes = 384;
+const placeBytes = 96;
+/** Memory of a row beside its numbers, in samples. */
+const rowSamples = rowBytes / sampleBytes;
 
 /** The sums of one set of labels: one for each existing value of the packed label. */
 export interface PackedSums {
@@ -21,15 +39,21 @@ export interface PackedSums {
  * columns hold the steps of the first value, then those of the second, and so on. A histogram is then one row instead
  * of one for each bound: labels are most of the cost of sending a row.
  * Guarantees: nothing is rounded or added, so packed rows merge as exactly as plain ones. Rows with native histograms
- * stay alone, on an axis of one.
+ * stay alone, on an axis of one. The memory of a row is taken before the row is made.
  */
-export function packRows(rows: readonly GroupRow[], label: string, steps: number): GroupRow[] {
+export async function packRows(
+  budget: Pick<Budget, 'hold' | keyof Pacing>,
+  rows: readonly GroupRow[],
+  label: string,
+  steps: number,
+): Promise<GroupRow[]> {
   const packed: GroupRow[] = [];
   const families = new Map<
     string,
     { readonly rest: Labels; readonly dropName: boolean; readonly members: Map<string, GroupRow> }
   >();
   for (const row of rows) {
+    if (budget.spend(labelsWork)) await budget.turn();
     const value = labelValue(row.labels, label);
     if (value === '') {
       packed.push(row);
@@ -48,14 +72,31 @@ export function packRows(rows: readonly GroupRow[], label: string, steps: number
   }
   for (const { rest, dropName, members } of families.values()) {
     // Sorted, so that agents with the same bounds send them in the same order.
-    const values = [...members.keys()].sort();
-    for (let from = 0; from < values.length; from += longestAxis) {
-      const axis = values.slice(from, from + longestAxis);
+    const values = await sortInTurns(budget, [...members.keys()], inOrder, 1);
+    for (const axis of axesOf(values)) {
       const own = axis.map((value) => members.get(value)!);
+      const columns = own.some(({ sums }) => sums!.special !== null) ? 6 : 3;
+      budget.hold(rowSamples + Math.ceil((own.length * steps * columns * 8) / sampleBytes));
       packed.push({ ...joined(withAxis(rest, label, axis), own, steps), dropName });
+      if (budget.spend(own.length * (valueWork + columns * steps))) await budget.turn();
     }
   }
   return packed;
+}
+
+/** The values in runs that fit into a row. */
+function* axesOf(values: readonly string[]): Generator<readonly string[]> {
+  for (let from = 0, to = 0; from < values.length; from = to) {
+    let width = 0;
+    do width += values[to++]!.length;
+    while (to < values.length && to - from < longestAxis && width + values[to]!.length <= widestAxis);
+    yield values.slice(from, to);
+  }
+}
+
+/** The order of an axis: that of UTF-16 units, as `Array.prototype.sort` has it. */
+function inOrder(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function joined(labels: Labels, rows: readonly GroupRow[], steps: number): GroupRow {
@@ -102,6 +143,7 @@ export function axisOf(labels: Labels, label: string): readonly string[] | null 
 }
 
 function readAxis(text: string): readonly string[] | null {
+  if (text.length > longestText) return null;
   try {
     const values: unknown = JSON.parse(text);
     if (!Array.isArray(values) || values.length === 0 || values.length > longestAxis) return null;
@@ -115,37 +157,100 @@ function readAxis(text: string): readonly string[] | null {
 /**
  * The sums of merged rows of one step. When agents have different axes for the same labels, the values of common bounds
  * are added up before they are rounded.
- * Returns null when a row has native histograms, which cannot be represented.
+ * Guarantees: time and memory grow with the values of the rows, however their axes differ; the memory is taken before
+ * it is used.
+ * Returns null for rows that cannot be represented: those with native histograms, or with an invalid axis.
  */
-export function sumsOfPacked(rows: readonly GroupRow[], label: string): PackedSums[] | null {
-  const families = new Map<string, { readonly rest: Labels; readonly rows: GroupRow[] }>();
+export async function sumsOfPacked(
+  pacing: Pacing,
+  memory: Memory | undefined,
+  rows: readonly GroupRow[],
+  label: string,
+): Promise<PackedSums[] | null> {
+  const families = new Map<string, Family>();
   for (const row of rows) {
-    if (row.holders.length > 0 || row.sums === null) return null;
+    if (pacing.spend(labelsWork)) await pacing.turn();
+    const axis = axisOf(row.labels, label);
+    if (axis === null || row.holders.length > 0 || row.sums === null) return null;
     const rest = row.labels.filter(([name]) => name !== label);
-    const key = labelsKey(rest);
+    // Sums without the label stand beside those with it.
+    const key = `${axis === noAxis} ${labelsKey(rest)}`;
+    const member = { axis, sums: row.sums };
     const family = families.get(key);
-    if (family) family.rows.push(row);
-    else families.set(key, { rest, rows: [row] });
+    if (family) family.members.push(member);
+    else families.set(key, { rest, members: [member] });
   }
-  return [...families.values()].flatMap((family) => {
-    const [plain, marked] = [[] as GroupRow[], [] as GroupRow[]];
-    for (const row of family.rows) (axisOf(row.labels, label) === noAxis ? plain : marked).push(row);
-    return [plain, marked].flatMap((some) => (some.length === 0 ? [] : sumsOf(family.rest, some, label)));
-  });
+  const all: PackedSums[] = [];
+  for (const { rest, members } of families.values()) {
+    if (pacing.spend(labelsWork)) await pacing.turn();
+    all.push(await sumsOf(pacing, memory, rest, members));
+  }
+  return all;
 }
 
-function sumsOf(labels: Labels, rows: readonly GroupRow[], label: string): PackedSums {
-  const axisOfRow = (row: GroupRow): readonly string[] => axisOf(row.labels, label) ?? [];
-  const isOne = rows.length === 1;
-  const axis = isOne ? axisOfRow(rows[0]!) : [...new Set(rows.flatMap(axisOfRow))].sort();
-  const fold = new GroupFold('sum', labels, isOne ? rows[0]! : axis.length);
-  if (!isOne) for (const row of rows) fold.merge(spread(row, axisOfRow(row), axis));
-  const { present } = fold;
+interface Member {
+  readonly axis: readonly string[];
+  readonly sums: SumState;
+}
+
+/** Rows whose labels differ in their axes alone. */
+interface Family {
+  readonly rest: Labels;
+  readonly members: Member[];
+}
+
+async function sumsOf(
+  pacing: Pacing,
+  memory: Memory | undefined,
+  labels: Labels,
+  members: readonly Member[],
+): Promise<PackedSums> {
+  const first = members[0]!;
+  const isOne = members.length === 1;
+  const axis = isOne ? first.axis : await unionOf(pacing, memory, members);
+  takeMemory(memory, rowBytes + 8 * axis.length * (isOne ? 1 : 4));
+  const all = isOne ? new ExactSums(first.sums) : await added(pacing, members, axis);
+  const { count } = all;
   const values = new Float64Array(axis.length);
-  for (let i = 0; i < axis.length; i++) if (present[i]! > 0) values[i] = fold.sums!.sum(i);
-  if (present.every((count) => count > 0)) return { labels, axis, values };
-  const has = (_: unknown, i: number): boolean => present[i]! > 0;
+  let filled = 0;
+  for (let i = 0; i < axis.length; i++) {
+    if (pacing.spend(1)) await pacing.turn();
+    if (count[i] === 0) continue;
+    values[i] = all.sum(i);
+    filled++;
+  }
+  if (filled === axis.length) return { labels, axis, values };
+  const has = (_: unknown, i: number): boolean => count[i]! > 0;
   return { labels, axis: axis.filter(has), values: values.filter(has) };
+}
+
+/** Every value of any axis once, in order. */
+async function unionOf(pacing: Pacing, memory: Memory | undefined, members: readonly Member[]): Promise<string[]> {
+  const union = new Set<string>();
+  for (const { axis } of members) {
+    takeMemory(memory, placeBytes * axis.filter((value) => !union.has(value)).length);
+    for (const value of axis) union.add(value);
+    if (pacing.spend(valueWork * axis.length)) await pacing.turn();
+  }
+  return sortInTurns(pacing, [...union], inOrder, 1);
+}
+
+/** The sums of all rows, each value at its place on an axis that has all of them. */
+async function added(pacing: Pacing, members: readonly Member[], axis: readonly string[]): Promise<ExactSums> {
+  const places = new Map<string, number>();
+  for (const value of axis) {
+    places.set(value, places.size);
+    if (pacing.spend(valueWork)) await pacing.turn();
+  }
+  const all = new ExactSums(axis.length);
+  for (const { axis: own, sums } of members) {
+    all.mergeAt(
+      sums,
+      own.map((value) => places.get(value)!),
+    );
+    if (pacing.spend(valueWork * own.length + restWork * sums.rest.length)) await pacing.turn();
+  }
+  return all;
 }
 
 /** Labels of a single element as those of a sum. */
@@ -153,25 +258,4 @@ export function unpackedLabels(labels: Labels, label: string): Pick<PackedSums, 
   const value = labelValue(labels, label);
   if (value === '') return { labels, axis: noAxis };
   return { labels: labels.filter(([name]) => name !== label), axis: [value] };
-}
-
-/** Expands a row to an axis that contains all of its values. */
-function spread(row: GroupRow, from: readonly string[], to: readonly string[]): GroupRow {
-  const places = from.map((value) => to.indexOf(value));
-  const moved = (column: Float64Array): Float64Array => {
-    const all = new Float64Array(to.length);
-    places.forEach((place, i) => (all[place] = column[i]!));
-    return all;
-  };
-  const { high, low, rest, special } = row.sums!;
-  const present = moved(row.present);
-  return {
-    ...row,
-    present,
-    sums: {
-      ...{ count: present, high: moved(high), low: moved(low) },
-      rest: rest.map(({ step, values }) => ({ step: places[step]!, values })),
-      special: special && { nan: moved(special.nan), plus: moved(special.plus), minus: moved(special.minus) },
-    },
-  };
 }

@@ -13,6 +13,8 @@ import { resolve } from '../resolve.ts';
 
 /** Size of a row of an answer beside its numbers. Bytes. */
 const rowBytes = 384;
+/** Work of a series of an answer, in samples: a copy of its labels. */
+const columnWork = 20;
 
 export interface PackedAnswer {
   readonly sums: readonly PackedSums[];
@@ -65,12 +67,14 @@ export async function packedSums(
   const series = merged.reduce((sum, { seriesRead }) => sum + seriesRead, 0);
   if (series > maxSeries) throw tooManySeries(series, maxSeries);
   const sums: PackedSums[] = [];
+  const pace = new Pace(signal, turns);
   for (const { groups, columns } of merged) {
     takeMemory(memory, columns.length * rowBytes);
-    const own = sumsOfPacked(groups, label);
+    const own = await sumsOfPacked(pace, memory, groups, label);
     if (own === null || columns.some(({ histograms }) => histograms !== null)) return null;
     for (const one of own) sums.push(one);
     for (const { labels, kinds, values } of columns) {
+      if (pace.spend(columnWork)) await pace.turn();
       if (kinds[0] === isFloat) sums.push({ ...unpackedLabels(labels, label), values });
     }
   }
