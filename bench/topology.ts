@@ -31,7 +31,7 @@ await bench(
       agents: { kind: 'number', value: cluster.nodes, quick: 5, help: 'agents' },
       pods: { kind: 'number', value: 10_000, quick: 1_000, help: 'pods in the index of addresses' },
       answers: { kind: 'number', value: 20, quick: 3, help: 'answers of each run' },
-      profile: { kind: 'text', help: 'a folder for CPU profiles of the query server' },
+      profile: { kind: 'text', help: 'a folder for CPU profiles of the query server and the agents' },
     },
   },
   async (stage) => {

@@ -17,7 +17,7 @@ export interface StandInStage {
 }
 
 export interface StageOptions extends Omit<AgentsOptions, 'tls'>, Pick<ServerOptions, 'pods' | 'pageDir'> {
-  /** Where CPU profiles of the query server go; empty for none. */
+  /** Where CPU profiles of both processes go; empty for none. */
   readonly profile: string;
 }
 
@@ -37,7 +37,11 @@ export async function withStandIns(
     return { cert: leaf.cert, key: leaf.key, ca: ca.cert };
   };
   const tls = await identity('svc-agent');
-  const fleet = await startPart<{ port: number }, AgentsCost>('stand-ins.ts', { agents, tls, keep }, { atEnd });
+  const fleet = await startPart<{ port: number }, AgentsCost>(
+    'stand-ins.ts',
+    { agents, tls, keep },
+    { atEnd, profile },
+  );
   const expected = Array.from({ length: agents }, (_, i) => ({
     node: `node-${i}`,
     address: `127.0.${i >> 7}.${(i & 127) + 1}`,
