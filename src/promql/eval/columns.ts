@@ -189,7 +189,8 @@ export async function mergeDuplicates(budget: Budget, columns: Column[]): Promis
   return byKey.size === columns.length ? columns : [...byKey.values()];
 }
 
-function joined(a: Column, b: Column): Column {
+/** One column of two with equal labels. Errors: `execution` when both have a sample at the same step. */
+export function joined(a: Column, b: Column): Column {
   const builder = new ColumnBuilder(a.kinds.length);
   for (let step = 0; step < a.kinds.length; step++) {
     const inA = a.kinds[step] !== absent;

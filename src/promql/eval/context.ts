@@ -37,6 +37,8 @@ export interface EvalContext {
   readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
   /** The columns of a subtree that the nodes computed; null, or a promise of null, when it has to be evaluated here. */
   readonly distributed: (expr: Expr, frame: Frame) => Promise<Column[] | null> | null;
+  /** True for a subtree that the nodes were asked for. */
+  readonly isPart: (expr: Expr) => boolean;
 }
 
 /** The offsets of a node, for annotations. */

@@ -3,6 +3,7 @@ import type { Expr, UnaryExpr } from '../parser/ast.ts';
 import { scaleHistogram } from '../histogram/arithmetic.ts';
 import { evaluateAggregate } from './aggregate/aggregate.ts';
 import { evaluateBinary } from './binary/binary.ts';
+import { evaluateUnion } from './binary/union.ts';
 import { evaluateCall } from './call.ts';
 import {
   ColumnBuilder,
@@ -50,7 +51,7 @@ async function evaluateNode(context: EvalContext, expr: Expr, frame: Frame): Pro
     case 'aggregate':
       return { kind: 'vector', columns: await evaluateAggregate(context, expr, frame) };
     case 'binary':
-      return evaluateBinary(context, expr, frame);
+      return expr.op === 'or' ? evaluateUnion(context, expr, frame) : evaluateBinary(context, expr, frame);
     case 'call':
       return evaluateCall(context, expr, frame);
     case 'unary':

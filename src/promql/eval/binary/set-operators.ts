@@ -1,14 +1,14 @@
 import type { BinaryExpr } from '../../parser/ast.ts';
-import { settle } from '../settle.ts';
 import { ColumnBuilder, absent, bufferWeight, keyWork, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
+import type { Labels } from '../../types.ts';
 import type { Frame } from '../frame.ts';
 import { signatureOf } from './signatures.ts';
 
 /** For each match group, the steps at which a side has any element. */
-type Presence = Map<string, Uint8Array>;
+export type Presence = Map<string, Uint8Array>;
 
-/** and, or, unless. */
+/** and, unless. */
 export async function setOperation(
   expr: BinaryExpr,
   left: readonly Column[],
@@ -17,34 +17,36 @@ export async function setOperation(
   context: EvalContext,
 ): Promise<Column[]> {
   const signature = signatureOf(expr.matching!);
-  const keys = async (columns: readonly Column[]): Promise<string[]> => {
-    const found: string[] = [];
-    for (const { labels } of columns) {
-      found.push(signature(labels));
-      if (context.budget.spend(keyWork)) await context.budget.turn();
-    }
-    return found;
-  };
-  const [leftKeys, rightKeys] = [await keys(left), await keys(right)];
-  if (expr.op === 'or') {
-    const taken = await presence(context, left, leftKeys, frame);
-    const added = await filter(context, right, rightKeys, taken, false, frame);
-    context.budget.release(taken.size * bufferWeight(frame.count));
-    return settle(context, [...left, ...added], frame);
-  }
-  const there = await presence(context, right, rightKeys, frame);
-  const kept = await filter(context, left, leftKeys, there, expr.op === 'and', frame);
+  const leftKeys = await keysOf(context, left, signature);
+  const there: Presence = new Map();
+  await addPresence(context, there, right, await keysOf(context, right, signature), frame);
+  const kept = await filterByPresence(context, left, leftKeys, there, expr.op === 'and', frame);
   context.budget.release(there.size * bufferWeight(frame.count));
-  return kept;
+  return kept.columns;
 }
 
-async function presence(
+/** The match group of each column. */
+export async function keysOf(
   { budget }: EvalContext,
+  columns: readonly Column[],
+  signature: (labels: Labels) => string,
+): Promise<string[]> {
+  const found: string[] = [];
+  for (const { labels } of columns) {
+    found.push(signature(labels));
+    if (budget.spend(keyWork)) await budget.turn();
+  }
+  return found;
+}
+
+/** Marks the steps at which the columns have elements. The caller releases the memory of the groups. */
+export async function addPresence(
+  { budget }: EvalContext,
+  found: Presence,
   columns: readonly Column[],
   keys: readonly string[],
   frame: Frame,
-): Promise<Presence> {
-  const found: Presence = new Map();
+): Promise<void> {
   for (const [c, column] of columns.entries()) {
     let steps = found.get(keys[c]!);
     if (steps === undefined) {
@@ -54,23 +56,26 @@ async function presence(
     for (let i = 0; i < frame.count; i++) if (column.kinds[i] !== absent) steps[i] = 1;
     if (budget.spend(frame.count)) await budget.turn();
   }
-  return found;
 }
 
-/** The elements whose group is present (or absent) at their step. */
-async function filter(
+/** The elements whose group is present (or absent) at their step, and the groups of their columns. */
+export async function filterByPresence(
   { budget }: EvalContext,
   columns: readonly Column[],
   keys: readonly string[],
   groups: Presence,
   wanted: boolean,
   frame: Frame,
-): Promise<Column[]> {
-  const result: Column[] = [];
+): Promise<{ readonly columns: Column[]; readonly keys: string[] }> {
+  const kept = { columns: [] as Column[], keys: [] as string[] };
+  const keep = (column: Column, key: string): void => {
+    kept.columns.push(column);
+    kept.keys.push(key);
+  };
   for (const [c, column] of columns.entries()) {
     const steps = groups.get(keys[c]!);
     if (steps === undefined) {
-      if (!wanted) result.push(column);
+      if (!wanted) keep(column, keys[c]!);
       if (budget.spend(1)) await budget.turn();
       continue;
     }
@@ -78,8 +83,8 @@ async function filter(
     for (let i = 0; i < frame.count; i++) {
       if (column.kinds[i] !== absent && (steps[i] === 1) === wanted) builder.copy(i, column);
     }
-    if (builder.points > 0) result.push(builder.build(column.labels, column.dropName));
+    if (builder.points > 0) keep(builder.build(column.labels, column.dropName), keys[c]!);
     if (budget.spend(frame.count)) await budget.turn();
   }
-  return result;
+  return kept;
 }

@@ -51,6 +51,11 @@ export class DistributedParts {
     return this.#covered.has(selector);
   }
 
+  /** True for the subtree of a fragment. */
+  isPart(expr: Expr): boolean {
+    return this.#parts.has(expr);
+  }
+
   /**
    * The columns of a subtree; null for one that is not a fragment, a promise of null for one that has to be evaluated
    * here.

@@ -86,6 +86,7 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
     evaluate: (one, at) => evaluate(context, one, at),
     distributed:
       parts === null ? nowhere : (one, at): ReturnType<EvalContext['distributed']> => parts.columns(context, one, at),
+    isPart: (one) => parts?.isPart(one) === true,
     select: async (request) => kept(budget, await stopwatch.waiting(select(request))),
   };
   return { context, annotations };
