@@ -94,7 +94,20 @@ export class Engine {
     const { text, expr } = this.#read(query);
     const { start, end, step } = span;
     const frame = step === 0 ? { start, step: 1, count: 1 } : rangeFrame(start, end, step);
-    return listReads(this.#resolved(text, expr, span), frame, this.#settings(lookbackDeltaMs));
+    return listReads(this.#resolved(text, expr, span), frame, this.settings(lookbackDeltaMs));
+  }
+
+  /**
+   * The settings of an evaluation, with all defaults filled in, for evaluations beside the engine. Units: milliseconds.
+   */
+  settings(lookbackDeltaMs?: number): EvalSettings {
+    const own = this.#options;
+    return {
+      lookbackDeltaMs: lookbackDeltaMs ?? own.lookbackDeltaMs ?? defaultLookbackMs,
+      delayedNameRemoval: own.delayedNameRemoval === true,
+      startTimestamps: own.startTimestamps === true,
+      typeAndUnitLabels: own.typeAndUnitLabels === true,
+    };
   }
 
   #read(query: string | Expr): { text: string; expr: Expr } {
@@ -103,7 +116,7 @@ export class Engine {
 
   #start(text: string, expr: Expr, span: QuerySpan, frame: Frame, options: QueryOptions): RunInput {
     const own = this.#options;
-    const settings = this.#settings(options.lookbackDeltaMs);
+    const settings = this.settings(options.lookbackDeltaMs);
     const maxSamples = options.maxSamples ?? own.maxSamples ?? defaultMaxSamples;
     const budget = new Budget({
       maxSamples,
@@ -123,16 +136,6 @@ export class Engine {
   #resolved(text: string, expr: Expr, span: QuerySpan): Expr {
     const subqueryStep = this.#options.defaultSubqueryStepMs ?? ((): number => defaultSubqueryStepMs);
     return resolve(expr, span, text, subqueryStep);
-  }
-
-  #settings(lookbackDeltaMs: number | undefined): EvalSettings {
-    const own = this.#options;
-    return {
-      lookbackDeltaMs: lookbackDeltaMs ?? own.lookbackDeltaMs ?? defaultLookbackMs,
-      delayedNameRemoval: own.delayedNameRemoval === true,
-      startTimestamps: own.startTimestamps === true,
-      typeAndUnitLabels: own.typeAndUnitLabels === true,
-    };
   }
 }
 

@@ -118,12 +118,6 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     pushdown: settings.pushdown,
     onExecuted: (report, lost) => metrics.executed(report, lost),
     engine: new Engine(engineOptions),
-    settings: {
-      lookbackDeltaMs: settings.lookbackDelta,
-      delayedNameRemoval: false,
-      startTimestamps: false,
-      typeAndUnitLabels: false,
-    },
     countingEngine: new Engine({ ...engineOptions, delayedNameRemoval: true }),
     agentTimeoutMs: settings.agentTimeout,
     queryTimeoutMs: settings.queryTimeout,

@@ -63,6 +63,7 @@ test('a node that answers one part of a query and fails a later one is in no par
     },
     reads: () => [],
     range: () => Promise.reject(new Error('not used')),
+    settings: () => new Engine().settings(),
   };
   const answer = await runner(reader, {}, engine).instant('', 0, request);
   expect(answer.result.value).toMatchObject({ value: '1 1' });

@@ -201,16 +201,16 @@ export class QueryRunner {
     timeMs: number,
     request: RunRequest,
   ): Promise<Answered<{ readonly sums: readonly PackedSums[] }>> {
-    const { engine, settings } = this.#options;
+    const { engine } = this.#options;
     const text = parts.join(' or ');
     const span = { start: timeMs, end: timeMs, step: 0 };
     const exprs = parts.map((part) => parse(part));
-    let mayPack = settings !== undefined;
+    let mayPack = true;
     return this.#query(text, request, span, async (options) => {
       if (mayPack) {
         // If this evaluation ends without a result, the next one takes the plain way.
         mayPack = false;
-        const own = { ...options, settings: { ...settings!, ...lookback(request) } };
+        const own = { ...options, settings: engine.settings(request.lookbackDeltaMs) };
         const packed = await packedSums(exprs, label, timeMs, own);
         if (packed !== null) return { ...packed, infos: [] };
       }

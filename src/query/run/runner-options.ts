@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { MemoryAccount } from '../../base/memory-pool.ts';
-import type { Engine, Expr, FragmentSettings } from '../../promql/index.ts';
+import type { Engine, Expr } from '../../promql/index.ts';
 import type { AgentDirectory } from '../agents/directory.ts';
 import type { AgentReader } from '../fanout/readers/agent-reader.ts';
 import type { AgentAsker } from '../fanout/ask-agents.ts';
@@ -25,9 +25,7 @@ export interface RunnerOptions {
   readonly pushdown?: ExecutionPath;
   /** Called with the way in which each query was executed. */
   readonly onExecuted?: (report: PushdownReport, lost: ReadonlyMap<string, LostNode>) => void;
-  readonly engine: Pick<Engine, 'instant' | 'range' | 'reads'>;
-  /** The engine's settings, for evaluations beside it; without them there are none. */
-  readonly settings?: FragmentSettings | undefined;
+  readonly engine: Pick<Engine, 'instant' | 'range' | 'reads' | 'settings'>;
   /** Counts samples on request. It must remove metric names last (delayed name removal). */
   readonly countingEngine?: Pick<Engine, 'range'> | undefined;
   readonly clock: Clock;
