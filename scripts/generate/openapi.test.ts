@@ -2,12 +2,46 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { startQueryStage, type QueryStage } from '../../src/testing/query/query-stage.ts';
+import type { ApiParams } from '../../src/testing/query/api-client.ts';
+import { watchedObjects } from '../../src/testing/query/watched-objects.ts';
+import { AddressIndex } from '../../src/query/addresses/address-index.ts';
 import { openApiDocument, schemasOf } from './openapi.ts';
 
 const document = openApiDocument();
+const conditions = [{ type: 'Ready', status: 'True', reason: 'Programmed', message: '', observedGeneration: 2 }];
+const meta = { generation: 2, creationTimestamp: '2026-01-01T00:00:00Z', labels: { team: 'shop' } };
+const objects = {
+  TrafficMonitor: [
+    {
+      metadata: { name: 'checkout', namespace: 'shop', ...meta },
+      spec: { selector: { matchLabels: { app: 'checkout' } }, capture: { ports: '8080' } },
+      status: { conditions, pods: 1, failedNodes: [{ name: 'node-1', reason: 'NotAttached', message: 'no process' }] },
+    },
+  ],
+  ClusterTrafficPolicy: [
+    { metadata: { name: 'standard', ...meta }, spec: { limits: { maxSeriesPerNode: 1_000 } }, status: { conditions } },
+  ],
+  MinterDeployment: [{ metadata: { name: 'checkout', namespace: 'shop', ...meta }, spec: {}, status: { conditions } }],
+  Node: ['node-1', 'node-9'].map((name) => ({ metadata: { name, ...meta }, status: { conditions: [] } })),
+};
 let stage: QueryStage;
 beforeAll(async () => {
-  stage = await startQueryStage({ nodes: ['node-1', 'node-2'] });
+  const index = new AddressIndex();
+  const facts = { uid: 'checkout-1', containers: ['web'], hostNetwork: false, ips: ['10.0.0.1'], ended: false };
+  const owner = { kind: 'ReplicaSet', name: 'checkout-x' };
+  const labels = { 'pod-template-hash': 'x', app: 'checkout' };
+  const placed = { namespace: 'shop', name: 'checkout-1', nodeName: 'node-1', labels, owner, fromMs: 0 };
+  index.setPod({ ...facts, ...placed, ports: [{ container: 'web', port: 8080 }] }, Date.now());
+  stage = await startQueryStage({
+    nodes: ['node-1', 'node-2'],
+    addresses: { index, synced: true },
+    objects: {
+      kinds: watchedObjects(objects),
+      namespaces: { synced: true, names: () => ['shop'] },
+      labelledNamespaces: () => [{ name: 'shop', labels: {} }],
+      reviews: { mayReadPods: async () => true, mayAccessResource: async () => true },
+    },
+  });
   const now = Date.now();
   for (let second = 120; second >= 0; second -= 10) {
     const requests = {
@@ -36,17 +70,43 @@ function validatorOf(path: string): ValidateFunction {
   return ajv.compile({ ...schema, components: document.components });
 }
 
-test.each(['/api/v1/topology', '/api/v1/services'])('an answer of %s is as the document says', async (path) => {
-  const { status, text } = await stage.ask(path, { window: '2m' });
+test.each<[string, ApiParams, string]>([
+  ['/api/v1/topology', { window: '2m' }, 'checkout'],
+  ['/api/v1/services', { window: '2m' }, 'checkout'],
+  ...Object.keys(objects).map((kind): [string, ApiParams, string] => [
+    '/api/v1/objects',
+    { kind },
+    kind === 'Node' ? 'no agent is expected there' : '2026-01-01',
+  ]),
+  ['/api/v1/explain', { namespace: 'shop', workload: 'checkout', kind: 'Deployment' }, 'TrafficMonitor shop/checkout'],
+])('an answer of %s for %j is as the document says', async (path, params, told) => {
+  const { status, text } = await stage.ask(path, params);
   expect(status).toBe(200);
   const body = JSON.parse(text) as { data: unknown };
   const validate = validatorOf(path);
   validate(body);
   expect(validate.errors ?? []).toEqual([]);
-  expect(JSON.stringify(body.data)).toContain('checkout');
+  expect(JSON.stringify(body.data)).toContain(told);
   // The schemas are closed: what they do not name is refused, so that they cannot fall behind in silence.
   expect(validate({ ...body, data: { another: true } })).toBe(false);
 });
+
+test.each(Object.keys(document.paths))(
+  '%s is refused without a parameter that it requires, and only then',
+  async (path) => {
+    const { get } = document.paths[path] as {
+      get: { parameters: { name: string; required?: boolean }[] };
+    };
+    const values: Record<string, string> = { kind: path.endsWith('objects') ? 'Node' : 'Deployment', window: '2m' };
+    const required = get.parameters.filter((parameter) => parameter.required).map(({ name }) => name);
+    const all = Object.fromEntries(required.map((name) => [name, values[name] ?? 'shop']));
+    expect((await stage.ask(path, all)).status).toBe(200);
+    for (const name of required) {
+      const { [name]: _, ...others } = all;
+      expect([name, (await stage.ask(path, others)).status]).toEqual([name, 400]);
+    }
+  },
+);
 
 test('each path is one that the query server routes, and each it has of its own for the page is described', () => {
   const app = readFileSync(join(import.meta.dirname, '../../src/query/api/app.ts'), 'utf8');

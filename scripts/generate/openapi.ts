@@ -70,7 +70,7 @@ const operations: readonly Operation[] = [
     parameters: [
       { name: 'namespace', description: 'Of the workload.', schema: text, required: true },
       { name: 'workload', description: 'Its name.', schema: text, required: true },
-      { name: 'kind', description: 'Kind of the owner, such as `Deployment`.', schema: text },
+      { name: 'kind', description: 'Kind of the owner, such as `Deployment`.', schema: text, required: true },
     ],
     data: { type: 'WorkloadExplanation' },
   },

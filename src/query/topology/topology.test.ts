@@ -3,12 +3,11 @@ import { Readable } from 'node:stream';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
-import { resourceRef, type KubeObject } from '../../api/meta.ts';
 import type { Objects, ServiceSummary, Topology, WorkloadExplanation } from '../../api/page/types.ts';
 import { startAgentCluster, type AgentCluster } from '../../testing/query/agent-cluster.ts';
 import { askApi, type ApiAnswer, type ApiParams } from '../../testing/query/api-client.ts';
+import { watchedObjects } from '../../testing/query/watched-objects.ts';
 import { AddressIndex } from '../addresses/address-index.ts';
-import type { WatchedKind } from '../objects/watch-objects.ts';
 import { querySettingTable, startQueryServer, type QueryServer } from '../index.ts';
 
 const nodes = ['node-1', 'node-2'];
@@ -55,17 +54,6 @@ function flow(node: string, direction: string, src: string, dst: string, perSeco
 
 const homes: Readonly<Record<string, string>> = { web: 'node-1', checkout: 'node-2', cart: 'node-2' };
 
-const kind = (name: string, objects: readonly unknown[], namespaced = true): WatchedKind => ({
-  resource: resourceRef({
-    group: 'svc.dev',
-    version: 'v1alpha1',
-    kind: name,
-    plural: `${name.toLowerCase()}s`,
-    namespaced,
-  }),
-  synced: true,
-  list: () => objects as KubeObject[],
-});
 const aMonitor = (namespace: string, name: string, spec: object, status: object = {}): unknown => ({
   metadata: { name, namespace, generation: 2 },
   spec,
@@ -157,12 +145,7 @@ beforeAll(async () => {
     },
     addresses: { index, synced: true },
     objects: {
-      kinds: {
-        TrafficMonitor: kind('TrafficMonitor', monitors),
-        ClusterTrafficPolicy: kind('ClusterTrafficPolicy', []),
-        MinterDeployment: kind('MinterDeployment', []),
-        Node: kind('Node', clusterNodes, false),
-      },
+      kinds: watchedObjects({ TrafficMonitor: monitors, Node: clusterNodes }),
       namespaces: { synced: true, names: () => ['shop', 'ops'] },
       labelledNamespaces: () => [{ name: 'shop', labels: {} }],
       reviews: {

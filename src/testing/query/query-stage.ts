@@ -27,6 +27,8 @@ export interface QueryStageOptions {
   readonly limits?: QueryServerOptions['limits'];
   /** Who has which address. Default: nobody is known. */
   readonly addresses?: QueryServerOptions['addresses'];
+  /** Objects of the API server. Default: there is none. */
+  readonly objects?: QueryServerOptions['objects'];
 }
 
 /** Agents with stores of their own on loopback, and query servers over them. */
@@ -52,6 +54,7 @@ export async function startQueryStage(options: QueryStageOptions = {}): Promise<
       pageDir,
       limits,
       addresses,
+      objects,
       reviews = noReviews,
       departed = () => [],
     } = { ...options, ...more };
@@ -69,6 +72,7 @@ export async function startQueryStage(options: QueryStageOptions = {}): Promise<
       ...(tenants ? { tenants } : {}),
       ...(limits ? { limits } : {}),
       addresses,
+      objects,
     });
     servers.push(server);
     return server;
