@@ -13,6 +13,8 @@ const programs: Readonly<Record<string, string>> = {
   ipset: 'ipset',
   conntrack: 'conntrack',
   ip: 'iproute2',
+  tc: 'iproute2',
+  'mkfs.ext4': 'e2fsprogs',
   unshare: 'util-linux',
   nsenter: 'util-linux',
 };

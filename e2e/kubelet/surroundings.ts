@@ -11,6 +11,9 @@ export const serviceRange = '10.96.0.0/16';
 /** Where the name server of the cluster listens. */
 export const dnsAddress = '10.244.0.1';
 export const bridge = 'cni0';
+/** Where the agent's store is on the node: on a file system of its own, so that it can be filled. */
+export const storePath = '/var/lib/svc-agent';
+const storeSize = '256M';
 
 /** What the kubelet would set for the whole machine: it gets files of the same content instead. */
 const machineWide = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops'];
@@ -40,6 +43,7 @@ export function prepareSurroundings(dir: string): void {
       path,
     );
   }
+  mountStore(join(dir, 'store.ext4'));
   for (const name of machineWide) {
     const own = join(dir, 'sysctl', name);
     mkdirSync(join(own, '..'), { recursive: true });
@@ -57,6 +61,14 @@ export function prepareSurroundings(dir: string): void {
   const bridged = '/proc/sys/net/bridge/bridge-nf-call-iptables';
   if (existsSync(bridged)) writeFileSync(bridged, '1');
   exec('hostname', 'node-1');
+}
+
+/** The kernel gives the loop device back with the last mount of it. */
+function mountStore(image: string): void {
+  exec('truncate', '--size', storeSize, image);
+  exec('mkfs.ext4', '-q', image);
+  mkdirSync(storePath, { recursive: true });
+  exec('mount', '-o', 'loop', image, storePath);
 }
 
 /** The same hierarchies again: a mount made inside shows the group of this enclosure as its root. */

@@ -1,9 +1,15 @@
 /** Faults of a node and its control plane: each is done, lasts, and is taken back. */
 import { execFileSync, type ExecFileSyncOptions } from 'node:child_process';
+import { rmSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
 import type { Component } from '../../cluster/component.ts';
 import type { Random } from '../../../src/testing/promql/random.ts';
+import { until } from '../../../src/testing/until.ts';
 import type { Stage } from '../check.ts';
 import { processesOf, type Part } from '../processes-of.ts';
+import { podsOf } from '../product.ts';
+import { storePath } from '../surroundings.ts';
 
 export interface Fault {
   readonly name: string;
@@ -99,6 +105,70 @@ const cut: Fault = {
   },
 };
 
+/** The answers of the agent leave its pod at 32 kbit/s, which is less than those of the product's own questions need. */
+const slowed: Fault = {
+  name: 'answers of the agent slowed to 32 kbit/s for ten seconds',
+  async run() {
+    const agent = processesOf('agent').at(-1);
+    if (agent === undefined) return;
+    const discipline = (...args: string[]): void => {
+      execFileSync('nsenter', [`--net=/proc/${agent}/ns/net`, 'tc', 'qdisc', ...args], { stdio: 'pipe' });
+    };
+    const queue = ['handle', 'e2e:', 'tbf', 'rate', '32kbit', 'burst', '2kb', 'latency', '2s'];
+    discipline('add', 'dev', 'eth0', 'root', ...queue);
+    await lasting(10_000);
+    discipline('del', 'dev', 'eth0', 'root');
+  },
+};
+
+/** Nothing is left of the file system that the agent's store is on. */
+const filled: Fault = {
+  name: 'disk of the store full for fifteen seconds',
+  async run() {
+    const file = join(storePath, 'filler');
+    const { bavail, bsize } = statfsSync(storePath);
+    // Root may use the blocks that others may not: what these can use is all that has to go.
+    execFileSync('fallocate', ['--length', String(bavail * bsize), file]);
+    try {
+      await lasting(15_000);
+    } finally {
+      rmSync(file);
+    }
+  },
+};
+
+/** Over when both query servers present another certificate; a kubelet takes a minute or more to hand it to them. */
+const replaced: Fault = {
+  name: 'certificate of query replaced',
+  async run({ api, kubectl }) {
+    const presented = async (): Promise<string[]> => {
+      const pods = await podsOf(api, 'svc-system', places.query[1]);
+      return Promise.all(pods.map(({ status }) => serialNumberAt(status.podIP!)));
+    };
+    const before = new Set(await presented());
+    await kubectl(['-n', 'svc-system', 'delete', 'secret', 'svc-query-tls']);
+    await until('the query servers present a new certificate', presented, {
+      good: (now) => now.length > 0 && now.every((serial) => !before.has(serial)),
+      timeoutMs: 180_000,
+    });
+  },
+};
+
+/** The serial number of the certificate that a query server presents. */
+function serialNumberAt(host: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // Only the certificate is looked at; whether it is trusted is for the questions that go on meanwhile.
+    const socket = connect({ host, port: 9_095, rejectUnauthorized: false, timeout: 5_000 });
+    socket.once('secureConnect', () => {
+      const { serialNumber } = socket.getPeerCertificate();
+      socket.destroy();
+      resolve(serialNumber);
+    });
+    socket.once('timeout', () => socket.destroy(new Error(`${host} does not answer`)));
+    socket.once('error', reject);
+  });
+}
+
 /** Every kind once, in this order before it is shuffled. */
 export const faults: readonly Fault[] = [
   ...(['agent', 'query', 'operator', 'minter'] as const).map(deleted),
@@ -110,6 +180,9 @@ export const faults: readonly Fault[] = [
   away('etcd', ({ plane }) => plane.etcd),
   stopped('API server', ({ plane }) => plane.apiServer),
   cut,
+  slowed,
+  filled,
+  replaced,
 ];
 
 /** All of them in an order of chance. */
