@@ -24,8 +24,9 @@ ARG COMMIT=unknown
 ARG SOURCE_DATE_EPOCH=0
 RUN SVC_COMMIT=${COMMIT} SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH} npm run build
 
-# Each image holds one bundle, which has all of its dependencies in it, and their licences.
-FROM ${BASE} AS runtime
+# Each image holds one bundle, which has all of its dependencies in it, and their licences. The platform is named because
+# buildah 1.28 else keeps that of the stage before, and puts its Node into an image of another architecture.
+FROM --platform=$TARGETPLATFORM ${BASE} AS runtime
 ENV NODE_ENV=production \
     NODE_OPTIONS=--enable-source-maps \
     PATH=/nodejs/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

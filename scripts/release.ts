@@ -1,26 +1,39 @@
 /**
- * `make release VERSION=x`: fills release/ from what `npm run build` made. `make images`: the images alone.
- * `--url` is the folder that the release will be published in, which the krew manifest names.
+ * `make release VERSION=x`: fills release/ (or `--out`, a new folder) from what `npm run build` made. `make images`: the images alone.
+ * `--url` is the folder that the release will be published in, which the krew manifest names. `--builder` is docker, podman
+ * or buildah, by default the first that works; with `none` the images are left out.
  */
 import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './build/bundle.ts';
 import { buildIdentity } from './build/identity.ts';
 import { makePackage } from './package/make.ts';
 import { assembleRelease } from './release/assemble.ts';
-import { architectures, archiveName, builders, imageCommands, images, type ImageTarget } from './release/images.ts';
+import {
+  architectures,
+  archiveName,
+  builders,
+  imageCommands,
+  images,
+  type Architecture,
+  type ImageTarget,
+} from './release/images.ts';
 
+const ownFolder = join(root, 'release');
 const { values: flags } = parseArgs({
   options: {
     version: { type: 'string' },
     url: { type: 'string' },
     'build-arg': { type: 'string', multiple: true, default: [] },
     'images-only': { type: 'boolean', default: false },
+    builder: { type: 'string' },
+    out: { type: 'string', default: ownFolder },
   },
 });
-const out = join(root, 'release');
+const out = resolve(flags.out);
 const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
 const version = flags.version || manifest.version;
 const identity = buildIdentity();
@@ -29,7 +42,9 @@ const missing: string[] = [];
 /** Images whose build ended with an error: the release is not one. */
 const failed: string[] = [];
 
-await rm(out, { recursive: true, force: true });
+// A folder that somebody named may hold anything.
+if (out === ownFolder) await rm(out, { recursive: true, force: true });
+else if (existsSync(out) && readdirSync(out).length > 0) throw new Error(`--out=${out}: it is not empty`);
 await mkdir(out, { recursive: true });
 buildImages();
 if (!flags['images-only']) {
@@ -39,21 +54,23 @@ if (!flags['images-only']) {
 }
 for (const line of [...missing, ...failed]) console.error(`not in release/: ${line}`);
 console.error(
-  `release/ holds ${version} (commit ${identity.commit})${missing.length + failed.length > 0 ? ', but for what is named above' : ''}`,
+  `${basename(out)}/ holds ${version} (commit ${identity.commit})${missing.length + failed.length > 0 ? ', but for what is named above' : ''}`,
 );
 if (failed.length > 0 || (flags['images-only'] && missing.length > 0)) process.exitCode = 1;
 
 function buildImages(): void {
   const usable = { docker: ['docker', 'info'], podman: ['podman', 'version'], buildah: ['buildah', 'version'] };
-  const builder = builders.find((name) => spawnSync(usable[name][0]!, usable[name].slice(1)).status === 0);
+  const candidates = builders.filter((name) => flags.builder === undefined || flags.builder === name);
+  const builder = candidates.find((name) => spawnSync(usable[name][0]!, usable[name].slice(1)).status === 0);
   if (!builder) {
-    missing.push(`images: none of ${builders.join(', ')} works here`);
+    missing.push(`images: none of ${candidates.join(', ') || `"${flags.builder}"`} works here`);
     return;
   }
+  const machine: Architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
   for (const target of Object.keys(images) as ImageTarget[]) {
     for (const architecture of architectures) {
       const file = join(out, archiveName({ target, version, architecture }));
-      const options = { target, architecture, version, identity, file, buildArgs: flags['build-arg'] };
+      const options = { target, architecture, version, identity, machine, file, buildArgs: flags['build-arg'] };
       for (const [program = '', ...args] of imageCommands(builder, options)) {
         const { status } = spawnSync(program, args, { cwd: root, stdio: ['ignore', 2, 'inherit'] });
         if (status === 0) continue;

@@ -1,6 +1,6 @@
 import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { findGo } from './go-toolchain.ts';
 import { signsOfLife } from './progress.ts';
 import { processIdentity, signalGroup, spawnBound, toolEnvironment } from './processes.ts';
@@ -212,6 +212,12 @@ export function isExecutable(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The first program of this name in the folders of the PATH, and in further ones; undefined where there is none. */
+export function findOnPath(program: string, folders: readonly string[] = []): string | undefined {
+  const path = (process.env['PATH'] ?? '').split(delimiter);
+  return [...path, ...folders].map((folder) => join(folder, program)).find(isExecutable);
 }
 
 const seconds = (since: number): string => `${Math.round((Date.now() - since) / 1000)} s`;

@@ -1,6 +1,6 @@
 import { copyFileSync, cpSync, existsSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
-import { isExecutable } from '../cluster/go-programs.ts';
+import { dirname, join } from 'node:path';
+import { findOnPath } from '../cluster/go-programs.ts';
 import { runWell } from '../install/tools.ts';
 import type { Linux } from './linux.ts';
 import { python } from './needs.ts';
@@ -104,8 +104,7 @@ export async function makeRootImage(programs: string, dir: string): Promise<stri
 const busyboxTools = ['sh', 'mount', 'umount', 'mkdir', 'cat', 'stty', 'sync', 'poweroff', 'find', 'ls', 'ps'];
 
 function programPath(name: string): string {
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
-  const found = folders.map((folder) => join(folder, name)).find(isExecutable);
+  const found = findOnPath(name, ['/usr/sbin', '/sbin']);
   if (found === undefined) throw new Error(`the program ${name} is missing`);
   return found;
 }

@@ -6,23 +6,14 @@
  * for building a shell and npm beside it.
  */
 import { execFile } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { bundleFile } from '../../scripts/build/bundle.ts';
-import { repository } from '../install/tools.ts';
 import { defaultCacheDir as cacheDir } from '../cluster/go-programs.ts';
+import { buildahOn, commit, type Buildah, type Change } from '../images/buildah.ts';
+import { standInBase, standInBuilder } from '../images/stand-ins.ts';
+import { repository } from '../install/tools.ts';
 
 const run = promisify(execFile);
 
@@ -52,7 +43,7 @@ export interface ImageOptions {
 export async function buildImages(options: ImageOptions): Promise<ImageFile[]> {
   const { dir, log } = options;
   mkdirSync(dir, { recursive: true });
-  const buildah = storage(join(dir, 'runroot'));
+  const buildah = buildahOn({ root: join(cacheDir(), 'images'), runroot: join(dir, 'runroot') });
   if (options.isAlone) await buildah(['rm', '--all']);
   const bases = await chooseBases(buildah, log);
   const packages = (await run('npm', ['config', 'get', 'cache'])).stdout.trim();
@@ -104,23 +95,6 @@ export async function buildImages(options: ImageOptions): Promise<ImageFile[]> {
 /** The image of a pod's own sandbox. */
 export const pauseImage = 'localhost/svc-e2e-pause:1';
 
-type Buildah = (args: readonly string[]) => Promise<string>;
-
-function storage(runroot: string): Buildah {
-  const root = join(cacheDir(), 'images');
-  mkdirSync(root, { recursive: true });
-  return async (args) => {
-    const { stdout } = await run(
-      'buildah',
-      ['--root', root, '--runroot', runroot, '--storage-driver', 'overlay', ...args],
-      {
-        maxBuffer: 64 << 20,
-      },
-    );
-    return stdout.trim();
-  };
-}
-
 /** The build arguments that name the bases. */
 async function chooseBases(buildah: Buildah, log: (line: string) => void): Promise<string[]> {
   const names = { BUILDER: process.env['BUILDER'] ?? '', BASE: process.env['BASE'] ?? '' };
@@ -129,98 +103,6 @@ async function chooseBases(buildah: Buildah, log: (line: string) => void): Promi
   return Object.entries(names)
     .filter(([, name]) => name !== 'public')
     .flatMap(([arg, name]) => ['--build-arg', `${arg}=${name}`]);
-}
-
-const nodeProgram = join(repository, 'node_modules/node/bin/node');
-const nodeVersion = (): string =>
-  (JSON.parse(readFileSync(join(repository, 'node_modules/node/package.json'), 'utf8')) as { version: string }).version;
-
-/** A builder: shell, Node and npm. */
-function standInBuilder(buildah: Buildah, log: (line: string) => void): Promise<string> {
-  return standIn(buildah, `localhost/svc-e2e-builder:${nodeVersion()}`, log, {
-    programs: { '/bin/sh': '/bin/sh', '/usr/bin/env': '/usr/bin/env', '/usr/local/bin/node': nodeProgram },
-    async more(root) {
-      const npm = (await run('npm', ['root', '-g'])).stdout.trim();
-      cpSync(join(npm, 'npm'), join(root, 'usr/local/lib/node_modules/npm'), { recursive: true, dereference: true });
-      symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
-    },
-    change: { env: { PATH: '/usr/local/bin:/usr/bin:/bin', NODE_EXTRA_CA_CERTS: certificates } },
-  });
-}
-
-/** Node at the path of the public base, what it loads, certificates, and users by name. No shell. */
-function standInBase(buildah: Buildah, log: (line: string) => void): Promise<string> {
-  return standIn(buildah, `localhost/svc-e2e-base:${nodeVersion()}`, log, {
-    programs: { '/nodejs/bin/node': nodeProgram },
-    more: () => Promise.resolve(),
-    change: { user: '65532:65532' },
-  });
-}
-
-/** Whom this machine trusts, an image trusts: a registry may stand behind a proxy of one's own. */
-const certificates = '/etc/ssl/certs/ca-certificates.crt';
-
-interface StandIn {
-  /** Path in the image → program of this machine. */
-  readonly programs: Readonly<Record<string, string>>;
-  readonly more: (root: string) => Promise<void>;
-  readonly change: Change;
-}
-
-/** An image of programs of this machine, each with the libraries that it loads. Made once. */
-async function standIn(
-  buildah: Buildah,
-  name: string,
-  log: (line: string) => void,
-  { programs, more, change }: StandIn,
-): Promise<string> {
-  if ((await buildah(['images', '--quiet', '--filter', `reference=${name}`])) !== '') return name;
-  log(`${name}: of what this machine has, because none was named`);
-  const root = mkdtempSync(join(tmpdir(), 'svc-base-'));
-  try {
-    for (const [path, program] of Object.entries(programs)) {
-      const { stdout } = await run('ldd', [program]);
-      for (const [, library] of stdout.matchAll(/(\/\S+) \(0x/g)) copy(library!, join(root, library!));
-      copy(program, join(root, path));
-    }
-    for (const path of [certificates, '/etc/passwd', '/etc/group']) copy(path, join(root, path));
-    mkdirSync(join(root, 'tmp'));
-    chmodSync(join(root, 'tmp'), 0o1777);
-    await more(root);
-    return await commit(buildah, 'scratch', name, { ...change, files: [root, '/'] });
-  } finally {
-    rmSync(root, { recursive: true, force: true });
-  }
-}
-
-function copy(from: string, to: string): void {
-  mkdirSync(dirname(to), { recursive: true });
-  copyFileSync(from, to);
-}
-
-interface Change {
-  readonly env?: Readonly<Record<string, string>>;
-  /** A folder of this machine whose content is put into a folder of the image. */
-  readonly files?: readonly [string, string];
-  readonly user?: string;
-  readonly entrypoint?: readonly string[];
-}
-
-async function commit(buildah: Buildah, from: string, name: string, change: Change): Promise<string> {
-  const container = await buildah(['from', '--pull-never', from]);
-  try {
-    if (change.files) await buildah(['copy', '--quiet', container, ...change.files]);
-    const settings = [
-      ...Object.entries(change.env ?? {}).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
-      ...(change.user === undefined ? [] : ['--user', change.user]),
-      ...(change.entrypoint === undefined ? [] : ['--entrypoint', JSON.stringify(change.entrypoint), '--cmd', '']),
-    ];
-    if (settings.length > 0) await buildah(['config', ...settings, container]);
-    await buildah(['commit', '--quiet', container, name]);
-    return name;
-  } finally {
-    await buildah(['rm', container]);
-  }
 }
 
 async function derive(

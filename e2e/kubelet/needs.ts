@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { isExecutable } from '../cluster/go-programs.ts';
+import { join } from 'node:path';
+import { findOnPath } from '../cluster/go-programs.ts';
 
 /** A program that has to be there, and the Debian package that brings it. */
 const programs: Readonly<Record<string, string>> = {
@@ -44,11 +44,10 @@ export function whyNoNode(machine: Machine): string | null {
 }
 
 export function thisMachine(): Machine {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
   return {
     platform: process.platform,
     uid: process.getuid?.() ?? -1,
-    has: (program) => folders.some((folder) => isExecutable(join(folder, program))),
+    has: (program) => findOnPath(program) !== undefined,
     exists: existsSync,
   };
 }

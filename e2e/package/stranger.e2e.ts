@@ -74,22 +74,3 @@ describe('the guide, in its order', () => {
     expect(await stage.run(green, 'web-shops')).toMatch(/pass 4\n.*fail 0\n/);
   });
 });
-
-describe('the release folder', () => {
-  test('has a checksum of every file', async () => {
-    const output = await stage.run('sha256sum -c SHA256SUMS', 'release');
-    expect(output).toContain(`svc-operator-${stage.version}.npm.tgz: OK`);
-    expect(output).toContain('install.yaml: OK');
-  });
-
-  test('names the packages of the page in the bill of materials of svc', async () => {
-    const text = await readFile(join(stage.release, `svc-${stage.version}.cdx.json`), 'utf8');
-    const { components } = JSON.parse(text) as { components: { name: string }[] };
-    expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(['express', 'preact', 'cytoscape']));
-  });
-
-  test('has a plugin that runs where it is unpacked', async () => {
-    const unpack = `mkdir plugin && tar -xzf release/kubectl-svc-${stage.version}.tar.gz -C plugin`;
-    expect(await stage.run(`${unpack}\nplugin/kubectl-svc version --client`)).toContain(stage.version);
-  });
-});

@@ -1,22 +1,13 @@
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import type { Need } from '../../src/testing/needs.ts';
+import { findOnPath, isExecutable } from '../cluster/go-programs.ts';
 
 const programs = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
 
 /** The real browser of this machine: `SVC_CHROMIUM`, or the first of the usual names on the PATH; undefined without one. */
 export function findChromium(): string | undefined {
   const named = process.env['SVC_CHROMIUM'];
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const places = named ? [named] : programs.flatMap((program) => folders.map((folder) => join(folder, program)));
-  return places.find((place) => {
-    try {
-      accessSync(place, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
+  if (named) return isExecutable(named) ? named : undefined;
+  return programs.map((program) => findOnPath(program)).find((place) => place !== undefined);
 }
 
 export const browserNeed: Need = {

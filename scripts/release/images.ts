@@ -16,6 +16,8 @@ export interface ImageOptions {
   readonly architecture: Architecture;
   readonly version: string;
   readonly identity: BuildIdentity;
+  /** Of the machine that builds. */
+  readonly machine: Architecture;
   /** The OCI archive to write. */
   readonly file: string;
   /** Further build arguments, `NAME=value`: other bases, where the public ones are out of reach. */
@@ -23,7 +25,11 @@ export interface ImageOptions {
 }
 
 /** The file of an image's OCI archive. */
-export function archiveName({ target, version, architecture }: Omit<ImageOptions, 'identity' | 'file'>): string {
+export function archiveName({
+  target,
+  version,
+  architecture,
+}: Pick<ImageOptions, 'target' | 'architecture' | 'version'>): string {
   return `${images[target]}-${version}-linux-${architecture}.oci.tar`;
 }
 
@@ -32,7 +38,7 @@ export function archiveName({ target, version, architecture }: Omit<ImageOptions
  * the same sources on the same bases give the same digest. Pure.
  */
 export function imageCommands(builder: Builder, options: ImageOptions): string[][] {
-  const { target, architecture, version, identity, file, buildArgs = [] } = options;
+  const { target, architecture, version, identity, machine, file, buildArgs = [] } = options;
   const epoch = identity.date === 'unknown' ? '0' : String(Date.parse(identity.date) / 1000);
   const args = [
     `VERSION=${version}`,
@@ -50,6 +56,9 @@ export function imageCommands(builder: Builder, options: ImageOptions): string[]
   }
   const local = `localhost/${name}-${architecture}`;
   const isolation = builder === 'buildah' ? ['--isolation', 'chroot'] : [];
-  const build = [builder, 'build', ...what, ...isolation, '--format', 'oci', '--timestamp', epoch, '--tag', local, '.'];
+  // Old ones do not set it, and take a builder of the image's architecture.
+  const here = ['--build-arg', `BUILDPLATFORM=linux/${machine}`];
+  const format = ['--format', 'oci', '--timestamp', epoch];
+  const build = [builder, 'build', ...what, ...here, ...isolation, ...format, '--tag', local, '.'];
   return [build, [builder, 'push', local, `oci-archive:${file}:${name}`]];
 }

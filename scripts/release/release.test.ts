@@ -114,20 +114,34 @@ test('the notes are the section of the version, else what is unreleased', () => 
 });
 
 describe('the commands of an image', () => {
-  const options = { target: 'minter', version: '0.1.0', identity, file: '/out/x.tar', buildArgs: ['BASE=b'] } as const;
-  test.each(architectures)('name %s, the commit and its time, and write an OCI archive', (architecture) => {
-    for (const builder of ['docker', 'podman', 'buildah'] as const) {
-      const text = imageCommands(builder, { ...options, architecture })
-        .flat()
-        .join(' ');
-      expect(text).toContain(`--platform linux/${architecture} `);
-      expect(text).toContain('--build-arg COMMIT=c0ffee --build-arg CREATED=2026-01-01T00:00:00Z');
-      expect(text).toContain('--build-arg SOURCE_DATE_EPOCH=1767225600 --build-arg BASE=b');
-      expect(text).toMatch(/rewrite-timestamp=true|--timestamp 1767225600/);
-      expect(text).toMatch(/type=oci,dest=\/out\/x\.tar|oci-archive:\/out\/x\.tar:svc-minter:0\.1\.0/);
-    }
-    expect(archiveName({ target: 'svc', version: '0.1.0', architecture })).toBe(
-      `svc-operator-0.1.0-linux-${architecture}.oci.tar`,
-    );
-  });
+  const options = {
+    target: 'minter',
+    version: '0.1.0',
+    identity,
+    machine: 'amd64',
+    file: '/out/x.tar',
+    buildArgs: ['BASE=b'],
+  } as const;
+  test.each(architectures)(
+    'name %s, the commit and its time, and write an OCI archive, built on the machine itself',
+    (architecture) => {
+      for (const builder of ['docker', 'podman', 'buildah'] as const) {
+        const text = imageCommands(builder, { ...options, architecture })
+          .flat()
+          .join(' ');
+        expect(text).toContain(`--platform linux/${architecture} `);
+        expect(text).toContain('--build-arg COMMIT=c0ffee --build-arg CREATED=2026-01-01T00:00:00Z');
+        expect(text).toContain('--build-arg SOURCE_DATE_EPOCH=1767225600 --build-arg BASE=b');
+        expect(text).toMatch(/rewrite-timestamp=true|--timestamp 1767225600/);
+        expect(text).toMatch(/type=oci,dest=\/out\/x\.tar|oci-archive:\/out\/x\.tar:svc-minter:0\.1\.0/);
+      }
+      for (const builder of ['podman', 'buildah'] as const) {
+        const [build] = imageCommands(builder, { ...options, architecture });
+        expect(build).toContain('BUILDPLATFORM=linux/amd64');
+      }
+      expect(archiveName({ target: 'svc', version: '0.1.0', architecture })).toBe(
+        `svc-operator-0.1.0-linux-${architecture}.oci.tar`,
+      );
+    },
+  );
 });
