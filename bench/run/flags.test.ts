@@ -40,6 +40,9 @@ test('the help names every flag with its value', () => {
   expect(help).toContain('Nothing.');
   expect(help).toMatch(/--only TEXT +one part\n/);
   expect(help).toMatch(/--series N +series of each side \(1000, 10 with --quick\)\n/);
+  expect(help).toMatch(/--seconds N +how long \(4\)\n/);
+  expect(help).toMatch(/--quick\b/);
+  expect(help).toMatch(/--help\b/);
   expect(help).toMatch(/--runs N +runs of each figure; sides take turns \(5, 2 with --quick\)\n/);
 });
 

@@ -11,7 +11,8 @@ test('a spread is ordered and counts its runs, whatever their order', () => {
   fc.assert(
     fc.property(values, (runs) => {
       const { count, min, median: middle, max } = spreadOf(runs);
-      expect(count).toBe(runs.length);
+      expect(spreadOf(runs.toReversed())).toEqual(spreadOf(runs));
+      expect([count, min, max]).toEqual([runs.length, Math.min(...runs), Math.max(...runs)]);
       expect(min).toBeLessThanOrEqual(middle);
       expect(middle).toBeLessThanOrEqual(max);
     }),
@@ -27,6 +28,12 @@ test('a quantile is a value that was measured', () => {
   const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
   expect([0.5, 0.95, 0.99, 1].map((share) => quantile(hundred, share))).toEqual([50, 95, 99, 100]);
   expect(quantile([7], 0.01)).toBe(7);
+  const values = fc.array(fc.integer(), { minLength: 1 });
+  fc.assert(
+    fc.property(values, fc.double({ min: 0, max: 1, noNaN: true }), (measured, share) => {
+      expect(measured).toContain(quantile(measured, share));
+    }),
+  );
 });
 
 test('half and double cancel out in a geometric mean', () => {

@@ -43,9 +43,19 @@ test.each(['', 'null', '[]', '{"node":"n"}', '{"node":"n","time":"t","span":1}',
   (text) => expect(() => messageOf(text)).toThrow(expect.objectContaining({ kind: 'refused' })),
 );
 
-test('the request goes out with the token, and the messages come as they are sent', async () => {
-  const asked = answering(() => new Response(`${line(1)}\n${line(2)}\n`));
-  expect(await read()).toEqual({ counts: [1, 2], opened: 1 });
+test('the request goes out with the token, and each message comes when it is sent', async () => {
+  const sent = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = sent.writable.getWriter();
+  const asked = answering(() => new Response(sent.readable));
+  let opened = 0;
+  const messages = readStream({ number: 1 }, { signal: new AbortController().signal, onOpen: () => opened++ });
+  for (const count of [1, 2]) {
+    void writer.write(bytes(`${line(count)}\n`));
+    const { value } = await messages.next();
+    expect([value, opened]).toEqual([[messageOf(line(count))], 1]);
+  }
+  void writer.close();
+  expect(await messages.next()).toEqual({ done: true, value: undefined });
   const [path, init] = asked.mock.calls[0]!;
   expect([path, init!.method, init!.body]).toEqual(['v1/stream', 'POST', '{"number":1}']);
   expect(init!.headers).toMatchObject({ authorization: 'Bearer sesame' });

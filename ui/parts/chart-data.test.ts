@@ -43,7 +43,7 @@ test('a logarithmic axis has no place for 0 and below', () => {
 });
 
 test('a step is never below a second', () => {
-  expect([stepFor(10), stepFor(900), stepFor(86_400)]).toEqual([1, 4, 346]);
+  expect([0, 0.001, 10, 375, 900, 86_400].map(stepFor)).toEqual([1, 1, 1, 2, 4, 346]);
 });
 
 test('native histograms become cells by time and bucket, a wide bucket spread over the narrow ones within it', () => {
