@@ -1,4 +1,7 @@
-/** Paths of a sparkline and of the area below it, from 0 to the largest point. A missing point is a gap. Pure. */
+/**
+ * Paths of a sparkline and of the area below it, from 0 to the largest point. A missing point is a gap, and a point
+ * between two gaps is a dot. Pure.
+ */
 export function sparkPath(
   points: readonly (number | null)[],
   width: number,
@@ -13,6 +16,7 @@ export function sparkPath(
   let area = '';
   let from: number | undefined;
   const close = (to: number): void => {
+    if (from === to) line += 'h0';
     if (from !== undefined) area += `L${x(to)} ${height}L${x(from)} ${height}Z`;
     from = undefined;
   };

@@ -76,8 +76,8 @@ function Capture({ service: { captured, why, monitors } }: { service: ServiceSum
   }
   if (monitors.length === 0) return <span class="tag warn">▲ no monitor</span>;
   return (
-    <span class="tag" title={monitors.join(', ')}>
-      {monitors.length === 1 ? monitors[0] : `${monitors.length} monitors`}
+    <span class="tag" title={`captured; selected by ${monitors.join(', ')}`}>
+      ✓ {monitors.length === 1 ? monitors[0] : `${monitors.length} monitors`}
     </span>
   );
 }

@@ -1,9 +1,8 @@
 /** The drawing of a map: cytoscape in the colours of the page. */
 import cytoscape, { type Core, type ElementDefinition, type StylesheetJson } from 'cytoscape';
-import { percent } from '../../parts/format.ts';
-import { levelOf, signs } from '../../parts/level.ts';
+import { levelOf } from '../../parts/level.ts';
 import { colourOf } from '../../state/theme.ts';
-import { widthOf, type MapGraph } from './fold.ts';
+import { labelOf, widthOf, type MapGraph } from './fold.ts';
 import { layoutOf, type Point } from './layout.ts';
 
 export interface Drawing {
@@ -93,7 +92,7 @@ function elementsOf({ nodes, edges }: MapGraph, places: ReadonlyMap<string, Poin
           width: widthOf(edge),
           level,
           flows: edge.sources.includes('requests') ? 'no' : 'yes',
-          label: level === 'bad' ? `${signs.bad} ${percent(edge.errorShare)}` : '',
+          label: labelOf(edge, edges.length),
         },
       };
     }),
@@ -112,6 +111,8 @@ function styleOf(): StylesheetJson {
         ...{ label: 'data(label)', color: ink!, 'font-size': 12, 'min-zoomed-font-size': 7, width: 22, height: 22 },
         ...{ 'background-color': raised, 'border-width': 2, 'border-color': accent!, 'text-valign': 'bottom' },
         ...{ 'text-margin-y': 3, 'text-max-width': '130px', 'text-wrap': 'ellipsis' },
+        // Edges pass below names, which stay readable.
+        ...{ 'text-background-color': raised, 'text-background-opacity': 0.85, 'text-background-padding': '1px' },
       },
     },
     {
@@ -130,7 +131,7 @@ function styleOf(): StylesheetJson {
       style: {
         ...{ width: 'data(width)', 'line-color': quiet!, 'line-opacity': 0.55, 'curve-style': 'bezier' },
         ...{ 'target-arrow-shape': 'triangle', 'target-arrow-color': quiet!, 'arrow-scale': 0.8 },
-        ...{ label: 'data(label)', color: bad!, 'font-size': 11, 'min-zoomed-font-size': 7 },
+        ...{ label: 'data(label)', color: quiet!, 'font-size': 11, 'min-zoomed-font-size': 7 },
         ...{ 'text-background-color': raised, 'text-background-opacity': 0.9, 'text-background-padding': '2px' },
       },
     },
@@ -138,7 +139,7 @@ function styleOf(): StylesheetJson {
     { selector: 'edge[level="warn"]', style: { 'line-color': warn!, 'target-arrow-color': warn! } },
     {
       selector: 'edge[level="bad"]',
-      style: { 'line-color': bad!, 'target-arrow-color': bad!, 'line-style': 'dashed', 'line-opacity': 1 },
+      style: { 'line-color': bad!, 'target-arrow-color': bad!, 'line-style': 'dashed', 'line-opacity': 1, color: bad! },
     },
     {
       selector: ':selected',

@@ -1,5 +1,7 @@
 /** A topology with some namespaces folded into one node each. Pure. */
 import type { EdgePromql, Stats, Topology } from '../../../src/api/page/types.ts';
+import { percent, perSecond } from '../../parts/format.ts';
+import { levelOf, signs } from '../../parts/level.ts';
 
 export interface MapNode {
   readonly id: string;
@@ -80,6 +82,17 @@ function joined(a: MapEdge, b: MapEdge): MapEdge {
 
 function sum(a: number | null, b: number | null): number | null {
   return a === null && b === null ? null : (a ?? 0) + (b ?? 0);
+}
+
+/** Up to this many edges each shows its rate; beyond it labels would hide the map. */
+export const mostRates = 40;
+
+/** What stands on an edge: how much of it fails where that is bad, and its rate where the map has room for it. */
+export function labelOf(edge: Pick<MapEdge, 'requestRate' | 'errorShare'>, edges: number): string {
+  const rate = edges <= mostRates && edge.requestRate !== null ? perSecond(edge.requestRate) : '';
+  if (levelOf(edge.errorShare) !== 'bad') return rate;
+  const failing = `${signs.bad} ${percent(edge.errorShare)}`;
+  return rate === '' ? failing : `${failing} of ${rate}`;
 }
 
 /** Width of an edge: 1.2 px where little or nothing is known of it, one more for each factor of four, at most 7. */

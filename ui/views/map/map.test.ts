@@ -1,4 +1,4 @@
-import { foldTopology, widthOf } from './fold.ts';
+import { foldTopology, labelOf, mostRates, widthOf } from './fold.ts';
 import { layoutOf } from './layout.ts';
 import { fixtureTopology, large, small } from '../../../e2e/page/fixture.ts';
 
@@ -59,4 +59,14 @@ test('an edge is wider the more goes over it, within bounds, also where only byt
   expect(width(100)).toBeGreaterThan(width(10));
   expect(width(null, 1e6)).toBeGreaterThan(width(null, 1e3));
   expect(width(1e9)).toBe(7);
+});
+
+test('an edge shows its rate while there are few, and how much of it fails on every map', () => {
+  const [well, failing] = [
+    { requestRate: 12, errorShare: 0.01 },
+    { requestRate: 12, errorShare: 0.25 },
+  ];
+  expect([well, failing].map((edge) => labelOf(edge, mostRates))).toEqual(['12/s', '✕ 25 % of 12/s']);
+  expect([well, failing].map((edge) => labelOf(edge, mostRates + 1))).toEqual(['', '✕ 25 %']);
+  expect(labelOf({ requestRate: null, errorShare: null }, 1)).toBe('');
 });
