@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { maxPatternCost, patternCost, refuseDearPattern } from './pattern-cost.ts';
+import { regexShape } from './regex-shape.ts';
 
 describe('the price of a regular expression', () => {
   test.each([
@@ -38,12 +40,20 @@ describe('the price of a regular expression', () => {
     for (const text of ['(((', ')))', '[', '[^', '\\', '{5}', 'a{5', '*', '[[:', '[\\']) {
       expect(patternCost(text)).toBeGreaterThan(0);
     }
+    const piece = fc.constantFrom('(', ')', '[', ']', '^', '\\', 'p', '{', '}', '9', ',', '*', '|', ':', 'a', '(?');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+        const text = pieces.join('');
+        expect(patternCost(text)).toBeGreaterThanOrEqual(regexShape(text).kind === 'other' ? 1 : 0);
+      }),
+    );
   });
 
-  test('the dearest patterns that are let in compile and match a label in less than a slice', () => {
+  test('the dearest patterns that are let in compile and match a label within 0.4 s of CPU time', () => {
     const patterns = ['\\pL'.repeat(245), `[${'\\pL'.repeat(65)}]`, '(?:.?){460}', '[a-z]'.repeat(2_400)];
     for (const pattern of patterns) {
       expect(refuseDearPattern(pattern)).toBeNull();
+      expect(patternCost(pattern)).toBeGreaterThan(0.95 * maxPatternCost);
       const before = process.cpuUsage();
       RE2JS.compile(pattern).testExact('a'.repeat(256));
       const { user, system } = process.cpuUsage(before);

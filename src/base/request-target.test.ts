@@ -26,10 +26,15 @@ test('a target is taken apart without decoding its path', () => {
 
 test('no target makes it throw', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (url) => {
-      const target = requestTarget({ url });
-      expect(target.path === '*' || target.path.startsWith('/')).toBe(true);
-      expect([...target.params]).toBeDefined();
-    }),
+    fc.property(
+      fc.constantFrom('', '/', 'http://', 'https://host', 'http://host?', '/?', '/a?b=%', '//'),
+      fc.string({ unit: 'binary' }),
+      (start, rest) => {
+        const target = requestTarget({ url: start + rest });
+        expect(target.path === '*' || target.path.startsWith('/')).toBe(true);
+        expect(target.path + target.search).toBe(originForm(start + rest) ?? '*');
+        expect([...target.params]).toEqual([...new URLSearchParams(target.search)]);
+      },
+    ),
   );
 });

@@ -52,8 +52,15 @@ test('a stream that ends inside a frame is told from one that ends after it', as
 
 test('a frame without end is cut off at its size cap', async () => {
   const megabyte = Buffer.alloc(1024 * 1024, 0x61);
+  let read = 0;
   async function* endless(): AsyncGenerator<Uint8Array> {
-    for (;;) yield await Promise.resolve(megabyte);
+    for (;;) {
+      read++;
+      yield await Promise.resolve(megabyte);
+    }
   }
   await expect(names(endless())).rejects.toMatchObject({ code: 'ERR_TOO_LARGE' });
+  expect(read).toBe(17);
+  const name = 'a'.repeat(16 * 1024 * 1024 - 100);
+  expect(await names(chunks(frame(name)))).toEqual([name]);
 });

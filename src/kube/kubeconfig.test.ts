@@ -3,20 +3,25 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { createKubeClient } from './index.ts';
+import { coreResources, createKubeClient } from './index.ts';
 import { currentCluster, currentUser, fullConfig, loadKubeSettings, serverOf } from './kubeconfig.ts';
 
 let dir: string;
 let server: Server;
-let seen: Record<string, unknown>;
+/** The headers of each request. */
+let requests: Record<string, unknown>[];
+let connections: number;
 const before = { ...process.env };
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'svc-kubeconfig-'));
+  requests = [];
+  connections = 0;
   server = createServer((request, response) => {
-    seen = request.headers;
+    requests.push(request.headers);
     response.end('{"major":"1"}');
   });
+  server.on('connection', () => connections++);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
 afterEach(async () => {
@@ -37,12 +42,15 @@ const config = (user: object, cluster: object = { server: url(), 'insecure-skip-
     users: [{ name: 'u', user }],
     contexts: [{ name: 'one', context: { cluster: 'c', user: 'u' } }],
   });
-/** What a request with this user carries. */
-async function headersOf(user: object): Promise<Record<string, unknown>> {
+/** What the requests of this user carry: a read, another one, and a write. */
+async function headersOf(user: object): Promise<Record<string, unknown>[]> {
   const client = createKubeClient({ kubeconfig: write('config', config(user)) });
+  const { configMaps } = coreResources;
   await client.getPath('/version');
+  await client.get(configMaps, { namespace: 'shop', name: 'a' });
+  await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } });
   await client.close();
-  return seen;
+  return requests;
 }
 
 test.each<[string, object, object]>([
@@ -54,14 +62,14 @@ test.each<[string, object, object]>([
   ],
   ['a user to impersonate', { token: 'abc', as: 'eve' }, { 'impersonate-user': 'eve' }],
 ])('%s goes into every request', async (_what, user, headers) => {
-  expect(await headersOf(user)).toMatchObject(headers);
+  expect(await headersOf(user)).toMatchObject([headers, headers, headers]);
 });
 
 test('a command acts in the name that it is given, whatever the kubeconfig says, and knows the namespace and the token', async () => {
   const text = config({ token: 'abc', as: 'eve' }).replace('"user":"u"', '"user":"u","namespace":"shop"');
   const client = createKubeClient({ kubeconfig: write('config', text), impersonate: 'adam' });
   await client.getPath('/version');
-  expect(seen).toMatchObject({ 'impersonate-user': 'adam', authorization: 'Bearer abc' });
+  expect(requests.at(-1)).toMatchObject({ 'impersonate-user': 'adam', authorization: 'Bearer abc' });
   expect([client.namespace, await client.bearerToken()]).toEqual(['shop', 'abc']);
   await client.close();
   const other = createKubeClient({ kubeconfig: write('config', config({ username: 'me', password: 'x' })) });
@@ -70,10 +78,10 @@ test('a command acts in the name that it is given, whatever the kubeconfig says,
 
 test('a token file is found beside its kubeconfig', async () => {
   write('token', 'from-file\n');
-  expect(await headersOf({ tokenFile: 'token' })).toMatchObject({ authorization: 'Bearer from-file' });
+  expect((await headersOf({ tokenFile: 'token' }))[0]).toMatchObject({ authorization: 'Bearer from-file' });
 });
 
-test("an exec plugin is asked, by client-node's own authenticator", async () => {
+test('an exec plugin is asked for the token', async () => {
   const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token: 'asked' } };
   const exec = {
     apiVersion: answer.apiVersion,
@@ -81,7 +89,7 @@ test("an exec plugin is asked, by client-node's own authenticator", async () => 
     args: ['-e', `process.stdout.write(${JSON.stringify(JSON.stringify(answer))})`],
     interactiveMode: 'Never',
   };
-  expect(await headersOf({ exec })).toMatchObject({ authorization: 'Bearer asked' });
+  expect((await headersOf({ exec }))[0]).toMatchObject({ authorization: 'Bearer asked' });
 });
 
 test('several files are one configuration, in which the first to say something wins', () => {
@@ -97,6 +105,9 @@ test('several files are one configuration, in which the first to say something w
   const settings = loadKubeSettings();
   expect(currentUser(settings)?.token).toBe('first');
   expect(serverOf(settings)).toBe(url());
+  // The second adds its context; cluster and user of that name are those of the first.
+  const two = loadKubeSettings({ context: 'two' });
+  expect([currentUser(two)?.token, serverOf(two)]).toEqual(['first', url()]);
   expect(serverOf(loadKubeSettings({ path: second, context: 'two' }))).toBe('https://other');
   expect(currentCluster(loadKubeSettings({ path: second }))?.caFile).toBe(join(dir, 'ca.crt'));
 });
@@ -126,15 +137,17 @@ test.each<[string, () => unknown, RegExp]>([
   expect(load).toThrow(reason);
 });
 
-test.each<[string, object, object, RegExp]>([
-  ['plain http without saying so', {}, { server: 'http://127.0.0.1:1' }, /plain http needs insecure-skip-tls-verify/],
+test.each<[string, object, () => object, RegExp]>([
+  ['plain http without saying so', {}, () => ({ server: url() }), /plain http needs insecure-skip-tls-verify/],
   [
     'a certificate that is none',
     { 'client-certificate-data': 'bm9uZQ==', 'client-key-data': 'bm9uZQ==' },
-    { server: 'https://127.0.0.1:1' },
+    () => ({ server: url().replace('http:', 'https:') }),
     /kubeconfig: certificates/,
   ],
 ])('%s is refused before anything is sent', async (_what, user, cluster, reason) => {
-  const client = createKubeClient({ kubeconfig: write('config', config(user, cluster)) });
+  const client = createKubeClient({ kubeconfig: write('config', config(user, cluster())) });
   await expect(client.getPath('/version')).rejects.toThrow(reason);
+  expect(connections).toBe(0);
+  await client.close();
 });

@@ -9,7 +9,7 @@ import { createKubeClient, type RestClient } from './index.ts';
 let api: Server;
 let pod: TcpServer;
 let client: RestClient;
-let asked: { url: string; protocols: string; user: string }[];
+let asked: { url: string; protocols: string; closed: Promise<unknown> }[];
 
 const listening = async (server: Server | TcpServer): Promise<number> => {
   server.listen(0, '127.0.0.1');
@@ -27,8 +27,12 @@ beforeEach(async () => {
     res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ kind: 'Status', message }));
   });
   api.on('upgrade', (req, socket) => {
-    const { 'sec-websocket-protocol': protocols = '', 'impersonate-user': user } = req.headers;
-    asked.push({ url: req.url ?? '', protocols, user: String(user) });
+    const { 'sec-websocket-protocol': protocols = '' } = req.headers;
+    asked.push({
+      url: req.url ?? '',
+      protocols,
+      closed: new Promise<void>((resolve) => socket.once('close', () => resolve())),
+    });
     if (req.url?.includes('forbidden')) return void socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n');
     servePortForward(req, socket, async (port) => {
       if (port !== 9095) throw new Error('connection refused');
@@ -83,6 +87,7 @@ test('an abort ends the connection', async () => {
   const ended = expect(readUntil(stream, 1)).rejects.toMatchObject({ code: 'ERR_ABORTED' });
   abort.abort();
   await ended;
+  await asked[0]!.closed;
   await expect(client.portForward(pod, 9095, { signal: abort.signal })).rejects.toMatchObject({ code: 'ERR_ABORTED' });
 });
 

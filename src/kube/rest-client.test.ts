@@ -13,6 +13,7 @@ import {
   isConflict,
   isNotFound,
   listAll,
+  type KubeClient,
 } from './index.ts';
 
 const configMap = (name: string, data: Record<string, string> = {}): KubeObject => ({
@@ -47,17 +48,32 @@ test('reads a long list page by page, and once more in one piece when the contin
     do: 'fail',
     error: new StatusError(410, 'Expired', 'continue token too old'),
   });
-  expect((await listAll(client, configMaps, {}, 3)).items).toHaveLength(7);
+  expect((await listAll(client, configMaps, {}, 3)).items.map(({ metadata }) => metadata?.name)).toEqual(
+    Array.from({ length: 7 }, (_, i) => `c${i}`),
+  );
+  // A first page, the page that failed, and the whole.
+  const asked = server.seen({ verb: 'list' }).slice(3);
+  expect(asked.map(({ query }) => [query.get('limit'), query.has('continue')])).toEqual([
+    ['3', false],
+    ['3', true],
+    [null, false],
+  ]);
 });
 
-test('waits the Retry-After seconds on list, watch and write: a write, which then succeeds', async () => {
-  server.script({ verb: 'create' }, { do: 'fail', error: busy(), retryAfter: '7' });
-  const created = server.client(clock).create(configMaps, configMap('a'));
-  await until('the first try', () => server.seen({ verb: 'create' }).length === 1 && clock.pending === 2);
+test.each<[string, (client: KubeClient) => Promise<unknown>]>([
+  ['list', (client) => client.list(configMaps)],
+  ['get', (client) => client.get(configMaps, { namespace: 'shop', name: 'a' })],
+  ['create', (client) => client.create(configMaps, configMap('b'))],
+])('waits the Retry-After seconds on a %s, which then succeeds', async (verb, call) => {
+  server.put(configMaps, configMap('a'));
+  server.script({ verb: verb as 'list' }, { do: 'fail', error: busy(), retryAfter: '7' });
+  const done = call(server.client(clock));
+  await until('the first try', () => server.seen({ verb: verb as 'list' }).length === 1 && clock.pending === 2);
   await clock.advance(6_900);
-  expect(server.seen({ verb: 'create' })).toHaveLength(1);
+  expect(server.seen({ verb: verb as 'list' })).toHaveLength(1);
   await clock.advance(200);
-  expect(await created).toMatchObject({ metadata: { name: 'a' } });
+  expect(await done).toBeDefined();
+  expect(server.seen({ verb: verb as 'list' })).toHaveLength(2);
 });
 
 test('reads the delay from the body where there is no header', async () => {
@@ -65,7 +81,9 @@ test('reads the delay from the body where there is no header', async () => {
   server.put(configMaps, configMap('a'));
   const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' });
   await until('the wait', () => clock.pending === 2);
-  await clock.advance(3_000);
+  await clock.advance(2_900);
+  expect(server.seen({ verb: 'get' })).toHaveLength(1);
+  await clock.advance(100);
   expect(await got).toMatchObject({ metadata: { name: 'a' } });
 });
 
@@ -76,18 +94,28 @@ test('hands 429 to a caller that wants it at once', async () => {
   ).rejects.toMatchObject({ status: 429, retryAfterMs: 2_000 });
 });
 
-test('repeats a read after a lost connection, but never a write', async () => {
+test('repeats a read after a lost connection', async () => {
   server.put(configMaps, configMap('a'));
   server.script({ verb: 'get' }, { do: 'reset' });
   const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' });
   await until('the first try', () => server.seen({ verb: 'get' }).length === 1 && clock.pending === 2);
   await clock.advance(100);
   expect(await got).toMatchObject({ metadata: { name: 'a' } });
-  server.script({ verb: 'create' }, { do: 'reset', afterWork: true });
-  await expect(server.client(clock).create(configMaps, configMap('b'))).rejects.toMatchObject({
-    code: 'ERR_API_REQUEST',
-  });
-  expect(server.seen({ verb: 'create' })).toHaveLength(1);
+});
+
+const shopA = { namespace: 'shop', name: 'a' };
+test.each<[string, (client: KubeClient) => Promise<unknown>]>([
+  ['create', (client) => client.create(configMaps, configMap('b'))],
+  ['update', (client) => client.update(configMaps, configMap('a'))],
+  ['apply', (client) => client.apply(configMaps, configMap('a'), { fieldManager: 'm' })],
+  ['patch', (client) => client.patch(configMaps, shopA, { type: 'merge', body: { data: { x: '1' } } })],
+  ['delete', (client) => client.delete(configMaps, shopA)],
+])('never repeats a write after a lost connection: %s', async (_verb, write) => {
+  server.put(configMaps, configMap('a'));
+  const { length } = server.requests;
+  server.script({}, { do: 'reset', afterWork: true });
+  await expect(write(server.client(clock))).rejects.toMatchObject({ code: 'ERR_API_REQUEST' });
+  expect(server.requests).toHaveLength(length + 1);
 });
 
 test('gives up at its deadline', async () => {
@@ -95,7 +123,11 @@ test('gives up at its deadline', async () => {
   const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' }, { deadlineMs: 4_000 });
   const failed = expect(got).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
   await until('the request', () => server.seen({ verb: 'get' }).length === 1);
-  await clock.advance(4_000);
+  let isOver = false;
+  void failed.finally(() => (isOver = true));
+  await clock.advance(3_999);
+  expect(isOver).toBe(false);
+  await clock.advance(1);
   await failed;
 });
 

@@ -39,7 +39,7 @@ test.each<[string, string]>([
   ['a token of another kind', 'opaque'],
   ['a token of a person, whose audience is a client of the issuer', jwt({ sub: 'ann', aud: 'kubectl' })],
   ['a token of a service account without audiences', jwt({ sub: 'system:serviceaccount:a:b' })],
-])('with %s of its own it names none, which means the API server', async (_what, token) => {
+])('a program with %s names no audience, which means that of the API server', async (_what, token) => {
   const { asked, review } = subject(ann, token);
   expect(await review()).toEqual({ username: 'ann' });
   expect(asked[0]).toEqual({ token: 'abc' });

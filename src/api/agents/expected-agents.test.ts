@@ -43,17 +43,34 @@ test('a pod without an address says so', () => {
 });
 
 test('of two pods on a node the ready one speaks, then the one that stays, then the newer', () => {
-  const pick = (...pods: PodView[]) => expectedAgents([node('a')], [daemonSet()], pods)[0]!.address;
+  const pick = (...pods: PodView[]) => {
+    const [found, turned] = [pods, pods.toReversed()].map((all) => expectedAgents([node('a')], [daemonSet()], all));
+    expect(turned![0]!.address).toBe(found![0]!.address);
+    return found![0]!.address;
+  };
   expect(pick(pod('old', 'a', '1.1.1.1'), pod('new', 'a', '2.2.2.2', {}, false))).toBe('1.1.1.1');
   expect(pick(pod('old', 'a', '1.1.1.1', { deletionTimestamp: 'x' }), pod('new', 'a', '2.2.2.2'))).toBe('2.2.2.2');
   expect(
     pick(pod('new', 'a', '2.2.2.2', { creationTimestamp: '2026-01-02T00:00:00Z' }), pod('old', 'a', '1.1.1.1')),
   ).toBe('2.2.2.2');
+  // Each of the three goes before those behind it.
+  const younger = { creationTimestamp: '2026-01-02T00:00:00Z' };
+  expect(pick(pod('p', 'a', '1.1.1.1', { deletionTimestamp: 'x' }), pod('q', 'a', '2.2.2.2', younger, false))).toBe(
+    '1.1.1.1',
+  );
+  expect(pick(pod('p', 'a', '1.1.1.1'), pod('q', 'a', '2.2.2.2', { ...younger, deletionTimestamp: 'x' }))).toBe(
+    '1.1.1.1',
+  );
 });
 
-test('finished pods do not count', () => {
-  const failed: PodView = { ...pod('p', 'a', '1.1.1.1'), status: { phase: 'Failed', podIP: '1.1.1.1' } };
-  expect(expectedAgents([], [], [failed])).toEqual([]);
+test.each([
+  ['Running', '1.1.1.1'],
+  ['Succeeded', undefined],
+  ['Failed', undefined],
+])('finished pods do not count: %s', (phase, address) => {
+  const one: PodView = { ...pod('p', 'a', '1.1.1.1'), status: { phase, podIP: '1.1.1.1' } };
+  expect(expectedAgents([], [], [one]).map((agent) => agent.address)).toEqual(address ? [address] : []);
+  expect(expectedAgents([node('a')], [daemonSet()], [one])).toMatchObject([{ node: 'a', address }]);
 });
 
 describe('which nodes the DaemonSet runs on', () => {

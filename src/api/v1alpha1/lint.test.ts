@@ -56,6 +56,11 @@ describe('every kind', () => {
     expect(ofType(type).length).toBeGreaterThan(number);
   });
 
+  test('has maps, choices and structs with members that the rules look at', () => {
+    const maps = all.filter(({ schema }) => schema['additionalProperties'] !== undefined);
+    expect([maps.length > 5, all.filter(({ schema }) => isChoice(schema)).length > 20]).toEqual([true, true]);
+  });
+
   test('has no fractions: ratios are text, amounts are whole numbers', () => {
     expect(pathsOf(ofType('number'))).toEqual([]);
   });

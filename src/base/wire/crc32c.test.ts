@@ -7,7 +7,7 @@ test('matches the check value of RFC 3720', () => {
 test('gives the same sum in one piece and continued from any cut', () => {
   const bytes = Uint8Array.from({ length: 1000 }, (_, i) => (i * 31 + (i >> 3)) & 255);
   const whole = crc32c(bytes);
-  for (const cut of [0, 1, 7, 8, 9, 15, 16, 17, 500, 999, 1000]) {
+  for (let cut = 0; cut <= bytes.length; cut++) {
     expect(crc32c(bytes, crc32c(bytes, 0, 0, cut), cut)).toBe(whole);
   }
 });

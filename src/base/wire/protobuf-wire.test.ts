@@ -22,6 +22,12 @@ test('messages written in place, one inside the other, read back whatever their 
       expect(found).toEqual(parts);
       expect([reader.key(), reader.uint(), reader.done]).toEqual([32, 7, true]);
     }),
+    // Lengths of one to four bytes, and those on either side of their limits.
+    {
+      examples: [127, 128, 16_383, 16_384, 2_097_152].map((length) => [
+        [new Uint8Array(length).fill(7), new Uint8Array(1)],
+      ]),
+    },
   );
 });
 
@@ -38,6 +44,11 @@ test('texts read back whatever their length, as UTF-8 with what is no text repla
       }
       expect(found).toEqual(texts);
     }),
+    {
+      examples: [['a', 'é', '\u{1f600}'].flatMap((text) => [42, 43, 127, 128, 16_384].map((n) => text.repeat(n)))].map(
+        (texts) => [texts],
+      ),
+    },
   );
   const halves = new WireWriter().string(1, '\ud800x').finish();
   expect(new TextDecoder().decode(halves.subarray(2))).toBe('\ufffdx');
