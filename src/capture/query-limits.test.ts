@@ -1,4 +1,5 @@
-import type { ClusterTrafficPolicySpec } from '../api/v1alpha1/index.ts';
+import { kinds, type ClusterTrafficPolicySpec } from '../api/v1alpha1/index.ts';
+import { schemasOf } from '../testing/schema-walk.ts';
 import { queryLimits, queryPolicies, type QueryPolicy } from './query-limits.ts';
 
 const policy = (
@@ -40,7 +41,12 @@ test('without a policy that says so nothing is limited', () => {
 
 test('every field of spec.query is a limit', () => {
   const query = { timeout: '30s', perAgentTimeout: '2s', maxSamples: 7, maxSeries: 8, maxConcurrency: 3 };
-  expect(limits([policy('a', { query: { ...query, partialResponse: 'Fail' } })])).toEqual({
+  const whole = { ...query, partialResponse: 'Fail' as const };
+  const schema = [...schemasOf(kinds.find(({ resource }) => resource.kind === 'ClusterTrafficPolicy')!)].find(
+    ({ path }) => path === '.spec.query',
+  )!.schema;
+  expect(Object.keys(whole).toSorted()).toEqual(Object.keys(schema['properties'] as object).toSorted());
+  expect(limits([policy('a', { query: whole })])).toEqual({
     timeoutMs: 30_000,
     agentTimeoutMs: 2_000,
     maxSamples: 7,

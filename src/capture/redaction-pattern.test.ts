@@ -21,7 +21,8 @@ test.each([
 
 test('a pattern that would take exponential time elsewhere is done at once', () => {
   const rewrite = pathRewriter('(a+)+$', 'b');
-  const started = performance.now();
-  rewrite(`${'a'.repeat(5_000)}!`);
-  expect(performance.now() - started).toBeLessThan(5_000);
+  const before = process.cpuUsage();
+  expect(rewrite(`${'a'.repeat(5_000)}!`)).toBe(`${'a'.repeat(5_000)}!`);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1_000).toBeLessThan(2_000);
 });

@@ -39,7 +39,8 @@ test('the first change goes out to every node at once', () => {
 });
 
 test('a node that holds the desired config gets nothing', () => {
-  expect(planRollout([node('a', { held: { hash: 'new', yaml: 'new-file' } })], 0).push).toEqual([]);
+  const held = { hash: 'new', yaml: 'new-file' };
+  expect(planRollout([node('a', { held })], 0)).toMatchObject({ push: [], deliver: [], hold: new Map() });
 });
 
 test('a second change within the interval is delivered, and its restart waits until the interval is over', () => {
@@ -129,7 +130,7 @@ describe('canaries', () => {
   });
   test('hold the others until they run the new file', () => {
     const held = { hash: 'new', yaml: 'new-file' };
-    expect(planRollout([other, canary({ held, sentAt: 0 })], 0).push).toEqual([]);
+    expect(planRollout([other, canary({ held, sentAt: 0 })], 0)).toMatchObject({ push: [], deliver: [] });
     expect(planRollout([other, canary({ held, runs: 'new-file' })], 0).push).toEqual(['a']);
   });
   test('keep the file itself from the others, also from one that has just restarted', () => {
@@ -185,6 +186,7 @@ describe('a file that failed on a node', () => {
 test('a node that cannot be reached is left alone', () => {
   expect(planRollout([node('a', { reachable: false })], 0)).toMatchObject({
     push: [],
+    deliver: [],
     hold: new Map([['a', 'Unreachable']]),
   });
 });
@@ -229,7 +231,9 @@ describe('a node without a pod that the change concerns', () => {
 
   test('does not get a file that has failed elsewhere', () => {
     const failed = node('failed', { failedYaml: idle.desired.yaml });
-    expect(planRollout([failed, idle], 0).hold.get('idle')).toBe('Paused');
+    const plan = planRollout([failed, idle], 0);
+    expect(plan).toMatchObject({ push: [], deliver: [] });
+    expect(plan.hold.get('idle')).toBe('Paused');
   });
 });
 
@@ -254,4 +258,8 @@ test('a newer edit during a restart asks for one more, and so is held up by the 
 test('of both waits the longer one is named', () => {
   const waiting = node('a', { restartedAt: 50_000, allowedAt: 90_000 });
   expect(planRollout([waiting], 70_000)).toMatchObject({ hold: new Map([['a', 'MinInterval']]), wakeAt: 110_000 });
+  expect(planRollout([{ ...waiting, restartedAt: 20_000 }], 70_000)).toMatchObject({
+    hold: new Map([['a', 'RestartBudget']]),
+    wakeAt: 90_000,
+  });
 });

@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
-import { captureHash, parseCaptureConfig } from '../capture-config.ts';
+import { captureHash, parseCaptureConfig, type CaptureConfig } from '../capture-config.ts';
 import { zeroConfig } from '../seed.ts';
 import { compile } from './compile.ts';
 import { grpcNote } from './outcomes.ts';
@@ -96,10 +96,26 @@ test('every config passes its own schema and its hash covers all of it', () => {
   const result = compile(
     aWorld({ policies: [aPolicy('p', { paused: true })], monitors: [aMonitor('shop/a', app('cart'))] }),
   );
+  expect(result.nodes.size).toBe(3);
   for (const { config, hash } of result.nodes.values()) {
     expect(captureHash(parseCaptureConfig(JSON.parse(JSON.stringify(config))))).toBe(hash);
+    const changed = eachChanged(config).map((other) => captureHash(other as CaptureConfig));
+    expect(changed.length).toBeGreaterThan(10);
+    expect(changed).not.toContain(hash);
   }
 });
+
+/** The value with one of its leaves changed, for each of them. */
+function eachChanged(value: unknown): unknown[] {
+  if (Array.isArray(value)) {
+    return value.flatMap((item, i) => eachChanged(item).map((other) => value.with(i, other)));
+  }
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).flatMap(([key, own]) => eachChanged(own).map((other) => ({ ...value, [key]: other })));
+  }
+  if (typeof value === 'number') return [value + 1];
+  return [typeof value === 'boolean' ? !value : `${String(value)}x`];
+}
 
 describe('scalars', () => {
   const ratio = (policies: ClusterTrafficPolicySpec[], own?: string): unknown => {
@@ -240,7 +256,7 @@ describe('several monitors on one pod', () => {
         ],
       }),
     );
-    expect([...result.monitors.values()].flatMap((m) => m.conflicts)).toEqual([]);
+    expect([...result.monitors.values()].map((m) => m.conflicts)).toEqual([[], []]);
   });
 
   test('two monitors that offer one autoscaling metric conflict in that metric', () => {
@@ -509,7 +525,10 @@ describe('pods', () => {
     const monitors = [aMonitor('shop/m', app('checkout'))];
     const before = compile(aWorld({ monitors }));
     const after = compile(aWorld({ monitors, pods: [aPod('shop/checkout-9', 'node-3')] }));
-    expect(after.nodes.get('node-3')!.yamlHash).toBe(before.nodes.get('node-3')!.yamlHash);
+    const files = (of: CompileResult): string[] => [...of.nodes.values()].map(({ yamlHash }) => yamlHash);
+    expect(files(after)).toEqual(files(before));
+    expect(before.nodes.get('node-1')!.config.monitors).toMatchObject([{ pods: ['checkout-1'] }]);
+    expect(after.nodes.get('node-1')!.config.monitors).toEqual([]);
     expect(after.nodes.get('node-3')!.hash).not.toBe(before.nodes.get('node-3')!.hash);
   });
   test('a Deployment is known through the ReplicaSet that owns the pod', () => {

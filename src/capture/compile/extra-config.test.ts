@@ -73,6 +73,7 @@ test('without the flag of the controller nothing of it is in force, whatever was
     accepted: { ok: false, reason: 'ExtraConfigNotAllowed' },
     inForce: null,
   });
+  expect(result.nodes.get('node-1')!.config.instrument.yaml).toBe(without);
 });
 
 test('no value whatever expands, leaves its key or touches another', () => {

@@ -139,7 +139,11 @@ describe('hostile strings', () => {
       '$(HOME)',
       '${env:A:-b}',
       '*',
+      '**',
       '{a,b}',
+      '{*}',
+      '{,*}',
+      '*,*',
       '[a-z]',
       '!x',
       'a\nb: c',
@@ -178,6 +182,7 @@ describe('hostile strings', () => {
       '...',
     ),
   );
+  const plainWord = fc.constantFrom('app', 'tier', 'team');
   /** A stand-in for what the instrument does to the file before it reads it. */
   const expands = (yaml: string): boolean => /\$[{(]/.test(yaml);
   const matchesEverything = (value: unknown): boolean =>
@@ -186,7 +191,7 @@ describe('hostile strings', () => {
   test('in a label selector are refused, or select exactly that value', () => {
     const outcomes = new Set<boolean>();
     fc.assert(
-      fc.property(hostile, hostile, (key, value) => {
+      fc.property(fc.oneof(hostile, plainWord), fc.oneof(hostile, plainWord), (key, value) => {
         const matchLabels = Object.fromEntries([[key, value]]);
         const result = compile(aWorld({ monitors: [aMonitor('shop/m', { selector: { matchLabels } })] }));
         const { yaml } = result.nodes.get('node-1')!.config.instrument;
@@ -207,7 +212,7 @@ describe('hostile strings', () => {
     const clean = compile(aWorld()).nodes.get('node-1')!.config.instrument.yaml;
     fc.assert(
       fc.property(hostile, fc.integer({ min: 0, max: 8 }), (text, where) => {
-        const specs: Partial<TrafficMonitorSpec>[] = [
+        const specs = (text: string): Partial<TrafficMonitorSpec>[] => [
           { workloads: [{ kind: 'Deployment', name: text }] },
           { selector: {}, containers: { include: [text] } },
           { selector: {}, http: { routes: [text] } },
@@ -218,14 +223,20 @@ describe('hostile strings', () => {
           { selector: {}, http: { ignorePaths: [text] } },
           { selector: {}, metrics: { labels: { podLabels: [text], exclude: [text] } } },
         ];
-        const result = compile(aWorld({ monitors: [aMonitor('shop/m', specs[where]!)] }));
+        const compiled = (word: string) => compile(aWorld({ monitors: [aMonitor('shop/m', specs(word)[where]!)] }));
+        const result = compiled(text);
         const { yaml } = result.nodes.get('node-1')!.config.instrument;
         expect(expands(yaml)).toBe(false);
         outcomes.add(result.monitors.get('shop/m')!.accepted.ok);
         if (!result.monitors.get('shop/m')!.accepted.ok) return expect(yaml).toBe(clean);
-        const { discovery } = parse(yaml) as {
-          discovery: { instrument: Record<string, unknown>[]; exclude_instrument: Record<string, unknown>[] };
-        };
+        const discoveryOf = (file: string) =>
+          (parse(file) as { discovery: Record<'instrument' | 'exclude_instrument', Record<string, unknown>[]> })
+            .discovery;
+        const discovery = discoveryOf(yaml);
+        // The other entries are those of a monitor with a harmless word in its place.
+        const harmless = discoveryOf(compiled('plain').nodes.get('node-1')!.config.instrument.yaml);
+        expect(discovery.instrument[0]).toEqual(harmless.instrument[0]);
+        expect(discovery.exclude_instrument[0]).toEqual(harmless.exclude_instrument[0]);
         const own = [...discovery.instrument.slice(1), ...discovery.exclude_instrument.slice(1)];
         expect(own).toHaveLength(1);
         expect(own[0]!['k8s_namespace']).toBe('shop');
@@ -284,6 +295,8 @@ describe('hostile strings', () => {
   });
 
   test('as the name of a namespace, which the API server refuses, never expand: the file is valid or none is made', () => {
+    let made = 0;
+    let refused = 0;
     fc.assert(
       fc.property(hostile, (name) => {
         let yaml = '';
@@ -291,12 +304,15 @@ describe('hostile strings', () => {
           yaml = fileOf(name, 'gold');
         } catch (error) {
           expect(error).toMatchObject({ code: 'ERR_CAPTURE_INVALID' });
+          refused++;
           return;
         }
         expect(expands(yaml)).toBe(false);
         expect(validateInstrumentDocument('v0.10', parse(yaml))).toEqual([]);
+        made++;
       }),
       { numRuns: 60 },
     );
+    expect([made > 0, refused > 0]).toEqual([true, true]);
   });
 });

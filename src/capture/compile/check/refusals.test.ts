@@ -212,6 +212,9 @@ describe('a policy is refused', () => {
     const result = compile(
       aWorld({ policies: [aPolicy('p', { exclusions: [{}] })], namespaces: [aNamespace('shop')] }),
     );
+    const without = compile(aWorld({ namespaces: [aNamespace('shop')] }));
+    const files = (of: typeof result): unknown => [...of.nodes].map(([name, { config }]) => [name, config.instrument]);
     expect(result.nodes.size).toBe(3);
+    expect(files(result)).toEqual(files(without));
   });
 });
