@@ -7,7 +7,7 @@ import { aHistogram } from '../testing/tsdb/histograms.ts';
 import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
 import { labelsFromObject, labelsKey, openStore } from './index.ts';
-import type { Store, StoreOptions } from './index.ts';
+import type { Matcher, Store, StoreOptions } from './index.ts';
 
 const start = Date.UTC(2026, 0, 1);
 const hour = 3_600_000;
@@ -58,6 +58,11 @@ describe('deleting', () => {
     const bytes = store.stats().blockBytes;
     await store.delete([{ type: '=', name: 's', value: 'b' }], -Infinity, Infinity);
     expect(await store.labelValues('s', [], -Infinity, Infinity)).toEqual(['a', 'h']);
+    const gone: Matcher[][] = [[{ type: '=', name: 's', value: 'b' }]];
+    expect(await store.series(gone, -Infinity, Infinity)).toEqual([]);
+    expect(await store.labelNames(gone, -Infinity, Infinity)).toEqual([]);
+    expect(await store.series([], -Infinity, Infinity)).toEqual([a, h]);
+    expect(store.latest([], 0).map(({ labels }) => labels)).not.toContainEqual(b);
     await store.maintain();
     expect(store.stats().blockBytes).toBeLessThan(bytes);
     expect(count(store, a)).toBe(480);
@@ -136,5 +141,8 @@ test('a clean end leaves a checkpoint: the next start replays nothing, and late 
   expect(again.append(many[3]!, clock.now(), Math.sin(399))).toBe('duplicate');
   expect(again.append(many[3]!, clock.now(), 5)).toBe('conflict');
   expect(again.append(many[3]!, clock.now() - 300_001, 5)).toBe('late');
+  const times = [...readSamples(again).get(labelsKey(many[3]!))!.keys()];
+  expect(times).toHaveLength(401);
+  expect(times.slice(-3)).toEqual([clock.now() - 15_000, clock.now() - 1_000, clock.now()]);
   await again.close();
 });

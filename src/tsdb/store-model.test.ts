@@ -132,6 +132,7 @@ function floatsOf(selection: Selection, mint: number): Map<string, [number, stri
 }
 
 test('any sequence of appends, late appends, commits, blocks, restarts and power cuts equals a simple model', async () => {
+  const reached = { blocks: 0, heads: 0, late: 0, conflict: 0, crashes: 0, held: 0, histograms: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
       const files = new MemoryFiles();
@@ -150,7 +151,9 @@ test('any sequence of appends, late appends, commits, blocks, restarts and power
       let store = await open();
       const append = (series: number, t: number, value: number): void => {
         const bits = bitsHex(highBits(value), lowBits(value));
-        expect(store.append(names[series]!, t, value)).toBe(model.append(series, t, bits));
+        const outcome = model.append(series, t, bits);
+        if (outcome === 'late' || outcome === 'conflict') reached[outcome]++;
+        expect(store.append(names[series]!, t, value)).toBe(outcome);
       };
       for (const [k, s] of steps.entries()) {
         const mint = clock.now() - (k % 4) * 100_000;
@@ -188,6 +191,7 @@ test('any sequence of appends, late appends, commits, blocks, restarts and power
           model.commit();
           store = await open();
         } else if (s.do === 'crash') {
+          if (model.samples.some(({ size }) => size > 0)) reached.crashes++;
           files.crash(() => s.keep);
           store = await open();
           const found = readSamples(store);
@@ -202,6 +206,10 @@ test('any sequence of appends, late appends, commits, blocks, restarts and power
         // What is held stays as it was; files of blocks are another process' after a restart, and deletions show at once.
         if (s.do !== 'reopen' && s.do !== 'crash' && s.do !== 'delete') expect(floatsOf(held, mint)).toEqual(before);
         held.close();
+        if (s.do === 'histogram') reached.histograms++;
+        if (before.size > 0) reached.held++;
+        if (store.stats().blocks > 0) reached.blocks++;
+        if (store.stats().series > 0) reached.heads++;
         for (const [key, points] of before) {
           const i = names.findIndex((labels) => labelsKey(labels) === key);
           if (s.do === 'commit')
@@ -220,4 +228,5 @@ test('any sequence of appends, late appends, commits, blocks, restarts and power
     }),
     { numRuns: Number(process.env.SVC_PROPERTY_RUNS ?? 150) },
   );
+  expect(Object.entries(reached).filter(([, times]) => times === 0)).toEqual([]);
 });
