@@ -52,6 +52,19 @@ test('keys are equal for equal labels and for no others', () => {
     { numRuns: 500 },
   );
   expect(Math.min(...outcomes)).toBeGreaterThan(50);
+  // Two labels are not the one whose value has the second inside.
+  const glue = fc.constantFrom('', '\x00', '\x01', '\x1f', '\xff', '"', ',', '=', ':', '1:');
+  fc.assert(
+    fc.property(text, text, text, glue, glue, (a, b, c, between, within) => {
+      const two = labelsFromPairs([
+        ['a', a],
+        ['b', c],
+      ]);
+      expect(labelsKey(labelsFromPairs([['a', `${a}${between}b${within}${c}`]]))).not.toBe(labelsKey(two));
+      expect(labelsKey(labelsFromPairs([['a', `${b}${a}`]]))).not.toBe(labelsKey(labelsFromPairs([[`a${b}`, a]])));
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test('external labels fill gaps and never replace', () => {
