@@ -129,6 +129,7 @@ describe('a range query', () => {
           perStep.set(key, [...(perStep.get(key) ?? []), `${e.value}@${time / 1000}`]);
         }
       }
+      expect(perStep.size).toBeGreaterThan(0);
       expect(shown(range).sort()).toEqual([...perStep].map(([key, points]) => `${key} ${points.join(' ')}`).sort());
     }
   });
@@ -287,10 +288,16 @@ describe('annotations', () => {
 describe('what is asked of the source', () => {
   test('every selector once, with exact bounds and hints, all before any evaluation', async () => {
     const asked: SelectRequest[] = [];
+    const askedAtReads: number[] = [];
     const source: SeriesSource = {
       select: (request) => {
         asked.push(request);
-        return Promise.resolve({ series: [] });
+        // Each series is decoded when its turn to be evaluated comes.
+        const read = () => {
+          askedAtReads.push(asked.length);
+          return { timestamps: Float64Array.of(0), values: Float64Array.of(1) };
+        };
+        return Promise.resolve({ series: [{ labels: [], read }] });
       },
     };
     const query = 'sum by (a) (x) + rate(y[2m] offset 1m) + max_over_time(z[10m:1m]) + x @ 5';
@@ -301,5 +308,7 @@ describe('what is asked of the source', () => {
       ['max_over_time', -239_999, 1_200_000, 0, []],
       ['', -294_999, 5_000, 0, []],
     ]);
+    expect(askedAtReads.length).toBeGreaterThan(0);
+    expect(new Set(askedAtReads)).toEqual(new Set([4]));
   });
 });

@@ -128,6 +128,8 @@ describe('native histograms', () => {
         const below = trimHistogram(h, limit, true);
         const above = trimHistogram(h, limit, false);
         expect(below.count + above.count).toBeCloseTo(h.count, 6);
+        const share = h.count === 0 ? 0 : histogramFraction(-Infinity, limit, h, silent);
+        expect(below.count).toBeCloseTo(share * h.count, 6);
       }),
       { seed: 31 },
     );

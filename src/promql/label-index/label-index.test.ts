@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { isOperatorError } from '../../base/errors.ts';
 import { readFrames } from '../../base/wire/frames.ts';
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { compareLabels, compareStrings } from '../labels.ts';
@@ -102,16 +103,34 @@ test('numbers that the dictionary does not have, and half a label, are refused',
   expect(() => decoded([first!, message(row(0))], 'series')).toThrow('label without a name or a value');
 });
 
-test('arbitrary bytes are refused or understood, and nothing else happens', () => {
+test('arbitrary bytes, and an answer with changed ones, are refused or understood, and nothing else happens', async () => {
+  const outcomes = { refused: 0, understood: 0 };
+  const take = (messages: readonly Uint8Array[]): void => {
+    try {
+      const series = [...decoded(messages, 'series').series];
+      expect(series).toEqual(series.toSorted(compareLabels));
+      outcomes.understood++;
+    } catch (error) {
+      if (!isOperatorError(error, 'ERR_INPUT_INVALID')) throw error;
+      outcomes.refused++;
+    }
+  };
+  fc.assert(fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 5 }), take));
+  const series: Labels[] = ['1', '2', '3'].map((value) => [
+    ['a', value],
+    ['b', 'x'],
+  ]);
+  const good = await messagesOf(encodeIndexAnswer(header('series'), { texts: [], series }));
+  const change = fc.tuple(fc.nat(good.length - 1), fc.nat(), fc.nat(255));
   fc.assert(
-    fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 5 }), (messages) => {
-      try {
-        decoded(messages, 'series');
-      } catch (error) {
-        expect(error).toMatchObject({ code: 'ERR_INPUT_INVALID' });
-      }
+    fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {
+      const messages = good.map((message) => Uint8Array.from(message));
+      for (const [which, at, value] of changes) messages[which]![at % messages[which]!.length] = value;
+      take(messages);
     }),
+    { numRuns: 1_000 },
   );
+  expect(Math.min(outcomes.refused, outcomes.understood)).toBeGreaterThan(10);
 });
 
 describe('a pool of label sets', () => {

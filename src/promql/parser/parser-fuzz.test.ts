@@ -45,11 +45,26 @@ test('the printed form of a random expression parses to the same tree', () => {
     const expr = accepted(randomExpression(random, scope));
     if (expr === null) continue;
     const text = print(expr);
-    expect(print(parse(text, features))).toBe(text);
+    const again = parse(text, features);
+    expect(print(again)).toBe(text);
+    expect({ text, tree: bare(again) }).toEqual({ text, tree: bare(expr) });
     parsed++;
   }
   expect(parsed).toBeGreaterThan(2_800);
 });
+
+/** The tree without positions, which printing changes, and with matchers in order, as the printer puts them. */
+function bare(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(bare);
+  if (typeof part !== 'object' || part === null) return part;
+  const members = Object.entries(part).filter(([key]) => key !== 'start' && key !== 'end' && key !== 'position');
+  return Object.fromEntries(
+    members.map(([key, own]) => [
+      key,
+      key === 'matchers' ? (own as object[]).map((one) => JSON.stringify(one)).toSorted() : bare(own),
+    ]),
+  );
+}
 
 /** The tree; null for one of the few generated texts that are no expressions, `a * group_left (b)` without labels. */
 function accepted(text: string): Expr | null {
@@ -71,7 +86,7 @@ test('a damaged expression is either parsed and printed alike, or refused with i
       expect({ text, printed: print(parse(printed, features)) }).toEqual({ text, printed });
     } catch (error) {
       if (!(error instanceof ParseError)) throw error;
-      expect(error.message).toMatch(/^(?:\d+:\d+|unknown position): parse error: ./);
+      if (text !== '') expect(error.message).toMatch(/^\d+:\d+: parse error: ./);
       refused++;
     }
   }
@@ -84,7 +99,8 @@ test.each([
   ['powers', '1^'.repeat(100_000)],
   ['an open string', `"${'a'.repeat(1_000_000)}`],
 ])('an endless row of %s is refused at once', (_, text) => {
-  const before = performance.now();
+  const before = process.cpuUsage();
   expect(() => parse(text)).toThrow(ParseError);
-  expect(performance.now() - before).toBeLessThan(1_000);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1_000).toBeLessThan(1_000);
 });

@@ -36,7 +36,8 @@ function pinnedExpression(random: Random, node: string | null): string {
   }
 }
 
-async function bothWays(engine: Engine, nodes: SplitNodes, query: string): Promise<void> {
+/** Asks both ways and compares. True when there was an answer with values. */
+async function bothWays(engine: Engine, nodes: SplitNodes, query: string): Promise<boolean> {
   const ask = async (distribution?: Distribution): Promise<string[]> => {
     const options = { source: nodes.whole, ...(distribution === undefined ? {} : { distribution }) };
     return [
@@ -44,7 +45,9 @@ async function bothWays(engine: Engine, nodes: SplitNodes, query: string): Promi
       await told(() => engine.range(query, start + 10 * 60_000, end, 120_000, options)),
     ];
   };
-  expect({ query, answers: await ask(nodes) }).toEqual({ query, answers: await ask() });
+  const answers = await ask();
+  expect({ query, answers: await ask(nodes) }).toEqual({ query, answers });
+  return answers.some((text) => !/^\w*Error /.test(text) && /\d/.test(text));
 }
 
 describe('a query answered by the nodes is the same, bit for bit, as one answered from all series', () => {
@@ -55,11 +58,13 @@ describe('a query answered by the nodes is the same, bit for bit, as one answere
   ])('over %i nodes, for %i random expressions', async (nodes, count) => {
     const split = world(nodes, nodes);
     const random = new Random(4711 + nodes);
+    let answered = 0;
     const engines = [new Engine(features), new Engine({ ...features, delayedNameRemoval: true })];
     for (let i = 0; i < count; i++) {
       const query = randomExpression(random, { histograms: true, experimental: true, start, end });
-      await bothWays(engines[i % 2]!, split, query);
+      if (await bothWays(engines[i % 2]!, split, query)) answered++;
     }
+    expect(answered).toBeGreaterThan(count / 2);
     expect(split.ran.length).toBeGreaterThan(count / 2);
   });
 
@@ -70,11 +75,13 @@ describe('a query answered by the nodes is the same, bit for bit, as one answere
   ])('%s, which computes it as a whole', async (_, nodes, pin) => {
     const split = world(nodes, nodes, true);
     const random = new Random(815 + nodes);
+    let answered = 0;
     const engines = [new Engine(features), new Engine({ ...features, delayedNameRemoval: true })];
     for (let i = 0; i < 100; i++) {
       const query = pinnedExpression(random, pin);
-      await bothWays(engines[i % 2]!, split, query);
+      if (await bothWays(engines[i % 2]!, split, query)) answered++;
     }
+    expect(answered).toBeGreaterThan(pin === 'n7' ? 0 : 50);
     const wholes = split.ran.filter(({ kind }) => kind === 'whole').length;
     expect(wholes > 60).toBe(pin !== 'n7');
     expect(split.ran.some(({ kind }) => kind === 'agg')).toBe(pin === 'n7');

@@ -2,14 +2,23 @@ import { parse } from '../parser/parser.ts';
 import { countSamples } from './count-samples.ts';
 
 /** The expressions that a query is counted by, with their steps, and what comes of it when each gives `value` a step. */
-async function counted(query: string, span: { start: number; end: number; step: number }, value = 1) {
+async function counted(
+  query: string,
+  span: { start: number; end: number; step: number },
+  value: number | ((text: string) => number) = 1,
+) {
   const asked: string[] = [];
   const step = Math.max(1, span.step);
   const frame = { start: span.start, step, count: Math.floor((span.end - span.start) / step) + 1 };
-  const counts = await countSamples(parse(query), span, frame, async (text, { start, step, count }) => {
-    asked.push(`${text} from ${start} by ${step} × ${count}`);
-    return new Float64Array(count).fill(value);
-  });
+  const counts = await countSamples(
+    parse(query, { experimentalFunctions: true }),
+    span,
+    frame,
+    async (text, { start, step, count }) => {
+      asked.push(`${text} from ${start} by ${step} × ${count}`);
+      return new Float64Array(count).fill(typeof value === 'number' ? value : value(text));
+    },
+  );
   return { asked, queryable: [...counts.queryable], read: [...counts.read] };
 }
 
@@ -25,14 +34,14 @@ test('a selector counts its series at each step, each selector of a query once f
 });
 
 test('a window counts whole at each step, and as read only by what it has over the one before', async () => {
-  const { asked, queryable, read } = await counted('rate(a[5m])', range);
+  const { asked, queryable, read } = await counted('rate(a[5m])', range, (text) => (text.includes('[5m]') ? 10 : 2));
   expect(asked).toEqual([
     'sum(count_over_time(a[5m])) from 600000 by 60000 × 3',
     'sum(count_over_time(a[1m])) from 600000 by 60000 × 3',
   ]);
   expect([queryable, read]).toEqual([
-    [1, 1, 1],
-    [1, 1, 1],
+    [10, 10, 10],
+    [10, 2, 2],
   ]);
   expect((await counted('rate(a[1m])', range)).asked).toHaveLength(1);
 });
@@ -67,4 +76,9 @@ test('a subquery that is the answer counts all below it', async () => {
 test('info() counts by its first argument, and numbers do not count', async () => {
   const { asked, queryable } = await counted('vector(1) + time()', range);
   expect([asked, queryable]).toEqual([[], [0, 0, 0]]);
+  expect(await counted('info(a, {b="c"}) + 1', range, 3)).toEqual({
+    asked: ['count(a) from 600000 by 60000 × 3'],
+    queryable: [3, 3, 3],
+    read: [3, 3, 3],
+  });
 });

@@ -1,10 +1,11 @@
 import { MemorySource } from '../../../testing/promql/memory-source.ts';
 import { parseMetric } from '../../../testing/promql/series-description.ts';
 import { Engine } from '../../index.ts';
+import type { Samples, SeriesSource } from '../../index.ts';
 
-const source = new MemorySource();
+const stored = new MemorySource();
 for (let i = 0; i < 100; i++)
-  source.load(parseMetric(`x{i="${i}"}`), [
+  stored.load(parseMetric(`x{i="${i}"}`), [
     { time: 0, value: i },
     { time: 60_000, value: i },
   ]);
@@ -12,7 +13,7 @@ let selected = 0;
 const counting = {
   select: (request: Parameters<MemorySource['select']>[0]) => {
     selected++;
-    return source.select(request);
+    return stored.select(request);
   },
 };
 
@@ -35,25 +36,36 @@ test.each([
 });
 
 test('a range query of too many steps is refused before anything is read', async () => {
-  await expect(new Engine().range('x', 0, 1e9, 1, { source })).rejects.toMatchObject({
+  selected = 0;
+  await expect(new Engine().range('x', 0, 1e9, 1, { source: counting })).rejects.toMatchObject({
     message: `${words}a query of 1000000001 steps, at most 250000`,
   });
+  expect(selected).toBe(0);
 });
 
 test('series × steps that would be too many samples are refused before the first is computed', async () => {
   const engine = new Engine({ maxSamples: 100_000 });
+  let reads = 0;
+  const source: SeriesSource = {
+    select: async (request) => {
+      const { series } = await stored.select(request);
+      const read = (one: (typeof series)[number]) => () => (reads++, one as Samples);
+      return { series: series.map((one) => ({ labels: one.labels, read: read(one) })) };
+    },
+  };
   await expect(engine.instant('x[1h:1s]', 60_000, { source })).rejects.toMatchObject({
     message: words + '100 series at 3600 steps are 204900 samples, at most 100000 may be held',
   });
   await expect(engine.instant('rate(x[1m])[1h:1s]', 60_000, { source })).rejects.toMatchObject({
     message: words + '100 series at 3600 steps are 204900 samples, at most 100000 may be held',
   });
+  expect(reads).toBe(0);
   await expect(engine.instant('sum(x)[1h:1s]', 60_000, { source })).resolves.toBeDefined();
 });
 
 test('windows × subquery steps × series are refused by their number', async () => {
   await expect(
-    new Engine().range('quantile_over_time(0.5, x[1d:1s])', 0, 10_000_000, 1_000, { source }),
+    new Engine().range('quantile_over_time(0.5, x[1d:1s])', 0, 10_000_000, 1_000, { source: stored }),
   ).rejects.toMatchObject({
     message:
       words +
