@@ -465,6 +465,8 @@ test('spans are streamed as lines, filtered, to query and controller alone', asy
   expect(answer.headers['content-type']).toBe('application/x-ndjson');
   const lines = answer.body.toString().trim().split('\n');
   expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([{ node: 'node-1', span: { name: 'bad' } }]);
+  const same = await mtls('svc-controller', agent.ports.spanStream, '/v1/spans?status=5%2B');
+  expect(same.body).toEqual(answer.body);
   expect((await mtls('svc-query', agent.ports.spanStream, '/v1/spans?x=1')).status).toBe(400);
   expect((await mtls('intruder', agent.ports.spanStream, '/v1/spans')).status).toBe(403);
   await agent.stop();

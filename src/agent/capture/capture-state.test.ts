@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, silentLogger } from '../../base/logger.ts';
@@ -193,7 +193,9 @@ test('a config that the instrument does not take up in time is Failed with a rea
   const { state, clock } = setUp();
   await state.apply(seed, 'push');
   state.start();
-  await clock.advance(91_000);
+  await clock.advance(89_000);
+  expect(state.ack).toMatchObject({ phase: 'Written' });
+  await clock.advance(2_000);
   expect(state.ack).toMatchObject({ phase: 'Failed', reason: 'InstrumentNotRunning' });
   state.stop();
 });
@@ -203,6 +205,7 @@ test('a config for another node is refused and nothing changes', async () => {
   await expect(state.apply({ ...seed, node: 'n2' }, 'push')).rejects.toMatchObject({ code: 'ERR_INPUT_INVALID' });
   expect(applied).toEqual([]);
   expect(state.pushedConfig).toBeNull();
+  expect(readdirSync(dir)).toEqual([]);
 });
 
 test('a file that cannot be written is a Failed ack that says so', async () => {
@@ -238,7 +241,10 @@ test('a status poll waits for a change, for its time, or not at all', async () =
   await clock.advance(1);
   expect(answered).toBe(1);
   const unchanged = state.statusAfter(state.status().revision, 2_000, never);
-  await clock.advance(2_000);
+  void unchanged.then(() => answered++);
+  await clock.advance(1_999);
+  expect(answered).toBe(1);
+  await clock.advance(1);
   expect((await unchanged).revision).toBe(state.status().revision);
   expect((await state.statusAfter(999_999, 30_000, never)).node).toBe('n1');
 });

@@ -67,6 +67,7 @@ test('the gap of a restart is from the order to end until the next one answers; 
 
 test('a new file that nobody runs in time fails, with a reason that tells which of both it is', () => {
   const silent = afterFile(unknownInstrument, 'b', true, 0);
+  expect(phase(silent, 89_999)).toBe('Written');
   expect(phaseOf(silent, { deadlineMs: 90_000, monoMs: 90_000 })).toMatchObject({ reason: 'InstrumentNotRunning' });
   const old = probed(silent, running('a', 500), 10);
   expect(phaseOf(old, { deadlineMs: 90_000, monoMs: 90_000 })).toMatchObject({ reason: 'InstrumentNotRestarted' });

@@ -47,23 +47,26 @@ describe('a monitor without data', () => {
 test('facts are gathered for idle monitors alone, and an obstacle goes with the first sample', async () => {
   const clock = new FakeClock(1_000_000_000);
   const monitor = { rule, lastSampleMs: 0 };
-  const asked: number[] = [];
+  const busy = { rule: { ...rule, name: 'busy' }, lastSampleMs: clock.now() + 15_000 };
+  const asked: string[][] = [];
   const watch = new ObstacleWatch({
     clock,
     logger: silentLogger,
-    monitors: () => [monitor],
+    monitors: () => [busy, monitor],
     facts: (idle) => {
-      asked.push(idle.length);
+      asked.push(idle.map(({ name }) => name));
       return Promise.resolve({ ...fine, attached: 0 });
     },
   });
   watch.start();
   await clock.advance(15_000);
   expect(watch.of(rule).obstacle?.reason).toBe('NotAttached');
+  expect(watch.of(busy.rule)).toEqual({});
+  busy.lastSampleMs = clock.now() + 15_000;
   monitor.lastSampleMs = clock.now();
   await clock.advance(15_000);
   expect(watch.of(rule)).toEqual({});
-  expect(asked).toEqual([1]);
+  expect(asked).toEqual([['m']]);
   watch.stop();
 });
 

@@ -17,12 +17,11 @@ test.each([
   ['fd00:ec2::254', /metadata/],
   ['::ffff:169.254.169.254', /metadata/],
 ])('an address that a name leads to: %s', (address, fault) => {
-  const found = addressFault({ host: 'mimir.example.com', allow: ['*'] }, address);
-  if (address === '169.254.169.254' || fault !== null) {
-    // A list of everything lists these too; a list of names does not.
-    expect(addressFault({ host: 'mimir.example.com', allow: ['*.example.com'] }, address)).toMatch(fault!);
-    expect(addressFault({ host: 'mimir.example.com' }, address)).toMatch(fault!);
-  } else expect(found).toBeNull();
+  // A list of everything lists these too; a list of names, or none, does not.
+  expect(addressFault({ host: 'mimir.example.com', allow: ['*'] }, address)).toBeNull();
+  const expected: unknown = fault === null ? null : expect.stringMatching(fault);
+  expect(addressFault({ host: 'mimir.example.com', allow: ['*.example.com'] }, address)).toEqual(expected);
+  expect(addressFault({ host: 'mimir.example.com' }, address)).toEqual(expected);
 });
 
 test('an address is let through where a list or the policy’s own URL names it', () => {

@@ -10,6 +10,13 @@ test('texts of any length and alphabet, and bytes, come out in the order in whic
   expect(out.full).toBe(true);
   expect(Buffer.from(out.take()).toString()).toBe(`aé€😀B${long}`);
   expect(out.empty).toBe(true);
+  for (const text of ['é', '€', '😀', 'a😀']) {
+    for (const times of [1, 63, 64, 65, 1_000, 100_000]) {
+      out.text('a');
+      out.text(text.repeat(times));
+      expect(Buffer.from(out.take()).toString() === `a${text.repeat(times)}`).toBe(true);
+    }
+  }
 });
 
 test('a chunk that was taken is not written to again', () => {

@@ -126,4 +126,6 @@ test('a large page comes in many chunks, none of them cut inside a label set', (
   );
   expect(chunks.length).toBeGreaterThan(1);
   for (const chunk of chunks) expect(chunk.endsWith('\n')).toBe(true);
+  const series = chunks.join('').match(/^m\{.*\} \d+$/gm);
+  expect(new Set(series).size).toBe(10_000);
 });

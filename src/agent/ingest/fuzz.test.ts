@@ -106,6 +106,7 @@ test.each(bodies)(
     expect(take(body, isTraces)).toMatchObject({ rejected: 0 });
     await ingest.process();
     const before = contents(store);
+    if (!isTraces) expect(before.length).toBeGreaterThan(0);
     await store.close();
     store = await openStore({ dir, clock, logger: silentLogger });
     expect(contents(store)).toEqual(before);

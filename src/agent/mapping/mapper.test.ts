@@ -441,6 +441,7 @@ test('labels that say whose a series is stay, whatever a rule or a redaction dro
   const { send, mapper } = setUp({ limits: small, redactors, monitors: [rule({ dropLabels: names })] });
   const sent = send(1, counter(routes(60), pod('p1')));
   expect(sent.filter((line) => !line.includes('k8s_namespace_name=shop'))).toEqual([]);
+  expect(sent.filter((line) => line.includes('k8s_pod_name=p1,'))).toHaveLength(20);
   expect([sent.length, mapper.table.size, mapper.limitHits.namespace]).toEqual([21, 21, 40]);
 });
 

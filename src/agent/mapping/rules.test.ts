@@ -194,6 +194,19 @@ test('the bounds of the policy are those that exponential histograms are convert
   const config = aConfig([], { histogram: { durationBounds: [1, 2] } });
   expect(policyOf('n', config).durationBounds).toEqual([1, 2]);
   expect(policyOf('n', config).sizeBounds[0]).toBe(0);
+  const run = new Run(config);
+  const times = { startNs: 1, timeNs: t0 * 1e6, attributes: [], noValue: false, exemplars: [] };
+  const values = { count: 2, sum: 4, min: null, max: null, scale: 0, zeroCount: 0, zeroThreshold: 0 };
+  // One value from 1 to 2, and one above.
+  const buckets = { positive: { offset: 0, counts: [1, 1] }, negative: { offset: 0, counts: [] } };
+  const points = [{ ...times, ...values, ...buckets }];
+  const data = { kind: 'exponential', temporality: 'cumulative', points } as const;
+  const metrics = [{ name: 'http.server.request.duration', description: '', unit: 's', data }];
+  const resources = [{ attributes: shop, scopes: [{ scope: { name: '', version: '' }, metrics }] }];
+  run.mapper.add({ resources }, { wall: t0, mono: 0 }, run.sink);
+  run.mapper.flush(run.sink);
+  const counts = run.samples.flatMap((text) => /_bucket,.*le=([^, ]+).* (\d+)$/.exec(text)?.slice(1) ?? []);
+  expect(counts).toEqual(['1', '0', '2', '1', '+Inf', '2']);
 });
 
 describe('a monitor of some containers or ports', () => {

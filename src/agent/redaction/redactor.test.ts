@@ -1,3 +1,4 @@
+import type { CaptureRedaction } from '../../capture/index.ts';
 import { Redactor, Redactors } from './redactor.ts';
 
 describe('without a policy', () => {
@@ -50,7 +51,7 @@ describe('with the rules of policies', () => {
   });
 
   test('labels are dropped, hashed alike on every node, or cut, and the strictest action counts', () => {
-    const redactor = new Redactor([
+    const rules: CaptureRedaction[] = [
       {
         labels: [
           { name: 'http_route', action: 'Drop' },
@@ -60,21 +61,32 @@ describe('with the rules of policies', () => {
       {
         labels: [
           { name: 'http_route', action: 'Hash' },
+          { name: 'service_name', action: 'Truncate' },
           { name: 'url_path', action: 'Truncate' },
         ],
       },
-    ]);
-    expect(redactor.attribute('http.route', '/a')).toBeUndefined();
-    expect(redactor.attribute('service.name', 'checkout')).toBe('c7761e58969f7edd');
-    expect(redactor.attribute('url.path', '/0123456789abcdefgh')).toBe('/0123456789abcde');
+    ];
+    for (const order of [rules, rules.toReversed()]) {
+      const redactor = new Redactor(order);
+      expect(redactor.attribute('http.route', '/a')).toBeUndefined();
+      expect(redactor.attribute('service.name', 'checkout')).toBe('c7761e58969f7edd');
+      expect(redactor.attribute('url.path', '/0123456789abcdefgh')).toBe('/0123456789abcde');
+    }
   });
 
   test('client addresses and query texts are kept only where every policy that speaks of them says so', () => {
     const kept = new Redactor([{ dropClientAddress: false, dbQueryText: 'Keep' }, {}]);
     expect(kept.attribute('client.address', '10.0.0.1')).toBe('10.0.0.1');
     expect(kept.attribute('db.query.text', 'select 1')).toBe('select 1');
-    const dropped = new Redactor([{ dropClientAddress: false }, { dropClientAddress: true }]);
-    expect(dropped.attribute('client.address', '10.0.0.1')).toBeUndefined();
+    const mixed: CaptureRedaction[] = [
+      { dropClientAddress: false, dbQueryText: 'Keep' },
+      { dropClientAddress: true, dbQueryText: 'Drop' },
+    ];
+    for (const order of [mixed, mixed.toReversed()]) {
+      const dropped = new Redactor(order);
+      expect(dropped.attribute('client.address', '10.0.0.1')).toBeUndefined();
+      expect(dropped.attribute('db.query.text', 'select 1')).toBeUndefined();
+    }
   });
 
   test('a policy of some namespaces holds for data of any of them, and for data of nobody known', () => {

@@ -35,7 +35,7 @@ const whole: SpanRecord = {
   path: '/users/7',
   route: '/users/{id}',
   statusCode: 503,
-  attributes: { 'url.scheme': 'http', 'server.port': 8080 },
+  attributes: { 'url.scheme': 'http', 'server.address': '10.1.2.3', 'server.port': 8080 },
 };
 
 let ca: KeyPairPem;
@@ -60,7 +60,7 @@ beforeEach(async () => {
   stopAgent = new AbortController();
   const options = {
     node: 'node-1',
-    podLabels: () => undefined,
+    podLabels: () => ({ app: 'checkout' }),
     ring,
     clock: systemClock,
     logger: silentLogger,
@@ -100,6 +100,13 @@ function grpcClient(as: string): StreamClient {
   const { cert, key } = leaves.get(as)!;
   const creds = credentials.createSsl(Buffer.from(ca.cert), Buffer.from(key), Buffer.from(cert));
   return new Stream(`127.0.0.1:${port}`, creds, { 'grpc.ssl_target_name_override': servername });
+}
+
+/** The fields of a filter, as the published file names them. */
+function filterFields(): string[] {
+  const file = join(import.meta.dirname, '../../stream/proto/stream.proto');
+  const { type } = loadSync(file)['svc.stream.v1.Filter'] as unknown as { type: { field: { name: string }[] } };
+  return type.field.map(({ name }) => name);
 }
 
 async function overHttp(path: string, as = 'svc-query', body?: string): Promise<{ status: number; lines: unknown[] }> {
@@ -142,7 +149,7 @@ test('a span is the same message over HTTP and over gRPC', async () => {
     node: 'node-1',
     time: whole.start,
     item: 'span',
-    span: { ...whole, attributes: { 'url.scheme': 'http', 'server.port': '8080' } },
+    span: { ...whole, attributes: { ...whole.attributes, 'server.port': '8080' } },
   });
 });
 
@@ -182,6 +189,7 @@ test('a gRPC request takes every field of the file, and one that cannot be is IN
     namespace: ['shop'],
     pod: ['shop/check'],
     workload: ['Deployment/checkout'],
+    labelSelector: ['app=checkout'],
     node: ['node-1'],
     direction: ['ingress'],
     protocol: ['HTTP'],
@@ -190,11 +198,23 @@ test('a gRPC request takes every field of the file, and one that cannot be is IN
     status: ['5+'],
     minDuration: ['1s'],
     traceId: [whole.traceId],
+    ip: ['10.0.0.0/8'],
     port: ['8080'],
     service: ['checkout'],
   };
   const request = { number: 2, since: '1h', until: '2099-01-01T00:00:00Z', include: [filter], types: ['span'] };
   expect((await overGrpc(request)).length).toBe(2);
+  // Each field decides: with another value of it nothing is shown.
+  const others: Record<string, string> = {
+    ...{ namespace: 'bank', pod: 'shop/cart', workload: 'Deployment/cart', labelSelector: 'app=cart', node: 'node-2' },
+    ...{ direction: 'egress', protocol: 'SQL', method: 'POST', path: '/carts', status: '404', minDuration: '1h' },
+    ...{ traceId: 'a'.repeat(32), ip: '192.168.0.0/16', port: '9090', service: 'cart' },
+  };
+  expect(Object.keys(others)).toEqual(filterFields());
+  expect(Object.keys(filter).toSorted()).toEqual(filterFields().toSorted());
+  for (const [field, other] of Object.entries(others)) {
+    expect([field, await overGrpc({ ...request, include: [{ ...filter, [field]: [other] }] })]).toEqual([field, []]);
+  }
   expect(await overGrpc({ ...request, exclude: [{ namespace: ['shop'] }] })).toEqual([]);
   expect((await overGrpc({ all: true })).length).toBe(4);
   await expect(overGrpc({ first: true, follow: true })).rejects.toMatchObject({

@@ -134,11 +134,17 @@ test('beyond its bytes the oldest files go, and are counted', async () => {
   const lost = dropped.reduce((sum, [n]) => sum + n, 0);
   expect(new Set(dropped.map(([, why]) => why))).toEqual(new Set(['queue_full']));
   let left = 0;
+  const kept = new Set<number>();
   for (let next = await queue.next(8_000); next; next = await queue.next(8_000)) {
     left += next.samples.length;
+    for (const value of valuesOf(next.samples)) kept.add(value);
     await queue.done(next);
   }
   expect(lost + left).toBe(60_000);
+  // What is left are the newest rounds, each once.
+  const oldest = Math.min(...kept);
+  expect(oldest).toBeGreaterThan(0);
+  expect([...kept].toSorted((a, b) => a - b)).toEqual(Array.from({ length: 30 - oldest }, (_, i) => oldest + i));
   await queue.close();
 });
 
