@@ -16,6 +16,7 @@ import { TlsClient } from '../../net/tls-client.ts';
 import { fixedTls } from '../../net/tls-material.ts';
 import { Manager } from '../../runtime/index.ts';
 import { names, objectLabels } from '../../render/index.ts';
+import { agentTls } from '../../testing/agent-tls.ts';
 import { FakeApiServer } from '../../testing/fake-api-server/index.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { until } from '../../testing/until.ts';
@@ -152,8 +153,12 @@ test('each agent gets a certificate of its own node, over real TLS, and clients 
       ...{ host, port, method: 'GET', path: '/x', deadlineMs: 5_000, maxBytes: 100 },
       ...agentIdentity(node, namespace, false),
     });
-  expect((await ask(agents[0]!, 'node-1')).status).toBe(404);
-  await expect(ask(agents[0]!, 'node-2')).rejects.toMatchObject({ code: 'ERR_PEER_IDENTITY' });
+  for (const agent of agents) {
+    for (const { node } of agents) {
+      if (node === agent.node) expect((await ask(agent, node)).status).toBe(404);
+      else await expect(ask(agent, node)).rejects.toMatchObject({ code: 'ERR_PEER_IDENTITY' });
+    }
+  }
   caller.close();
   expect(await metric('\\{certificate="own"\\}')).toBe('3');
   expect(await metric('_issued_total')).toBe('3');
@@ -211,6 +216,9 @@ test('an agent that is not there yet is asked again until it is', async () => {
   await startAgent('node-0', '127.0.0.9');
   putPod('node-1', '127.0.0.1');
   lead();
+  const tries =
+    /controller_runtime_reconcile_total\{controller="agent-certificates",result="(requeue_after|error)"\} [1-9]/;
+  await until('a first try', async () => tries.test(await manager.metricsText()));
   const agent = await startAgent('node-1', '127.0.0.1');
   await until('the certificate', () => agent.certificate.isIssued);
 });
@@ -247,17 +255,20 @@ test('an agent that lost what it had is given another when it was started again'
 });
 
 test('every agent gets another certificate when another authority signs', async () => {
-  const agent = await startAgent('node-1', '127.0.0.1');
-  putPod('node-1', agent.host);
+  const agents = [await startAgent('node-1', '127.0.0.1'), await startAgent('node-2', '127.0.0.2')];
+  for (const { node, host } of agents) putPod(node, host);
   lead();
-  await until('the first', () => agent.certificate.isIssued);
+  await until('the first', () => agents.every(({ certificate }) => certificate.isIssued));
   const next = await createCa({ commonName: names.ca, now: Date.now() });
-  writeFileSync(join(dir, 'node-1-127.0.0.1/tls/ca.crt'), next.cert + ca.cert);
-  await until('trust in the next authority', () => agent.certificate.current.ca.startsWith(next.cert));
+  for (const { node, host } of agents) writeFileSync(join(dir, `${node}-${host}/tls/ca.crt`), next.cert + ca.cert);
+  await until('trust in the next authority', () =>
+    agents.every(({ certificate }) => certificate.current.ca.startsWith(next.cert)),
+  );
   putSecret(names.ca, { 'ca.crt': next.cert, 'ca.key': next.key, 'previous.crt': ca.cert });
   const { publicKey } = new X509Certificate(next.cert);
-  await until('one of the next authority', () => issuedFor.length === 2);
-  expect(new X509Certificate(agent.certificate.current.cert).verify(publicKey)).toBe(true);
+  await until('one of the next authority for each', () => issuedFor.length === 4);
+  for (const { certificate } of agents)
+    expect(new X509Certificate(certificate.current.cert).verify(publicKey)).toBe(true);
 });
 
 test('pods with the certificate that all shared are counted and left alone', async () => {
@@ -273,7 +284,7 @@ test('pods with the certificate that all shared are counted and left alone', asy
   expect(await metric('\\{certificate="own"\\}')).toBe('1');
 });
 
-test('nobody but the operator is shown an offer', async () => {
+test('neither a query server nor another agent is shown an offer', async () => {
   const agent = await startAgent('node-1', '127.0.0.1');
   lead();
   const leaf = await issueLeaf(ca, { commonName: names.query, dnsNames: [] }, { now: Date.now() });
@@ -285,6 +296,13 @@ test('nobody but the operator is shown an offer', async () => {
   expect(answer.status).toBe(403);
   expect(answer.body.toString()).not.toContain('REQUEST');
   other.close();
+  const neighbour = new TlsClient(fixedTls(await agentTls(ca, 'node-2')), undefined, { anyServer: true });
+  const asked = neighbour.request({
+    ...{ host: agent.host, port, servername: 'x', method: 'GET', path: '/v1/certificate' },
+    ...{ deadlineMs: 5_000, maxBytes: 10_000 },
+  });
+  await expect(asked).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+  neighbour.close();
 });
 
 test('many that wait are one line, and a change that it does not show is none', () => {

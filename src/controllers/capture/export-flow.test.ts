@@ -49,8 +49,8 @@ test('the Secret of an export goes to the node that needs it, apart from its con
   expect(first!.secrets.at(-1)!.secrets).toEqual({ 'shop/mimir/token': 't0p-secret' });
   await until('the config', () => first!.config?.monitors[0]?.exports);
   expect(JSON.stringify(first!.taken)).not.toContain('t0p-secret');
-  expect(second!.secrets).toEqual([]);
   await shows('Exporting', 'True/Exporting');
+  expect(second!.secrets).toEqual([]);
   expect(condition('ResolvedRefs')).toBe('True/ResolvedRefs');
 });
 

@@ -1,24 +1,26 @@
 import { silentLogger } from '../../base/logger.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { ApiError } from '../../kube/index.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import { until } from '../../testing/until.ts';
 import { ExportSecretStore } from './export-secrets.ts';
 
 function aStore(values: Map<string, { text: string; version: string } | Error>) {
   const clock = new FakeClock();
   let changes = 0;
+  let reads = 0;
   const store = new ExportSecretStore({
     clock,
     logger: silentLogger,
     onChange: () => changes++,
     read: ({ namespace, name, key }) => {
+      reads++;
       const value = values.get(`${namespace}/${name}/${key}`);
       if (value instanceof Error) return Promise.reject(value);
       return Promise.resolve(value ?? null);
     },
   });
-  return { store, clock, changes: () => changes };
+  return { store, clock, changes: () => changes, reads: () => reads };
 }
 
 test('what exports refer to is read, delivered by name, and read again in time', async () => {
@@ -42,7 +44,7 @@ test('a missing key is missing; an API server that is away changes nothing', asy
     ['shop/a/k', new OperatorError('ERR_API_NOT_FOUND', 'no')],
     ['shop/b/k', { text: 'b', version: '1' }],
   ]);
-  const { store, clock, changes } = aStore(values);
+  const { store, clock, changes, reads } = aStore(values);
   store.want(['shop/a/k', 'shop/b/k', 'shop/c/k']);
   await until('the first read', () => changes() === 1);
   expect(['shop/a/k', 'shop/b/k', 'shop/c/k'].map((ref) => store.absence(ref))).toEqual([
@@ -51,7 +53,11 @@ test('a missing key is missing; an API server that is away changes nothing', asy
     'missing',
   ]);
   values.set('shop/b/k', new OperatorError('ERR_API_REQUEST', 'away'));
+  expect(reads()).toBe(3);
   await clock.advance(31_000);
+  await until('the second read', () => reads() === 6);
+  await settle();
+  expect(changes()).toBe(1);
   expect(store.absence('shop/b/k')).toBeUndefined();
   expect(store.deliveryFor(['shop/b/k']).secrets).toEqual({ 'shop/b/k': 'b' });
   store.stop();

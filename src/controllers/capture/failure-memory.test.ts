@@ -17,15 +17,16 @@ function aMemory(stored: unknown) {
   const clock = new FakeClock();
   const written: RememberedFailure[][] = [];
   const refusals: Error[] = [];
+  const api = { stored };
   const memory = new FailureMemory({
     clock,
     logger: silentLogger,
     namespace: 'svc-system',
     client: {
       get: () =>
-        stored instanceof Error
-          ? Promise.reject(stored)
-          : Promise.resolve({ data: { 'failures.json': stored } } as never),
+        api.stored instanceof Error
+          ? Promise.reject(api.stored)
+          : Promise.resolve({ data: { 'failures.json': api.stored } } as never),
       apply: (_resource, object) => {
         const refusal = refusals.pop();
         if (refusal) return Promise.reject(refusal);
@@ -35,7 +36,7 @@ function aMemory(stored: unknown) {
       },
     },
   });
-  return { memory, clock, written, refusals };
+  return { memory, clock, written, refusals, api };
 }
 const signal = new AbortController().signal;
 const apiError = (code: 'ERR_API_NOT_FOUND' | 'ERR_API_FORBIDDEN' | 'ERR_API_REQUEST') => new OperatorError(code, 'no');
@@ -79,14 +80,26 @@ test('failures of a moment are one write, sorted and with short messages, and a 
 });
 
 test('an API server that is away is waited for: without its word a failed file might be tried again', async () => {
-  const { memory, clock } = aMemory(apiError('ERR_API_REQUEST'));
-  const ended = new AbortController();
-  let loaded = false;
-  const load = memory.load(ended.signal).then(() => (loaded = true));
+  const { memory, clock, api } = aMemory(apiError('ERR_API_REQUEST'));
+  let loaded: readonly RememberedFailure[] | undefined;
+  const load = memory.load(signal).then((found) => (loaded = found));
   for (let i = 0; i < 5; i++) {
     await clock.advance(1_000);
   }
-  expect(loaded).toBe(false);
+  expect(loaded).toBeUndefined();
+  api.stored = JSON.stringify([failure('node-1')]);
+  await until('its word', async () => {
+    await clock.advance(1_000);
+    return loaded;
+  });
+  expect(await load).toEqual([failure('node-1')]);
+});
+
+test('a load that waits for the API server ends with its signal', async () => {
+  const { memory, clock } = aMemory(apiError('ERR_API_REQUEST'));
+  const ended = new AbortController();
+  const load = memory.load(ended.signal);
+  await clock.advance(1_000);
   ended.abort();
-  await load;
+  expect(await load).toEqual([]);
 });

@@ -71,6 +71,9 @@ test('the run that ended last counts, and a pod without the container has no fau
 test('only what the next start would meet again is lasting', () => {
   expect(isLasting(instrumentFault(ended(line('wrong configuration')))!)).toBe(true);
   expect(isLasting(instrumentFault(ended('odd'))!)).toBe(false);
+  const permanent = ['MissingCapability', 'KernelUnsupported', 'ConfigRefused'] as const;
+  const reasons = [...permanent, 'OutOfMemory', 'InstrumentCrashed'] as const;
+  expect(reasons.filter((reason) => isLasting({ reason, message: '', at: '' }))).toEqual(permanent);
 });
 
 const refused =

@@ -86,6 +86,16 @@ test('what the agent only sees as silence gets its reason from the pod, whicheve
   expect(node.failure?.reason).toBe('InstrumentNotRunning');
   node.inPod({ uid: 'pod-1', fault: fault('t1', 'ConfigRefused') }, 0);
   expect(node.failure).toMatchObject({ reason: 'ConfigRefused', message: 'CAP_BPF' });
+  const other = anEditedNode();
+  other.inPod({ uid: 'pod-1', fault: fault('t1', 'InstrumentCrashed') }, 0);
+  other.acknowledged({
+    node: 'node-1',
+    hash: next.hash,
+    phase: 'Failed',
+    reason: 'InstrumentNotRunning',
+    message: 'x',
+  });
+  expect(other.failure).toMatchObject({ reason: 'InstrumentCrashed', message: 'CAP_BPF' });
 });
 
 test('in a new pod what failed is tried again', () => {

@@ -38,6 +38,8 @@ export class FakeAgent {
   config: CaptureConfig | null = null;
   /** The files that its instrument was restarted for, in order. */
   readonly restarts: string[] = [];
+  /** How often a config was sent here, taken or not. */
+  puts = 0;
   /** Every config that was taken, in order. */
   readonly taken: CaptureConfig[] = [];
   polls = 0;
@@ -173,6 +175,7 @@ export class FakeAgent {
     send: (status: number, body: unknown) => void,
   ): Promise<void> {
     const body = await bodyOf(req);
+    this.puts++;
     if (this.onPush === 'hold') return;
     if (this.onPush === 'refuse') return send(400, { code: 'ERR_INPUT_INVALID', message: 'no' });
     // The address is that of the canonical form: a body of another form has another hash.
