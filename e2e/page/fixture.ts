@@ -156,7 +156,7 @@ export function fixtureTopology(size: FixtureSize, turn = 0): Topology {
 
 /** One pod that is captured, and one that an exclusion keeps out. */
 export const fixtureExplanation: WorkloadExplanation = {
-  assumed: { instrumentVersion: 'v0.10.0', instrumentPorts: '80,443,8080,8443' },
+  operator: { instrumentVersion: 'v0.10.0', instrumentPorts: '80,443,8080,8443', allowExtraConfig: false },
   pods: ['node-1', 'node-2'].map((node, i) => ({
     pod: `gateway-7d9f-x${i}`,
     node,

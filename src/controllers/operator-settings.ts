@@ -12,6 +12,7 @@ import {
   urlSetting,
 } from '../base/settings.ts';
 import {
+  captureOptionTable,
   customMetricsModes,
   defaultCustomMetricsMode,
   platformDefaults,
@@ -23,7 +24,6 @@ import {
 } from '../render/index.ts';
 
 const image = /^[a-z0-9][a-zA-Z0-9._/:@-]{0,511}$/;
-const portList = /^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$/;
 
 /** Flags and variables of `svc operator`. */
 export const operatorSettingTable = {
@@ -47,14 +47,7 @@ export const operatorSettingTable = {
     image,
     'an image reference',
   ),
-  instrumentVersion: textSetting(
-    {
-      help: 'version that the instrument is configured for, such as v0.10.0, where its tag does not tell it',
-      default: '',
-    },
-    /^(v?[0-9]+\.[0-9]+(\.[0-9]+)?)?$/,
-    'a version such as v0.10.0',
-  ),
+  instrumentVersion: captureOptionTable.instrumentVersion,
   instrumentProgram: textSetting(
     {
       help: "path of the instrument's program in its image, where that is none of upstream's /obi, /ebpf-instrument and /beyla",
@@ -86,10 +79,7 @@ export const operatorSettingTable = {
     help: 'service account of the metrics collector, NAMESPACE/NAME: it may get /metrics, and its namespace may reach the metrics ports',
     default: `${platformDefaults.collector.namespace}/${platformDefaults.collector.name}`,
   }),
-  allowExtraConfig: booleanSetting({
-    help: "let policies add keys of their own to the instrument's file (spec.instrument.extraConfig)",
-    default: 'false',
-  }),
+  allowExtraConfig: captureOptionTable.allowExtraConfig,
   customMetrics: choiceSetting(
     {
       help: 'offer captured metrics to autoscalers: auto (unless another server has the API), force (take it over) or off',
@@ -113,11 +103,7 @@ export const operatorSettingTable = {
     'an address range such as 10.0.0.0/28',
   ),
   leaderElect: booleanSetting({ help: 'work only while holding the Lease svc-controller', default: 'true' }),
-  obiInstrumentPorts: textSetting(
-    { help: 'ports captured where no policy says otherwise', default: platformDefaults.instrumentPorts },
-    portList,
-    'a list of ports such as 80,443,8000-8100',
-  ),
+  obiInstrumentPorts: captureOptionTable.obiInstrumentPorts,
   agentDataHostPath: textSetting(
     {
       help: "folder on each node for the agent's store; empty for one that ends with the pod",
@@ -195,6 +181,7 @@ export function platformInput(settings: OperatorSettings): PlatformInput {
     apiServerCidrs: settings.apiServerCidrs,
     collector: settings.collector,
     instrumentPorts: settings.obiInstrumentPorts,
+    allowExtraConfig: settings.allowExtraConfig,
     agentDataHostPath: settings.agentDataHostPath,
     queryReplicas: settings.queryReplicas,
     query: queryOptions(settings),

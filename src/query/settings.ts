@@ -7,7 +7,7 @@ import {
   textSetting,
   type SettingValues,
 } from '../base/settings.ts';
-import { queryOptionTable } from '../render/index.ts';
+import { captureOptionTable, queryOptionTable } from '../render/index.ts';
 
 /** Flags of `svc query`; each is also an environment variable `SVC_…`. */
 export const querySettingTable = {
@@ -85,6 +85,9 @@ export const querySettingTable = {
     help: 'file with prometheus-adapter rules; empty or missing means none',
     default: '',
   }),
+  obiInstrumentPorts: captureOptionTable.obiInstrumentPorts,
+  instrumentVersion: captureOptionTable.instrumentVersion,
+  allowExtraConfig: captureOptionTable.allowExtraConfig,
   logLevel: logLevelSetting,
 } as const;
 

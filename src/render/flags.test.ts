@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { agentSettingTable, initConfigSettingTable } from '../agent/settings.ts';
 import { readSettings, variableOf } from '../base/settings.ts';
 import type { SettingTable } from '../base/settings.ts';
-import { operatorSettingTable } from '../controllers/operator-settings.ts';
+import { operatorSettingTable, platformInput } from '../controllers/operator-settings.ts';
 import { minterSettingTable } from '../minter/setting-table.ts';
 import { minterSettings } from '../minter/settings.ts';
 import { querySettingTable } from '../query/settings.ts';
@@ -127,6 +127,30 @@ test.each<[string, QueryOptions, boolean, string, string]>([
   const objects = renderPlatform({ ...platformDefaults, query, hostNetwork });
   expect(flagsOf(container(objects, 'Deployment', 'query').args)['loopbackExempt']).toBe(ofQuery);
   expect(flagsOf(container(objects, 'DaemonSet', 'agent').args)['loopbackExempt']).toBe(ofAgent);
+});
+
+test.each<[string, Readonly<Record<string, string>>, object]>([
+  ['a new installation', {}, { ports: '80,443,8080,8443', instrumentVersion: 'v0.10.0', allowExtraConfig: false }],
+  [
+    'one that says otherwise',
+    { obiInstrumentPorts: '8000-8100', instrumentImage: 'mirror.example/obi:v0.11.1', allowExtraConfig: 'true' },
+    { ports: '8000-8100', instrumentVersion: 'v0.11.1', allowExtraConfig: true },
+  ],
+  [
+    'one whose image tells no version',
+    { instrumentImage: 'mirror.example/obi@sha256:00', instrumentVersion: 'v0.9.0' },
+    { ports: '80,443,8080,8443', instrumentVersion: 'v0.9.0', allowExtraConfig: false },
+  ],
+])('the query server of %s knows what the operator decides capture by', (_, own, expected) => {
+  const flags = {
+    ...flagsOf(container(renderController(controllerDefaults), 'Deployment', 'controller').args),
+    ...own,
+  };
+  const settings = readSettings(operatorSettingTable, { flags, env: {}, prefix: 'SVC_' });
+  const rendered = container(renderPlatform(platformInput(settings)), 'Deployment', 'query');
+  const told = readSettings(querySettingTable, { flags: flagsOf(rendered.args), env: {}, prefix: 'SVC_' });
+  const { obiInstrumentPorts: ports, instrumentVersion, allowExtraConfig } = told;
+  expect({ ports, instrumentVersion, allowExtraConfig }).toEqual(expected);
 });
 
 test('every pod of ours refuses the proxies of service meshes', () => {

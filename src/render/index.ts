@@ -20,6 +20,7 @@ export type {
   ServiceAccountRef,
 } from './input.ts';
 export { customMetricsApiServices, customMetricsGroup, externalMetricsApiServices } from './custom-metrics.ts';
+export { captureOptionTable } from './capture-options.ts';
 export { queryOptions, queryOptionTable } from './query-options.ts';
 export type { QueryOption, QueryOptions } from './query-options.ts';
 export { renderMonitors } from './monitors.ts';

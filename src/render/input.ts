@@ -49,6 +49,8 @@ export interface PlatformInput {
   imagePullSecrets?: readonly string[];
   /** Ports that are captured while no policy exists, e.g. `80,443,8080,8443`. */
   instrumentPorts: string;
+  /** Policies may add further keys to the instrument's file. Default: no. */
+  allowExtraConfig?: boolean;
   /** Folder on the node for the agent's store; empty means an emptyDir that ends with the pod. */
   agentDataHostPath: string;
   logLevel: LogLevel;

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
+import { instrumentVersion } from './agent/containers.ts';
 import type { PlatformInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { loopbackExempt, queryServerFlags } from './query-options.ts';
@@ -69,6 +70,10 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                   `--active-queries-file=${statePath}/queries.active`,
                   ...(query.queryLog === 'true' ? ['--query-log-file=-'] : []),
                   ...queryServerFlags(query),
+                  // What capture is decided by where no policy does, for explanations.
+                  `--obi-instrument-ports=${input.instrumentPorts}`,
+                  `--instrument-version=${instrumentVersion(input)}`,
+                  `--allow-extra-config=${input.allowExtraConfig === true}`,
                   ...(longTermSecret === undefined ? [] : [`--long-term-token-file=${longTermPath}/token`]),
                   ...(input.customMetrics
                     ? [

@@ -20,7 +20,7 @@ export function Explained(workload: { namespace: string; workload: string; kind:
     <section aria-label="Capture">
       <h2>Pods and their capture</h2>
       <Shown asked={asked} what="what decides over capture">
-        {({ pods, settings, assumed }) => {
+        {({ pods, settings, operator }) => {
           // One pod stands for the others: the first that something stands in the way of, or the first.
           const shown = pods.find(obstacleOf) ?? pods[0];
           if (!shown) return <p class="quiet">No pod of it is on a node.</p>;
@@ -54,8 +54,9 @@ export function Explained(workload: { namespace: string; workload: string; kind:
                   </tbody>
                 </table>
                 <p class="quiet">
-                  Taken to be as in a new installation: the operator’s flags <code>--obi-instrument-ports</code>{' '}
-                  {assumed.instrumentPorts} and <code>--instrument-version</code> {assumed.instrumentVersion}.
+                  Where no policy decides, the operator’s flags do: <code>--obi-instrument-ports</code>{' '}
+                  {operator.instrumentPorts}, <code>--instrument-version</code> {operator.instrumentVersion},{' '}
+                  <code>--allow-extra-config</code> {String(operator.allowExtraConfig)}.
                 </p>
               </details>
             </>

@@ -150,8 +150,12 @@ export interface WorkloadExplanation {
   readonly pods: readonly PodExplanation[];
   /** The settings that are the same for all its pods. A value that is built in and means all or none is null. */
   readonly settings: readonly { readonly path: string; readonly value: unknown; readonly from: string }[];
-  /** The query server does not see the operator's flags: it takes these to be as in a new installation. */
-  readonly assumed: { readonly instrumentVersion: string; readonly instrumentPorts: string };
+  /** The operator's flags that decide where no policy does, as it passed them on to the query server. */
+  readonly operator: {
+    readonly instrumentVersion: string;
+    readonly instrumentPorts: string;
+    readonly allowExtraConfig: boolean;
+  };
 }
 
 /** Kinds that `/api/v1/objects` shows. */

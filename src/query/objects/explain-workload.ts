@@ -20,6 +20,7 @@ export interface ExplainInput {
  */
 export function explainWorkload(pods: readonly IndexedPod[], around: ExplainInput): WorkloadExplanation {
   const { input, series } = around;
+  const { instrumentVersion, ports: instrumentPorts, allowExtraConfig = false } = input.environment;
   const silenced = silencedMonitors(input);
   const views = pods.map((pod) => podView(input, pod));
   return {
@@ -29,7 +30,7 @@ export function explainWorkload(pods: readonly IndexedPod[], around: ExplainInpu
       return { pod: pod.name, node: pod.nodeName, steps: [...objects, ...dataSteps(pod.nodeName, found, around)] };
     }),
     settings: commonSettings(views),
-    assumed: { instrumentVersion: input.environment.instrumentVersion, instrumentPorts: input.environment.ports },
+    operator: { instrumentVersion, instrumentPorts, allowExtraConfig },
   };
 }
 

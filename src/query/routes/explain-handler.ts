@@ -70,12 +70,16 @@ async function mayExplain(namespace: string, call: Call, deps: HandlerDeps): Pro
   if (refused.length > 0) throw new ApiError('forbidden', `you may not list ${refused.join(', ')}`);
 }
 
-/** As the operator compiles, except for its own flags: the defaults of a new installation are used instead. */
-function inputOf(namespace: string, { objects }: HandlerDeps): CompileInput {
+/** As the operator compiles: it passes its own flags on to the query server. */
+function inputOf(namespace: string, { objects, settings }: HandlerDeps): CompileInput {
   const { kinds, namespaces } = objects!;
   const monitors = kinds.TrafficMonitor.list() as unknown as TrafficMonitor[];
   return {
-    environment: { instrumentVersion: instrumentVersion(platformDefaults), ports: platformDefaults.instrumentPorts },
+    environment: {
+      instrumentVersion: settings.instrumentVersion || instrumentVersion(platformDefaults),
+      ports: settings.obiInstrumentPorts,
+      allowExtraConfig: settings.allowExtraConfig,
+    },
     monitors: monitors.filter(({ metadata }) => metadata.namespace === namespace),
     policies: kinds.ClusterTrafficPolicy.list() as unknown as ClusterTrafficPolicy[],
     namespaces: namespaces(),

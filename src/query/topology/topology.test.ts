@@ -134,8 +134,12 @@ beforeAll(async () => {
 
   const flags = { namespace: 'svc-system', bindAddress: '127.0.0.1', port: '0', healthPort: '0' };
   const limits = { agentReadPort: String(cluster.port), agentTimeout: '30s', queryTimeout: '60s', tenancy: 'true' };
+  const ofTheOperator = { obiInstrumentPorts: '8000-8100', instrumentVersion: 'v0.9.1', allowExtraConfig: 'true' };
   server = await startQueryServer({
-    settings: readSettings(querySettingTable, { flags: { ...flags, ...limits }, env: {}, prefix: 'SVC_' }),
+    settings: readSettings(querySettingTable, {
+      flags: { ...flags, ...limits, ...ofTheOperator },
+      ...{ env: {}, prefix: 'SVC_' },
+    }),
     ...{ clock: systemClock, logger: silentLogger, tls: cluster.tls, version: '0.0.0' },
     directory: { agents: () => cluster.expected, synced: true },
     reviews: { reviewToken: async (token) => ({ username: token }), mayAccessPath: async () => true },
@@ -400,9 +404,9 @@ test('a workload is explained by what decides over its pods, to whoever may list
     'batch on node-1',
     'policy yes: none counts here, what is built in holds',
     'not excluded no: excluded by TrafficMonitor/shop/not-batch',
-    'selected yes: no monitor does; processes on 80,443,8080,8443 are captured without one (built in); ' +
+    'selected yes: no monitor does; processes on 8000-8100 are captured without one (built in); ' +
       'TrafficMonitor shop/all: is not accepted: spec: select something; use selector: {} for the whole namespace',
-    'port yes: 8080 (web) in 80,443,8080,8443',
+    'port yes: 8080 (web) in 8000-8100',
     'signals yes: metrics and spans',
     'agent yes: the agent of node-1 answers',
     'data no: no series of the pod in the last 5 minutes',
@@ -411,8 +415,8 @@ test('a workload is explained by what decides over its pods, to whoever may list
     'agent no: node-9: no agent is expected there',
     'data unknown: nobody can tell without the agent of node-9',
   ]);
-  const { settings, assumed } = await of('idle');
-  expect(assumed).toEqual({ instrumentVersion: expect.stringMatching(/^v\d/), instrumentPorts: '80,443,8080,8443' });
+  const { settings, operator } = await of('idle');
+  expect(operator).toEqual({ instrumentVersion: 'v0.9.1', instrumentPorts: '8000-8100', allowExtraConfig: true });
   expect(settings.find(({ path }) => path === 'limits.maxSeries')).toMatchObject({ from: 'built-in' });
   const refused = await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod', workload: 'idle' }, 'shop');
   expect([refused.status, refused.json.error]).toEqual([403, 'you may not list clustertrafficpolicies, nodes']);

@@ -1,0 +1,26 @@
+import { booleanSetting, textSetting } from '../base/settings.ts';
+import { platformDefaults } from './input.ts';
+
+/**
+ * The operator's flags that decide over capture where no policy does. The query server has them too, as the operator
+ * passes them on: the page explains with what is in force.
+ */
+export const captureOptionTable = {
+  obiInstrumentPorts: textSetting(
+    { help: 'ports captured where no policy says otherwise', default: platformDefaults.instrumentPorts },
+    /^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$/,
+    'a list of ports such as 80,443,8000-8100',
+  ),
+  instrumentVersion: textSetting(
+    {
+      help: 'version that the instrument is configured for, such as v0.10.0, where its tag does not tell it',
+      default: '',
+    },
+    /^(v?[0-9]+\.[0-9]+(\.[0-9]+)?)?$/,
+    'a version such as v0.10.0',
+  ),
+  allowExtraConfig: booleanSetting({
+    help: "let policies add keys of their own to the instrument's file (spec.instrument.extraConfig)",
+    default: 'false',
+  }),
+} as const;
