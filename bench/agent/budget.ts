@@ -2,7 +2,7 @@ import type { Stage } from '../run/bench.ts';
 import type { Goal } from '../run/figure.ts';
 import { peakMiB, residentMiB } from '../run/process-figures.ts';
 import { postAll, postOne } from './post.ts';
-import type { Receiver } from './process.ts';
+import { expectSeries, type Receiver } from './process.ts';
 import { httpBodies, seriesPerPod, timeline, type Timeline } from './workload.ts';
 
 export interface BudgetWork {
@@ -87,5 +87,7 @@ async function pace(
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, began + i * gapMs - performance.now())));
     await postOne(agent, bodies[i % work.pods]!);
   }
-  return (100 * (agent.cpuMs() - before)) / (performance.now() - began);
+  const share = (100 * (agent.cpuMs() - before)) / (performance.now() - began);
+  await expectSeries(agent, work.pods * seriesPerPod);
+  return share;
 }

@@ -18,6 +18,8 @@ export interface Receiver {
   readonly url: string;
   /** Its page of metrics, where it has what was posted. */
   readonly scrapeUrl: string | null;
+  /** Series that it holds, by its own metrics. */
+  series(): Promise<number>;
   /** Processor time so far. */
   cpuMs(): number;
   stop(): Promise<void>;
@@ -40,7 +42,7 @@ export async function startAgent(
   writeFileSync(
     kubeconfig,
     JSON.stringify({
-      clusters: [{ name: 'c', cluster: { server: api.url } }],
+      clusters: [{ name: 'c', cluster: { server: api.url, 'insecure-skip-tls-verify': true } }],
       users: [{ name: 'u', user: {} }],
       contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
       'current-context': 'x',
@@ -75,6 +77,7 @@ export async function startAgent(
     pid: child.pid!,
     url: `http://127.0.0.1:${http}/v1/metrics`,
     scrapeUrl: `${page}/metrics`,
+    series: () => gauge(`${page}/metrics`, 'svc_series_active'),
     cpuMs: () => cpuMs(child.pid!),
     stop,
   };
@@ -88,9 +91,24 @@ export async function startPrometheus(wrapper: readonly string[], atEnd: Stage['
     pid: peer.pid,
     url: `${peer.url}/api/v1/otlp/v1/metrics`,
     scrapeUrl: null,
+    series: () => gauge(`${peer.url}/metrics`, 'prometheus_tsdb_head_series'),
     cpuMs: () => cpuMs(peer.pid),
     stop: () => peer.stop(),
   };
+}
+
+/** Errors: fewer series than were sent. An agent that does not know its pods merges what they have. */
+export async function expectSeries(receiver: Receiver, sent: number): Promise<void> {
+  const held = await receiver.series();
+  if (held < sent) throw new Error(`${receiver.url}: ${held} series are held of ${sent} that were sent`);
+}
+
+/** The value of a metric without labels, or with those of one node. */
+async function gauge(url: string, name: string): Promise<number> {
+  const page = await (await fetch(url, { signal: AbortSignal.timeout(10_000) })).text();
+  const value = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(page)?.[1];
+  if (value === undefined) throw new Error(`${url} has no ${name}`);
+  return Number(value);
 }
 
 async function ready(url: string, runs: () => boolean): Promise<void> {

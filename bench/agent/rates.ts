@@ -3,7 +3,7 @@ import type { Goal } from '../run/figure.ts';
 import { residentMiB } from '../run/process-figures.ts';
 import { column, inTurns } from '../run/turns.ts';
 import { postAll } from './post.ts';
-import type { Receiver } from './process.ts';
+import { expectSeries, type Receiver } from './process.ts';
 import { reportScrapes, scrapes, type Scrapes } from './scrapes.ts';
 import { httpBodies, intervalMs, seriesPerPod, timeline } from './workload.ts';
 
@@ -72,6 +72,7 @@ async function rates(start: () => Promise<Receiver>, work: RatesWork, scrapeCoun
     const young = await perCpuSecond(bodies.slice(1, youngRounds));
     const steady = await perCpuSecond(bodies.slice(youngRounds));
     const resident = residentMiB(receiver.pid);
+    await expectSeries(receiver, pods * seriesPerPod);
     const own =
       receiver.scrapeUrl === null
         ? null
