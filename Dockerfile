@@ -28,7 +28,6 @@ RUN SVC_COMMIT=${COMMIT} SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH} npm run build
 # buildah 1.28 else keeps that of the stage before, and puts its Node into an image of another architecture.
 FROM --platform=$TARGETPLATFORM ${BASE} AS runtime
 ENV NODE_ENV=production \
-    NODE_OPTIONS=--enable-source-maps \
     PATH=/nodejs/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 WORKDIR /app
 COPY --from=build /src/package.json /src/LICENSE ./

@@ -1,6 +1,7 @@
 import { systemClock, type Clock } from '../base/clock.ts';
 import { errorText, isOperatorError } from '../base/errors.ts';
 import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
+import { sourceStack } from '../base/source-stack.ts';
 
 /** The arguments of every long-running part. */
 export interface MainContext {
@@ -28,7 +29,7 @@ export async function runMain(level: LogLevel, run: (context: MainContext) => Pr
   process.on('unhandledRejection', (error) => {
     logger.error('unhandled rejection', {
       error: errorText(error),
-      stack: error instanceof Error ? error.stack : undefined,
+      stack: sourceStack(error),
     });
     process.exit(1);
   });
@@ -37,7 +38,7 @@ export async function runMain(level: LogLevel, run: (context: MainContext) => Pr
     process.exit(0);
   } catch (error) {
     if (abort.signal.aborted && !isOperatorError(error)) process.exit(0);
-    logger.error(errorText(error), isOperatorError(error) ? { code: error.code } : { stack: (error as Error).stack });
+    logger.error(errorText(error), isOperatorError(error) ? { code: error.code } : { stack: sourceStack(error) });
     process.exit(1);
   }
 }

@@ -3,6 +3,6 @@
  * threads. For programs that spend more time waiting for the network than computing.
  */
 export const smallProcess = {
-  NODE_OPTIONS: '--enable-source-maps --max-semi-space-size=1',
+  NODE_OPTIONS: '--max-semi-space-size=1',
   MALLOC_ARENA_MAX: '1',
 } as const;

@@ -5,6 +5,7 @@ import type { BuildInfo } from '../../base/build-info.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { sourceStack } from '../../base/source-stack.ts';
 import { isUndecodable } from '../../net/http/index.ts';
 import { auditLine } from '../audit.ts';
 import type { Readiness } from '../readiness.ts';
@@ -108,7 +109,7 @@ function asRefusal(deps: AppDeps, error: unknown): Refusal {
   }
   deps.logger.error('unexpected error', {
     error: errorText(error),
-    stack: error instanceof Error ? error.stack : undefined,
+    stack: sourceStack(error),
   });
   return new Refusal('internal_error', 'bug', 'the service failed', { cause: error });
 }

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { errorText } from '../../base/errors.ts';
 import { silentLogger, type Logger } from '../../base/logger.ts';
+import { sourceStack } from '../../base/source-stack.ts';
 import { originForm } from '../../base/request-target.ts';
 import { Http2Sessions } from './http2-sessions.ts';
 import { defaultLimits, type HttpLimits } from './limits.ts';
@@ -199,7 +200,7 @@ export class Door {
       method: req.method,
       path: (req.url ?? '').split('?', 1)[0]!.slice(0, 200),
       error: errorText(error),
-      stack: error instanceof Error ? error.stack : undefined,
+      stack: sourceStack(error),
     });
     if (res.headersSent) res.destroy();
     else sendRefusal(req, res, refusalOf(500), this.#form);

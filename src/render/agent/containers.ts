@@ -92,7 +92,7 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       fromField('POD_NAME', 'metadata.name'),
       fromField('POD_NAMESPACE', 'metadata.namespace'),
       // A small young generation: 50,000 series then fit into 256 MiB, at the cost of a little more garbage collection.
-      { name: 'NODE_OPTIONS', value: '--enable-source-maps --max-semi-space-size=4' },
+      { name: 'NODE_OPTIONS', value: '--max-semi-space-size=4' },
       // One arena of malloc for all threads: they allocate little, and each arena retains freed memory.
       { name: 'MALLOC_ARENA_MAX', value: '1' },
     ],

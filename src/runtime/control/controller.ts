@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { sourceStack } from '../../base/source-stack.ts';
 import type { KubeClient } from '../../kube/index.ts';
 import { retryAfterMs } from '../../kube/index.ts';
 import { itemBackoff } from '../backoff.ts';
@@ -241,7 +242,7 @@ export class Controller implements ControllerHandle {
     const afterMs = this.queue.retry(item.key, { priority: item.priority, atLeastMs: retryAfterMs(error) });
     logger[foreseen && item.attempt < 3 ? 'warn' : 'error']('reconcile failed, it will be tried again', {
       error: errorText(error),
-      ...(foreseen ? { code: error.code } : { stack: error instanceof Error ? error.stack : undefined }),
+      ...(foreseen ? { code: error.code } : { stack: sourceStack(error) }),
       attempt: item.attempt,
       retryInMs: Math.round(afterMs),
     });
