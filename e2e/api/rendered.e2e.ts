@@ -13,7 +13,12 @@ import { repository } from '../install/tools.ts';
 /** What we render and ship, judged by the API server: strict, so that a misspelt field is an error. */
 
 let cluster: Cluster;
-const goldens = join(repository, 'src/render/testdata');
+/** What is rendered for the platform and for a minter, as the tests of `render` hold it. */
+const goldens = ['src/render/testdata', 'src/render/minter/testdata'].flatMap((folder) =>
+  readdirSync(join(repository, folder))
+    .filter((name) => name.endsWith('.golden.yaml'))
+    .map((name): [name: string, file: string] => [name, join(repository, folder, name)]),
+);
 const strictly = ['--server-side', '--validate=strict', '--dry-run=server'];
 
 beforeAll(async () => {
@@ -29,14 +34,11 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 describe('the API server takes', () => {
-  test.each(readdirSync(goldens).filter((name) => name.endsWith('.golden.yaml')))(
-    'every object of %s',
-    async (name) => {
-      const objects = parseAllDocuments(readFileSync(join(goldens, name), 'utf8'));
-      const applied = await cluster.kubectl(['apply', ...strictly, '-f', join(goldens, name)]);
-      expect(applied.trim().split('\n')).toHaveLength(objects.length);
-    },
-  );
+  test.each(goldens)('every object of %s', async (_name, file) => {
+    const objects = parseAllDocuments(readFileSync(file, 'utf8'));
+    const applied = await cluster.kubectl(['apply', ...strictly, '-f', file]);
+    expect(applied.trim().split('\n')).toHaveLength(objects.length);
+  });
 
   test('every sample', async () => {
     const applied = await cluster.kubectl(['apply', ...strictly, '-k', join(repository, 'config/samples')]);
@@ -69,9 +71,9 @@ test('every sample names a schema that is there, for editors and linters', () =>
 });
 
 describe('applying the same again writes nothing', () => {
-  test.each(readdirSync(goldens).filter((name) => name.endsWith('.golden.yaml')))('for %s', async (name) => {
+  test.each(goldens)('for %s', async (_name, file) => {
     // Their owner does not exist here: the garbage collector would remove them under the test.
-    const wanted = parseAllDocuments(readFileSync(join(goldens, name), 'utf8')).map((document) => {
+    const wanted = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => {
       const { metadata, ...rest } = document.toJS() as KubeObject;
       const { ownerReferences: _, ...meta } = metadata;
       return { ...rest, metadata: meta } as KubeObject;

@@ -35,9 +35,10 @@ const apply = (objects: readonly object[]) =>
   );
 
 /** `yes` or `no` of `kubectl auth can-i`, which exits 1 with a no. */
-async function mayI(name: string, args: string): Promise<boolean> {
-  const question = ['auth', 'can-i', ...args.split(' '), account(name), ...groups];
-  return cluster.kubectl(question).then(
+const mayI = (name: string, args: string): Promise<boolean> => can(args, account(name), ...groups);
+
+function can(args: string, ...who: string[]): Promise<boolean> {
+  return cluster.kubectl(['auth', 'can-i', ...args.split(' '), ...who]).then(
     (answer) => answer.startsWith('yes'),
     (error: Error) => {
       if (!/exit 1/.test(error.message)) throw error;
@@ -209,31 +210,24 @@ test.each([
   ['edit', ['list', 'create', 'patch', 'deletecollection'], []],
 ])(
   'who may %s a namespace may so with its monitors and minters, and with none elsewhere',
-  async (role, may, mayNot) => {
+  async (role, allowed, denied) => {
     const user = `${role}er`;
     await cluster.kubectl(['-n', 'shop', 'create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);
-    const can = (verb: string, kind: string, namespace: string): Promise<boolean> =>
-      cluster.kubectl(['auth', 'can-i', verb, kind, '-n', namespace, `--as=${user}`]).then(
-        (answer) => answer.startsWith('yes'),
-        () => false,
-      );
+    const may = (verb: string, kind: string, namespace: string): Promise<boolean> =>
+      can(`${verb} ${kind} -n ${namespace}`, `--as=${user}`);
     for (const kind of ['trafficmonitors', 'minterdeployments']) {
       // The controller manager adds our rules to its own roles.
-      for (const verb of may) await until(`${verb} ${kind}`, () => can(verb, kind, 'shop'));
-      const others = await Promise.all(mayNot.map((verb) => can(verb, kind, 'shop')));
-      expect(others).toEqual(mayNot.map(() => false));
-      expect(await can(may[0]!, kind, 'svc-system')).toBe(false);
+      for (const verb of allowed) await until(`${verb} ${kind}`, () => may(verb, kind, 'shop'));
+      const others = await Promise.all(denied.map((verb) => may(verb, kind, 'shop')));
+      expect(others).toEqual(denied.map(() => false));
+      expect(await may(allowed[0]!, kind, 'svc-system')).toBe(false);
     }
-    expect(await can('create', 'clustertrafficpolicies', 'shop')).toBe(false);
+    expect(await may('create', 'clustertrafficpolicies', 'shop')).toBe(false);
   },
 );
 
 test('the managed collector may get /metrics, another account may not', async () => {
-  const can = (user: string) =>
-    cluster.kubectl(['auth', 'can-i', 'get', '/metrics', `--as=system:serviceaccount:${user}`]).then(
-      () => true,
-      () => false,
-    );
-  expect(await can('gmp-system:collector')).toBe(true);
-  expect(await can('shop:default')).toBe(false);
+  const mayScrape = (user: string) => can('get /metrics', `--as=system:serviceaccount:${user}`);
+  expect(await mayScrape('gmp-system:collector')).toBe(true);
+  expect(await mayScrape('shop:default')).toBe(false);
 });

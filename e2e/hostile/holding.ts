@@ -1,8 +1,11 @@
 import { connect, type Socket } from 'node:net';
 import { callLine, statusOf, type Identity, type Line, type Target } from './caller.ts';
 
-/** Opens plain connections from many addresses and says a little on each; they stay until `release`. */
-export async function holdConnections(target: Target, count: number): Promise<{ release: () => void }> {
+/** Opens plain connections from many addresses and says a little on each; they stay until `release`, as far as the listener leaves them. */
+export async function holdConnections(
+  target: Target,
+  count: number,
+): Promise<{ open: () => number; release: () => void }> {
   const sockets: Socket[] = [];
   const openings = [
     '',
@@ -18,6 +21,7 @@ export async function holdConnections(target: Target, count: number): Promise<{ 
     if (i % 100 === 99) await new Promise((resolve) => setTimeout(resolve, 5));
   }
   return {
+    open: () => sockets.filter(({ readyState }) => readyState === 'open').length,
     release: () => {
       for (const socket of sockets) socket.destroy();
     },

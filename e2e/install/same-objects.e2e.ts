@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../src/api/meta.ts';
+import { parse } from 'yaml';
+import { installSettingTable } from '../../src/bin/install/settings.ts';
 import { findBinaries } from '../cluster/binaries.ts';
 import { findHelm } from '../helm/programs.ts';
 import { chart, objectsOf, repository, run, runWell, svc } from './tools.ts';
@@ -25,6 +27,15 @@ const installed = async (...args: string[]): Promise<Map<string, KubeObject>> =>
 function expectSame(actual: Map<string, KubeObject>, expected: Map<string, KubeObject>): void {
   expect([...actual.keys()].sort()).toEqual([...expected.keys()].sort());
   for (const [name, object] of expected) expect(actual.get(name)).toEqual(object);
+}
+
+/** Paths of the values inside an object; a list is one value. */
+function leaves(value: object, path = ''): string[] {
+  return Object.entries(value).flatMap(([key, inner]: [string, unknown]) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner) && Object.keys(inner).length > 0
+      ? leaves(inner, `${path}${key}.`)
+      : [`${path}${key}`],
+  );
 }
 
 describe('as they come', () => {
@@ -52,41 +63,75 @@ describe('as they come', () => {
 });
 
 describe('with settings', () => {
-  test('the chart and svc install agree on every one of them', async () => {
-    const values = {
-      'namespace.name': 'observability',
-      'image.repository': 'registry.example/svc-operator',
-      'image.tag': 'v9',
-      imagePullPolicy: 'IfNotPresent',
-      'imagePullSecrets[0]': 'registry',
-      'imagePullSecrets[1]': 'mirror',
-      'instrument.image': 'registry.example/obi:latest',
-      'instrument.version': 'v0.9.0',
-      'instrument.ports': '8000-9000',
-      'agent.dataHostPath': '',
-      replicas: '1',
-      queryReplicas: '3',
-      customMetrics: 'auto',
-      'collector.namespace': 'monitoring',
-      'collector.serviceAccount': 'prometheus-k8s',
-      logLevel: 'debug',
-    };
-    const set = Object.entries(values).flatMap(([name, value]) => ['--set', `${name}=${value.replaceAll(',', '\\,')}`]);
-    const flags = [
-      '--namespace=observability',
-      '--svc-image=registry.example/svc-operator:v9',
-      '--image-pull-policy=IfNotPresent',
-      '--image-pull-secrets=registry,mirror',
-      '--instrument-image=registry.example/obi:latest',
-      '--instrument-version=v0.9.0',
-      '--obi-instrument-ports=8000-9000',
-      '--agent-data-host-path=',
-      '--replicas=1',
-      '--query-replicas=3',
-      '--custom-metrics=auto',
-      '--collector=monitoring/prometheus-k8s',
-      '--log-level=debug',
-    ];
+  /** Each setting of `svc install` by its flag, with the values of the chart that are the same. */
+  const settingsOf: Readonly<Record<string, readonly [flag: string, values: Readonly<Record<string, string>>]>> = {
+    namespace: ['observability', { 'namespace.name': 'observability' }],
+    'svc-image': [
+      'registry.example/svc-operator:v9',
+      { 'image.repository': 'registry.example/svc-operator', 'image.tag': 'v9' },
+    ],
+    'instrument-image': ['registry.example/obi:latest', { 'instrument.image': 'registry.example/obi:latest' }],
+    'instrument-version': ['v0.9.0', { 'instrument.version': 'v0.9.0' }],
+    'instrument-program': ['/opt/obi', { 'instrument.program': '/opt/obi' }],
+    'instrument-privileges': ['sys-admin', { 'instrument.privileges': 'sys-admin' }],
+    'image-pull-policy': ['IfNotPresent', { imagePullPolicy: 'IfNotPresent' }],
+    'image-pull-secrets': ['registry,mirror', { 'imagePullSecrets[0]': 'registry', 'imagePullSecrets[1]': 'mirror' }],
+    'obi-instrument-ports': ['8000-9000', { 'instrument.ports': '8000-9000' }],
+    'agent-data-host-path': ['', { 'agent.dataHostPath': '' }],
+    collector: [
+      'monitoring/prometheus-k8s',
+      { 'collector.namespace': 'monitoring', 'collector.serviceAccount': 'prometheus-k8s' },
+    ],
+    'custom-metrics': ['force', { customMetrics: 'force' }],
+    'external-metrics': ['auto', { externalMetrics: 'auto' }],
+    'allow-extra-config': ['true', { allowExtraConfig: 'true' }],
+    replicas: ['1', { replicas: '1' }],
+    'query-replicas': ['3', { queryReplicas: '3' }],
+    pushdown: ['series', { 'query.pushdown': 'series' }],
+    'agent-timeout': ['5s', { 'query.agentTimeout': '5s' }],
+    'query-timeout': ['1m', { 'query.queryTimeout': '1m' }],
+    'max-samples': ['1000000', { 'query.maxSamples': '1000000' }],
+    'query-memory': ['536870912', { 'query.queryMemory': '536870912' }],
+    'lookback-delta': ['1m', { 'query.lookbackDelta': '1m' }],
+    'max-concurrency': ['4', { 'query.maxConcurrency': '4' }],
+    tenancy: ['true', { 'query.tenancy': 'true' }],
+    'loopback-exempt': ['false', { 'query.loopbackExempt': 'false' }],
+    'cluster-name': ['east', { 'query.clusterName': 'east' }],
+    'partial-aggregates': ['true', { 'query.partialAggregates': 'true' }],
+    'custom-metrics-fallback': [
+      'https://adapter.monitoring',
+      { 'query.customMetricsFallback': 'https://adapter.monitoring' },
+    ],
+    'custom-metrics-fallback-secret': ['adapter', { 'query.customMetricsFallbackSecret': 'adapter' }],
+    'long-term-url': ['https://mimir.example/prometheus', { 'query.longTermUrl': 'https://mimir.example/prometheus' }],
+    'long-term-after': ['12h', { 'query.longTermAfter': '12h' }],
+    'long-term-api': ['query', { 'query.longTermApi': 'query' }],
+    'long-term-tenant': ['team-a', { 'query.longTermTenant': 'team-a' }],
+    'long-term-labels': ['cluster=eu,replica', { 'query.longTermLabels': 'cluster=eu,replica' }],
+    'long-term-secret': ['mimir', { 'query.longTermSecret': 'mimir' }],
+    'query-log': ['true', { 'query.queryLog': 'true' }],
+    'minter-namespaces': ['pay', { 'minterNamespaces[0]': 'pay' }],
+    'log-level': ['debug', { logLevel: 'debug' }],
+  };
+  /** What only the chart has: who makes and keeps objects, and where they may run. A minter has a test of its own. */
+  const chartOnly = /^(namespace\.create|crds\.|image\.digest|tolerations|vcsMinter\.)/;
+
+  test('the chart and svc install agree on every one of them, and no setting of either is left out', async () => {
+    const names = Object.keys(installSettingTable).map((key) => key.replaceAll(/[A-Z]/g, (c) => `-${c.toLowerCase()}`));
+    expect(Object.keys(settingsOf).toSorted()).toEqual(names.toSorted());
+    const values = Object.fromEntries(Object.values(settingsOf).flatMap(([, of]) => Object.entries(of)));
+    const covered = new Set(Object.keys(values).map((name) => name.replace(/\[\d\]$/, '')));
+    const all = parse(readFileSync(join(chart, 'values.yaml'), 'utf8')) as object;
+    expect(
+      leaves(all)
+        .filter((name) => !chartOnly.test(name))
+        .toSorted(),
+    ).toEqual([...covered].toSorted());
+    const set = Object.entries(values).flatMap(([name, value]) => [
+      name === 'query.loopbackExempt' ? '--set-string' : '--set',
+      `${name}=${value.replaceAll(',', '\\,')}`,
+    ]);
+    const flags = Object.entries(settingsOf).map(([name, [value]]) => `--${name}=${value}`);
     expectSame(await template(...set), await installed(...flags));
   });
 

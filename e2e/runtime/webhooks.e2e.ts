@@ -133,7 +133,11 @@ describe('the operator with --admission=fail-closed', () => {
   test('a policy whose overrides would orphan monitors is refused, and let in with a warning when it is meant', async () => {
     expect(await apply(policy(silent))).toMatch(/would leave 1 TrafficMonitor.*kubectl svc diff names/s);
     expect(await apply(policy({ signals: { spans: 'Disabled' } }))).toMatch(/quiet created/);
-    expect(await apply(policy(silent, { 'svc.dev/allow-orphans': 'true' }))).toMatch(/quiet configured/);
+    const meant = policy(silent, { 'svc.dev/allow-orphans': 'true' });
+    await writeFile(join(cluster.dir, 'objects.json'), JSON.stringify(meant));
+    const warned = kubectl('apply', '--warnings-as-errors', '-f', join(cluster.dir, 'objects.json'));
+    await expect(warned).rejects.toThrow(/Warning: .*1 TrafficMonitor/s);
+    expect(await apply(meant)).toMatch(/quiet (configured|unchanged)/);
     await kubectl('delete', 'clustertrafficpolicy', 'quiet', '--timeout=20s');
   });
 
@@ -147,10 +151,12 @@ describe('the operator with --admission=fail-closed', () => {
 
   test('closed means closed: without the operator nothing is changed', async () => {
     await operator.stop();
-    const said = await apply({ ...monitor, metadata: { name: 'late', namespace: 'shop' } });
-    expect(said).toMatch(/failed calling webhook/);
+    const late = { ...monitor, metadata: { name: 'late', namespace: 'shop' } };
+    const edited = { ...monitor, spec: { ...monitor.spec, priority: 7 } };
+    for (const object of [late, edited, policy({ signals: { spans: 'Disabled' } })])
+      expect(await apply(object)).toMatch(/failed calling webhook/);
     await kubectl('delete', 'validatingwebhookconfiguration', 'svc-controller');
-    expect(await apply({ ...monitor, metadata: { name: 'late', namespace: 'shop' } })).toMatch(/late created/);
+    expect(await apply(late)).toMatch(/late created/);
   });
 });
 
