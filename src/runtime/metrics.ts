@@ -165,8 +165,13 @@ export class RuntimeMetrics {
     };
   }
 
-  /** Creates every series of a controller at 0. */
-  declareController(controller: string, workers: number): void {
+  /** Creates every series of a controller that watches these kinds at 0. */
+  declareController(controller: string, workers: number, kinds: readonly string[]): void {
+    for (const kind of kinds) {
+      for (const action of ['added', 'updated', 'deleted'])
+        this.triggered.inc({ controller, triggered_by: kind, action }, 0);
+    }
+    this.triggered.inc({ controller, triggered_by: 'trigger', action: 'external' }, 0);
     for (const result of ['success', 'error', 'requeue', 'requeue_after']) {
       this.reconcileTotal.inc({ controller, result }, 0);
     }

@@ -65,9 +65,11 @@ export class Controller implements ControllerHandle {
     this.#deps = deps;
     this.#logger = deps.logger.with({ controller: spec.name });
     this.queue = new WorkQueue(spec.name, deps.clock, deps.metrics);
-    deps.metrics.declareController(spec.name, spec.concurrency ?? 1);
+    const watches = this.#watches();
+    const kinds = watches.map(({ by }) => by);
+    deps.metrics.declareController(spec.name, spec.concurrency ?? 1, kinds);
     // Sources must be registered before the caches start.
-    for (const { source } of this.#watches()) deps.cache.informer(source);
+    for (const { source } of watches) deps.cache.informer(source);
   }
 
   trigger(key: ObjectKey, options: { afterMs?: number | undefined } = {}): void {

@@ -3,6 +3,7 @@ import { sleep } from '../../base/clock.ts';
 import { coreResources } from '../../kube/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import { StatusError } from '../../testing/fake-api-server/index.ts';
+import { TerminalError } from '../index.ts';
 
 const { configMaps, leases } = coreResources;
 const source = { resource: configMaps };
@@ -13,6 +14,8 @@ let harness: ControllerHarness;
 
 test('fills the caches, then leads, then reconciles; and stops in reverse, giving the lease back', async () => {
   const log: string[] = [];
+  let fill = (): void => {};
+  const until = new Promise<void>((resolve) => (fill = resolve));
   harness = await runController(
     (env) => {
       env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve(void log.push('reconcile')) });
@@ -30,9 +33,13 @@ test('fills the caches, then leads, then reconciles; and stops in reverse, givin
       runnable('leader', true);
     },
     [configMap],
-    noFaults,
+    (server) => server.script({ plural: 'configmaps' }, { do: 'hold', until }),
     { manager: { leaderElection: election } },
   );
+  await harness.passUntil(() => harness.server.seen({ plural: 'configmaps' }).length > 0, 'the first list');
+  await harness.clock.advance(5_000);
+  expect(harness.server.seen({ plural: 'leases' })).toEqual([]);
+  fill();
   await harness.passUntil(() => log.includes('reconcile'), 'the reconcile');
   expect(log).toEqual(['everywhere starts', 'leader starts', 'reconcile']);
   expect(harness.manager.leading).toBe(true);
@@ -62,6 +69,10 @@ test('a standby keeps its caches warm, is ready, and reconciles nothing', async 
   const informer = harness.manager.cache.informer(source);
   await harness.passUntil(() => informer.list().length === 1, 'the cache');
   expect(await harness.manager.readiness.run()).toMatchObject({ ok: true });
+  expect(harness.manager.leading).toBe(false);
+  harness.server.put(configMaps, { ...configMap, metadata: { name: 'b', namespace: 'shop' } });
+  await harness.passUntil(() => informer.list().length === 2, 'what came since');
+  await harness.clock.advance(60_000);
   expect(harness.manager.leading).toBe(false);
   expect(runs).toBe(0);
   await harness.stop();
@@ -99,7 +110,13 @@ test('caches that do not fill in two minutes end it with the name of the source 
         1000,
       ),
   );
-  for (let i = 0; i < 130; i++) await harness.clock.advance(1_000);
+  const asked = (): number => harness.server.requests.length;
+  for (let i = 0; i < 80; i++) await harness.clock.advance(1_000);
+  const before = asked();
+  for (let i = 0; i < 35; i++) await harness.clock.advance(1_000);
+  // It still tries shortly before.
+  expect(asked()).toBeGreaterThan(before);
+  for (let i = 0; i < 15; i++) await harness.clock.advance(1_000);
   await expect(harness.stop()).rejects.toMatchObject({
     code: 'ERR_CACHE_SYNC',
     message: expect.stringMatching(/configmaps.*403 no right/) as unknown,
@@ -141,6 +158,31 @@ test('two controllers of one name are refused, and so is a bare owner relation',
 });
 
 test('every series of a controller exists from the start', async () => {
+  let runs = 0;
+  const ends = [
+    () => Promise.resolve(),
+    () => Promise.reject(new Error('once')),
+    () => Promise.resolve({ requeueAfterMs: 10 }),
+    () => Promise.reject(new TerminalError('for good')),
+  ];
+  harness = await runController((env) =>
+    env.addController({ name: 'c', for: { source }, reconcile: () => (ends[runs++] ?? ends[0]!)() }),
+  );
+  const series = async (): Promise<string[]> =>
+    (await harness.manager.metricsText())
+      .split('\n')
+      .filter((line) => line.includes('controller="c"'))
+      .map((line) => line.slice(0, line.lastIndexOf(' ')));
+  const atStart = await series();
+  for (let i = 0; i < 5; i++) {
+    const before = runs;
+    harness.server.put(configMaps, { ...configMap, data: { i: `${i}` } });
+    await harness.passUntil(() => runs > before, 'another run');
+    await harness.idle();
+  }
+  expect(runs).toBeGreaterThan(ends.length);
+  expect((await series()).filter((name) => !atStart.includes(name))).toEqual([]);
+  await harness.stop();
   harness = await runController((env) =>
     env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
   );
