@@ -93,16 +93,20 @@ async function passUntil(condition: () => unknown, what: string): Promise<void> 
 const live = (name = 'a'): KubeObject => server.storage.get(widgets, 'shop', name);
 
 /** An operator that records what its handler gets. */
-async function recording(fail = 0): Promise<{ operator: TestOperator; events: ResourceEvent[] }> {
+async function recording(
+  fail = 0,
+): Promise<{ operator: TestOperator; events: ResourceEvent[]; calledAt: readonly number[] }> {
   const events: ResourceEvent[] = [];
+  const calledAt: number[] = [];
   const operator = new TestOperator((o) =>
     o.watch(async (e) => {
+      calledAt.push(clock.monotonic());
       if (fail-- > 0) throw new Error('handler broke');
       events.push(e);
     }),
   );
   await operator.start();
-  return { operator, events };
+  return { operator, events, calledAt };
 }
 const shown = (events: ResourceEvent[]): string[] => events.map((e) => `${e.type} ${e.meta.name}`);
 
@@ -165,8 +169,10 @@ test('tells added, modified and deleted, with the meta of the original', async (
 
 test('retries a failed handler with backoff, and tells it in the log', async () => {
   server.put(widgets, widget('a'));
-  const { events } = await recording(3);
+  const { events, calledAt } = await recording(3);
   await passUntil(() => events.length === 1, 'the success');
+  const waits = calledAt.slice(1).map((at, i) => at - calledAt[i]!);
+  expect([5, 10, 20].map((least, i) => waits[i]! >= least)).toEqual([true, true, true]);
   expect(shown(events)).toEqual(['ADDED a']);
   expect(log.filter((l) => l.includes('handler broke'))).toHaveLength(3);
 });

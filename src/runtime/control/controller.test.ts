@@ -89,6 +89,8 @@ test('logs, counts and retries a handler that throws, with backoff', async () =>
   });
   await passUntil(() => times.length === 4, 'the fourth run');
   await harness!.idle();
+  const waits = times.slice(1).map((at, i) => at - times[i]!);
+  expect([5, 10, 20].map((least, i) => waits[i]! >= least)).toEqual([true, true, true]);
   expect(await metric('controller_runtime_reconcile_errors_total{controller="test"}')).toBe(3);
   expect(await metric('controller_runtime_reconcile_panics_total{controller="test"}')).toBe(3);
   expect(await metric('controller_runtime_reconcile_total{controller="test",result="success"}')).toBe(1);
@@ -154,9 +156,14 @@ test('a reconcile past its time limit is aborted, counted and retried', async ()
 
 test('a slow kind does not delay another', async () => {
   const done: string[] = [];
+  let slow = 0;
   harness = await runController(
     (env) => {
-      env.addController({ name: 'slow', for: { source }, reconcile: ({ signal }) => sleep(env.clock, 1e9, signal) });
+      env.addController({
+        name: 'slow',
+        for: { source },
+        reconcile: ({ signal }) => (slow++, sleep(env.clock, 1e9, signal)),
+      });
       env.addController({
         name: 'quick',
         for: { source },
@@ -167,7 +174,10 @@ test('a slow kind does not delay another', async () => {
     noFaults,
     { manager: { drainMs: 10 } },
   );
-  await harness.passUntil(() => done.length === 1, 'the quick one');
+  await harness.passUntil(() => slow === 1 && done.length === 1, 'both');
+  harness.server.put(configMaps, configMap('b'));
+  await harness.passUntil(() => done.length === 2, 'the quick one, while the slow one runs');
+  expect(slow).toBe(1);
 });
 
 test('a child that drifts or disappears enqueues its owner, also the owner it had before', async () => {
@@ -232,20 +242,27 @@ test('a stop during a reconcile lets it finish, and starts no other', async () =
 
 test('a reconcile that outlasts the drain time is aborted', async () => {
   let reason: unknown;
-  const { passUntil, stop } = await run(async ({ signal, clock }) => {
+  let endedAt = 0;
+  const { passUntil, stop, clock } = await run(async ({ signal, clock }) => {
     reason = 'running';
     await sleep(clock, 1e9, signal).catch((e: unknown) => (reason = e));
+    endedAt = clock.monotonic();
   });
   await passUntil(() => reason === 'running', 'the run');
   harness = undefined;
+  const stoppedAt = clock.monotonic();
   await stop();
   expect(reason).toMatchObject({ code: 'ERR_ABORTED' });
+  expect(endedAt - stoppedAt).toBeGreaterThanOrEqual(30_000);
 });
 
 test('logs one line per reconcile at debug, with the fields that find it', async () => {
   const { passUntil } = await run(() => Promise.resolve());
   await passUntil(() => lines.some((l) => l['msg'] === 'reconciled'), 'the line');
-  expect(lines.find((l) => l['msg'] === 'reconciled')).toMatchObject({
+  await harness!.idle();
+  const [line, ...more] = lines.filter((l) => l['msg'] === 'reconciled');
+  expect(more).toEqual([]);
+  expect(line).toMatchObject({
     level: 'debug',
     controller: 'test',
     object: 'ConfigMap/shop/a',

@@ -99,4 +99,5 @@ test('a refused event is counted and the next one is written', async () => {
   await clock.advance(200);
   await until('the next', () => written().length === 1);
   expect(written()[0]).toMatchObject({ reason: 'B' });
+  expect(await metrics.registry.getSingleMetricAsString('operator_events_dropped_total')).toMatch(/ 1$/m);
 });

@@ -432,6 +432,9 @@ test('cached objects cannot be changed by accident', async () => {
   expect(() => {
     object.metadata.labels = {};
   }).toThrow(TypeError);
+  expect(() => {
+    (object['data'] as Record<string, string>)['x'] = '1';
+  }).toThrow(TypeError);
 });
 
 test('a source that is cut off is told by the readiness check, and by the liveness check when it stays so', async () => {

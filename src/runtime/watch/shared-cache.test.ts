@@ -72,6 +72,8 @@ test('equal sources share one stream, different ones do not', async () => {
   expect(cache.informer({ labelSelector: 'team=red', resource: { ...configMaps } })).toBe(first);
   expect(cache.informer({ resource: configMaps, labelSelector: 'team=red', metadataOnly: true })).not.toBe(first);
   expect(cache.informer({ resource: configMaps, labelSelector: 'team=red', namespace: 'shop' })).not.toBe(first);
+  await until('the watches', () => server.openWatches().length === 3);
+  expect(server.seen({ verb: 'watch' })).toHaveLength(3);
 });
 
 test('a transform belongs to its source, and two of one name are a mistake that is told', async () => {

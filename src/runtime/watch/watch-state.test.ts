@@ -175,8 +175,9 @@ test.each<[string, WatchInput]>([
 test('failures add up, and count from one again after two quiet minutes', () => {
   const many = run([...listed, failed(), failed({ now: 1_000 }), failed({ now: 2_000 })]);
   expect(many.effects).toMatchObject([{ failures: 3 }]);
-  const later = stepWatch(many.state, failed({ now: 200_000 }), kind);
-  expect(later.effects).toMatchObject([{ failures: 1 }]);
+  const failuresAt = (now: number) => stepWatch(many.state, failed({ now }), kind).effects;
+  expect(failuresAt(122_000)).toMatchObject([{ failures: 4 }]);
+  expect(failuresAt(122_001)).toMatchObject([{ failures: 1 }]);
 });
 
 test('an interrupted list starts over', () => {
