@@ -37,7 +37,7 @@ test('a place that cannot be written ends the start with the path, the reason an
   });
 });
 
-test('what the store itself has to say is left as it is', async () => {
+test('an error of the store is passed on unchanged', async () => {
   const store = await openDataDir(dir, options(dir));
   await expect(openDataDir(dir, options(dir))).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
   await store.close();

@@ -210,7 +210,7 @@ test('what comes in by OTLP is scraped, read back by remote read, and still ther
   await agent.stop();
 });
 
-test('the controller, and nobody else, takes a snapshot of the store and deletes series from it', async () => {
+test('only the controller takes a snapshot of the store and deletes series from it', async () => {
   const agent = await start();
   const port = agent.ports.remoteRead;
   const admin = (as: string, call: string) => mtls(as, port, `/api/v1/admin/tsdb/${call}`, 'POST');

@@ -60,7 +60,7 @@ test('work that finds no memory gives back what it has, waits until there is eno
   expect(pool.heldBytes).toBe(0);
 });
 
-test('half-grown work never waits for half-grown work: all of a crowd ends, and the limit holds at each moment', async () => {
+test('work that waits holds no memory: twenty growing pieces of work all end, and the limit holds at each moment', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   let most = 0;
   const one = async (user: string): Promise<void> => {
@@ -92,7 +92,7 @@ test('free bytes are had however full the pool is', () => {
   expect([larger.has(), pool.heldBytes]).toEqual([false, 100]);
 });
 
-test('the user who holds most gives way to others, and runs again when there is room', async () => {
+test('work of the user who holds most memory ends for that of others, and runs again when there is room', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const [large, larger] = [work(pool, 'a', 40), work(pool, 'a', 50)];
   const other = work(pool, 'b', 30);
@@ -106,7 +106,7 @@ test('the user who holds most gives way to others, and runs again when there is 
   expect(pool.heldBytes).toBe(0);
 });
 
-test('nobody gives way to a user who would hold more', async () => {
+test('no work ends for a user who would then hold more memory than its own', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const small = work(pool, 'a', 40);
   const large = work(pool, 'b', 70);
@@ -129,7 +129,7 @@ test('an answer that is still being read gives way by its end, once', () => {
     });
 });
 
-test('who stops waiting leaves the line, and whoever is behind it is let in', async () => {
+test('a request that is aborted leaves the line, and the next one gets its memory', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const first = work(pool, 'a', 60);
   const gone = new AbortController();

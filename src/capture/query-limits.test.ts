@@ -62,7 +62,7 @@ test('of each field the strongest policy that sets it decides, though another be
   expect(limits([weak, strong])).toEqual({ timeoutMs: 60_000, maxSamples: 5 });
 });
 
-test('a policy for namespaces holds for those who may read these, and not for who may read everything', () => {
+test('a policy for namespaces holds for users who may read these namespaces, and not for users who may read all', () => {
   const all = [
     policy('all', { query: { maxSamples: 9 } }),
     policy('team', { priority: 1, namespaceSelector: shop, query: { maxSamples: 100 } }),
@@ -72,7 +72,7 @@ test('a policy for namespaces holds for those who may read these, and not for wh
   expect(limits(all, [namespaces[1]!])).toEqual({ maxSamples: 9 });
 });
 
-test('who may read several namespaces is held to the lowest of what holds in them', () => {
+test('a user who may read several namespaces gets the lowest of their limits', () => {
   const all = [
     policy('all', { query: { partialResponse: 'Warn', maxConcurrency: 9 } }),
     policy('team', {

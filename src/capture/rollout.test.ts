@@ -93,7 +93,7 @@ test.each<[string, number | string, number, number]>([
   expect(plan.hold).toEqual(new Map(plan.deliver.map((name) => [name, 'MaxUnavailable'])));
 });
 
-test('nodes that are on their way take the place of others', () => {
+test('nodes that are restarting count as unavailable', () => {
   const more = { maxUnavailable: 2 };
   const nodes = [
     node('a', { sentAt: 0, held: { hash: 'new', yaml: 'new-file' } }, more),
@@ -103,13 +103,13 @@ test('nodes that are on their way take the place of others', () => {
   expect(planRollout(nodes, 0)).toMatchObject({ push: ['b'], hold: new Map([['c', 'MaxUnavailable']]) });
 });
 
-test('a node whose instrument is down takes the place of others, whoever sent it there, and is served at once', () => {
+test('a node whose instrument is down counts as unavailable, whatever the reason, and gets its file at once', () => {
   const more = { maxUnavailable: 2 };
   const nodes = [node('a', { down: true, runs: null }, more), node('b', {}, more), node('c', {}, more)];
   expect(planRollout(nodes, 0)).toMatchObject({ push: ['a', 'b'], hold: new Map([['c', 'MaxUnavailable']]) });
 });
 
-test('a node that has not spoken to a new leader yet may be restarting, and takes the place of another', () => {
+test('a node that has not reported to a new leader yet counts as unavailable', () => {
   const more = { maxUnavailable: 2 };
   const unheard = node('a', { reachable: false, unheard: true, held: null, runs: null }, more);
   expect(planRollout([unheard, node('b', {}, more), node('c', {}, more)], 0)).toMatchObject({
@@ -141,7 +141,7 @@ describe('canaries', () => {
     const unheard = canary({ reachable: false, unheard: true, held: null, runs: null });
     expect(planRollout([other, unheard], 0)).toMatchObject({ push: [], deliver: [] });
   });
-  test('that cannot be reached hold nobody', () => {
+  test('that cannot be reached do not hold the others', () => {
     expect(planRollout([other, canary({ reachable: false })], 0).push).toEqual(['a']);
   });
 });
@@ -162,7 +162,7 @@ describe('a file that failed on a node', () => {
     const ruled = { pauseOnFailure: false };
     expect(planRollout([node('bad', { failedYaml: 'new-file' }, ruled), node('b', {}, ruled)], 0).push).toEqual(['b']);
   });
-  test('stands in nobody’s way once another is desired', () => {
+  test('holds no node once another file is desired', () => {
     const desired = { hash: 'newer', yaml: 'newer-file' };
     expect(planRollout([node('bad', { failedYaml: 'new-file', desired }), node('b', { desired })], 0).push).toEqual([
       'b',

@@ -65,7 +65,7 @@ test.each<[string, object, object]>([
   expect(await headersOf(user)).toMatchObject([headers, headers, headers]);
 });
 
-test('a command acts in the name that it is given, whatever the kubeconfig says, and knows the namespace and the token', async () => {
+test('a given user to impersonate goes before that of the kubeconfig, whose namespace and token are known', async () => {
   const text = config({ token: 'abc', as: 'eve' }).replace('"user":"u"', '"user":"u","namespace":"shop"');
   const client = createKubeClient({ kubeconfig: write('config', text), impersonate: 'adam' });
   await client.getPath('/version');

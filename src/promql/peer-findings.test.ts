@@ -27,12 +27,12 @@ test('values before resets are added back one by one', async () => {
   expect(value).toMatchObject({ elements: [{ value: oneByOne }] });
 });
 
-test('two of one side are one match where only one of them combines with the other side', async () => {
+test('two series of one side are one match where only one of them combines with the other side', async () => {
   const { value } = await engine.instant('mixed + on () other', 0, { source });
   expect(value).toMatchObject({ elements: [{ labels: [], value: 6 }] });
 });
 
-test('two of one side are two matches where both are compared, even if neither comparison holds', async () => {
+test('two series of one side are two matches where both are compared, even if neither comparison holds', async () => {
   await expect(engine.instant('floats > on () other', 0, { source })).rejects.toMatchObject({
     errorType: 'execution',
     message: expect.stringContaining('multiple matches for labels') as string,
@@ -55,7 +55,7 @@ test('one side of kinds that do not combine is matched by what is filled in for 
   expect(grouped.value).toMatchObject({ elements: [{ labels: [], value: 243 }] });
 });
 
-test('resets are told without buckets only where nothing around needs them', () => {
+test('resets are detected without buckets only where no outer function needs buckets', () => {
   const found = (query: string): number => statsOnlySelectors(parse(query)).size;
   expect(found('histogram_count(sum(mixed))')).toBe(1);
   expect(found('histogram_quantile(0.9, histogram_count(sum(mixed)))')).toBe(0);

@@ -94,7 +94,7 @@ test('lists of names, values and series are those of the samples, in head and bl
   expect(Object.entries(reached).filter(([, times]) => times < 20)).toEqual([]);
 });
 
-test('a list that nobody waits for any more ends at its next turn', async () => {
+test('a list whose request was aborted ends at its next turn', async () => {
   const store = await openStore({
     dir: '/s',
     files: new MemoryFiles(),

@@ -107,7 +107,7 @@ test.each<[string, (certificate: NodeCertificate) => Promise<string>, RegExp]>([
   expect(certificate).toMatchObject({ isIssued: false, generation: 1 });
 });
 
-test('a certificate that nobody asked for, or that comes twice, is refused', async () => {
+test('a certificate that was not requested, or that comes twice, is refused', async () => {
   const certificate = await open();
   const unasked = (await issueLeaf(ca, names, { now: clock.now() })).cert;
   await expect(certificate.install(unasked)).rejects.toThrow('none was asked for');

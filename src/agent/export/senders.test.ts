@@ -255,7 +255,7 @@ test('a partial success counts what was rejected', async () => {
   expect(await otlp(post).samples(four)).toEqual({ taken: 2, refused: 2, reason: 'no' });
 });
 
-test('spans go to their own path; a receiver without it is spared them while metrics go on', async () => {
+test('spans go to their own path, and no more to a receiver without that path, while metrics go on', async () => {
   const record = {
     traceId: '0af7651916cd43dd8448eb211c80319c',
     spanId: 'b7ad6b7169203331',

@@ -214,6 +214,7 @@ test('not even a copy of all that another pod’s Resource says does, when it is
 
 test('a flow is of a namespace only where one of its ends is a pod of this node, and counts for that one', () => {
   const address = fc.constantFrom('10.0.0.5', '10.0.0.9', '10.9.9.9', '');
+  const reached = [0, 0, 0];
   fc.assert(
     fc.property(attributes, address, address, (claims, src, dst) => {
       const identity = node();
@@ -222,7 +223,10 @@ test('a flow is of a namespace only where one of its ends is a pod of this node,
       const named = got
         .filter(({ key }) => /^k8s\.(?:src|dst)\.namespace$/.test(key))
         .map(({ value }) => String(value));
+      reached[local.length]!++;
       if (local.length === 0) expect(named).toEqual([]);
+      // It counts for no namespace of which neither end is named.
+      expect(local.filter((namespace) => !named.includes(namespace))).toEqual([]);
       for (const [side, ip] of [
         ['src', src],
         ['dst', dst],
@@ -234,4 +238,5 @@ test('a flow is of a namespace only where one of its ends is a pod of this node,
     }),
     { numRuns: 500 },
   );
+  expect(Math.min(...reached)).toBeGreaterThan(10);
 });

@@ -200,7 +200,7 @@ describe('the ends of a flow', () => {
   };
   const remote = { 'k8s.dst.namespace': 'far', 'k8s.dst.owner.name': 'api', 'k8s.dst.owner.type': 'Deployment' };
 
-  test('an end with the address of a pod here is that pod, whatever it is called', () => {
+  test('an end with the address of a pod of this node is that pod, whatever names it carries', () => {
     const { ends, local, contradicts } = flow({ 'src.address': '10.0.0.5', 'k8s.src.namespace': 'pay', ...remote });
     expect(ends).toEqual({
       'src.address': '10.0.0.5',
@@ -213,7 +213,7 @@ describe('the ends of a flow', () => {
     expect([local, contradicts]).toEqual([['shop'], true]);
   });
 
-  test('without addresses an end is here when a pod of this node belongs to what it names', () => {
+  test('without addresses an end is on this node when a pod of this node belongs to the workload that it names', () => {
     expect(flow({ 'k8s.src.namespace': 'shop', 'k8s.src.owner.name': 'web', ...remote }).local).toEqual(['shop']);
     expect(flow({ 'k8s.src.namespace': 'pay', 'k8s.src.owner.name': 'web', ...remote }).local).toEqual([]);
   });
@@ -227,7 +227,7 @@ describe('the ends of a flow', () => {
     ]);
   });
 
-  test('a flow without an end here names nobody', () => {
+  test('a flow without an end on this node names no object', () => {
     const { ends, unknown } = flow({
       'k8s.src.namespace': 'pay',
       'k8s.src.owner.name': 'x',

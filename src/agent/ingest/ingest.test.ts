@@ -154,7 +154,7 @@ test('counts capture events by module', async () => {
   });
 });
 
-test('a store that cannot write is told of once, and once again when it can', async () => {
+test('a store that cannot write is logged once, and once again when it can', async () => {
   const world = setUp();
   world.store.commit = () => Promise.reject(new Error('no space left on device'));
   await world.ingest.process();
@@ -187,7 +187,7 @@ test('closing stores what waits and takes nothing more', async () => {
   expect(world.clock.pending).toBe(0);
 });
 
-test('with a full disk the sender is told what was not stored, series stay live, and it ends when there is room', async () => {
+test('on a full disk the answer counts what was not stored, series stay active, and samples are stored again when there is room', async () => {
   const world = setUp();
   const room = world.store.append;
   world.store.append = () => 'full';
@@ -207,7 +207,7 @@ test('with a full disk the sender is told what was not stored, series stay live,
   expect(world.ingest.metrics(gauge(world.clock, 3), 10)).toMatchObject({ rejected: 0 });
 });
 
-test('a clock that was set is told of once, in the log', async () => {
+test('a clock that was set is logged once', async () => {
   const world = setUp();
   await world.ingest.process();
   world.clock.jumpWall(-3_600_000);

@@ -416,7 +416,7 @@ test('counts are given back when series end', () => {
   expect(mapper.table.size).toBe(0);
 });
 
-test('names that nobody uses any more are forgotten, and one that comes back is listed again', () => {
+test('a metric name without series is forgotten, and listed again when it comes back', () => {
   const { send, mapper, sink, at } = setUp();
   send(1, counter([{ at: 1, value: 5 }]));
   mapper.expire(at(100), sink);

@@ -254,7 +254,7 @@ test('a monitor of spans alone keeps no series of its pods, but another one of t
   expect(both.names).toContain('http_server_request_duration');
 });
 
-test('points show whose spans are also where limits leave them no room', () => {
+test('points identify the sender of spans even where limits refuse their series', () => {
   const limits = { ...builtinLimits, maxSeriesPerNode: 0, maxSeriesPerNamespace: 0 };
   const run = new Run(aConfig([{}], { limits }));
   const resource = senderAttributes('shop/web-1');

@@ -31,7 +31,7 @@ const histograms = (point: HistogramPoint): MetricData => ({
   points: [point],
 });
 
-test('takes a good request as it is', () => {
+test('takes a valid request unchanged', () => {
   const good = request(gauge(number(1), number(NaN)));
   expect(admitMetrics(good, now)).toEqual({ request: good, rejected: 0, reason: '' });
 });

@@ -34,22 +34,26 @@ const decoders = [
   ['JSON traces', decodeTracesJson],
 ] as const;
 
-function decodesOrRefuses(decode: (bytes: Uint8Array) => unknown, bytes: Uint8Array): void {
+function decodesOrRefuses(decode: (bytes: Uint8Array) => unknown, bytes: Uint8Array): 'decoded' | 'refused' {
   try {
     decode(bytes);
+    return 'decoded';
   } catch (error) {
     if (!isOperatorError(error, 'ERR_INPUT_INVALID')) throw error;
+    return 'refused';
   }
 }
+const both = new Set(['decoded', 'refused']);
 
 test.each(decoders)('%s: arbitrary bytes are decoded or refused, never anything else', (_name, decode) => {
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => decodesOrRefuses(decode, bytes)),
+    fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => void decodesOrRefuses(decode, bytes)),
     { numRuns: 500 },
   );
 });
 
 test('a recorded payload with flipped bits or a cut end is decoded or refused, never anything else', () => {
+  const outcomes = new Set<string>();
   const small = payloads.filter((p) => p.body.length < 30_000);
   fc.assert(
     fc.property(
@@ -59,11 +63,12 @@ test('a recorded payload with flipped bits or a cut end is decoded or refused, n
       ({ body, traces }, flips, keep) => {
         const bytes = Uint8Array.from(body.subarray(0, Math.ceil(body.length * Math.max(keep, 0.2))));
         for (const [at, xor] of flips) bytes[Math.floor(at * (bytes.length - 1))]! ^= xor;
-        decodesOrRefuses(traces ? decodeTracesRequest : decodeMetricsRequest, bytes);
+        outcomes.add(decodesOrRefuses(traces ? decodeTracesRequest : decodeMetricsRequest, bytes));
       },
     ),
     { numRuns: 400 },
   );
+  expect(outcomes).toEqual(both);
 });
 
 const anyJson = fc.letrec((tie) => ({
@@ -77,14 +82,16 @@ const anyJson = fc.letrec((tie) => ({
 })).value;
 
 test('any JSON value is decoded or refused, never anything else', () => {
+  const outcomes = new Set<string>();
   fc.assert(
     fc.property(anyJson, (value) => {
       const bytes = Buffer.from(JSON.stringify({ resourceMetrics: value, resourceSpans: value }));
-      decodesOrRefuses(decodeMetricsJson, bytes);
-      decodesOrRefuses(decodeTracesJson, bytes);
+      outcomes.add(decodesOrRefuses(decodeMetricsJson, bytes));
+      outcomes.add(decodesOrRefuses(decodeTracesJson, bytes));
     }),
     { numRuns: 500 },
   );
+  expect(outcomes).toEqual(both);
 });
 
 /** A request with one gauge point, its NumberDataPoint message written by `point`. */

@@ -82,7 +82,7 @@ test('a series that carries another node’s name makes the partition unclean, a
   expect((await answered({ ...asked, sets: [[]] })).header.partitionClean).toBe(false);
 });
 
-test('what it does not know is told apart from what is wrong', async () => {
+test('an unknown version or part is unsupported, and a wrong field is invalid', async () => {
   const body = JSON.parse(encodeIndexRequest(asked)) as Record<string, unknown>;
   const told = async (change: Record<string, unknown>): Promise<string> => {
     const outcome = await handlerWith()(JSON.stringify({ ...body, ...change }), never);
@@ -155,7 +155,7 @@ test.each(kinds)('a list takes its memory from the pool while it is made: $kind'
   expect(await told(frames + 100)).toMatch(/^over_limit: the query would hold \d+ bytes of memory/);
 });
 
-test('what goes wrong inside is told without its details', async () => {
+test('an internal error is answered without its details', async () => {
   const broken = { ...store, series: () => Promise.reject(new TypeError('x is undefined')) } as unknown as Store;
   const outcome = await handlerWith({}, broken)(encodeIndexRequest(asked), never);
   expect(outcome).toEqual({ refusal: 'internal', message: 'internal error' });

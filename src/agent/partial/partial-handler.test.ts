@@ -49,7 +49,7 @@ const refusal = async (request: PartialRequest, limits: Partial<PartialLimits> =
   return 'refusal' in outcome ? `${outcome.refusal}: ${outcome.message}` : `${outcome.bytes} bytes`;
 };
 
-test('the answer says whose it is, what it covers, and holds every group', async () => {
+test('the answer names its node and time range, and holds every group', async () => {
   const outcome = await ask(asked);
   if ('refusal' in outcome) throw new Error(outcome.message);
   let header: PartialHeader | undefined;
@@ -112,7 +112,7 @@ test('the store’s memory is let go of however an evaluation ends', async () =>
   expect(holds).toBeGreaterThanOrEqual(3);
 });
 
-test('what it does not know is told apart from what is wrong', async () => {
+test('an unknown version or part is unsupported, and a wrong field is invalid', async () => {
   const body = JSON.parse(encodePartialRequest(asked)) as Record<string, unknown>;
   const told = async (change: Record<string, unknown>): Promise<string> => {
     const outcome = await handlerWith()(JSON.stringify({ ...body, ...change }), never);

@@ -1,7 +1,7 @@
 import { Random } from '../../testing/promql/random.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 
-test('the oldest of the account that holds most makes room, whoever came first', () => {
+test('the oldest item of the heaviest account is dropped first, even if another account has an older one', () => {
   const queues = new FairQueues<string>();
   queues.add('quiet', 'q1', 1);
   for (const item of ['n1', 'n2', 'n3']) queues.add('noisy', item, 1);

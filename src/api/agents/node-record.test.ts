@@ -63,7 +63,7 @@ test.each<[string, Sighting[][], unknown[]]>([
   ],
   ['a kubelet that says which machine it is only later changes nothing', [[seen('a')], [seen('a', m1)]], []],
   ['a pod that lingers without its Node object is the one that was there', [[seen('a')], [seen('a', { uid: '' })]], []],
-  ['and one that was never seen with it is nobody', [[seen('a', { uid: '' })], []], []],
+  ['a pod that was never seen with its Node object is no departed node', [[seen('a', { uid: '' })], []], []],
   [
     'each machine of a name leaves for itself',
     [[seen('a')], [seen('a', { uid: 'x' })], []],

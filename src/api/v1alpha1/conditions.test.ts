@@ -23,7 +23,7 @@ describe.each(tables)('the conditions of a %s', (_, table) => {
     expect(sentences.filter((sentence) => !/^[A-Z].*\.$/.test(sentence))).toEqual([]);
   });
 
-  test('have Ready, Reconciling and Stalled, as kstatus reads them', () => {
+  test('have Ready, Reconciling and Stalled with the polarity that kstatus expects', () => {
     expect(table).toMatchObject({
       Ready: { good: 'True' },
       Reconciling: { good: 'False' },

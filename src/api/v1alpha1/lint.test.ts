@@ -77,7 +77,7 @@ describe('every kind', () => {
     expect(pathsOf(ofType('array').filter(({ schema }) => schema['maxItems'] === undefined))).toEqual([]);
   });
 
-  test('tells of every list how it is merged', () => {
+  test('states for every list how it is merged', () => {
     expect(pathsOf(ofType('array').filter(({ schema }) => !schema['x-kubernetes-list-type']))).toEqual([]);
   });
 

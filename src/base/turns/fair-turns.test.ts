@@ -52,7 +52,7 @@ test('users who are busy all the time get equal shares, however much work each h
   for (const name of ['a', 'b', 'c']) expect(time(name) / all).toBeCloseTo(1 / 3, 1);
 });
 
-test('who was idle computes at once and alone among five who are always busy, at the price of one slice', async () => {
+test('a user who was idle computes at once and alone among five who are always busy, after at most one of their slices', async () => {
   const { work, go, log, now } = scene();
   for (const name of ['a1', 'a2', 'b1', 'c1', 'd1', 'e1', 'e2']) work(name, 10);
   await go(200);
@@ -76,7 +76,7 @@ test('short questions that come one after the other are each done at once, also 
   }
 });
 
-test('going and coming again and again gives nobody more than a share', async () => {
+test('a user who ends and begins work again and again gets no more than a share', async () => {
   const { work, go, share } = scene();
   work('a1', 10);
   work('b1', 10);
@@ -89,7 +89,7 @@ test('going and coming again and again gives nobody more than a share', async ()
   expect(share('c')).toBeGreaterThan(0.3);
 });
 
-test('a newcomer who does not end is ahead for the credit and no longer', async () => {
+test('new work that does not end goes first for as long as the credit, and no longer', async () => {
   const { work, go, log } = scene({ creditMs: 100 });
   work('a1', 10);
   await go(100);
@@ -138,7 +138,7 @@ test('of one user the work that has computed least goes first', async () => {
   expect(log.slice(before, before + 4).filter((name) => name === 'a2')).toHaveLength(3);
 });
 
-test('work whose signal aborts waits for no turn, and one that ended takes none', async () => {
+test('work whose signal aborts waits for no turn, and work that has ended takes none', async () => {
   const { work, go, log, turns } = scene();
   work('a1', 10);
   const stop = new AbortController();

@@ -35,7 +35,7 @@ test('work of one user runs in the order it came, as much at a time as the gate 
   expect(gate.running).toBe(0);
 });
 
-test('who comes after a crowd of one user gets the next free place, and both have as many from then on', async () => {
+test('a user who comes after many requests of another gets the next free place, and both have equally many from then on', async () => {
   const { ask, order, leave, settled } = scene(2);
   for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2']) void ask(name);
   await settled();
@@ -55,7 +55,7 @@ test('users with as much running are served in turn', async () => {
   expect(order).toEqual(['x0', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
 });
 
-test('who gives up while waiting leaves the line, and his user has no turn for it', async () => {
+test('a request that is aborted while it waits leaves the line, and uses no turn of its user', async () => {
   const { gate, ask, order, leave, settled } = scene(1);
   void ask('a1');
   const gone = new AbortController();
@@ -99,7 +99,7 @@ test('five users with twenty endless pieces of work each do not keep a sixth out
   expect(order).toHaveLength(40);
 });
 
-test('what is let in beyond the limit ends before anybody who has work running gets a place again', async () => {
+test('work beyond the limit ends before a user with running work gets another place', async () => {
   const { gate, ask, order, leave, settled } = scene(2, fairPlaces);
   for (const name of ['a1', 'a2', 'a3', 'b1', 'c1']) void ask(name);
   await settled();
@@ -110,7 +110,7 @@ test('what is let in beyond the limit ends before anybody who has work running g
   expect([order.at(-1), gate.running]).toEqual(['a3', 2]);
 });
 
-test('a gate that is made wider lets in who waits, and one that is made narrower lets what runs end', async () => {
+test('a larger limit admits waiting work, and a smaller one lets running work end', async () => {
   const { gate, ask, order, leave, settled } = scene(1);
   for (const name of ['a1', 'a2', 'a3', 'a4']) void ask(name);
   await settled();

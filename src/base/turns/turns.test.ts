@@ -19,7 +19,7 @@ function stage(): { turns: FairTurns; pass: (ms: number) => void; round: () => P
   };
 }
 
-test('a slice is due when it has lasted long enough, and one that nobody began is due at once', async () => {
+test('a slice is due when it has lasted long enough, and one that has not begun is due at once', async () => {
   const { turns, pass, round } = stage();
   expect(turns.due()).toBe(true);
   const turn = turns.next();
@@ -50,7 +50,7 @@ test('one waiter goes on in each round of the event loop, in the order in which 
   expect(order).toEqual(['a', 'b', 'a', 'b', 'a', 'b']);
 });
 
-test('timers and input run between the slices of those who compute', async () => {
+test('timers and messages run between the slices of computing work', async () => {
   const turns = new FairTurns();
   let ticks = 0;
   let input = '';

@@ -228,7 +228,7 @@ describe('several monitors on one pod', () => {
     ]);
   });
 
-  test('the loser is told which fields it lost, to whom and why', () => {
+  test('the weaker monitor reports which fields it lost, to which monitor and why', () => {
     const result = compile(
       aWorld({
         monitors: [
@@ -420,7 +420,7 @@ describe('sets, limits, exclusions', () => {
     expect(fileOf(result).otel_metrics_export.instrumentations).toEqual(['http', 'redis', 'sql']);
     expect(result.nodes.get('node-1')!.config.monitors.map((r) => r.protocols)).toEqual([['HTTP', 'SQL'], ['Redis']]);
   });
-  test('whoever names no protocol keeps the union at everything', () => {
+  test('one monitor without protocols makes the union all protocols', () => {
     const result = compile(aWorld({ monitors: [aMonitor('shop/a', { ...app('checkout'), protocols: ['DNS'] })] }));
     expect(fileOf(result).otel_metrics_export.instrumentations).toEqual(['*']);
     expect(fileOf(result).otel_traces_export.instrumentations).toContain('dns');
@@ -460,7 +460,7 @@ describe('sets, limits, exclusions', () => {
     expect(monitorRule(more, 0)!.intervalMs).toBeUndefined();
     expect(monitorRule(more, 1)!.intervalMs).toBe(30_000);
   });
-  test('of several limits the smallest holds, and a monitor above it is told', () => {
+  test('of several limits the smallest holds, and the condition of a monitor above it says so', () => {
     const more = {
       policies: [
         aPolicy('a', { limits: { maxSeriesPerNode: 500, maxSeriesPerMonitor: 100 } }),

@@ -65,7 +65,7 @@ test('tunables are put in, in any order of keys with the same bytes', () => {
   expect(withExtra({ log_format: 'json', ebpf: { batch_length: 7, wakeup_len: 10 } }).yaml).toBe(yaml);
 });
 
-test('without the flag of the controller nothing of it is in force, whatever was accepted before', () => {
+test('without the flag of the controller no extra key is in force, whatever was accepted before', () => {
   const spec = { instrument: { extraConfig: { log_format: 'json' } } };
   const policies = [aPolicy('p', spec, { status: { lastAcceptedSpec: spec } })];
   const result = compile(aWorld({ environment: { ...environment, allowExtraConfig: false }, policies }));

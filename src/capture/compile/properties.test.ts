@@ -7,7 +7,12 @@ import { instrumentVersions } from '../instrument-yaml/version.ts';
 import { compile } from './compile.ts';
 import type { CompileInput } from './types.ts';
 
-const word = fc.constantFrom('a', 'b', 'cart', 'checkout', 'x-1');
+const word = fc.constantFrom('cart', 'checkout', 'x-1');
+/** A pod is called by such a word and a number. */
+const workload = fc.oneof(
+  word,
+  word.map((name) => `${name}-*`),
+);
 const ratio = fc.constantFrom('0', '0.1', '0.50', '1');
 const ports = fc.array(
   fc
@@ -27,22 +32,35 @@ const settings = fc.record({
   http: some(fc.record({ routes: some(fc.array(fc.constantFrom('/a', '/b/{id}', '/c/*'))) })),
   signals: some(fc.record({ spans: some(fc.constantFrom('Enabled' as const, 'Disabled' as const)) })),
 });
+const selector = fc.record({
+  matchLabels: some(fc.dictionary(fc.constantFrom('app', 'app', 'a'), word, { maxKeys: 1 })),
+});
+const workloads = fc.array(
+  fc.record({ kind: fc.constantFrom('Pod' as const, 'Deployment' as const), name: workload }),
+  {
+    minLength: 1,
+    maxLength: 2,
+  },
+);
+/** What a monitor selects: pods of the world more often than not, and sometimes nothing, which is refused. */
+const target = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ selector }) },
+  { weight: 3, arbitrary: fc.record({ workloads }) },
+  { weight: 2, arbitrary: fc.record({ selector, workloads }) },
+  { weight: 1, arbitrary: fc.constant({}) },
+);
 const monitorSpec = fc
   .record({
     mode: fc.constantFrom('Capture' as const, 'Capture' as const, 'Exclude' as const),
-    selector: some(fc.record({ matchLabels: some(fc.dictionary(word, word, { maxKeys: 2 })) })),
-    workloads: some(
-      fc.array(fc.record({ kind: fc.constantFrom('Pod' as const, 'Deployment' as const), name: word }), {
-        minLength: 1,
-        maxLength: 2,
-      }),
-    ),
+    target,
     ports: some(ports),
     priority: some(fc.integer({ min: -2, max: 2 })),
     suspend: some(fc.boolean()),
     rest: settings,
   })
-  .map(({ rest, ...spec }) => clean({ ...spec, ...rest }) as unknown as TrafficMonitorSpec);
+  .map(
+    ({ rest, target: selected, ...spec }) => clean({ ...spec, ...selected, ...rest }) as unknown as TrafficMonitorSpec,
+  );
 const policySpec = fc
   .record({
     priority: some(fc.integer({ min: -1, max: 1 })),
@@ -95,6 +113,7 @@ test('the same objects in any order give the same bytes and the same verdicts', 
       ]),
   );
   const sorted = <V>(map: ReadonlyMap<string, V>): [string, V][] => [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const reached = { byLabels: 0, byNames: 0, conflicts: 0, refused: 0 };
   fc.assert(
     fc.property(shuffled, ([a, b]) => {
       const [x, y] = [compile(a), compile(b)];
@@ -102,9 +121,17 @@ test('the same objects in any order give the same bytes and the same verdicts', 
       expect(bytes(y)).toEqual(bytes(x));
       expect(sorted(y.monitors)).toEqual(sorted(x.monitors));
       expect(sorted(y.policies)).toEqual(sorted(x.policies));
+      for (const { spec, metadata } of a.monitors) {
+        const { matchedPods, conflicts, accepted } = x.monitors.get(`${metadata.namespace}/${metadata.name}`)!;
+        if (matchedPods > 0 && 'app' in (spec.selector?.matchLabels ?? {})) reached.byLabels++;
+        if (matchedPods > 0 && spec.workloads !== undefined) reached.byNames++;
+        if (conflicts.length > 0) reached.conflicts++;
+        if (!accepted.ok) reached.refused++;
+      }
     }),
     { numRuns: 60 },
   );
+  expect(Object.entries(reached).filter(([, times]) => times === 0)).toEqual([]);
 });
 
 test('every file is one that each version of the instrument takes as it is meant', () => {

@@ -72,7 +72,7 @@ test.each([
   expect(await textOf('/s/format')).toBe('1\n');
 });
 
-test('a disk that takes no more does not keep a store closed', async () => {
+test('a full disk does not keep a store from opening', async () => {
   await filled();
   await files.remove('/s/format');
   files.fault = (call, path) => call === 'write' && path.includes('/format');

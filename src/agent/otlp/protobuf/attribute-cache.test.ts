@@ -36,7 +36,7 @@ test('the cache keeps its own copy of the bytes', () => {
   expect(get(cache, Uint8Array.of(1, 2, 3), 0, 3, never)).toBe(first);
 });
 
-test('lists in use live on, those that nobody asked for through a generation go', () => {
+test('a list that is used stays cached, and one that is unused for a generation is dropped', () => {
   const cache = new AttributeCache(4);
   const at = (n: number): Uint8Array => Uint8Array.of(n);
   const kept = get(cache, at(0), 0, 1, () => list('kept'));

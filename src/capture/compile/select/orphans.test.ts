@@ -90,7 +90,7 @@ test.each<[string, TrafficMonitor, ClusterTrafficPolicySpec, string | undefined]
   expect(found).toEqual(reason ? [{ monitor: 'shop/checkout', reason: expect.stringContaining(reason) }] : []);
 });
 
-test('a stronger policy decides, and what was silent before is nobody’s fault now', () => {
+test('a stronger policy decides, and a monitor that had no data before is not reported', () => {
   const strong = policy({ priority: 10, overrides: { signals: { metrics: 'Enabled', spans: 'Enabled' } } }, 'strong');
   expect(orphanedMonitors(objects({ policies: [strong] }), policy({ overrides: off }))).toEqual([]);
   const already = policy({ overrides: off }, 'already');

@@ -50,6 +50,7 @@ describe.each([
   'max_over_time',
 ])('the sweep of %s', (name) => {
   test('gives bit for bit what each window gives by itself', () => {
+    let [shown, none] = [0, 0];
     fc.assert(
       fc.property(
         values,
@@ -70,9 +71,12 @@ describe.each([
           const got = Array.from(out.kinds, (kind, i) => (kind === 0 ? null : out.values[i]!));
           const series = { labels: [], dropName: false, floats, histograms: null };
           expect(got).toEqual(byWindow(name, series, range, frame));
+          none += got.filter((one) => one === null).length;
+          shown += got.filter((one) => one !== null).length;
         },
       ),
       { numRuns: 100, seed: 17 },
     );
+    expect([shown > 500, none > 100]).toEqual([true, true]);
   });
 });
