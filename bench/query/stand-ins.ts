@@ -31,7 +31,7 @@ import {
 import type { FragmentResult, IndexLists, Labels } from '../../src/promql/index.ts';
 import { StoreSource } from '../../src/agent/partial/store-source.ts';
 import { MemoryFiles } from '../../src/testing/tsdb/memory-files.ts';
-import { createRemoteReadHandler, labelsFromObject, openStore } from '../../src/tsdb/index.ts';
+import { compareLabels, createRemoteReadHandler, labelsFromObject, openStore } from '../../src/tsdb/index.ts';
 import type { Store } from '../../src/tsdb/index.ts';
 import { fillTopology, relabelTopology } from './topology-data.ts';
 
@@ -127,7 +127,10 @@ async function share(
   const result = await entry.result;
   const own = {
     ...result,
-    columns: result.columns.map((column) => ({ ...column, labels: relabel(column.labels) })),
+    // Agents send series in label order.
+    columns: result.columns
+      .map((column) => ({ ...column, labels: relabel(column.labels) }))
+      .sort((a, b) => compareLabels(a.labels, b.labels)),
     groups: result.groups.map((group) => ({ ...group, labels: relabel(group.labels) })),
   };
   const header = {
