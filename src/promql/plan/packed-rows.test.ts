@@ -1,5 +1,6 @@
 import { MemoryPool } from '../../base/memory-pool.ts';
 import { Pace, type TurnTaking } from '../../base/turns/turns.ts';
+import { TurnWatch } from '../../testing/turn-watch.ts';
 import type { GroupRow } from '../eval/aggregate/group-rows.ts';
 import { Budget } from '../eval/budget.ts';
 import { sortedLabels } from '../labels.ts';
@@ -7,39 +8,6 @@ import { packRows, sumsOfPacked } from './packed-rows.ts';
 
 /** Longest that a process may compute without giving other work a turn. Units: ms of processor time. */
 const longestCpuMs = 100;
-
-function cpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1000;
-}
-
-/** Turns at every opportunity; records the longest computation between two of them. */
-class Watch implements TurnTaking {
-  turns = 0;
-  longestMs = 0;
-  readonly #onTurn: (turns: number) => void;
-  #since = cpuMs();
-
-  constructor(onTurn: (turns: number) => void = () => {}) {
-    this.#onTurn = onTurn;
-  }
-
-  due(): boolean {
-    return true;
-  }
-
-  next(): Promise<void> {
-    this.look();
-    this.#onTurn(++this.turns);
-    return Promise.resolve();
-  }
-
-  look(): void {
-    const now = cpuMs();
-    this.longestMs = Math.max(this.longestMs, now - this.#since);
-    this.#since = now;
-  }
-}
 
 function row(labels: Record<string, string>, values: readonly number[]): GroupRow {
   const high = Float64Array.from(values);
@@ -68,7 +36,7 @@ const budgetOf = (turns: TurnTaking, maxSamples = 1e9, signal?: AbortSignal): Bu
 
 test('many rows of one family, each with bounds of its own, are added up without holding up other work', async () => {
   const rows = disjoint(6_000);
-  const watch = new Watch();
+  const watch = new TurnWatch();
   const sums = await sumsOfPacked(new Pace(undefined, watch), undefined, rows, 'le');
   watch.look();
   expect(sums).toHaveLength(1);
@@ -79,12 +47,12 @@ test('many rows of one family, each with bounds of its own, are added up without
 
 test('the sums of rows end where their query is cancelled', async () => {
   const rows = disjoint(2_000);
-  const whole = new Watch();
+  const whole = new TurnWatch();
   await sumsOfPacked(new Pace(undefined, whole), undefined, rows, 'le');
   expect(whole.turns).toBeGreaterThan(10);
   for (const last of [1, Math.ceil(whole.turns / 2), whole.turns]) {
     const stop = new AbortController();
-    const watch = new Watch((turns) => turns === last && stop.abort(new Error('gone')));
+    const watch = new TurnWatch((turns) => turns === last && stop.abort(new Error('gone')));
     await expect(sumsOfPacked(new Pace(stop.signal, watch), undefined, rows, 'le')).rejects.toThrow('gone');
     expect(watch.turns).toBe(last);
   }
@@ -92,26 +60,26 @@ test('the sums of rows end where their query is cancelled', async () => {
 
 test('the memory of sums over many bounds is asked for before it is used', async () => {
   const account = new MemoryPool({ limitBytes: 1024 ** 2, freeBytes: 0 }).open('a');
-  const watch = new Watch();
+  const watch = new TurnWatch();
   const run = account.run(new AbortController().signal, (lease) =>
     sumsOfPacked(new Pace(undefined, watch), lease.part(), disjoint(2_000), 'le'),
   );
   await expect(run).rejects.toMatchObject({ code: 'ERR_QUERY_LIMIT' });
-  const all = new Watch();
+  const all = new TurnWatch();
   await sumsOfPacked(new Pace(undefined, all), undefined, disjoint(2_000), 'le');
   expect(watch.turns).toBeLessThan(all.turns / 2);
 });
 
 test('many groups of one family are packed in turns, and no longer than their query runs', async () => {
   const groups = Array.from({ length: 20_000 }, (_, i) => row({ job: 'api', le: text(i) }, [i]));
-  const watch = new Watch();
+  const watch = new TurnWatch();
   const packed = await packRows(budgetOf(watch), groups, 'le', 1);
   watch.look();
   expect(packed).toHaveLength(Math.ceil(groups.length / 256));
   expect(watch.longestMs).toBeLessThan(longestCpuMs);
   expect(watch.turns).toBeGreaterThan(10);
   const stop = new AbortController();
-  const cut = new Watch((turns) => turns === 5 && stop.abort());
+  const cut = new TurnWatch((turns) => turns === 5 && stop.abort());
   await expect(packRows(budgetOf(cut, 1e9, stop.signal), groups, 'le', 1)).rejects.toMatchObject({
     errorType: 'canceled',
   });
@@ -120,7 +88,7 @@ test('many groups of one family are packed in turns, and no longer than their qu
 
 test('the memory of packed rows is counted, and refused before the row is made', async () => {
   const groups = Array.from({ length: 200 }, (_, i) => row({ le: text(i) }, Array(1_000).fill(i)));
-  const turns = new Watch();
+  const turns = new TurnWatch();
   const budget = budgetOf(turns);
   await packRows(budget, groups, 'le', 1_000);
   // Three columns of doubles, as many samples of two doubles as fit.
@@ -133,7 +101,7 @@ test('the memory of packed rows is counted, and refused before the row is made',
 test('very long bounds share no row', async () => {
   const long = 'x'.repeat(40_000);
   const groups = ['a', 'b', `c${long}`, `d${long}`].map((le) => row({ le }, [1]));
-  const packed = await packRows(budgetOf(new Watch()), groups, 'le', 1);
+  const packed = await packRows(budgetOf(new TurnWatch()), groups, 'le', 1);
   expect(packed.map(({ present }) => present.length)).toEqual([3, 1]);
   expect(await sumsOfPacked(new Pace(), undefined, packed, 'le')).toMatchObject([{ axis: { length: 4 } }]);
 });

@@ -130,7 +130,8 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
     const label = typeof req.params['name'] === 'string' ? { label: req.params['name'] } : {};
     await handler({ req, res, params, signal: ended.signal, user, identity, namespaces, memory, ...label }, deps);
   } catch (error) {
-    const known = toApiError(error);
+    const isOver = ended.signal.aborted && error === ended.signal.reason;
+    const known = isOver ? new ApiError('canceled', 'the request was cancelled') : toApiError(error);
     if (known.errorType === 'internal') deps.logger.error('request failed', { path, error: errorText(error) });
     sendError(res, known);
   } finally {

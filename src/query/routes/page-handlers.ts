@@ -1,3 +1,4 @@
+import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import type { NodeReport, ObjectKind, Objects } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { nodeReport, nodesQuery, objectItem } from '../objects/object-items.ts';
@@ -8,6 +9,7 @@ import { ApiError, invalidParameter } from '../api/api-error.ts';
 import { runRequest } from '../api/call.ts';
 import type { Call, Handler, HandlerDeps } from '../api/call.ts';
 import { sendSuccess } from '../api/respond.ts';
+import { jsonPieces } from '../json/json-pieces.ts';
 import { absences, reviewed } from './caller-view.ts';
 import { rateRows, rateSamples, windowParams } from './topology-handler.ts';
 
@@ -31,8 +33,13 @@ export const services: Handler = async (call, deps) => {
     deps.runner.range(lines, { start: startMs, end: endMs, step: stepMs }, request),
   ]);
   const missingNodes = [...new Set([...numbers.missingNodes, ...over.missingNodes])].sort();
-  const data = assembleServices({
-    ...{ index: deps.addresses, rows: rateRows(numbers.result.sums), series: seriesOf(over.result.value) },
+  const pace = new Pace(call.signal);
+  const data = await assembleServices(pace, {
+    ...{
+      index: deps.addresses,
+      rows: await rateRows(pace, numbers.result.sums),
+      series: await seriesOf(pace, over.result.value),
+    },
     ...{ startMs, stepMs, steps },
     pods: both(pods, call.namespaces),
     monitors: (deps.objects?.kinds.TrafficMonitor.list() ?? []) as unknown as TrafficMonitor[],
@@ -41,7 +48,7 @@ export const services: Handler = async (call, deps) => {
   const monitors = await reviewed(() => deps.objects?.access.objects(call.identity, 'TrafficMonitor'), deps);
   const shown = data.map((one) => (monitors?.has(one.namespace) === false ? { ...one, monitors: [] } : one));
   const warnings = [...new Set([...numbers.warnings, ...over.warnings])];
-  await sendSuccess(req, res, [JSON.stringify(shown)], { warnings, infos: [], missingNodes });
+  await sendSuccess(req, res, jsonPieces(shown), { warnings, infos: [], missingNodes });
 };
 
 const objectKinds: readonly string[] = [
@@ -105,12 +112,18 @@ function both(a: Visible, b: Visible): Visible {
   return new Set([...a].filter((one) => b.has(one)));
 }
 
-function seriesOf(value: Parameters<typeof rateSamples>[0]): RateSeries[] {
+/** Work of a point of a series, in samples. */
+const pointWork = 5;
+
+async function seriesOf(pacing: Pacing, value: Parameters<typeof rateSamples>[0]): Promise<RateSeries[]> {
   if (value.type !== 'matrix') throw new ApiError('internal', `a matrix was asked for, a ${value.type} came`);
-  return value.series.map(({ labels, timestamps, values }) => ({
-    labels: Object.fromEntries(labels),
-    points: Array.from(values, (rate, i) => [timestamps[i]!, rate] as const),
-  }));
+  const all: RateSeries[] = [];
+  for (const { labels, timestamps, values } of value.series) {
+    const points = Array.from(values, (rate, i) => [timestamps[i]!, rate] as const);
+    all.push({ labels: Object.fromEntries(labels), points });
+    if (pacing.spend(pointWork * (labels.length + points.length))) await pacing.turn();
+  }
+  return all;
 }
 
 function keyOf({ namespace = '', name = '' }: { namespace?: string; name?: string }): string {

@@ -1,4 +1,5 @@
 import type { TopologyGrouping } from '../../api/page/types.ts';
+import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import type { PackedSums, QueryValue } from '../../promql/index.ts';
 import { assembleTopology, type RateRow } from '../topology/assemble.ts';
 import { nodeGraph } from '../topology/grafana.ts';
@@ -8,6 +9,7 @@ import { runRequest } from '../api/call.ts';
 import type { Call, Handler } from '../api/call.ts';
 import { durationParam, timeParam } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
+import { jsonPieces } from '../json/json-pieces.ts';
 
 /** Shorter windows hold too few samples for a rate; longer ones are for dashboards. Units: ms. */
 const shortestMs = 60_000;
@@ -26,8 +28,9 @@ export const topology: Handler = async (call, deps) => {
   if (format !== 'json' && format !== 'grafana') throw invalidParameter('format', 'must be json or grafana');
   const { endMs, windowMs } = windowParams(call, deps.clock.now(), defaultMs);
   const parts = topologyQuery(by as TopologyGrouping, windowMs);
+  const pace = new Pace(call.signal);
   const answer = await deps.runner.sums(parts, 'le', endMs, runRequest(call));
-  const { topology: data, leftOut } = assembleTopology(rateRows(answer.result.sums), {
+  const { topology: data, leftOut } = await assembleTopology(pace, await rateRows(pace, answer.result.sums), {
     ...{ index: deps.addresses, by: by as TopologyGrouping, endMs, windowMs, maxEdges },
     visible: call.namespaces,
     namespace: params.get('namespace') || undefined,
@@ -36,7 +39,7 @@ export const topology: Handler = async (call, deps) => {
   const shown = format === 'grafana' ? nodeGraph(data) : data;
   // Infos are about the query that was generated here, and mean nothing to the caller, who did not write it.
   const extras = { ...answer, infos: [], warnings: [...answer.warnings, ...warnings] };
-  await sendSuccess(req, res, [JSON.stringify(shown)], extras);
+  await sendSuccess(req, res, jsonPieces(shown), extras);
 };
 
 /** The window of `start` and `end`, or of `window` before `end`. Units: ms. Errors: ApiError bad_data. */
@@ -56,9 +59,17 @@ export function windowParams(
   return { endMs, windowMs: Math.round(windowMs) };
 }
 
+/** Work of an object of labels, in samples. */
+const labelsWork = 200;
+
 /** Sums by `le`, with the other labels as an object. */
-export function rateRows(sums: readonly PackedSums[]): RateRow[] {
-  return sums.map(({ labels, axis, values }) => ({ labels: Object.fromEntries(labels), bounds: axis, values }));
+export async function rateRows(pacing: Pacing, sums: readonly PackedSums[]): Promise<RateRow[]> {
+  const rows: RateRow[] = [];
+  for (const { labels, axis, values } of sums) {
+    rows.push({ labels: Object.fromEntries(labels), bounds: axis, values });
+    if (pacing.spend(labelsWork)) await pacing.turn();
+  }
+  return rows;
 }
 
 /** The elements of a vector, with the labels as an object. */

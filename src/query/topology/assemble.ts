@@ -1,4 +1,6 @@
 import type { EdgePromql, EdgeSource, Topology, TopologyEdge, TopologyGrouping } from '../../api/page/types.ts';
+import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
+import type { Pacing } from '../../base/turns/turns.ts';
 import type { AddressIndex } from '../addresses/address-index.ts';
 import { databases } from '../../stream/index.ts';
 import { Ends, type End } from './ends.ts';
@@ -54,14 +56,22 @@ interface Draft {
  * is not attributed to another caller.
  */
 const noise = 0.05;
+/** Work of a row beside its numbers, of an end or edge of the answer, and of a comparison, in samples. */
+const rowWork = 500;
+const shownWork = 1_000;
+const compareWork = 30;
 
 /**
  * Builds a topology from rates: requests as measured by their callers, flows on top of them, and the servers' own
  * numbers where no caller is captured.
  * Guarantees: the request rates of the edges of captured callers add up to those of the samples; equal input gives
- * equal output, in order of ids. Pure.
+ * equal output, in order of ids. Pure but for its turns.
  */
-export function assembleTopology(rows: readonly RateRow[], options: AssembleOptions): Assembled {
+export async function assembleTopology(
+  pacing: Pacing,
+  rows: readonly RateRow[],
+  options: AssembleOptions,
+): Promise<Assembled> {
   const ends = new Ends({ ...options, atMs: options.endMs });
   const drafts = new Map<string, Draft>();
   const served = new Map<
@@ -76,6 +86,7 @@ export function assembleTopology(rows: readonly RateRow[], options: AssembleOpti
     return draft;
   };
   for (const { labels, bounds, values } of rows) {
+    if (pacing.spend(rowWork + values.length)) await pacing.turn();
     if (!values.some((value) => value > 0)) continue;
     const mark = labels[partLabel] ?? '';
     if (mark === flowPart) {
@@ -107,9 +118,10 @@ export function assembleTopology(rows: readonly RateRow[], options: AssembleOpti
     )
       draft.of = null;
   }
-  addUncaptured(drafts, served, draftOf, ends);
-  layFlows(flows.pairs(), drafts, draftOf, options);
+  await addUncaptured(pacing, drafts, served, draftOf, ends);
+  await layFlows(pacing, await flows.pairs(pacing), drafts, draftOf, options);
   for (const draft of drafts.values()) {
+    if (pacing.spend(rowWork)) await pacing.turn();
     if (!draft.of) continue;
     const { family, subject, system } = draft.of;
     draft.promql = {
@@ -117,7 +129,7 @@ export function assembleTopology(rows: readonly RateRow[], options: AssembleOpti
       ...edgeQueries({ family, subject, hosts: [...draft.hosts], system }, options.windowMs),
     };
   }
-  return finish([...drafts.values()], served, ends, options);
+  return finish(pacing, [...drafts.values()], served, ends, options);
 }
 
 const noBounds: readonly string[] = [''];
@@ -145,13 +157,21 @@ type Served = ReadonlyMap<
 type DraftOf = (source: End, target: End, protocol: string) => Draft;
 
 /** Requests that servers answered and no captured caller sent get an unknown end as their source. */
-function addUncaptured(drafts: ReadonlyMap<string, Draft>, served: Served, draftOf: DraftOf, ends: Ends): void {
+async function addUncaptured(
+  pacing: Pacing,
+  drafts: ReadonlyMap<string, Draft>,
+  served: Served,
+  draftOf: DraftOf,
+  ends: Ends,
+): Promise<void> {
   const asked = new Map<string, number>();
   for (const { target, protocol, requests } of drafts.values()) {
     const key = `${target.id}>${protocol}`;
     asked.set(key, (asked.get(key) ?? 0) + (requests?.rate ?? 0));
+    if (pacing.spend(compareWork)) await pacing.turn();
   }
   for (const byFamily of served.values()) {
+    if (pacing.spend(rowWork)) await pacing.turn();
     for (const { end, family, subject, requests } of byFamily.values()) {
       const protocol = protocolOf(family, '');
       const rest = requests.rate - (asked.get(`${end.id}>${protocol}`) ?? 0);
@@ -172,14 +192,20 @@ function addUncaptured(drafts: ReadonlyMap<string, Draft>, served: Served, draft
  * Bytes are added to the only edge of requests between two ends; without such an edge, or with several, flows get an
  * edge of their own.
  */
-function layFlows(
+async function layFlows(
+  pacing: Pacing,
   pairs: readonly FlowPair[],
   drafts: ReadonlyMap<string, Draft>,
   draftOf: DraftOf,
   { windowMs }: AssembleOptions,
-): void {
-  const between = Map.groupBy(drafts.values(), ({ source, target }) => `${source.id}>${target.id}`);
+): Promise<void> {
+  const between = new Map<string, Draft[]>();
+  for (const draft of drafts.values()) {
+    push(between, `${draft.source.id}>${draft.target.id}`, draft);
+    if (pacing.spend(compareWork)) await pacing.turn();
+  }
   for (const { client, server, transport, forth, back, subject, local } of pairs) {
+    if (pacing.spend(rowWork)) await pacing.turn();
     const known = (between.get(`${client.id}>${server.id}`) ?? []).filter(() => transport !== 'udp');
     const draft = known.length === 1 ? known[0]! : draftOf(client, server, transport);
     draft.bytes ??= { forth: 0, back: 0 };
@@ -189,41 +215,53 @@ function layFlows(
   }
 }
 
-function finish(all: readonly Draft[], served: Served, ends: Ends, options: AssembleOptions): Assembled {
+async function finish(
+  pacing: Pacing,
+  all: readonly Draft[],
+  served: Served,
+  ends: Ends,
+  options: AssembleOptions,
+): Promise<Assembled> {
   const { by, endMs, windowMs, namespace, maxEdges } = options;
   const concerned = all.filter(
     ({ source, target }) => namespace === undefined || source.namespace === namespace || target.namespace === namespace,
   );
-  const busiest = concerned.toSorted((a, b) => weight(b) - weight(a) || byText(idOf(a), idOf(b))).slice(0, maxEdges);
-  const edges = busiest
-    .map((draft): TopologyEdge => ({
-      ...{ id: idOf(draft), source: draft.source.id, target: draft.target.id, protocol: draft.protocol },
-      sources: sourcesOf(draft),
-      stats: statsOf(draft.requests, draft.bytes),
-      promql: draft.promql,
-    }))
-    .sort((a, b) => byText(a.id, b.id));
-  const shown = new Map(busiest.flatMap(({ source, target }) => [source, target].map((end) => [end.id, end] as const)));
+  const byWeight = (a: Draft, b: Draft): number => weight(b) - weight(a) || byText(idOf(a), idOf(b));
+  const busiest = (await sortInTurns(pacing, concerned, byWeight, compareWork)).slice(0, maxEdges);
+  const edges: TopologyEdge[] = [];
+  const shown = new Map<string, End>();
   const [inbound, outbound] = [new Map<string, Draft[]>(), new Map<string, Draft[]>()];
   for (const draft of busiest) {
-    push(inbound, draft.target.id, draft);
-    push(outbound, draft.source.id, draft);
+    const { source, target, protocol, requests, bytes, promql } = draft;
+    edges.push({
+      ...{ id: idOf(draft), source: source.id, target: target.id, protocol },
+      ...{ sources: sourcesOf(draft), stats: statsOf(requests, bytes), promql },
+    });
+    for (const end of [source, target]) shown.set(end.id, end);
+    push(inbound, target.id, draft);
+    push(outbound, source.id, draft);
+    if (pacing.spend(shownWork)) await pacing.turn();
   }
-  const nodes = [...shown.values()]
-    .map((end) => {
-      const answered = [...(served.get(end.id)?.values() ?? [])].map(({ requests }) => requests);
-      const asked = inbound.get(end.id) ?? [];
-      const node = end.kind === 'workload' ? ends.nodeOf({ ...end, kind: end.workloadKind }) : undefined;
-      return {
-        ...end,
-        ...(node === undefined ? {} : { node }),
-        inbound: statsOf(sumOf(answered.length > 0 ? answered : requestsOf(asked)), bytesOf(asked)),
-        outbound: statsOf(sumOf(requestsOf(outbound.get(end.id) ?? [])), bytesOf(outbound.get(end.id) ?? [])),
-      };
-    })
-    .sort((a, b) => byText(a.id, b.id));
-  const window = { startMs: endMs - windowMs, endMs };
-  return { topology: { window, by, nodes, edges }, leftOut: concerned.length - busiest.length };
+  const nodes: Topology['nodes'][number][] = [];
+  for (const end of shown.values()) {
+    const answered = [...(served.get(end.id)?.values() ?? [])].map(({ requests }) => requests);
+    const [asked, sent] = [inbound.get(end.id) ?? [], outbound.get(end.id) ?? []];
+    const node = end.kind === 'workload' ? ends.nodeOf({ ...end, kind: end.workloadKind }) : undefined;
+    nodes.push({
+      ...end,
+      ...(node === undefined ? {} : { node }),
+      inbound: statsOf(sumOf(answered.length > 0 ? answered : requestsOf(asked)), bytesOf(asked)),
+      outbound: statsOf(sumOf(requestsOf(sent)), bytesOf(sent)),
+    });
+    if (pacing.spend(shownWork + rowWork * (asked.length + sent.length))) await pacing.turn();
+  }
+  const byId = (a: { readonly id: string }, b: { readonly id: string }): number => byText(a.id, b.id);
+  const topology = {
+    ...{ window: { startMs: endMs - windowMs, endMs }, by },
+    nodes: await sortInTurns(pacing, nodes, byId, compareWork),
+    edges: await sortInTurns(pacing, edges, byId, compareWork),
+  };
+  return { topology, leftOut: concerned.length - busiest.length };
 }
 
 function sourcesOf({ requests, bytes }: Draft): EdgeSource[] {

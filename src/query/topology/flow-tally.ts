@@ -1,3 +1,4 @@
+import type { Pacing } from '../../base/turns/turns.ts';
 import type { End, Ends } from './ends.ts';
 
 /** The bytes exchanged by two ends, by the direction of their requests. Units: bytes per second. */
@@ -12,6 +13,9 @@ export interface FlowPair {
   /** The end whose node's series are counted; undefined when neither end is a pod of the capturing node. */
   readonly local: Local;
 }
+
+/** Work of one direction of a pair, in samples. */
+const wayWork = 200;
 
 type Local = 'src' | 'dst' | undefined;
 type Labels = Readonly<Record<string, string>>;
@@ -55,9 +59,10 @@ export class FlowTally {
     way.rates[localOf(labels) ?? 'other'] += rate;
   }
 
-  pairs(): FlowPair[] {
+  async pairs(pacing: Pacing): Promise<FlowPair[]> {
     const pairs = new Map<string, FlowPair>();
     for (const { source, target, isResponse, transport, rates, subject } of this.#ways.values()) {
+      if (pacing.spend(wayWork)) await pacing.turn();
       const [client, server] = isResponse ? [target, source] : [source, target];
       const key = `${client.id}>${server.id}>${transport}`;
       const known = pairs.get(key) ?? {

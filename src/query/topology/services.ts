@@ -1,3 +1,5 @@
+import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
+import type { Pacing } from '../../base/turns/turns.ts';
 import type { ServiceSummary } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { matchPods } from '../../capture/index.ts';
@@ -42,12 +44,18 @@ interface Row extends Workload {
   readonly seen: Uint8Array;
 }
 
+/** Work of a pod, of a row beside its numbers, and of a comparison, in samples. */
+const podWork = 50;
+const rowWork = 500;
+const compareWork = 30;
+
 const familyOf = new Map(requestFamilies.map((family) => [family.part, family]));
 
 /**
- * Every workload that has pods or series, by namespace and name, with its numbers or the reason why it has none. Pure.
+ * Every workload that has pods or series, by namespace and name, with its numbers or the reason why it has none.
+ * Pure but for its turns.
  */
-export function assembleServices(input: ServicesInput): ServiceSummary[] {
+export async function assembleServices(pacing: Pacing, input: ServicesInput): Promise<ServiceSummary[]> {
   const { index, rows: numbers, series, startMs, stepMs, steps, pods } = input;
   const rows = new Map<string, Row>();
   const rowOf = ({ namespace, kind, name }: Workload): Row => {
@@ -61,10 +69,12 @@ export function assembleServices(input: ServicesInput): ServiceSummary[] {
     return row;
   };
   for (const pod of index.pods()) {
+    if (pacing.spend(podWork)) await pacing.turn();
     if (pods?.has(pod.namespace) === false || pod.ended) continue;
     rowOf(index.workloadOf(pod)).pods.push(pod);
   }
   for (const { labels, bounds, values } of numbers) {
+    if (pacing.spend(rowWork + values.length)) await pacing.turn();
     const mark = labels[partLabel] ?? '';
     if (mark === flowPart) {
       for (const workload of endsOfFlow(labels)) {
@@ -82,6 +92,7 @@ export function assembleServices(input: ServicesInput): ServiceSummary[] {
     bounds.forEach((le, i) => row.requests.add(isFailed ? '' : le, values[i]!));
   }
   for (const { labels, points } of series) {
+    if (pacing.spend(rowWork + 10 * points.length)) await pacing.turn();
     const workload = subjectOf(labels);
     if (!workload) continue;
     const row = rowOf(workload);
@@ -93,9 +104,13 @@ export function assembleServices(input: ServicesInput): ServiceSummary[] {
       if (!isFailed) row.seen[at] = 1;
     }
   }
-  return [...rows.values()]
-    .sort((a, b) => byText(`${a.namespace}/${a.name}/${a.kind}`, `${b.namespace}/${b.name}/${b.kind}`))
-    .map((row) => summary(row, input));
+  const keyed = Array.from(rows.values(), (row) => ({ row, key: `${row.namespace}/${row.name}/${row.kind}` }));
+  const summaries: ServiceSummary[] = [];
+  for (const { row } of await sortInTurns(pacing, keyed, (a, b) => byText(a.key, b.key), compareWork)) {
+    summaries.push(summary(row, input));
+    if (pacing.spend(rowWork + 10 * steps + podWork * row.pods.length * input.monitors.length)) await pacing.turn();
+  }
+  return summaries;
 }
 
 function summary(row: Row, { monitors, missing, stepMs }: ServicesInput): ServiceSummary {

@@ -1,0 +1,26 @@
+import { jsonPieces } from './json-pieces.ts';
+
+test.each([
+  [[]],
+  [{}],
+  [[1, 'two', null, { three: [3] }]],
+  [
+    {
+      empty: [],
+      nodes: [{ id: 'a' }, { id: 'b', of: undefined }],
+      by: 'workload',
+      window: { endMs: 1 },
+      no: undefined,
+    },
+  ],
+  [{ '"': '\n', list: [[1], []] }],
+])('the pieces of %j are its JSON', (value) => {
+  expect([...jsonPieces(value)].join('')).toBe(JSON.stringify(value));
+});
+
+test('a long list is many pieces, none of them longer than an element', () => {
+  const edges = Array.from({ length: 1_000 }, (_, id) => ({ id }));
+  const pieces = [...jsonPieces({ edges })];
+  expect(pieces.length).toBeGreaterThan(1_000);
+  expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(20);
+});

@@ -1,0 +1,36 @@
+import type { TurnTaking } from '../base/turns/turns.ts';
+
+/** Takes a turn at every opportunity; records the longest computation between two of them, in processor time. */
+export class TurnWatch implements TurnTaking {
+  turns = 0;
+  longestMs = 0;
+  readonly #onTurn: (turns: number) => void;
+  #since = cpuMs();
+
+  /** `onTurn` is called at each turn, with its number. */
+  constructor(onTurn: (turns: number) => void = () => {}) {
+    this.#onTurn = onTurn;
+  }
+
+  due(): boolean {
+    return true;
+  }
+
+  next(): Promise<void> {
+    this.look();
+    this.#onTurn(++this.turns);
+    return Promise.resolve();
+  }
+
+  /** Also counts what was computed since the last turn. */
+  look(): void {
+    const now = cpuMs();
+    this.longestMs = Math.max(this.longestMs, now - this.#since);
+    this.#since = now;
+  }
+}
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
