@@ -56,7 +56,7 @@ export const failures: readonly Check[] = [
       ),
   },
   {
-    what: 'a minter whose image no registry has is stalled for it, in the words of the kubelet',
+    what: 'a minter whose image no registry has is stalled for it, and the message names the image and where to look',
     run: ({ api, kubectl }) =>
       saysOf(
         { api, kubectl },
