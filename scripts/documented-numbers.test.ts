@@ -1,24 +1,12 @@
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync } from 'node:fs';
+import { find, MiB, numbers, root, second, unclaimed, type Claim } from './documented/claims.ts';
 
 /**
  * Numbers that the README and the guides state, beside the line of the code that they come from. A figure that moves in
  * one place only fails here. What a machine measures is in docs/guides/benchmarks.md, each with the command that prints it.
  */
-interface Claim {
-  /** The document, and the sentence with the number in its first group. */
-  says: [document: string, sentence: RegExp];
-  /** The source, and the line with the number in its first group. */
-  is: [source: string, line: RegExp];
-  /** Units of the source in one unit of the document. Default 1. */
-  factor?: number;
-}
-
-const root = join(import.meta.dirname, '..');
-const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
-const MiB = 1024 * 1024;
 const reference = (name: string): string => `docs/reference/${name}.md`;
 const guide = (name: string): string => `docs/guides/${name}.md`;
 
@@ -382,43 +370,13 @@ const complete = [
   ...['http-api', 'listeners', 'query-execution', 'streams'].map(reference),
   ...globSync('docs/guides/*.md', { cwd: root }),
 ].filter((file) => !file.endsWith('benchmarks.md'));
-/** A number with a unit. Not the digits of a name, such as UTF-8 or RFC 3339. */
-const quantity =
-  /(?<![-:\w.]|RFC )(\d[\d,.]*)(?:[ -])?(?:(?:ms|µs|s|h|MiB|MB|kB|GiB|seconds?|minutes?|hours?|days?|years?|times|million|samples|series|spans|bytes|nodes?|agents?|queries|requests|points)\b|%)/g;
-
 test.each(complete)('every quantity in the text of %s is one of the claims', (file) => {
-  // Code keeps its place, so that what is left has the same offsets.
-  const blank = (text: string): string => text.replaceAll(/[^\n]/g, ' ');
-  const whole = readFileSync(join(root, file), 'utf8');
-  const prose = whole
-    .replaceAll(/^```[^]*?^```/gm, blank)
-    .replaceAll(/^ {4}.*$/gm, blank)
-    .replaceAll(/`[^`\n]*`/g, blank)
-    .replaceAll(/\]\([^)]*\)/g, blank);
-  const claimed = claims
-    .filter(({ says }) => says[0] === file)
-    .flatMap(({ says }) => {
-      const [, span] = new RegExp(says[1], 'd').exec(whole)?.indices ?? [];
-      return span === undefined ? [] : [span];
-    });
-  const unclaimed = [...prose.matchAll(quantity)].filter(
-    ({ 0: text, index }) => !claimed.some(([from, to]) => from < index + text.length && index < to),
-  );
-  expect(unclaimed.map(([text, number], i) => `${text} (${i + 1}. ${number})`)).toEqual([]);
+  expect(
+    unclaimed(
+      file,
+      claims.map(({ says }) => says),
+    ),
+  ).toEqual([]);
 });
 
 test('there are documents with quantities', () => expect(complete.length).toBeGreaterThan(13));
-
-function find([file, pattern]: readonly [string, RegExp]): string {
-  const found = pattern.exec(readFileSync(join(root, file), 'utf8'))?.[1];
-  if (found === undefined) throw new Error(`${file} has nothing like ${pattern}`);
-  return found;
-}
-
-/** `50,000,000` and `50_000_000` are one number, `16 * 1024` is its product, `80,443` and `80, 443 and 8080` are lists. */
-function numbers(text: string): number[] {
-  if (text.includes('*')) return [text.split('*').reduce((product, factor) => product * Number(factor), 1)];
-  const whole =
-    /^-?\d{1,3}([,_]\d{3})+$/.test(text) && !text.startsWith('80,443') ? text.replaceAll(/[,_]/g, '') : text;
-  return (whole.match(/-?\d+/g) ?? []).map(Number);
-}

@@ -45,6 +45,9 @@ async function run(entry: string, args: readonly string[], env: Record<string, s
   }
 }
 
+/** What an init step puts on the disk of a node: about 130 MB, most of it Node. */
+const supervisorMegabytes = 130;
+
 /** What dependencies try to load and do without: native speed-ups of `ws`, old text encodings of `node-fetch`. */
 const optional = ['bufferutil', 'utf-8-validate', 'encoding'];
 
@@ -193,6 +196,13 @@ test('the supervisor that an init step brings into the container of the instrume
     );
     expect(alone).toMatchObject({ code: 64, stderr: '' });
     expect(alone.stdout).toContain('usage: supervise');
+    const files = await readdir(join(target, 'program'), { recursive: true, withFileTypes: true });
+    const sizes = await Promise.all(
+      files.filter((file) => file.isFile()).map(async (file) => (await stat(join(file.parentPath, file.name))).size),
+    );
+    const megabytes = sizes.reduce((a, b) => a + b) / 1e6;
+    // The size that docs/critiques.md states, for the Node of this machine.
+    expect(Math.abs(megabytes - supervisorMegabytes)).toBeLessThan(supervisorMegabytes / 4);
   } finally {
     await rm(target, { recursive: true, force: true });
   }
