@@ -52,6 +52,14 @@ test('BytesPerSecond counts both directions of a flow once, though both nodes ha
   expect(await valueOf(both)).toEqual({ web: 350, api: 350 });
 });
 
-test('BytesPerSecond has no value for what sends or receives nothing that is captured', async () => {
-  expect(await valueOf([])).toEqual({});
+test('BytesPerSecond has a value for what only sends or only receives', async () => {
+  const oneWay = ['node-1', 'node-2'].map((node) => flow('web', 'api', node, 300));
+  expect(await valueOf(oneWay)).toEqual({ web: 300, api: 300 });
+});
+
+test('BytesPerSecond has no value for what neither sends nor receives anything that is captured', async () => {
+  const elsewhere = (labels: Record<string, string>) =>
+    Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, value === 'shop' ? 'bank' : value]));
+  const seen = ['node-1', 'node-2'].map((node) => flow('web', 'api', node, 300));
+  expect(await valueOf(seen.map(({ labels, perSecond }) => bytes(elsewhere(labels), perSecond)))).toEqual({});
 });

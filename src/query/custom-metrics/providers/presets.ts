@@ -60,8 +60,10 @@ const responseBytes = 'http_server_response_body_size_sum';
  * headers, counts twice, or does not count at all. An object without flows has no value.
  */
 const bytesPerSecond: Preset = (scope) => {
-  const [received, sent] = [flowRate('dst')(scope), flowRate('src')(scope)];
-  return { value: `${received.value} + ${sent.value}`, samples: [...received.samples, ...sent.samples] };
+  const ends = (['dst', 'src'] as const).map((end) => ({ end, rate: flowRate(end)(scope) }));
+  // Not "+": an object that only sends, or only receives, would have no value.
+  const apart = ends.map(({ end, rate }) => `label_replace(${rate.value}, "svc_end", "${end}", "", "")`);
+  return { value: `sum ${by(scope)} (${apart.join(' or ')})`, samples: ends.flatMap(({ rate }) => rate.samples) };
 };
 
 /** Presets of TrafficMonitor by name. */
