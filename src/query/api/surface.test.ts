@@ -144,12 +144,14 @@ describe('the whole surface', () => {
     expect(yaml).toContain('cluster-name: "blue"\n');
   });
 
-  test('statistics are there when they are asked for', async () => {
+  test('statistics are there when they are asked for, and only then', async () => {
     const { json } = await stage.ask('/api/v1/query', { query: 'svc_agent_up', time: at, stats: 'all' });
     expect((json.data as { stats: object }).stats).toMatchObject({
       timings: { execTotalTime: expect.any(Number) },
       samples: { totalQueryableSamples: expect.any(Number), peakSamples: expect.any(Number) },
     });
+    const plain = await stage.ask('/api/v1/query', { query: 'svc_agent_up', time: at });
+    expect(plain.json.data).not.toHaveProperty('stats');
   });
 });
 
@@ -246,6 +248,7 @@ test('several replicas give the same answers, byte for byte', async () => {
   const other = await stage.replica();
   for (const query of ['sum by (i) (rate(wide[5m]))', 'topk(3, wide)', 'avg(wide)', 'wide']) {
     const second = await askApi({ port: other.port, ca: stage.cluster.ca.cert }, '/api/v1/query', { query, time: at });
+    expect([second.status, second.json.degraded]).toEqual([200, false]);
     expect(second.text).toBe((await stage.ask('/api/v1/query', { query, time: at })).text);
   }
 });

@@ -182,8 +182,9 @@ test('no failed request is an error ratio of zero', async () => {
 });
 
 test('a selector on series narrows them', async () => {
-  const path = `${api}/pods/*/http_requests_per_second?metricLabelSelector=http_response_status_code%3D500`;
-  expect((await get(path)).body.items).toEqual([]);
+  const path = `${api}/pods/*/http_requests_per_second?metricLabelSelector=http_response_status_code%3D`;
+  expect(Object.keys(valuesOf(await get(`${path}200`)))).toEqual(['web-a', 'web-b', 'web-c']);
+  expect((await get(`${path}500`)).body.items).toEqual([]);
 });
 
 test("a monitor's expression is served under its name", async () => {

@@ -150,7 +150,7 @@ test('a query that may find series on two nodes is not taken as a whole', async 
   }
 });
 
-test('in a cluster of one node every query is that node’s, and a node without an agent is a node', async () => {
+test('in a cluster of one node a query is that node’s without a matcher, and a node without an agent is a node', async () => {
   expected.splice(1);
   expect((await explained('stddev(odd)')).explain.path).toBe('whole');
   for (const query of queries) {

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { MemoryPool } from '../../base/memory-pool.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
@@ -59,18 +62,24 @@ test.each(['read', 'query'] as const)(
   },
 );
 
-test('a tenant and a token from its file go with each request', async () => {
+test('a tenant and the token that its file has by then go with each request', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'store-token-'));
+  const tokenFile = join(dir, 'token');
+  writeFileSync(tokenFile, 'first\n');
   const seen: unknown[] = [];
   const store = await storeOver(
     (req, res) => {
-      seen.push([req.headers['x-scope-orgid'], req.url?.split('?')[0], req.method]);
+      seen.push([req.headers['x-scope-orgid'], req.headers.authorization, req.url?.split('?')[0], req.method]);
       res.setHeader('content-type', 'application/json');
       res.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [] } }));
     },
-    { tenant: 'team-a' },
+    { tenant: 'team-a', tokenFile },
   );
   expect(await store.read(queries, read())).toEqual([[]]);
-  expect(seen).toEqual([['team-a', '/api/v1/query', 'POST']]);
+  writeFileSync(tokenFile, 'second');
+  expect(await store.read(queries, read())).toEqual([[]]);
+  expect(seen).toEqual(['first', 'second'].map((token) => ['team-a', `Bearer ${token}`, '/api/v1/query', 'POST']));
+  rmSync(dir, { recursive: true });
 });
 
 test('samples beyond the query’s budget end the query, not the store', async () => {

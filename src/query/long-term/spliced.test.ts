@@ -147,7 +147,12 @@ test('a failure that passes is not seen', async () => {
     misbehave = undefined;
     r.writeHead(502).end();
   };
-  expect(await matrix('sum(c_total)', 60)).toHaveLength(121);
+  const params = { query: 'sum(c_total)', start: String(end / 1000 - 3600), end: String(end / 1000), step: '30s' };
+  const { json } = await stage.ask('/api/v1/query_range', params);
+  expect(json).toMatchObject({ degraded: false, missingNodes: [] });
+  expect(json).not.toHaveProperty('warnings');
+  expect((json.data as { result: { values: unknown[] }[] }).result[0]!.values).toHaveLength(121);
+  expect(asked).toBe(2);
 });
 
 test('a store that hangs costs its share of the time, not the answer', async () => {

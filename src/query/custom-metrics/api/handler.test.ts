@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { silentLogger } from '../../../base/logger.ts';
 import type { VectorElement } from '../../../promql/index.ts';
 import type { UserInfo } from '../../../net/token-auth.ts';
+import { until } from '../../../testing/until.ts';
 import { ShiftedClock } from '../../../testing/shifted-clock.ts';
 import { CustomMetricsMeter } from '../metrics.ts';
 import { presetProvider } from '../providers/preset-provider.ts';
@@ -39,9 +40,14 @@ let failing: boolean;
 let asked: string[];
 let allowed: boolean;
 let externalOn: boolean;
+/** What an evaluation waits for. */
+let evaluation: Promise<void>;
+/** How many requests had their rights checked. */
+let checks: number;
 const meter = new CustomMetricsMeter(new Registry(), { names: () => ({}) });
 
 beforeEach(async () => {
+  [evaluation, checks] = [Promise.resolve(), 0];
   [values, missingNodes, failing, asked, allowed, externalOn] = [
     { foo: 1.5, bar: 2, ns: 7 },
     [],
@@ -62,6 +68,7 @@ beforeEach(async () => {
       instant: async (query, _time, { readsOf }) => {
         asked.push(query);
         readParts.push(readsOf);
+        await evaluation;
         if (failing) throw new Error('disk on fire at 10.0.0.1');
         const elements = Object.entries(values).flatMap(([name, value]) => [
           element(name, 'value', value),
@@ -94,6 +101,7 @@ beforeEach(async () => {
     access: {
       user: async (): Promise<UserInfo> => ({ username: 'hpa' }),
       check: async () => {
+        checks++;
         if (!allowed) throw new StatusError(403, 'Forbidden', 'no');
       },
     },
@@ -218,8 +226,9 @@ test('external metrics that are switched off do not exist', async () => {
 });
 
 test('a value that is no number is left out of a list, and not found alone', async () => {
-  values = { foo: NaN, bar: Infinity };
-  expect((await get(`${custom}/namespaces/ns/pods/*/m`)).body.items).toEqual([]);
+  values = { foo: NaN, bar: 2 };
+  const { items } = (await get(`${custom}/namespaces/ns/pods/*/m`)).body;
+  expect(items.map(({ describedObject }) => describedObject.name)).toEqual(['bar']);
   const { status, body } = await get(`${custom}/namespaces/ns/pods/foo/m`);
   expect([status, body.message]).toEqual([404, 'the server could not find the metric m for pods foo']);
 });
@@ -288,9 +297,16 @@ test('a node that left counts for as long as the value looks back, however far i
   expect(readParts).toEqual(['sum(x) by (other)']);
 });
 
-test('a whole answer is shared by those who ask at the same time', async () => {
-  await get(`${custom}/namespaces/ns/pods/*/m`);
-  await get(`${custom}/namespaces/ns/pods/*/m?labelSelector=app%3Dnone`);
+test('a whole answer is shared by those who ask at the same time, and for a moment after it', async () => {
+  let answer = (): void => {};
+  evaluation = new Promise((resolve) => (answer = resolve));
+  const path = `${custom}/namespaces/ns/pods/*/m`;
+  const together = [get(path), get(`${path}?labelSelector=app%3Dnone`), get(path)];
+  await until('all three', () => checks === 3 && asked.length > 0);
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  answer();
+  expect((await Promise.all(together)).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect((await get(path)).body.items).toHaveLength(2);
   expect(asked).toHaveLength(1);
 });
 

@@ -302,9 +302,10 @@ describe('an adapter that does not answer as it should', () => {
     adapter.answer = (_req, res) =>
       adapter.requests.length === 1 ? sendJson(res, 503, {}) : sendJson(res, 200, listOf(item('a')));
     expect((await get(path)).status).toBe(200);
+    expect(adapter.requests).toHaveLength(2);
   });
 
-  test('and refuses the request is quoted with 400', async () => {
+  test('and refuses the request makes it a 400, which names the adapter and none of its words', async () => {
     adapter.answer = (_req, res) => sendJson(res, 400, { message: 'unable to parse' });
     const { status, body } = await get(path);
     expect([status, body.message]).toEqual([
