@@ -2,22 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { KubeObject } from '../../src/api/meta.ts';
-import { systemClock } from '../../src/base/clock.ts';
-import { createLogger, silentLogger } from '../../src/base/logger.ts';
-import { readSettings } from '../../src/base/settings.ts';
-import { operatorSettingTable, runOperator } from '../../src/controllers/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
-import { createTlsServer } from '../../src/net/https-server.ts';
-import { closeServer, listen } from '../../src/net/listen.ts';
-import { fixedTls } from '../../src/net/tls-material.ts';
-import { webhookHandler } from '../../src/net/webhook/handler.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { until } from '../../src/testing/until.ts';
-import { freePorts } from '../cluster/ports.ts';
 import { installCrds } from '../api/install.ts';
+import { startOperator as startAnyOperator, type RunningOperator } from './running-operator.ts';
 
-/** Admission and conversion as a real API server asks for them: its TLS, its reviews, its failure policy. */
+/** Admission as a real API server asks for it: its TLS, its reviews, its failure policy. */
 let cluster: Cluster;
 let dir: string;
 /** Who signs the certificate that the API server shows to webhooks. */
@@ -63,41 +54,13 @@ async function apply(...objects: object[]): Promise<string> {
   return kubectl('apply', '-f', file).catch((error: Error) => error.message);
 }
 
-interface RunningOperator {
-  readonly webhook: number;
-  stop(): Promise<void>;
-}
-
+/** The operator with admission, registered. */
 async function startOperator(flags: Readonly<Record<string, string>> = {}): Promise<RunningOperator> {
-  const [webhook, metrics] = (await freePorts(2)) as [number, number];
-  const settings = readSettings(operatorSettingTable, {
-    flags: {
-      bindAddress: '127.0.0.1',
-      metricsPort: String(metrics),
-      admission: 'fail-closed',
-      admissionPort: String(webhook),
-      admissionUrl: `https://localhost:${webhook}`,
-      ...flags,
-    },
-    env: {},
-    prefix: 'SVC_',
-  });
-  const lines: string[] = [];
-  const stop = new AbortController();
-  const logger = createLogger({ write: (line) => void lines.push(line) });
-  const ended = runOperator(settings, { logger, clock: systemClock, signal: stop.signal });
-  ended.catch(() => {});
+  const operator = await startAnyOperator({ flags: { admission: 'fail-closed', ...flags } });
   await until('the registration', async () =>
-    (await kubectl('get', 'validatingwebhookconfigurations', '-o', 'yaml')).includes(`localhost:${webhook}`),
+    (await kubectl('get', 'validatingwebhookconfigurations', '-o', 'yaml')).includes(`localhost:${operator.webhook}`),
   );
-  await until('the webhooks', async () => lines.some((l) => l.includes('webhooks are served')));
-  return {
-    webhook,
-    stop: () => {
-      stop.abort();
-      return ended;
-    },
-  };
+  return operator;
 }
 
 const monitor = {
@@ -185,57 +148,4 @@ test('with the API server’s certificate asked for, nobody else is answered, an
     await operator.stop();
   }
   await kubectl('delete', 'validatingwebhookconfiguration', 'svc-controller');
-});
-
-test('a kind of two versions is converted by the hook, both ways', async () => {
-  const now = Date.now();
-  const ca = await createCa({ commonName: 'conversion', now });
-  const leaf = await issueLeaf(ca, { commonName: 'conversion', dnsNames: ['localhost'] }, { now });
-  const spec = (o: KubeObject): Record<string, unknown> => o['spec'] as Record<string, unknown>;
-  const handler = webhookHandler({
-    validators: {},
-    converters: {
-      'example.dev/Widget': {
-        v1: { v2: (o) => ({ ...o, spec: { length: `${String(spec(o)['size'])}cm` } }) },
-        v2: { v1: (o) => ({ ...o, spec: { size: parseInt(String(spec(o)['length'])) } }) },
-      },
-    },
-    clock: systemClock,
-    logger: silentLogger,
-  });
-  const server = createTlsServer(fixedTls({ ...leaf, ca: ca.cert }), handler);
-  const port = await listen('webhook', server, { host: '127.0.0.1', port: 0 });
-  const version = (name: string, field: string, type: string, storage: boolean): object => ({
-    name,
-    served: true,
-    storage,
-    schema: {
-      openAPIV3Schema: {
-        type: 'object',
-        properties: { spec: { type: 'object', properties: { [field]: { type } } } },
-      },
-    },
-  });
-  const clientConfig = {
-    url: `https://localhost:${port}/convert`,
-    caBundle: Buffer.from(ca.cert).toString('base64'),
-  };
-  await apply({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'widgets.example.dev' },
-    spec: {
-      group: 'example.dev',
-      scope: 'Namespaced',
-      names: { kind: 'Widget', plural: 'widgets' },
-      versions: [version('v1', 'size', 'integer', true), version('v2', 'length', 'string', false)],
-      conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } },
-    },
-  });
-  await kubectl('wait', '--for=condition=Established', 'crd/widgets.example.dev', '--timeout=30s');
-  const widget = { apiVersion: 'example.dev/v2', kind: 'Widget', metadata: { name: 'one', namespace: 'default' } };
-  await until('the widget', async () => /created/.test(await apply({ ...widget, spec: { length: '3cm' } })));
-  expect(await kubectl('get', 'widgets.v1.example.dev', 'one', '-o', 'jsonpath={.spec}')).toBe('{"size":3}');
-  expect(await kubectl('get', 'widgets.v2.example.dev', 'one', '-o', 'jsonpath={.spec}')).toBe('{"length":"3cm"}');
-  await closeServer(server, 100);
 });

@@ -7,6 +7,7 @@ import { ApiReviews, createKubeClient } from '../kube/index.ts';
 import { httpServerMetrics } from '../net/http/index.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { TokenAuth } from '../net/token-auth.ts';
+import type { Converters } from '../net/webhook/conversion.ts';
 import { openTracing, RuntimeMetrics } from '../runtime/index.ts';
 import { createOperatorServer } from './operator-server.ts';
 import { SvcOperator } from './operator.ts';
@@ -20,6 +21,8 @@ export interface OperatorDeps {
   logger: Logger;
   clock: Clock;
   signal: AbortSignal;
+  /** Between versions of our kinds. Default those of this version of the operator; a test build has more. */
+  converters?: Converters | undefined;
 }
 
 /**
@@ -48,7 +51,7 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
     logger,
   });
   const identity = `${instance}_${randomUUID()}`;
-  const operator = new SvcOperator(settings, logger, {
+  const options = {
     client,
     clock,
     logger,
@@ -59,7 +62,8 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
     ...(settings.leaderElect
       ? { leaderElection: { namespace: settings.namespace, name: 'svc-controller', identity } }
       : {}),
-  });
+  };
+  const operator = new SvcOperator(settings, logger, options, deps.converters);
   const auth = new TokenAuth({
     reviews: new ApiReviews(client, { audience: 'svc-controller', ownToken: () => client.bearerToken() }),
     clock,

@@ -1,7 +1,9 @@
 import type { OperatorLogger } from '../kube/dot-i.ts';
 import { RuntimeOperator, type RuntimeOperatorOptions } from '../runtime/dot-i-operator.ts';
 import type { Manager } from '../runtime/index.ts';
+import type { Converters } from '../net/webhook/conversion.ts';
 import { ClientCa } from './admission/client-ca.ts';
+import { conversions } from './admission/conversions.ts';
 import { setupAdmission } from './admission/setup.ts';
 import { setupAgentCertificates } from './agent-certificates/setup.ts';
 import { WaitingAgents } from './agent-certificates/waiting.ts';
@@ -20,10 +22,17 @@ import { setupTrafficMonitors } from './traffic-monitor/setup.ts';
  */
 export class SvcOperator extends RuntimeOperator {
   readonly #settings: OperatorSettings;
+  readonly #converters: Converters;
 
-  constructor(settings: OperatorSettings, logger: OperatorLogger, options: RuntimeOperatorOptions) {
+  constructor(
+    settings: OperatorSettings,
+    logger: OperatorLogger,
+    options: RuntimeOperatorOptions,
+    converters: Converters = conversions,
+  ) {
     super(logger, options);
     this.#settings = settings;
+    this.#converters = converters;
   }
 
   /** The runtime underneath, for the health and metrics server. */
@@ -67,6 +76,7 @@ export class SvcOperator extends RuntimeOperator {
       clientCa: admissionClientCaFile === '' ? null : new ClientCa(admissionClientCaFile),
       clientNames: this.#settings.admissionClientNames,
       shutdownQuietMs: this.#settings.shutdownQuiet,
+      converters: this.#converters,
       environment,
     });
     return Promise.resolve();

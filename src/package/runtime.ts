@@ -49,6 +49,12 @@ export type {
   StoredMeta,
 } from '../api/meta.ts';
 
+export { webhookHandler, type WebhookOptions } from '../net/webhook/handler.ts';
+export { convert, type Converter, type Converters } from '../net/webhook/conversion.ts';
+export type { AdmissionRequest, AdmissionVerdict, Validator } from '../net/webhook/admission.ts';
+export type { UserInfo } from '../net/token-auth.ts';
+export type { HttpHandler } from '../net/http/door.ts';
+
 export { sleep, systemClock, type Clock } from '../base/clock.ts';
 export { errorCodes, errorText, isOperatorError, OperatorError, type ErrorCode, type Retry } from '../base/errors.ts';
 export { createLogger, silentLogger } from '../base/logger.ts';

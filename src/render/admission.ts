@@ -1,4 +1,4 @@
-import type { KubeObject } from '../api/meta.ts';
+import type { KubeObject, ResourceRef } from '../api/meta.ts';
 import { group, version } from '../api/v1alpha1/index.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { objectOf } from './objects.ts';
@@ -8,13 +8,17 @@ import { objectOf } from './objects.ts';
  */
 export type AdmissionMode = 'off' | 'fail-open' | 'fail-closed';
 
-export interface AdmissionInput {
+export interface WebhookAddress {
   namespace: string;
-  mode: Exclude<AdmissionMode, 'off'>;
   /** PEM certificates that the API server trusts for this webhook; two during a rotation. */
   caBundle: string;
   /** `https://host:port` of an operator outside the cluster; by default its Service. */
   url?: string | undefined;
+}
+
+export interface AdmissionInput extends WebhookAddress {
+  /** With `off` nothing is registered, and conversion alone is routed to the operator. */
+  mode: AdmissionMode;
 }
 
 /** The resources of each validating webhook, and its path. */
@@ -24,18 +28,46 @@ export const admissionPaths = {
 } as const;
 
 /**
+ * What the API server is told of a webhook of the operator, in a registration or in the definition of a kind.
+ */
+function clientConfig({ namespace, caBundle, url }: WebhookAddress, path: string): object {
+  return {
+    caBundle: Buffer.from(caBundle).toString('base64'),
+    ...(url ? { url: url + path } : { service: { namespace, name: names.webhook, path, port: 443 } }),
+  };
+}
+
+/** Path of the conversion webhook. */
+export const conversionPath = '/convert';
+
+/**
+ * The part of a definition that has the objects of a kind converted by the operator, to be applied beside whoever
+ * installs the kinds: the bundle changes with each rotation, so that no manifest can have it.
+ */
+export function renderConversion(kind: ResourceRef, address: WebhookAddress): KubeObject {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${kind.plural}.${kind.group}` },
+    spec: {
+      conversion: {
+        strategy: 'Webhook',
+        webhook: { conversionReviewVersions: ['v1'], clientConfig: clientConfig(address, conversionPath) },
+      },
+    },
+  };
+}
+
+/**
  * The objects that route reviews of the API server to the operator: its registration, with the CA that signed the
  * operator's certificate, and, for an operator inside the cluster, the Service with every replica.
  */
 export function renderAdmission(input: AdmissionInput): KubeObject[] {
-  const { namespace, mode, caBundle, url } = input;
+  const { namespace, mode, url } = input;
   const webhooks = Object.entries(admissionPaths).map(([resource, path]) => ({
     name: `${resource}.${group}`,
     admissionReviewVersions: ['v1'],
-    clientConfig: {
-      caBundle: Buffer.from(caBundle).toString('base64'),
-      ...(url ? { url: url + path } : { service: { namespace, name: names.webhook, path, port: 443 } }),
-    },
+    clientConfig: clientConfig(input, path),
     rules: [
       {
         apiGroups: [group],
@@ -55,7 +87,8 @@ export function renderAdmission(input: AdmissionInput): KubeObject[] {
     { component: 'controller', name: names.controller },
     { webhooks },
   );
-  if (url) return [registration];
+  const registrations = mode === 'off' ? [] : [registration];
+  if (url) return registrations;
   const id = { component: 'controller' as const, name: names.webhook, namespace };
   const service = objectOf('Service', id, {
     spec: {
@@ -71,5 +104,5 @@ export function renderAdmission(input: AdmissionInput): KubeObject[] {
       ingress: [{ ports: [{ port: ports.webhook, protocol: 'TCP' }] }],
     },
   });
-  return [service, policy, registration];
+  return [service, policy, ...registrations];
 }

@@ -42,4 +42,12 @@ export { renderController, renderNamespace } from './controller.ts';
 export { renderInstallation } from './installation.ts';
 export type { InstallationInput, MinterInstallation } from './installation.ts';
 export { renderDataRemoval } from './data-removal.ts';
-export { admissionPaths, renderAdmission, type AdmissionInput, type AdmissionMode } from './admission.ts';
+export {
+  admissionPaths,
+  conversionPath,
+  renderAdmission,
+  renderConversion,
+  type AdmissionInput,
+  type AdmissionMode,
+  type WebhookAddress,
+} from './admission.ts';

@@ -143,6 +143,11 @@ export interface Runnable {
   name: string;
   /** True: only while this process leads. False: on every replica, from the moment caches are synced. */
   needsLeader: boolean;
+  /**
+   * True: on every replica, before the caches are synced. A conversion webhook needs it: the API server asks it for the
+   * objects of the very lists that fill the caches. Default false.
+   */
+  beforeCaches?: boolean | undefined;
   /** Runs until the signal aborts. Ending earlier is allowed; a rejection stops the whole process. */
   run(signal: AbortSignal): Promise<void>;
 }

@@ -10,6 +10,7 @@ import { createCa, issueLeaf } from '../../net/ca.ts';
 import { createTlsServer } from '../../net/https-server.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import type { AdmissionVerdict } from '../../net/webhook/admission.ts';
+import type { Converters } from '../../net/webhook/conversion.ts';
 import { objectLabels, names } from '../../render/index.ts';
 import { anObject, noFaults, runController, type ControllerHarness } from '../../testing/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -142,6 +143,7 @@ describe('the webhooks of the operator', () => {
     url: '',
     clientCa: null,
     clientNames: [],
+    converters: {},
   };
 
   test('are registered with the CA once there is a certificate, follow its rotation, and judge over TLS', async () => {
@@ -211,6 +213,69 @@ describe('the webhooks of the operator', () => {
     const other = await createCa({ commonName: 'svc-ca', now });
     server.put(coreResources.secrets, await secret(ca.cert + other.cert));
     await passUntil(() => bundleOf() === ca.cert + other.cert, 'the new bundle');
+  });
+
+  test('convert the objects of a kind with two versions, where admission is off too, and tell the API server so', async () => {
+    const port = await freePort();
+    const now = Date.now(); // TLS itself looks at the real clock
+    const ca = await createCa({ commonName: 'svc-ca', now });
+    const leaf = await issueLeaf(ca, { commonName: 'svc-controller', dnsNames: ['localhost'] }, { now });
+    const encoded = (text: string): string => Buffer.from(text).toString('base64');
+    const certificate = anObject({
+      kind: 'Secret',
+      metadata: { name: names.controllerTls, namespace, labels: objectLabels('controller') },
+      data: { 'tls.crt': encoded(leaf.cert), 'tls.key': encoded(leaf.key), 'ca.crt': encoded(ca.cert) },
+    });
+    const definition = anObject({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'trafficmonitors.svc.dev' },
+      spec: { group: 'svc.dev', conversion: { strategy: 'Webhook' } },
+    });
+    delete definition.metadata.namespace;
+    const converters: Converters = { 'svc.dev/TrafficMonitor': { v1: { v2: (o) => o }, v2: { v1: (o) => o } } };
+    // The caches do not fill: the lists of monitors wait for conversion.
+    const filled = Promise.withResolvers<void>();
+    harness = await runController(
+      (env) => setupAdmission(env, { ...settings, converters, mode: 'off', port }),
+      [certificate, definition],
+      (server) => server.script({ plural: 'trafficmonitors' }, { do: 'hold', until: filled.promise }, 100),
+      options,
+    );
+    const { server, passUntil } = harness;
+    const review = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'ConversionReview',
+      request: { uid: 'c', desiredAPIVersion: 'svc.dev/v2', objects: [{ ...monitor({}), apiVersion: 'svc.dev/v1' }] },
+    };
+    let answer = '';
+    await passUntil(() => {
+      const target = { host: 'localhost', port, path: '/convert', method: 'POST', ca: ca.cert, agent: false };
+      const req = httpsRequest(target, (res) => res.setEncoding('utf8').on('data', (text: string) => (answer += text)));
+      req.on('error', () => {}).end(JSON.stringify(review));
+      return answer;
+    }, 'the conversion');
+    expect(answer).toContain('"apiVersion":"svc.dev/v2"');
+    const stored = (): KubeObject =>
+      server.storage.get(coreResources.customResourceDefinitions, undefined, 'trafficmonitors.svc.dev');
+    expect(stored()['spec']).toEqual(definition['spec']);
+    filled.resolve();
+    const conversion = {
+      strategy: 'Webhook',
+      webhook: {
+        conversionReviewVersions: ['v1'],
+        clientConfig: {
+          caBundle: encoded(ca.cert),
+          service: { namespace, name: names.webhook, path: '/convert', port: 443 },
+        },
+      },
+    };
+    await passUntil(() => JSON.stringify(stored()['spec']).includes('caBundle'), 'the bundle');
+    expect(stored()['spec']).toEqual({ group: 'svc.dev', conversion });
+    expect(server.storage.find(services, namespace, names.webhook)).toBeDefined();
+    expect(server.storage.find(validatingWebhookConfigurations, undefined, names.controller)).toBeUndefined();
+    server.put(coreResources.customResourceDefinitions, definition);
+    await passUntil(() => JSON.stringify(stored()['spec']).includes('caBundle'), 'the bundle that was taken out');
   });
 
   test('are taken away where they are switched off', async () => {

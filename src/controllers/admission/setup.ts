@@ -2,11 +2,13 @@ import type { TLSSocket } from 'node:tls';
 import type { KubeObject } from '../../api/meta.ts';
 import {
   clusterTrafficPolicies,
+  minterDeployments,
   trafficMonitors,
   type ClusterTrafficPolicy,
   type TrafficMonitor,
 } from '../../api/v1alpha1/index.ts';
 import { sleep } from '../../base/clock.ts';
+import { OperatorError } from '../../base/errors.ts';
 import type { CaptureObjects } from '../../capture/index.ts';
 import { ApiReviews, coreResources } from '../../kube/index.ts';
 import { httpServerMetrics, type HttpHandler } from '../../net/http/index.ts';
@@ -14,12 +16,16 @@ import { createTlsServer, peerName, type ClientTrust } from '../../net/https-ser
 import { untilQuiet } from '../../net/drain.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import type { TlsSource } from '../../net/tls-material.ts';
+import type { Validator } from '../../net/webhook/admission.ts';
+import type { Converters } from '../../net/webhook/conversion.ts';
 import { webhookHandler } from '../../net/webhook/handler.ts';
 import {
   admissionPaths,
+  conversionPath,
   names,
   objectLabels,
   renderAdmission,
+  renderConversion,
   renderedKinds,
   type AdmissionMode,
 } from '../../render/index.ts';
@@ -46,28 +52,34 @@ export interface AdmissionSettings {
   clientCa: ClientCa | null;
   /** Subject CNs of that certificate; empty allows any that those authorities have signed. */
   clientNames: readonly string[];
+  /** Of the kinds that have several versions. */
+  converters: Converters;
   /** The environment that policies are checked against. */
   environment: CaptureObjects['environment'];
 }
 
+/** Kinds of which a second version may come. */
+const kinds = [trafficMonitors, clusterTrafficPolicies, minterDeployments];
 const controllerName = 'admission';
 const key = { name: 'admission' } as const;
 const recheckMs = 2_000;
 
 /**
  * Serves admission and conversion reviews on every replica, and registers them with the API server; with `off` the
- * registration is removed.
+ * registration for admission is removed.
  *
  * Flow: the controller's certificate (a Secret that the platform controller makes and renews) → listener → registration
  * with the CA bundle of that Secret, again at each rotation.
  * Guarantees: the registration is written after a certificate exists; the listener follows a renewed one without a
- * restart.
+ * restart. Conversion is answered before the caches fill, because lists of a kind wait for it; admission after that.
  * Caveats: with `fail-closed` and no replica running, monitors and policies cannot be changed: `svc operator
  * --admission=off`, or deleting the ValidatingWebhookConfiguration, lifts the block.
  */
 export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSettings): void {
   const { cache } = env;
-  const { namespace, mode } = settings;
+  const { namespace, mode, url } = settings;
+  const converted = kinds.filter(({ group, kind }) => Object.hasOwn(settings.converters, `${group}/${kind}`));
+  const serves = mode !== 'off' || converted.length > 0;
   const labels = objectLabels('controller');
   const secrets = cache.informer({
     resource: coreResources.secrets,
@@ -86,9 +98,17 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
     env.metrics?.certificateReads.inc();
     if (!ok) env.metrics?.certificateErrors.inc();
   });
+  const definitions = converted.map(({ group, plural }) =>
+    cache.informer({
+      resource: coreResources.customResourceDefinitions,
+      fieldSelector: `metadata.name=${plural}.${group}`,
+      metadataOnly: true,
+    }),
+  );
+  const fieldManager = `svc-controller/${controllerName}`;
   const set = new ApplySet({
     client: env.client,
-    fieldManager: `svc-controller/${controllerName}`,
+    fieldManager,
     controller: controllerName,
     metrics: env.metrics,
     events: env.events,
@@ -99,23 +119,28 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
     initialKeys: [key],
     watches: [
       { source: secrets.source, map: toKey(key) },
-      ...children.map(({ source }) => ({ source, map: toKey(key) })),
+      ...[...children, ...definitions].map(({ source }) => ({ source, map: toKey(key) })),
     ],
     async reconcile({ logger, signal }) {
       const source = identity.source();
-      if (mode !== 'off' && !source) return { requeueAfterMs: recheckMs };
-      const wanted =
-        mode === 'off' ? [] : renderAdmission({ namespace, mode, caBundle: source!.current.ca, url: settings.url });
+      if (serves && !source) return { requeueAfterMs: recheckMs };
+      const wanted = serves ? renderAdmission({ namespace, mode, caBundle: source!.current.ca, url }) : [];
       for (const { metadata } of wanted) metadata.labels = { ...metadata.labels, [marker]: 'true' };
       await set.apply({ wanted, force: true, logger, signal });
+      for (const kind of converted) {
+        const definition = renderConversion(kind, { namespace, caBundle: source!.current.ca, url });
+        const options = { fieldManager, force: true, signal };
+        await env.client.apply(coreResources.customResourceDefinitions, definition, options);
+      }
       return undefined;
     },
   });
-  if (mode === 'off') return;
+  if (!serves) return;
   const read = capturedObjects(env, settings.environment);
   env.addRunnable({
     name: 'webhooks',
     needsLeader: false,
+    beforeCaches: true,
     run: (signal) => serve(env, settings, identity, read, signal),
   });
 }
@@ -136,14 +161,14 @@ async function serve(
   let source = identity.source();
   for (; !source && !signal.aborted; source = identity.source()) await sleep(clock, 500, signal).catch(() => {});
   if (!source) return;
-  const validators = {
+  const validators: Record<string, Validator> = {
     [admissionPaths.trafficmonitors]: monitorValidator(),
     [admissionPaths.clustertrafficpolicies]: policyValidator(read, settings.clientCa ? maySeeMonitors(env) : undefined),
   };
-  for (const path of [...Object.keys(validators), '/convert']) metrics?.declareWebhook(path);
+  for (const path of [...Object.keys(validators), conversionPath]) metrics?.declareWebhook(path);
   const observe = metrics && ((webhook: string) => metrics.observeWebhook(webhook, clock));
-  // Every kind has one version. A second version adds its converters here, and `conversion.webhook` to its CRD.
-  const handler = webhookHandler({ validators, converters: {}, clock, logger, ...(observe ? { observe } : {}) });
+  const { converters } = settings;
+  const handler = webhookHandler({ validators, converters, clock, logger, ...(observe ? { observe } : {}) });
   const server = createTlsServer(source, fromApiServer(settings, handler), {
     name: 'webhook',
     ...(settings.clientCa ? { clients: settings.clientCa } : {}),
@@ -191,19 +216,26 @@ function maySeeMonitors(env: ControllerEnvironment): MaySeeMonitors {
     reviews.mayAccessResource(user, { verb: 'get', group, resource, namespace }, signal);
 }
 
-/** The inputs of the validators, from the caches that the capture loop needs anyway. */
+/**
+ * The inputs of the validators, from the caches that the capture loop needs anyway.
+ * Errors: ERR_CACHE_SYNC while they fill; the webhook's failure policy then decides.
+ */
 function capturedObjects(env: ControllerEnvironment, environment: CaptureObjects['environment']): () => CaptureObjects {
   const { cache } = env;
   const policies = cache.informer<ClusterTrafficPolicy & KubeObject>({ resource: clusterTrafficPolicies });
   const monitors = cache.informer<TrafficMonitor & KubeObject>({ resource: trafficMonitors });
   const namespaces = cache.informer({ resource: coreResources.namespaces, metadataOnly: true });
   const nodes = cache.informer<NodeObject>({ resource: coreResources.nodes, transform: nodeTransform });
+  const informers = [policies, monitors, namespaces, nodes];
   const living = <T extends KubeObject>(list: T[]): T[] => list.filter((o) => !o.metadata.deletionTimestamp);
-  return () => ({
-    policies: living(policies.list()),
-    monitors: living(monitors.list()),
-    namespaces: namespaces.list().map(namedLabels),
-    nodes: nodes.list().filter(runsAgents).map(namedLabels),
-    environment,
-  });
+  return () => {
+    if (!informers.every(({ synced }) => synced)) throw new OperatorError('ERR_CACHE_SYNC', 'the caches are filling');
+    return {
+      policies: living(policies.list()),
+      monitors: living(monitors.list()),
+      namespaces: namespaces.list().map(namedLabels),
+      nodes: nodes.list().filter(runsAgents).map(namedLabels),
+      environment,
+    };
+  };
 }

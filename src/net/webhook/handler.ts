@@ -7,6 +7,7 @@ import type { HttpHandler } from '../http/index.ts';
 import { admissionAnswer, readAdmissionReview, type Validator } from './admission.ts';
 import { conversionAnswer, readConversionReview, type Converters } from './conversion.ts';
 
+/** What `webhookHandler` answers reviews with. */
 export interface WebhookOptions {
   /** By path, such as `/validate/widgets`. */
   validators: Readonly<Record<string, Validator>>;

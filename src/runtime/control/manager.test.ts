@@ -49,6 +49,35 @@ test('fills the caches, then leads, then reconciles; and stops in reverse, givin
   expect(server.storage.get(leases, 'svc-system', 'svc-controller')['spec']).toMatchObject({ holderIdentity: '' });
 });
 
+test('what the lists wait for starts before the caches fill, and ends with the process', async () => {
+  const log: string[] = [];
+  harness = await runController(
+    (env) => {
+      env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve(void log.push('reconcile')) });
+      env.addRunnable({
+        name: 'conversion',
+        needsLeader: false,
+        beforeCaches: true,
+        run: async (signal) => {
+          log.push('conversion starts');
+          await sleep(env.clock, 1e9, signal).catch(() => {});
+          log.push('conversion ends');
+        },
+      });
+    },
+    [configMap],
+    (server) =>
+      server.script({ plural: 'configmaps' }, { do: 'hold', until: Promise.withResolvers<void>().promise }, 1),
+  );
+  await harness.passUntil(() => log.length > 0, 'the start');
+  expect([log, harness.manager.cache.informer({ resource: configMaps }).synced]).toEqual([
+    ['conversion starts'],
+    false,
+  ]);
+  await harness.stop();
+  expect(log).toEqual(['conversion starts', 'conversion ends']);
+});
+
 test('a standby keeps its caches warm, is ready, and reconciles nothing', async () => {
   let runs = 0;
   const held = { holderIdentity: 'other', leaseDurationSeconds: 1_000_000, renewTime: 'x', acquireTime: 'x' };

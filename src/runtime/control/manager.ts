@@ -156,11 +156,11 @@ export class Manager implements ControllerEnvironment {
     const shuttingDown = (): void => this.readiness.add('shutdown', () => Promise.reject(new Error('shutting down')));
     stop.addEventListener('abort', shuttingDown, { once: true });
     this.cache.start(shared.signal);
-    const background = [this.#recorder.run(shared.signal)];
+    const background = [this.#recorder.run(shared.signal), ...this.#startRunnables('first', shared.signal, fatal)];
     try {
       await this.cache.untilSynced(this.#options.syncLimitMs ?? 120_000, stop);
       this.logger.info('caches are filled');
-      background.push(...this.#startRunnables(false, shared.signal, fatal));
+      background.push(...this.#startRunnables('everywhere', shared.signal, fatal));
       await this.#lead(stop, fatal);
     } catch (error) {
       // A stop during the start is not an error.
@@ -185,7 +185,7 @@ export class Manager implements ControllerEnvironment {
     });
     this.#working = stop;
     for (const controller of this.#controllers) controller.start();
-    const runnables = this.#startRunnables(true, leading.signal, fatal);
+    const runnables = this.#startRunnables('leader', leading.signal, fatal);
     await aborted(stop);
     this.#working = undefined;
     this.logger.info('stopping', { reason: fatal.error === undefined ? 'asked to' : errorText(fatal.error) });
@@ -216,9 +216,9 @@ export class Manager implements ControllerEnvironment {
     for (const controller of this.#controllers) controller.abort('stopped');
   }
 
-  #startRunnables(needsLeader: boolean, signal: AbortSignal, fatal: Fatal): Promise<void>[] {
+  #startRunnables(phase: Phase, signal: AbortSignal, fatal: Fatal): Promise<void>[] {
     return this.#runnables
-      .filter((r) => r.needsLeader === needsLeader)
+      .filter((r) => phaseOf(r) === phase)
       .map((r) =>
         r.run(signal).catch((error: unknown) => {
           if (!signal.aborted) fatal.with(error);
@@ -237,6 +237,14 @@ export class Manager implements ControllerEnvironment {
     this.#elector = new LeaderElector({ client, clock, logger, metrics, ...(random ? { random } : {}), ...election });
     return this.#elector;
   }
+}
+
+/** When a runnable starts: before the caches fill, after it on every replica, or with the lease. */
+type Phase = 'first' | 'everywhere' | 'leader';
+
+function phaseOf({ beforeCaches, needsLeader }: Runnable): Phase {
+  if (beforeCaches === true) return 'first';
+  return needsLeader ? 'leader' : 'everywhere';
 }
 
 /** The first fatal error; its signal stops everything. */
