@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 /** A position in a bundle, as a stack names it. */
@@ -34,73 +35,26 @@ export function sourceStack(error: unknown): string | undefined {
 }
 
 function noteSources(file: string, wanted: readonly Place[]): void {
-  let map: { readonly mappings?: unknown; readonly sources?: unknown } = {};
-  try {
-    map = JSON.parse(readFileSync(`${fileURLToPath(file)}.map`, 'utf8')) as typeof map;
-  } catch {
-    // No map: the bundle's own positions are the best there is.
-  }
-  const { mappings, sources } = map;
-  const found =
-    typeof mappings === 'string' && Array.isArray(sources) ? lookUp(mappings, wanted) : wanted.map(() => undefined);
-  wanted.forEach(({ line, column }, i) => {
+  const map = mapOf(file);
+  for (const { line, column } of wanted) {
     const text = `${file}:${line}:${column}`;
-    const at = found[i];
-    const source: unknown = at && (sources as unknown[])[at.source];
-    known.set(text, at && typeof source === 'string' ? `${resolved(source, file)}:${at.line}:${at.column}` : text);
-  });
-}
-
-function resolved(source: string, file: string): string {
-  return URL.canParse(source, file) ? new URL(source, file).href : source;
-}
-
-interface Original {
-  readonly source: number;
-  readonly line: number;
-  readonly column: number;
-}
-
-const digits = new Map([...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'].map((c, i) => [c, i]));
-
-/**
- * The last segment of the `mappings` text (ECMA-426) at or before each place, in one pass that keeps nothing: a parsed
- * map of a bundle takes tens of megabytes. Fields of a segment are VLQ differences: column, source, line, column, name.
- */
-function lookUp(mappings: string, wanted: readonly Place[]): (Original | undefined)[] {
-  const found: (Original | undefined)[] = wanted.map(() => undefined);
-  const lastLine = Math.max(...wanted.map(({ line }) => line));
-  const [source, line, column] = [1, 2, 3];
-  const state = [0, 0, 0, 0, 0];
-  let generated = 1;
-  let field = 0;
-  let value = 0;
-  let shift = 0;
-  for (let at = 0; at <= mappings.length && generated <= lastLine; at++) {
-    const char = mappings[at] ?? ';';
-    if (char === ',' || char === ';') {
-      if (field > column) {
-        const original = { source: state[source]!, line: state[line]! + 1, column: state[column]! + 1 };
-        wanted.forEach((place, i) => {
-          if (place.line === generated && state[0]! < place.column) found[i] = original;
-        });
-      }
-      field = 0;
-      if (char === ';') {
-        generated++;
-        state[0] = 0;
-      }
-      continue;
-    }
-    const digit = digits.get(char);
-    if (digit === undefined) return found;
-    value += (digit & 31) << shift;
-    shift += 5;
-    if (digit & 32) continue;
-    state[field] = (state[field] ?? 0) + (value & 1 ? -(value >>> 1) : value >>> 1);
-    field++;
-    value = 0;
-    shift = 0;
+    // A stack counts from 1, a map from 0. Without an entry of the line, the last one before it is found.
+    const entry = map?.findEntry(line - 1, column - 1);
+    const isMapped =
+      entry !== undefined &&
+      'originalSource' in entry &&
+      entry.generatedLine === line - 1 &&
+      URL.canParse(entry.originalSource, file);
+    const source = isMapped ? new URL(entry.originalSource, file).href : '';
+    known.set(text, isMapped ? `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}` : text);
   }
-  return found;
+}
+
+/** Undefined where no map lies beside the bundle, or a damaged one: the bundle's own positions are the best there is. */
+function mapOf(file: string): SourceMap | undefined {
+  try {
+    return new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(file)}.map`, 'utf8')) as SourceMapPayload);
+  } catch {
+    return undefined;
+  }
 }
