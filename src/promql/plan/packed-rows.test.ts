@@ -86,7 +86,7 @@ test('many groups of one family are packed in turns, and no longer than their qu
   expect(cut.turns).toBe(5);
 });
 
-test('the memory of packed rows is counted, and refused before the row is made', async () => {
+test('the memory of packed rows is counted, and refused beyond the limit of the query', async () => {
   const groups = Array.from({ length: 200 }, (_, i) => row({ le: text(i) }, Array(1_000).fill(i)));
   const turns = new TurnWatch();
   const budget = budgetOf(turns);
