@@ -8,6 +8,7 @@ import {
   labelsToObject,
   withExternalLabels,
 } from './index.ts';
+import { assertLabels, type Labels } from './labels.ts';
 
 test('texts are ordered by their UTF-8 bytes, also above U+FFFF', () => {
   expect(['\u{1F600}', '\uFFFD', 'z', 'é'].sort(compareUtf8)).toEqual(['z', 'é', '\uFFFD', '\u{1F600}']);
@@ -73,4 +74,30 @@ test('external labels fill gaps and never replace', () => {
   expect(labelsToObject(withExternalLabels(own, external))).toEqual({ a: '1', node: 'mine', region: 'r' });
   const whole = labelsFromObject({ node: 'x', region: 'y' });
   expect(withExternalLabels(whole, external)).toBe(whole);
+});
+
+test('labels beside valid ones that share pairs with them are refused exactly when they are refused alone', () => {
+  const pool: Labels = [...'abcdef'].map((name) => [name, '1'] as const);
+  const valid = fc.subarray([...pool]);
+  // Pairs of the pool in any order, repeated, or replaced by ones that are no labels.
+  const strange = fc.constantFrom(['b', '2'] as const, ['d', ''] as const, ['', 'x'] as const);
+  const any = fc.oneof(valid, fc.array(fc.oneof(fc.constantFrom(...pool), strange), { maxLength: 6 }));
+  const isRefused = (labels: Labels, checked: Labels): boolean => {
+    try {
+      assertLabels(labels, checked);
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  const outcomes = [0, 0];
+  fc.assert(
+    fc.property(any, valid, (labels, checked) => {
+      const refused = isRefused(labels, []);
+      outcomes[Number(refused)]!++;
+      expect(isRefused(labels, checked)).toBe(refused);
+    }),
+    { numRuns: 1_000 },
+  );
+  expect(Math.min(...outcomes)).toBeGreaterThan(50);
 });

@@ -47,25 +47,34 @@ export function labelsKey(labels: Labels): string {
  * The result is the same array when nothing was added.
  */
 export function withExternalLabels(labels: Labels, external: Labels): Labels {
-  if (external.length === 0) return labels;
-  const missing = external.filter(([name]) => labelValue(labels, name) === '');
-  return missing.length === 0 ? labels : labelsFromPairs([...missing, ...labels]);
+  for (const [name] of external) {
+    if (labelValue(labels, name) !== '') continue;
+    return labelsFromPairs([...external.filter(([name]) => labelValue(labels, name) === ''), ...labels]);
+  }
+  return labels;
 }
 
 /**
  * Validates that labels from outside have the shape above, and that names and values are well-formed text. Pair objects
- * that also occur in `checked`, at about the same index, are not validated again.
+ * that also occur in `checked`, which are valid labels, at about the same index, are not validated again, and two that
+ * are neighbours there are not compared.
  * Errors: ERR_INPUT_INVALID that names the label.
  */
 export function assertLabels(labels: Labels, checked: Labels = []): void {
   let previous: string | undefined;
   let next = 0;
+  let isShared = false;
   for (const pair of labels) {
     const [name, value] = pair;
+    const follows = isShared && checked[next] === pair;
+    isShared = true;
     if (checked[next] === pair) next++;
     else if (checked[next + 1] === pair) next += 2;
-    else assertPair(name, value);
-    if (previous !== undefined && compareUtf8(previous, name) >= 0) {
+    else {
+      assertPair(name, value);
+      isShared = false;
+    }
+    if (!follows && previous !== undefined && compareUtf8(previous, name) >= 0) {
       throw new OperatorError('ERR_INPUT_INVALID', `label ${JSON.stringify(name)}: names are not sorted and unique`);
     }
     previous = name;

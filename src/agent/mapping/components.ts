@@ -130,6 +130,8 @@ const layoutsKept = 10_000;
 export interface Layout {
   readonly shape: Shape;
   readonly components: readonly Component[];
+  /** Whether components name one series twice: a summary may have a quantile twice. */
+  readonly repeats: boolean;
 }
 
 /** The layout that all streams of this shape share. */
@@ -140,7 +142,9 @@ export function layoutOf(shape: Shape): Layout {
   let layout = layouts.get(key);
   if (!layout) {
     if (layouts.size >= layoutsKept) layouts.clear();
-    layout = { shape, components: componentsOf(shape) };
+    const components = componentsOf(shape);
+    const distinct = new Set(components.map(({ suffix, extra }) => `${suffix} ${extra?.[1] ?? ''}`)).size;
+    layout = { shape, components, repeats: distinct < components.length };
     layouts.set(key, layout);
   }
   byShape.set(shape, layout);

@@ -538,3 +538,16 @@ test('clients show which server they talk to, by its workload where it is a pod 
   mapper.expire({ wall: t0 + 900_000, mono: 900_000 }, sink);
   expect(send(901, 'rpc.client.x', ['late'])).toEqual(['late']);
 });
+
+test('a quantile that a summary has twice is one series', () => {
+  const { send, mapper } = setUp();
+  const quantiles = [0.5, 0.9, 0.5].map((quantile, i) => ({ quantile, value: i + 1 }));
+  const point = { ...numberPoint({ at: 10, value: 0 }), quantiles, count: 7, sum: 9 };
+  const data: Metric['data'] = { kind: 'summary', points: [point] };
+  const metric: Metric = { name: 'app.seconds', description: '', unit: 's', data };
+  const scopes = [{ scope: { name: 'app', version: '' }, metrics: [metric] }];
+  const names = send(10, { resources: [{ attributes: [], scopes }] }).map((line) => line.split(' ')[0]!);
+  expect(new Set(names).size).toBe(4);
+  expect(names).toHaveLength(4);
+  expect(mapper.table.size).toBe(4);
+});

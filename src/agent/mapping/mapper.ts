@@ -503,7 +503,7 @@ export class SeriesMapper {
   #feed(stream: Stream, group: Stream['group'], before: Stream['group']): void {
     if (group && group === before) return this.#pace(stream);
     stream.group = group;
-    stream.series = group ? layoutOf(stream.shape).components.map((c) => this.table.bind(group, c)) : [];
+    stream.series = group ? this.table.bind(group, layoutOf(stream.shape)) : [];
     for (const series of stream.series) {
       series.streams++;
       if (series.streams > 1) series.merged = true;

@@ -1,6 +1,6 @@
 import { compareUtf8, type Labels, type SeriesRef } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
-import type { Component, FamilyType } from './components.ts';
+import type { Component, FamilyType, Layout } from './components.ts';
 import type { Pair } from './label-set.ts';
 
 /** One float series as it is stored and served; the store identifies it by this very object. */
@@ -80,30 +80,33 @@ export class SeriesTable {
     return group;
   }
 
-  /** The series of one component, created when it is new. */
-  bind(group: Group, component: Component): Series {
-    for (const s of group.series) {
-      if (s.component.suffix === component.suffix && s.component.extra?.[1] === component.extra?.[1]) return s;
+  /** The series of a layout's components, in their order; those that are new are created. */
+  bind(group: Group, { components, repeats }: Layout): Series[] {
+    const { family, base, series } = group;
+    const before = series.length;
+    const nameAt = placeOf('__name__', base);
+    const extraName = components[0]?.extra?.[0];
+    const extraAt = extraName === undefined ? 0 : placeOf(extraName, base);
+    const bound = new Array<Series>(components.length);
+    for (let i = 0; i < components.length; i++) {
+      const component = components[i]!;
+      let found = before === 0 && !repeats ? undefined : findSeries(series, component, i);
+      if (!found) {
+        found = newSeries(
+          fullLabels(namePair(family, component.suffix), nameAt, base, component.extra, extraAt),
+          component,
+        );
+        series.push(found);
+      }
+      bound[i] = found;
     }
-    const series: Series = {
-      labels: fullLabels(namePair(group.family, component.suffix), group.base, component.extra),
-      slot: -1,
-      component,
-      streams: 0,
-      merged: false,
-      total: 0,
-      lastMs: 0,
-      pendingMs: 0,
-      zeroMs: 0,
-      intervalMs: 0,
-      skippedMs: 0,
-      exemplar: null,
-    };
-    group.series.push(series);
-    group.page = null;
-    this.#series++;
-    group.charge.add(1);
-    return series;
+    const added = series.length - before;
+    if (added > 0) {
+      group.page = null;
+      this.#series += added;
+      group.charge.add(added);
+    }
+    return bound;
   }
 
   /** Removes the group's series that no stream feeds any more and returns them. */
@@ -136,24 +139,45 @@ function namePair({ name, names }: Family, suffix: string): Pair {
   return pair;
 }
 
+/** The series of a component. The series of a group mostly lie in the order of the components: `likely` is tried first. */
+function findSeries(all: readonly Series[], component: Component, likely: number): Series | undefined {
+  if (all[likely]?.component === component) return all[likely];
+  const { suffix, extra } = component;
+  return all.find((s) => s.component.suffix === suffix && s.component.extra?.[1] === extra?.[1]);
+}
+
+function newSeries(labels: Labels, component: Component): Series {
+  return {
+    labels,
+    slot: -1,
+    component,
+    streams: 0,
+    merged: false,
+    total: 0,
+    lastMs: 0,
+    pendingMs: 0,
+    zeroMs: 0,
+    intervalMs: 0,
+    skippedMs: 0,
+    exemplar: null,
+  };
+}
+
+/** Where a label of that name goes: the index of the first base label behind it. */
+function placeOf(name: string, base: readonly Pair[]): number {
+  let at = 0;
+  while (at < base.length && compareUtf8(name, base[at]![0]) >= 0) at++;
+  return at;
+}
+
 /** The base labels with the name and the component's own label put in their places. */
-function fullLabels(name: Pair, base: readonly Pair[], extra: Pair | null): Labels {
+function fullLabels(name: Pair, nameAt: number, base: readonly Pair[], extra: Pair | null, extraAt: number): Labels {
   const labels = new Array<Pair>(base.length + (extra ? 2 : 1));
   let at = 0;
-  let rest: Pair | null = extra;
-  let first: Pair | null = name;
-  for (const pair of base) {
-    if (first && compareUtf8(first[0], pair[0]) < 0) {
-      labels[at++] = first;
-      first = null;
-    }
-    if (rest && compareUtf8(rest[0], pair[0]) < 0) {
-      labels[at++] = rest;
-      rest = null;
-    }
-    labels[at++] = pair;
+  for (let i = 0; i <= base.length; i++) {
+    if (i === nameAt) labels[at++] = name;
+    if (extra && i === extraAt) labels[at++] = extra;
+    if (i < base.length) labels[at++] = base[i]!;
   }
-  if (first) labels[at++] = first;
-  if (rest) labels[at++] = rest;
   return labels;
 }

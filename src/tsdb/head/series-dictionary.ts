@@ -9,10 +9,10 @@ import { SymbolTable } from './symbol-table.ts';
  */
 class LastSeries {
   #labels: Labels = [];
-  /** Name and value of each label. */
-  readonly symbols: number[] = [];
+  /** Name and value of each label; what lies behind them means nothing. */
+  symbols = new Uint32Array(64);
   /** Where a label's series are listed, if it has several. */
-  readonly lists: (GrowingList | undefined)[] = [];
+  lists: (GrowingList | undefined)[] = [];
 
   /** The index of the pair: `from` or the one after it; −1 for neither. */
   at(from: number, pair: Labels[number]): number {
@@ -20,18 +20,17 @@ class LastSeries {
     return this.#labels[from + 1] === pair ? from + 1 : -1;
   }
 
-  /** Sets the series; `symbols` and `lists` are in the order of its labels. */
-  set(labels: Labels, symbols: readonly number[], lists: readonly (GrowingList | undefined)[]): void {
+  /** Sets the series and takes `symbols` and `lists`, which are in the order of its labels, as its own. */
+  set(labels: Labels, symbols: Uint32Array<ArrayBuffer>, lists: (GrowingList | undefined)[]): void {
     this.#labels = labels;
-    this.symbols.length = 0;
-    this.lists.length = 0;
-    for (const symbol of symbols) this.symbols.push(symbol);
-    for (const list of lists) this.lists.push(list);
+    this.symbols = symbols;
+    this.lists = lists;
   }
 
   /** Forgets the series: its symbols or lists may no longer be in use. */
   forget(): void {
     this.#labels = [];
+    this.lists = [];
   }
 }
 
@@ -56,7 +55,9 @@ export class SeriesDictionary {
   /** Open addressing: slot + 1, or 0. */
   #table = new Int32Array(4096);
   #order: Uint32Array | undefined;
-  #scratch: number[] = [];
+  /** Symbols and lists of the series at hand; `add` exchanges them with those of the last series. */
+  #ids = new Uint32Array(64);
+  #lists: (GrowingList | undefined)[] = [];
   readonly #last = new LastSeries();
 
   get size(): number {
@@ -74,27 +75,29 @@ export class SeriesDictionary {
 
   /** The slot of the series with exactly these labels. */
   find(labels: Labels): number | undefined {
-    const ids = this.#scratch;
-    ids.length = 0;
+    const ids = this.#idsFor(labels);
     const last = this.#last;
     let next = 0;
+    let at = 0;
     for (const pair of labels) {
       const known = last.at(next, pair);
       if (known >= 0) {
-        ids.push(last.symbols[2 * known]!, last.symbols[2 * known + 1]!);
+        ids[at++] = last.symbols[2 * known]!;
+        ids[at++] = last.symbols[2 * known + 1]!;
         next = known + 1;
         continue;
       }
       const n = this.#symbols.find(pair[0]);
       const v = n === undefined ? undefined : this.#symbols.find(pair[1]);
       if (n === undefined || v === undefined) return undefined;
-      ids.push(n, v);
+      ids[at++] = n;
+      ids[at++] = v;
     }
     const mask = this.#table.length - 1;
-    for (let at = hashOf(ids, 0, ids.length) & mask; ; at = (at + 1) & mask) {
-      const entry = this.#table[at]!;
+    for (let place = hashOf(ids, 0, at) & mask; ; place = (place + 1) & mask) {
+      const entry = this.#table[place]!;
       if (entry === 0) return undefined;
-      if (this.#hasLabels(entry - 1, ids)) return entry - 1;
+      if (this.#hasLabels(entry - 1, ids, at)) return entry - 1;
     }
   }
 
@@ -107,9 +110,8 @@ export class SeriesDictionary {
     const { postings } = this;
     const symbols = this.#symbols;
     const last = this.#last;
-    const lists: (GrowingList | undefined)[] = [];
-    const ids = this.#scratch;
-    ids.length = 0;
+    const lists = this.#lists;
+    const ids = this.#idsFor(labels);
     for (let i = 0, next = 0; i < labels.length; i++) {
       const known = last.at(next, labels[i]!);
       let name: number;
@@ -124,14 +126,16 @@ export class SeriesDictionary {
         name = symbols.acquire(labels[i]![0]);
         value = symbols.acquire(labels[i]![1]);
       }
-      this.#labels[at + 2 * i] = name;
-      this.#labels[at + 2 * i + 1] = value;
-      ids.push(name, value);
+      ids[2 * i] = name;
+      ids[2 * i + 1] = value;
       // The postings get the table's own texts, so that each text is kept once.
       if (list) list.push(ref);
       else list = postings.add(ref, symbols.text(name), symbols.text(value));
-      lists.push(list);
+      lists[i] = list;
     }
+    this.#labels.set(ids.subarray(0, 2 * labels.length), at);
+    this.#ids = last.symbols;
+    this.#lists = last.lists;
     last.set(labels, ids, lists);
     this.refs[slot] = ref;
     this.#labelsAt[slot] = at;
@@ -238,10 +242,16 @@ export class SeriesDictionary {
     return countA - countB;
   }
 
-  #hasLabels(slot: number, ids: readonly number[]): boolean {
-    if (this.#labelCount[slot]! * 2 !== ids.length) return false;
+  /** Room for the symbols of labels. */
+  #idsFor(labels: Labels): Uint32Array<ArrayBuffer> {
+    if (this.#ids.length < 2 * labels.length) this.#ids = new Uint32Array(4 * labels.length);
+    return this.#ids;
+  }
+
+  #hasLabels(slot: number, ids: Uint32Array, count: number): boolean {
+    if (this.#labelCount[slot]! * 2 !== count) return false;
     const at = this.#labelsAt[slot]!;
-    for (let i = 0; i < ids.length; i++) if (this.#labels[at + i] !== ids[i]) return false;
+    for (let i = 0; i < count; i++) if (this.#labels[at + i] !== ids[i]) return false;
     return true;
   }
 
@@ -274,7 +284,7 @@ export class SeriesDictionary {
   }
 }
 
-function hashOf(ids: ArrayLike<number>, from: number, count: number): number {
+function hashOf(ids: Uint32Array, from: number, count: number): number {
   let hash = 0x811c9dc5;
   for (let i = from; i < from + count; i++) hash = Math.imul(hash ^ ids[i]!, 0x01000193) ^ (hash >>> 15);
   return hash >>> 0;
