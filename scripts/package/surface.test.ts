@@ -21,6 +21,11 @@ test('the checkout has the same entry points, unbuilt', () => {
   expect(manifest.exports).toEqual(Object.fromEntries(paths));
 });
 
+test('the pages of docs:api are those of every entry point', () => {
+  const { entryPoints } = JSON.parse(readFileSync(join(root, 'typedoc.json'), 'utf8')) as { entryPoints: string[] };
+  expect(entryPoints.toSorted()).toEqual(Object.values(entries).toSorted());
+});
+
 test.each(entryNames)(
   'surface/%s.txt is what the package exports: run npm run generate and commit the result',
   (entry) => {
