@@ -4,6 +4,7 @@ import type { Browser } from 'playwright-core';
 import { AddressIndex } from '../../src/query/addresses/address-index.ts';
 import { startQueryStage, type QueryStage } from '../../src/testing/query/query-stage.ts';
 import { needing } from '../../src/testing/needs.ts';
+import { until } from '../../src/testing/until.ts';
 import { percent, perSecond } from '../../ui/parts/format.ts';
 import { browserNeed } from './browser.ts';
 import { openTab, startBrowser, type Tab } from './tab.ts';
@@ -103,7 +104,7 @@ needing(browserNeed).describe('the page over 50 nodes and 500 workloads', () => 
   test('Map draws all of them, and folded by namespace it is one that a person reads', async () => {
     await open('map');
     await tab.page.getByText('500 nodes, 2000 edges').waitFor();
-    await tab.page.locator('.map canvas').first().waitFor();
+    await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 10_000 });
     await tab.page.getByText(/^Fold namespaces/).click();
     await tab.page.getByRole('button', { name: 'all', exact: true }).click();
     await tab.page.getByText(/^20 nodes, /).waitFor();

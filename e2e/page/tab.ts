@@ -20,6 +20,8 @@ export interface Tab {
   readonly complaints: readonly string[];
   /** What axe finds against WCAG 2.2 AA, as `rule: element`. */
   violations(): Promise<string[]>;
+  /** How many pixels of the canvases that match are drawn on. */
+  drawn(selector: string): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -51,7 +53,30 @@ export async function openTab(browser: Browser, url: string, options: TabOptions
     }
   });
   await page.goto(url);
-  return { page, complaints, violations: () => violationsOf(page), close: () => context.close() };
+  return {
+    page,
+    complaints,
+    violations: () => violationsOf(page),
+    drawn: (selector) => page.locator(selector).evaluateAll(drawnPixels),
+    close: () => context.close(),
+  };
+}
+
+/** What is used of a canvas, by code that runs in the browser. */
+interface Canvas {
+  readonly width: number;
+  readonly height: number;
+  getContext(kind: '2d'): { getImageData(x: number, y: number, w: number, h: number): { data: Uint8ClampedArray } };
+}
+
+function drawnPixels(canvases: unknown[]): number {
+  let drawn = 0;
+  for (const canvas of canvases as Canvas[]) {
+    if (canvas.width === 0 || canvas.height === 0) continue;
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    for (let i = 3; i < data.length; i += 4) if (data[i] !== 0) drawn++;
+  }
+  return drawn;
 }
 
 async function violationsOf(page: Page): Promise<string[]> {
