@@ -147,11 +147,16 @@ describe('a cluster with two process nodes', () => {
     expect(crashed.lastState.terminated).toMatchObject({ exitCode: 7, reason: 'Error' });
     expect(crashed.lastState.terminated?.message).toContain('listening on');
     await node?.killContainer('default/crash', 'echo', 'SIGKILL');
-    await until('it waits', async () => {
-      const status = statusOf(await getPod('crash'), 'echo');
-      return status?.state.waiting?.reason === 'CrashLoopBackOff' && status.lastState.terminated?.exitCode === 137;
-    });
+    const waited = async (): Promise<string> =>
+      until('it waits', async () => {
+        const { state, lastState } = statusOf(await getPod('crash'), 'echo')!;
+        const { reason, message = '' } = state.waiting ?? {};
+        return reason === 'CrashLoopBackOff' && lastState.terminated?.exitCode === 137 && message;
+      });
+    expect(await waited()).toMatch(/^back-off 1s /);
     await until('it runs again', async () => statusOf(await getPod('crash'), 'echo')?.restartCount === 2);
+    await node?.killContainer('default/crash', 'echo', 'SIGKILL');
+    expect(await waited()).toMatch(/^back-off 2s /);
     await cluster.kubectl(['delete', 'pod', 'crash', '--wait']);
   });
 
