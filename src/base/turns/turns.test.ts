@@ -58,7 +58,8 @@ test('timers and messages run between the slices of computing work', async () =>
   const { port1, port2 } = new MessageChannel();
   port1.on('message', (text: string) => (input = text));
   port2.postMessage('asked');
-  for (let slice = 0; slice < 6; slice++) {
+  // A busy machine may stop the process for longer than several ticks of the timer, so slices are not counted exactly.
+  for (let slice = 0; slice < 200 && (ticks <= 2 || input === ''); slice++) {
     while (!turns.due()) Math.sqrt(ticks);
     await turns.next();
   }
