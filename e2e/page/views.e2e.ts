@@ -6,6 +6,7 @@ import type { Objects } from '../../src/api/page/types.ts';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
 import { needing } from '../../src/testing/needs.ts';
+import { until } from '../../src/testing/until.ts';
 import { browserNeed } from './browser.ts';
 import {
   fixtureExplanation,
@@ -201,7 +202,7 @@ needing(browserNeed).describe('the views of the page', () => {
   test('a map of 500 workloads and 2,000 edges is drawn', async () => {
     await open('map', { size: large });
     await page.getByText('502 nodes, 2000 edges').waitFor();
-    await page.locator('.map canvas').first().waitFor();
+    await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 10_000 });
     expect(complaints).toEqual([]);
   });
 });
