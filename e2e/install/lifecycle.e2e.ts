@@ -81,7 +81,9 @@ describe('svc install and uninstall', () => {
   test('uninstalling says first, on request, what would go', async () => {
     const before = await traces();
     const { stderr } = await expectWell(svc(['uninstall', '--dry-run'], env()));
-    expect(stderr).toContain('namespace/svc-system would be deleted');
+    const named = [...stderr.matchAll(/(\S+) would be deleted/g)].map(([, title]) => title!.split('/').at(-1));
+    expect(named).toEqual(expect.arrayContaining(before.map((name) => name.split('/').at(-1))));
+    expect(before.length).toBeGreaterThan(5);
     expect(await traces()).toEqual(before);
   });
 
@@ -210,9 +212,13 @@ describe('the chart', () => {
   test('leaves a namespace alone that somebody else made, and says what it needs', async () => {
     await expectWell(svc(['uninstall'], env()));
     await kubectl('create', 'namespace', 'svc-system');
+    const labels = (): Promise<string> =>
+      kubectl('get', 'namespace', 'svc-system', '-o', 'jsonpath={.metadata.labels}');
+    const before = await labels();
     const { stdout } = await runWell(helm, ['install', ...release, ...inside], env());
     expect(stdout).toContain('kubectl label namespace svc-system pod-security.kubernetes.io/enforce=privileged');
+    expect(await labels()).toBe(before);
     await runWell(helm, ['uninstall', 'svc-operator', ...inside, '--wait'], env());
-    await kubectl('get', 'namespace', 'svc-system');
+    expect(await labels()).toBe(before);
   }, 120_000);
 });

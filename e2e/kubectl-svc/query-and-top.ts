@@ -67,7 +67,9 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
         'csv',
         'count by (k8s_node_name) (svc_agent_up)',
       );
-      expect(csv.stdout.split('\r\n')[0]).toBe('k8s_node_name,timestamp,value');
+      const [head, ...rows] = csv.stdout.trimEnd().split('\r\n');
+      expect(head).toBe('k8s_node_name,timestamp,value');
+      expect([...new Set(rows.map((row) => row.replace(/,\d[^,]*,/, ' ')))].sort()).toEqual(['node-1 1', 'node-2 1']);
     });
 
     test('an error of the language shows its place, and kubectl passes the exit code on', async () => {

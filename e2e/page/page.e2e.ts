@@ -220,7 +220,7 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('everything is reached by the keyboard, and Escape closes what is open', async () => {
+  test('Escape closes what the editor has open, and Tab leaves it for the controls in their order', async () => {
     await open('/?g0.expr=svc_agent_up');
     await run().click();
     await page.getByText(/^3 series in/).waitFor();

@@ -1,6 +1,6 @@
 /** The product as a whole, on a real control plane with three nodes: what a cluster team relies on. */
 import { createReport } from '../demo/report.ts';
-import type { KubeObject } from '../../src/api/meta.ts';
+import type { Condition, KubeObject } from '../../src/api/meta.ts';
 import { mayConnect } from '../../src/testing/network-policy.ts';
 import { agentEmail, readRepositoryFile, startStage, type MintChange, type Stage } from '../demo/stage.ts';
 import { until } from '../../src/testing/until.ts';
@@ -18,7 +18,7 @@ interface Resource {
   status?: {
     observedGeneration?: number;
     nodes?: { desired: number; updated: number };
-    conditions?: { type: string; status: string; reason: string; message: string }[];
+    conditions?: Condition[];
   };
 }
 const resource = (path: string): Promise<Resource> =>
@@ -84,7 +84,10 @@ describe('from kubectl apply to an answer', () => {
     const p99 = await stage.query(
       'histogram_quantile(0.99, sum by (le) (rate(http_server_request_duration_bucket[30s])))',
     );
-    expect(Number(p99.body.data!.result[0]!.value[1])).toBeGreaterThan(0.001);
+    // Services of the demo answer in some tens of milliseconds; a busy machine takes longer.
+    const seconds = Number(p99.body.data!.result[0]!.value[1]);
+    expect(seconds).toBeGreaterThan(0.001);
+    expect(seconds).toBeLessThan(5);
   });
 
   test('an edited monitor reaches the instrument file of every node within five seconds, and the counts follow', async () => {
@@ -122,6 +125,10 @@ describe('from kubectl apply to an answer', () => {
       r.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
     const ready = await until('Ready', () => resource('clustertrafficpolicies/default'), { good: isReady });
     expect(ready.status?.observedGeneration).toBe(ready.metadata.generation);
+    const conditions = ready.status?.conditions ?? [];
+    expect(conditions.map(({ observedGeneration }) => observedGeneration)).toEqual(
+      conditions.map(() => ready.metadata.generation),
+    );
     expect(await kubectl('describe', 'md', 'minter', '-n', 'platform-agent')).toMatch(/Events:\s+\S/);
   });
 });
