@@ -101,7 +101,7 @@ test(
       fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom(0, -1, 1e300, '', true, null)),
     );
     const met = await neverMints(
-      fc.tuple(fc.oneof(fc.constant({}), claimArb), fc.jsonValue({ maxDepth: 2 })).map(
+      fc.tuple(fc.oneof(fc.constant({}), claimArb), fc.oneof(fc.emailAddress(), fc.jsonValue({ maxDepth: 2 }))).map(
         ([odd, email]) =>
           () =>
             askToken(minter, world.issuer.sign({ ...world.issuer.claims(agentEmail, audience), ...odd, email })),

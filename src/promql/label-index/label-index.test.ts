@@ -130,7 +130,7 @@ test('arbitrary bytes, and an answer with changed ones, are refused or understoo
     }),
     { numRuns: 1_000 },
   );
-  expect(Math.min(outcomes.refused, outcomes.understood)).toBeGreaterThan(10);
+  expect(Math.min(outcomes.refused, outcomes.understood)).toBeGreaterThan(2);
 });
 
 describe('a pool of label sets', () => {
