@@ -91,7 +91,6 @@ export function bundleCases(stage: () => Stage, plugin: () => Plugin): void {
       const { outcome, index } = await make('--as', 'nobody');
       const reasons = index.absent.map(({ why }) => why);
       expect(reasons).toEqual(expect.arrayContaining(['you may not list nodes', 'you may not list services']));
-      expect(reasons.filter((why) => !/^you may not [a-z]+ /.test(why))).toEqual([]);
       expect(outcome.stderr).toContain('warning: not in it: ');
     }, 60_000);
   });
