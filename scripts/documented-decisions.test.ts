@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { find, MiB, numbers, root, second, unclaimed, type Claim, type Sentence } from './documented/claims.ts';
 
 /**
- * Numbers of the decisions, of what we criticise in ourselves and of the reference of metrics. Each is a constant of the
- * code, a measurement with the command or the test that repeats it, or a fact of somebody else.
+ * Numbers in the ADRs, in the critiques and in the reference of metrics. Each is a constant of the code, a measurement
+ * with the command or the test that repeats it, or a fact about another project.
  */
 const adr = (number: number): string => {
   const [file] = globSync(`docs/adr/${String(number).padStart(4, '0')}-*.md`, { cwd: root });

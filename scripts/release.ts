@@ -42,7 +42,7 @@ const missing: string[] = [];
 /** Images whose build ended with an error: the release is not one. */
 const failed: string[] = [];
 
-// A folder that somebody named may hold anything.
+// Only the release's own folder is emptied: one that --out names may hold files of another purpose.
 if (out === ownFolder) await rm(out, { recursive: true, force: true });
 else if (existsSync(out) && readdirSync(out).length > 0) throw new Error(`--out=${out}: it is not empty`);
 await mkdir(out, { recursive: true });

@@ -39,7 +39,7 @@ const quantity =
 
 /**
  * The quantities in the text of a document that no sentence has: in its first group, or anywhere in a sentence without
- * one. Code is no text.
+ * one. Blocks and spans of code are not searched.
  */
 export function unclaimed(file: string, sentences: readonly Sentence[]): string[] {
   // Code keeps its place, so that what is left has the same offsets.

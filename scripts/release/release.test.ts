@@ -75,7 +75,7 @@ test('the folder holds every part, and the checksums of all of them', async () =
 
 test('the same commit gives the same bytes', async () => {
   await assemble(join(dir, 'two'));
-  // What is built another day, by somebody whose new files others may write.
+  // Other times of change, and the permissions that another umask gives.
   const files = await readdir(join(dir, 'dist'), { recursive: true, withFileTypes: true });
   for (const { parentPath, name } of files) {
     await utimes(join(parentPath, name), 1_000_000_000, 1_000_000_000);

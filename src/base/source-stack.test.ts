@@ -71,6 +71,17 @@ test('a stack stays as it is without a map, with a damaged one, and for position
   expect(sourceStack(beyond)).toBe(beyond.stack);
 });
 
+test('a path in the message is not looked up: a caller may have sent it', () => {
+  const { file, placeOf } = bundle();
+  const place = `${file}:${placeOf('new Error')}`;
+  const error = new Error(`no such file: ${place}`);
+  error.stack = `Error: ${error.message}\n    at fn (${place})`;
+  expect(sourceStack(error)).toBe(`Error: ${error.message}\n    at fn (${new URL('../src/broken.ts', file).href}:7:9)`);
+  // A message that was replaced after the stack was taken.
+  error.message = 'another';
+  expect(sourceStack(error)).toContain('broken.ts:7:9)');
+});
+
 test('what is no error has no stack', () => {
   expect(sourceStack('text')).toBeUndefined();
 });

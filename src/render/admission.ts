@@ -28,7 +28,7 @@ export const admissionPaths = {
 } as const;
 
 /**
- * What the API server is told of a webhook of the operator, in a registration or in the definition of a kind.
+ * The `clientConfig` of a webhook of the operator: in a registration, or in the definition of a kind.
  */
 function clientConfig({ namespace, caBundle, url }: WebhookAddress, path: string): object {
   return {

@@ -47,11 +47,8 @@ export function labelsKey(labels: Labels): string {
  * The result is the same array when nothing was added.
  */
 export function withExternalLabels(labels: Labels, external: Labels): Labels {
-  for (const [name] of external) {
-    if (labelValue(labels, name) !== '') continue;
-    return labelsFromPairs([...external.filter(([name]) => labelValue(labels, name) === ''), ...labels]);
-  }
-  return labels;
+  const missing = external.filter(([name]) => labelValue(labels, name) === '');
+  return missing.length === 0 ? labels : labelsFromPairs([...missing, ...labels]);
 }
 
 /**
