@@ -305,6 +305,39 @@ test('an agent that refuses a config is not sent it again, and the monitor says 
   expect([agent!.puts, agent!.taken]).toEqual([puts, []]);
 });
 
+test.each(['cut', 'deaf'] as const)(
+  'an agent gets its restart also when the push that allowed it was lost (%s), and the restart is counted once',
+  async (fault) => {
+    await aCluster(1);
+    const agent = world.agents[0]!;
+    const edit = (port: number): void => world.putMonitor('shop/m', { ...checkout, ports: [{ port }] });
+    world.putPolicy('slow', { rollout: { minInterval: '10m' } });
+    edit(7_000);
+    await world.settled();
+    world.clock.shift(601_000);
+    edit(7_001);
+    await until('the first restart', () => agent.restarts.some((yaml) => yaml.includes('7001')));
+    await world.settled();
+    edit(7_002);
+    await until('the delivery', () => agent.config?.instrument.yaml.includes('7002'));
+    await until('the hold', () => world.hub.nodes.get('node-1')!.hold === 'MinInterval');
+
+    agent.onPush = fault;
+    const puts = agent.puts;
+    world.clock.shift(601_000);
+    agent.update({});
+    await until('the lost push', () => agent.puts > puts);
+    await until('the loss is seen', () => world.hub.nodes.get('node-1')!.reachable === false);
+    agent.onPush = 'Running';
+    await until('the agent is back', () => world.hub.nodes.get('node-1')!.reachable);
+    if (fault === 'deaf') agent.phase('Running');
+    await until('the second restart', () => agent.ack?.phase === 'Running' && agent.restarts.at(-1)!.includes('7002'));
+    await world.settled();
+    expect(world.hub.nodes.get('node-1')!.state).toBe('running');
+    expect(agent.restarts.filter((yaml) => yaml.includes('7002'))).toHaveLength(1);
+  },
+);
+
 test('statuses are not written again when nothing changed', async () => {
   await aCluster(1);
   world.putMonitor('shop/m', checkout);

@@ -384,7 +384,10 @@ export class CaptureHub {
             phase: ack.phase,
           });
         } catch (error) {
-          if (link.abort.signal.aborted) return;
+          if (link.abort.signal.aborted) {
+            if (this.#links.get(node.name)?.pushing !== true) node.pushLost();
+            return;
+          }
           node.pushFailed(config, error);
           this.#options.metrics?.pushed(node.reachable ? 'refused' : 'unreachable', 0);
           this.#options.logger.warn('capture config not taken', {

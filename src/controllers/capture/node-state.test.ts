@@ -109,6 +109,44 @@ test('in a new pod what failed is tried again', () => {
 const silent: Ack = { node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' };
 const backOff = 'back-off 2m40s restarting failed container=instrument';
 
+/** A node that holds `next` until its turn comes, and whose push that allows the restart was lost. */
+function aNodeWithoutAnAnswer(): NodeState {
+  const node = aNode();
+  node.aim(next);
+  node.sending(knownOf(next), 'hold', 1_000_000);
+  node.sent(knownOf(next), { node: 'node-1', hash: next.hash, phase: 'Written' });
+  node.sending(knownOf(next), 'now', 1_060_000);
+  node.pushFailed(knownOf(next), new Error('the connection was cut'));
+  return node;
+}
+
+test.each([
+  ['did not take', {}, { granted: false, sentAt: null, restartedAt: null }],
+  ['took', { restarting: true }, { granted: true, sentAt: 1_061_000, restartedAt: 1_060_000 }],
+])('after a push without an answer the agent says what it %s', (_what, instrument, expected) => {
+  const node = aNodeWithoutAnAnswer();
+  expect(node.reachable).toBe(false);
+  const ack = { hash: next.hash, phase: 'Written' } as const;
+  node.heard(statusOf(ack, { runs: old.hash, ...instrument }), { monotonic: 1_061_000, wall });
+  expect(node.rolloutNode(1_061_000)).toMatchObject({ reachable: true, ...expected });
+});
+
+test('after a push without an answer a config that runs already is not sent again', () => {
+  const node = aNodeWithoutAnAnswer();
+  node.heard(statusOf({ hash: next.hash }, { runs: next.hash }), { monotonic: 1_061_000, wall });
+  expect(node.rolloutNode(1_061_000)).toMatchObject({ granted: true, sentAt: null, restartedAt: 1_060_000 });
+  expect(node.running).toBe(true);
+});
+
+test('a push that ends with its connection is one without an answer, and no failure of the config', () => {
+  const node = aNode();
+  node.aim(next);
+  node.sending(knownOf(next), 'now', 1_000_000);
+  node.pushLost();
+  expect(node.tick(1_200_000)).toBeNull();
+  expect(node.failure).toBeNull();
+});
+
 test('an instrument that the kubelet starts again only after a wait, though it ended well, has not failed', () => {
   const node = anEditedNode();
   node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);

@@ -33,6 +33,15 @@ export interface NodeFailure {
   hash: string;
 }
 
+/** A push, with what is restored here if it had no effect. */
+interface Push {
+  readonly hash: string;
+  readonly granted: boolean;
+  readonly restartedAt: number | null;
+  /** The namespaces whose budget it has taken a restart from. */
+  spent: ReadonlySet<string>;
+}
+
 /** Time limit for the instrument to run a new file; after it the file counts as failed. Units: ms. */
 export const runningDeadlineMs = 120_000;
 
@@ -70,6 +79,10 @@ export class NodeState {
   #sentAt: number | null = null;
   #restartedAt: number | null = null;
   readonly #budget: RestartBudget;
+  /** The push in flight; null when there is none. */
+  #push: Push | null = null;
+  /** A push that ended without an answer, until the agent's next status. */
+  #lost: Push | null = null;
   #pod: string | null = null;
   /** The kubelet's message while it waits before it restarts the instrument without a failure. */
   #backOff: string | null = null;
@@ -165,7 +178,19 @@ export class NodeState {
       this.#granted = true;
       this.#sentAt ??= now.monotonic;
     }
+    this.#settleLost(status);
     return back;
+  }
+
+  /** A lost push that restarts nothing costs neither the interval between restarts nor a restart of the budget. */
+  #settleLost({ ack, instrument }: AgentStatus): void {
+    const lost = this.#lost;
+    this.#lost = null;
+    if (!lost) return;
+    const waits = ack?.phase === 'Written' && instrument.restarting !== true;
+    if (ack?.hash === lost.hash && !waits) return;
+    this.#restartedAt = lost.restartedAt;
+    this.#budget.refund(lost.spent);
   }
 
   /** When a monitor's ceiling (`namespace/name`) last refused spans here, as far as known; wall time in ms. */
@@ -269,6 +294,8 @@ export class NodeState {
   /** A push begins. From here on the node counts as restarting if its instrument restarts for it. */
   sending(config: KnownConfig, restart: 'now' | 'hold', now: number): void {
     this.#putHash = config.hash;
+    this.#push = { hash: config.hash, granted: this.#granted, restartedAt: this.#restartedAt, spent: new Set() };
+    this.#lost = null;
     const before = this.#held?.known?.yaml ?? null;
     if (before === config.yaml && this.#granted) return;
     this.#granted = restart === 'now';
@@ -279,7 +306,10 @@ export class NodeState {
     // Leaving the seed is the node's start, not a restart, so the next change need not keep the interval from it.
     if (this.#held !== null) {
       this.#restartedAt = now;
-      if (config.hash === this.desired?.hash) this.#budget.spend(this.restartCauses, now);
+      if (config.hash === this.desired?.hash) {
+        this.#push.spent = this.restartCauses;
+        this.#budget.spend(this.#push.spent, now);
+      }
     }
     this.#sentAt = now;
     this.#wasBackedOff = this.#backOff !== null;
@@ -287,13 +317,26 @@ export class NodeState {
 
   /** The agent answered a push. */
   sent(config: KnownConfig, ack: Ack): KnownConfig | null {
+    this.#push = null;
     this.#held = { hash: config.hash, known: config };
     return this.acknowledged(ack);
   }
 
+  /**
+   * A push ended without an answer. The agent's next status shows whether it took the config and restarts for it;
+   * otherwise the restart is allowed again.
+   */
+  pushLost(): void {
+    this.#granted = this.#push?.granted ?? this.#granted;
+    this.#lost = this.#push;
+    this.#push = null;
+    this.#putHash = null;
+    this.#sentAt = null;
+  }
+
   /** A push failed or was refused. */
   pushFailed(config: KnownConfig, error: unknown): void {
-    this.#sentAt = null;
+    this.pushLost();
     if (isOperatorError(error, 'ERR_CAPTURE_PUSH') || isOperatorError(error, 'ERR_TOO_LARGE')) {
       this.failure = { reason: 'ConfigRefused', message: errorText(error), yaml: null, hash: config.hash };
     } else this.lost(error);

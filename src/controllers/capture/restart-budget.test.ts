@@ -23,6 +23,16 @@ test('a restart that a rich namespace asks for too, or that no namespace asks fo
   expect(budget.allowedAt(names('shop'), 5)).toBe(1_000);
 });
 
+test('a restart that did not take place is given back, and never more than the burst', () => {
+  const budget = aBudget();
+  for (let i = 0; i < 2; i++) budget.spend(names('shop'), 0);
+  budget.refund(names('shop', 'pay'));
+  expect(budget.allowedAt(names('shop'), 0)).toBe(0);
+  for (let i = 0; i < 9; i++) budget.refund(names('shop'));
+  for (let i = 0; i < 2; i++) budget.spend(names('shop'), 0);
+  expect(budget.allowedAt(names('shop'), 0)).toBe(1_000);
+});
+
 test('in quiet times it fills up to the burst and no further', () => {
   const budget = aBudget();
   budget.spend(names('shop'), 0);

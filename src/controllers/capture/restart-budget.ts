@@ -45,6 +45,14 @@ export class RestartBudget {
     }
   }
 
+  /** A restart that was begun for these namespaces did not take place. */
+  refund(namespaces: ReadonlySet<string>): void {
+    for (const name of namespaces) {
+      const spent = this.#spent.get(name);
+      if (spent) this.#spent.set(name, { ...spent, left: Math.min(this.#rules.burst, spent.left + 1) });
+    }
+  }
+
   #left(name: string, now: number): number {
     const { burst, refillMs } = this.#rules;
     const spent = this.#spent.get(name);

@@ -25,8 +25,11 @@ export interface FakeAgentOptions {
   host: string;
   /** 0 picks one. */
   port: number;
-  /** How far a push comes at once; a new file on hold is Written. Default Running. `hold` never answers the push. */
-  onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold';
+  /**
+   * How far a push comes at once; a new file on hold is Written. Default Running. `hold` never answers the push, `cut`
+   * loses it, `deaf` takes it and loses the answer.
+   */
+  onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold' | 'cut' | 'deaf';
 }
 
 /** The capture port of an agent, over real mutual TLS, whose instrument does what a test says. */
@@ -177,6 +180,7 @@ export class FakeAgent {
     const body = await bodyOf(req);
     this.puts++;
     if (this.onPush === 'hold') return;
+    if (this.onPush === 'cut') return void req.socket.destroy();
     if (this.onPush === 'refuse') return send(400, { code: 'ERR_INPUT_INVALID', message: 'no' });
     // The address is that of the canonical form: a body of another form has another hash.
     if (`sha256:${sha256Hex(body)}` !== hash) return send(400, { code: 'ERR_INPUT_INVALID', message: 'hash or form' });
@@ -189,7 +193,8 @@ export class FakeAgent {
     this.taken.push(config);
     const failed = this.onPush === 'Failed' ? { reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' } : {};
     if (waits) this.#acknowledge('Written', {}, true);
-    else this.#acknowledge(this.onPush, failed);
+    else this.#acknowledge(this.onPush === 'deaf' ? 'Written' : this.onPush, failed);
+    if (this.onPush === 'deaf') return void req.socket.destroy();
     // As the real one does: who puts has the answer, who polls hears of it later.
     clearTimeout(this.#answered);
     this.#answered = setTimeout(() => this.#wake(), 1_000);
