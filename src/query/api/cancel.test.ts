@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { request } from 'node:https';
+import { createLogger } from '../../base/logger.ts';
+import { AddressIndex, type IndexedPod } from '../addresses/address-index.ts';
+import { until } from '../../testing/until.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
@@ -51,4 +54,30 @@ test('over HTTP/2, a cancelled stream takes its query with it, and the connectio
   } finally {
     session.destroy();
   }
+});
+
+test('an answer that is being put together ends with its client, which is no error of the server', async () => {
+  const lines: string[] = [];
+  const ended = Promise.withResolvers<void>();
+  let leave = (): void => {};
+  class EndlessIndex extends AddressIndex {
+    override *pods(): Generator<IndexedPod> {
+      const pod = { namespace: 'shop', name: 'p', uid: 'u', nodeName: 'node-1', labels: {}, containers: [], ips: [] };
+      try {
+        leave();
+        for (;;) yield { ...pod, hostNetwork: false, fromMs: 0, ended: true };
+      } finally {
+        ended.resolve();
+      }
+    }
+  }
+  const logger = createLogger({ write: (line) => void lines.push(line) });
+  const server = await stage.replica({ addresses: { index: new EndlessIndex(), synced: true }, logger });
+  const to = { port: server.port, host: '127.0.0.1', ca: stage.cluster.ca.cert, servername: 'localhost' };
+  const req = request({ ...to, path: '/api/v1/services' });
+  leave = () => req.destroy();
+  req.on('error', () => {}).end();
+  await ended.promise;
+  await until('the request is counted', async () => (await server.registry.metrics()).includes('/services'));
+  expect(lines.filter((line) => line.includes('request failed'))).toEqual([]);
 });
