@@ -72,6 +72,11 @@ const noUrlOfRequest = {
   selector: "NewExpression[callee.name='URL'] MemberExpression[object.name=/^req(uest)?$/][property.name='url']",
   message: 'new URL throws on targets such as "//": take them apart with requestTarget (src/base/request-target.ts)',
 };
+/** A deadline that a test can move, and whose timer ends with the work. */
+const noOtherClock = {
+  selector: "MemberExpression[object.name='AbortSignal'][property.name='timeout']",
+  message: 'set a time limit with within or TimeLimit (src/base/time-limit.ts), on the clock that is passed in',
+};
 const noServerBeside = [
   { selector: 'CallExpression[callee.property.name=/^create(Secure)?Server$/]', message: serverRemedy },
   {
@@ -127,14 +132,14 @@ export default tseslint.config(
         'error',
         { paths: [...clusterImports, ...serverImports, ...clientImports] },
       ],
-      'no-restricted-syntax': ['error', noExit, noUrlOfRequest, ...noServerBeside],
+      'no-restricted-syntax': ['error', noExit, noOtherClock, noUrlOfRequest, ...noServerBeside],
     },
   },
   {
     files: ['src/net/**/*.ts'],
     rules: {
       '@typescript-eslint/no-restricted-imports': ['error', { paths: [...clusterImports, ...clientImports] }],
-      'no-restricted-syntax': ['error', noExit, noUrlOfRequest],
+      'no-restricted-syntax': ['error', noExit, noOtherClock, noUrlOfRequest],
     },
   },
   {
@@ -143,7 +148,7 @@ export default tseslint.config(
   },
   {
     files: ['src/bin/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', noUrlOfRequest, ...noServerBeside] },
+    rules: { 'no-restricted-syntax': ['error', noOtherClock, noUrlOfRequest, ...noServerBeside] },
   },
   {
     files: ['e2e/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'],

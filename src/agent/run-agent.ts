@@ -207,7 +207,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
       node: settings.nodeName,
       dataDir: settings.dataDir,
       instrumentFile: settings.instrumentConfig,
-      probe: deps.probe ?? instrumentProbe(settings),
+      probe: deps.probe ?? instrumentProbe(settings, clock),
       clock,
       logger,
       onConfig: (config) => {

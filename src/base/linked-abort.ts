@@ -1,15 +1,16 @@
 /**
- * Ends a piece of work when the caller's signal aborts, with that signal's reason, or by itself.
+ * Ends a piece of work when the caller's signal aborts, with that signal's reason, or by a call of `abort`.
  * For objects created with every request: `AbortSignal.any` costs several times as much, and leaves weak references
  * behind.
  */
 export class LinkedAbort {
   readonly #own = new AbortController();
-  readonly #outer: AbortSignal;
-  readonly #follow = (): void => this.#own.abort(this.#outer.reason);
+  readonly #outer: AbortSignal | undefined;
+  readonly #follow = (): void => this.#own.abort(this.#outer?.reason);
 
-  constructor(outer: AbortSignal) {
+  constructor(outer?: AbortSignal) {
     this.#outer = outer;
+    if (!outer) return;
     if (outer.aborted) this.#follow();
     else outer.addEventListener('abort', this.#follow, { once: true });
   }
@@ -24,6 +25,6 @@ export class LinkedAbort {
 
   /** The work has ended: stops listening to the outer signal. */
   release(): void {
-    this.#outer.removeEventListener('abort', this.#follow);
+    this.#outer?.removeEventListener('abort', this.#follow);
   }
 }

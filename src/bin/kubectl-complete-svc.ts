@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { systemClock } from '../base/clock.ts';
+import { within } from '../base/time-limit.ts';
 import { complete } from './kubectl-svc/completion/complete.ts';
 import { processHost } from './kubectl-svc/process-host.ts';
 
@@ -8,6 +9,7 @@ const deadlineMs = 5_000;
 
 /** `kubectl_complete-svc`: kubectl calls a program of this name to complete "kubectl svc …". */
 const host = processHost(process, systemClock);
-const signal = AbortSignal.any([host.signal, AbortSignal.timeout(deadlineMs)]);
-process.stdout.write(await complete(process.argv.slice(2), { ...host, signal }));
+const answer = (signal: AbortSignal): ReturnType<typeof complete> =>
+  complete(process.argv.slice(2), { ...host, signal });
+process.stdout.write(await within(systemClock, deadlineMs, answer, host.signal));
 process.exit(0);

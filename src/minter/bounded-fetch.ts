@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
+import { TimeLimit } from '../base/time-limit.ts';
 
 export interface BoundedFetchOptions {
   clock: Clock;
@@ -20,35 +21,28 @@ type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
  */
 export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
   return async (input, init) => {
-    const aborter = new AbortController();
     const ms = typeof options.timeoutMs === 'number' ? options.timeoutMs : options.timeoutMs();
-    let timedOut = false;
-    const cancel = options.clock.setTimeout(() => {
-      timedOut = true;
-      aborter.abort();
-    }, ms);
-    const outer = init?.signal;
-    const onOuter = (): void => aborter.abort(outer?.reason);
-    outer?.addEventListener('abort', onOuter, { once: true });
+    const outer = init?.signal ?? undefined;
+    const limit = new TimeLimit(options.clock, ms, outer);
     try {
       outer?.throwIfAborted();
       const { statusCode, headers, body } = await request(input as string | URL, {
         method: (init?.method ?? 'GET') as 'GET',
         headers: Object.fromEntries(new Headers(init?.headers)),
         body: (init?.body ?? null) as string | null,
-        signal: aborter.signal,
+        signal: limit.signal,
       });
       if (isPlainJson(headers)) return answer(statusCode, headers, await readCapped(body, options.maxBytes));
       // A short rest is read, so that the connection can be reused; a long one is not worth it.
-      await body.dump({ limit: options.maxBytes, signal: aborter.signal });
+      await body.dump({ limit: options.maxBytes, signal: limit.signal });
       return answer(statusCode, headers, null);
     } catch (error) {
-      if (timedOut) throw new OperatorError('ERR_TIMEOUT', `no answer within ${Math.round(ms)} ms`, { cause: error });
+      if (limit.passed)
+        throw new OperatorError('ERR_TIMEOUT', `no answer within ${Math.round(ms)} ms`, { cause: error });
       if (error instanceof OperatorError || outer?.aborted) throw error;
       throw new TypeError('fetch failed', { cause: error });
     } finally {
-      cancel();
-      outer?.removeEventListener('abort', onOuter);
+      limit.release();
     }
   };
 }

@@ -22,7 +22,7 @@ export function deadlineIn(clock: Clock, ms: number): Deadline {
  * The promise's result, or `onTimeout()` thrown once the deadline passes. The work itself continues: it is shared with
  * other requests, or has a limit of its own.
  */
-export async function within<T>(
+export async function orTimeout<T>(
   clock: Clock,
   deadline: Deadline,
   work: Promise<T>,

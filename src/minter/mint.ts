@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { deadlineIn, within, type Deadline } from './deadline.ts';
+import { deadlineIn, orTimeout, type Deadline } from './deadline.ts';
 import type { MinterMetrics } from './metrics.ts';
 import { checkGrant, type Grant } from './platform/grant.ts';
 import { InstallationCache, viewOf, type InstallationView } from './platform/installation.ts';
@@ -194,7 +194,7 @@ class Session {
     try {
       return await this.#spans.step(`platform ${operation}`, () => {
         const work = this.#deps.platform.call(operation, jwt.token, parameters, this.#deadline);
-        return within(this.#deps.clock, this.#deadline, work, late);
+        return orTimeout(this.#deps.clock, this.#deadline, work, late);
       });
     } catch (error) {
       if (!(error instanceof PlatformUnreachable)) throw error;
@@ -208,7 +208,7 @@ class Session {
     const { jwts, clock, readiness, onKeyUnusable } = this.#deps;
     const late = (): Refusal => signerRefusal('deadline');
     try {
-      return await within(clock, this.#deadline, jwts.get(this.#deadline), late);
+      return await orTimeout(clock, this.#deadline, jwts.get(this.#deadline), late);
     } catch (error) {
       if (!(error instanceof KeyServiceFailure)) throw error;
       const verdict = judgeFailure(error);

@@ -69,7 +69,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     onLoad: (set, result) => watchRules(metrics, readiness, clock, set, result, rules.found),
   });
   const identity = settings.tlsDir === undefined ? undefined : await readServerIdentity(settings.tlsDir);
-  const service = await openKeyService(settings.keyProvider, logger);
+  const service = await openKeyService(settings.keyProvider, { clock, logger });
   const tracing = await openTraceExport({
     service: 'svc-minter',
     version: build.version,

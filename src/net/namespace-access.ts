@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { canonicalJson } from '../base/canonical-json.ts';
+import { within } from '../base/time-limit.ts';
 import type { UserInfo } from './token-auth.ts';
 
 /** The review that decides whether a user may read the pods of a namespace; without one: of all namespaces. */
@@ -33,8 +34,11 @@ export class NamespaceAccess {
   }
 
   /** Undefined: all of them. Errors: those of a review; nothing may be shown then. */
-  async visible(user: UserInfo): Promise<ReadonlySet<string> | undefined> {
-    const signal = AbortSignal.timeout(deadlineMs);
+  visible(user: UserInfo): Promise<ReadonlySet<string> | undefined> {
+    return within(this.#options.clock, deadlineMs, (signal) => this.#visible(user, signal));
+  }
+
+  async #visible(user: UserInfo, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
     const key = canonicalJson({ ...user });
     if (await this.#may(user, key, undefined, signal)) return undefined;
     const { namespaces } = this.#options;

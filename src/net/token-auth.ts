@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
+import { TimeLimit } from '../base/time-limit.ts';
 import { isLoopback } from './https-server.ts';
 import { ReviewLimit } from './review-limit.ts';
 
@@ -75,7 +76,8 @@ export class TokenAuth {
   }
 
   async #review(token: string, verb: string, path: string): Promise<Decision> {
-    const signal = AbortSignal.timeout(reviewDeadlineMs);
+    const limit = new TimeLimit(this.#options.clock, reviewDeadlineMs);
+    const { signal } = limit;
     try {
       const user = await this.#options.reviews.reviewToken(token, signal);
       if (!user) return { allowed: false, status: 401, message: 'the bearer token is not valid' };
@@ -84,6 +86,8 @@ export class TokenAuth {
       return { allowed: false, status: 403, message: `${user.username} may not ${verb} ${path}` };
     } catch {
       return { allowed: false, status: 503, message: 'the token could not be reviewed by the API server; try again' };
+    } finally {
+      limit.release();
     }
   }
 

@@ -1,5 +1,7 @@
 import { access } from 'node:fs/promises';
 import { request } from 'node:http';
+import type { Clock } from '../../base/clock.ts';
+import { within } from '../../base/time-limit.ts';
 import { instrumentVersion, isSinceV010 } from '../../capture/index.ts';
 import { readSupervisorState, type SupervisorState } from '../supervisor/state.ts';
 
@@ -13,12 +15,11 @@ const deadlineMs = 1_000;
  * Only the HTTP status counts. The uptime in the answer is that of the health server, which starts up to half a minute
  * after the instrument has read its file, so it does not tell which file that was.
  */
-export function socketHealth(socket: string): HealthCheck {
+export function socketHealth(socket: string, clock: Clock): HealthCheck {
   const socketPath = socket.startsWith('@') ? `\0${socket.slice(1)}` : socket;
-  return (signal) =>
+  const ask = (signal: AbortSignal): Promise<boolean> =>
     new Promise((resolve) => {
-      const deadline = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]);
-      const req = request({ socketPath, path: '/healthz', signal: deadline, agent: false }, (res) => {
+      const req = request({ socketPath, path: '/healthz', signal, agent: false }, (res) => {
         res.resume();
         res.on('error', () => {});
         resolve(res.statusCode === 200);
@@ -26,6 +27,7 @@ export function socketHealth(socket: string): HealthCheck {
       req.on('error', () => resolve(false));
       req.end();
     });
+  return (signal) => within(clock, deadlineMs, ask, signal);
 }
 
 /** The instrument that answers, as its supervisor started it. */
@@ -52,11 +54,12 @@ export type InstrumentProbe = (signal: AbortSignal) => Promise<RunningInstrument
  */
 export function instrumentProbe(
   settings: { instrumentVersion: string; instrumentHealthSocket: string; instrumentStateDir: string },
+  clock: Clock,
   proc = '/proc',
 ): InstrumentProbe {
   const dir = settings.instrumentStateDir;
   const health: HealthCheck | null = isSinceV010(instrumentVersion(settings.instrumentVersion))
-    ? socketHealth(settings.instrumentHealthSocket)
+    ? socketHealth(settings.instrumentHealthSocket, clock)
     : null;
   const answers = (pid: number, signal: AbortSignal): Promise<boolean> =>
     health

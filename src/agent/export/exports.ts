@@ -134,7 +134,7 @@ export class Exports {
     const { rule } = destination;
     const url = new URL(rule.endpoint);
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-    const { post, close } = createPost({ host, allow: rule.allow }, stop.signal);
+    const { post, close } = createPost({ host, allow: rule.allow }, clock, stop.signal);
     const common = {
       post,
       clock,

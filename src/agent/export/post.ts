@@ -1,6 +1,8 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
 import { guardedLookup, type GuardRule, hostFault } from './address-guard.ts';
 
 export interface PostAnswer {
@@ -21,45 +23,24 @@ const maxAnswerBytes = 64 * 1024;
  * A poster to one destination, with keep-alive. The host is checked against its rule before each request, and each
  * address at the moment of connecting. Redirects are not followed: they would bypass both checks.
  */
-export function createPost(rule: GuardRule, signal: AbortSignal): { post: Post; close: () => void } {
+export function createPost(rule: GuardRule, clock: Clock, signal: AbortSignal): { post: Post; close: () => void } {
   const options = { keepAlive: true, maxSockets: 8, timeout: 60_000, lookup: guardedLookup(rule) };
   const agents = { 'http:': new HttpAgent(options), 'https:': new HttpsAgent(options) };
-  const post: Post = (url, headers, body) =>
-    new Promise((resolve, reject) => {
-      const fault = hostFault(rule);
-      if (fault) return reject(new OperatorError('ERR_EXPORT_NOT_ALLOWED', fault));
-      const deadline = AbortSignal.timeout(deadlineMs);
-      const fail = (cause: unknown): void => {
-        if (isOperatorError(cause)) return reject(cause);
-        const reason = deadline.aborted ? `no answer within ${deadlineMs} ms` : errorText(cause);
-        reject(new OperatorError('ERR_EXPORT_SEND', `${url.host}: ${reason}`, { cause }));
-      };
-      const secure = url.protocol === 'https:';
-      const req = (secure ? httpsRequest : httpRequest)(
-        url,
-        {
-          method: 'POST',
-          headers: { ...headers, 'content-length': String(body.length) },
-          agent: secure ? agents['https:'] : agents['http:'],
-          signal: AbortSignal.any([deadline, signal]),
-        },
-        (res) => {
-          const chunks: Buffer[] = [];
-          let size = 0;
-          res.on('data', (chunk: Buffer) => {
-            size += chunk.length;
-            if (size <= maxAnswerBytes) chunks.push(chunk);
-            else res.destroy(new Error(`the answer is larger than ${maxAnswerBytes} bytes`));
-          });
-          res.on('end', () =>
-            resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) }),
-          );
-          res.on('error', fail);
-        },
-      );
-      req.on('error', fail);
-      req.end(body);
-    });
+  const post: Post = async (url, headers, body) => {
+    const fault = hostFault(rule);
+    if (fault) throw new OperatorError('ERR_EXPORT_NOT_ALLOWED', fault);
+    const limit = new TimeLimit(clock, deadlineMs, signal);
+    const agent = agents[url.protocol === 'https:' ? 'https:' : 'http:'];
+    try {
+      return await send(url, { method: 'POST', headers, agent, signal: limit.signal }, body);
+    } catch (cause) {
+      if (isOperatorError(cause)) throw cause;
+      const reason = limit.passed ? `no answer within ${deadlineMs} ms` : errorText(cause);
+      throw new OperatorError('ERR_EXPORT_SEND', `${url.host}: ${reason}`, { cause });
+    } finally {
+      limit.release();
+    }
+  };
   return {
     post,
     close: () => {
@@ -67,4 +48,24 @@ export function createPost(rule: GuardRule, signal: AbortSignal): { post: Post; 
       agents['https:'].destroy();
     },
   };
+}
+
+function send(url: URL, options: RequestOptions, body: Uint8Array): Promise<PostAnswer> {
+  return new Promise((resolve, reject) => {
+    const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const headers = { ...options.headers, 'content-length': String(body.length) };
+    const req = request(url, { ...options, headers }, (res) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      res.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size <= maxAnswerBytes) chunks.push(chunk);
+        else res.destroy(new Error(`the answer is larger than ${maxAnswerBytes} bytes`));
+      });
+      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) }));
+      res.on('error', reject);
+    });
+    req.on('error', reject);
+    req.end(body);
+  });
 }

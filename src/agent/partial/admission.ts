@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { LinkedAbort } from '../../base/linked-abort.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 
 /** Limits on concurrent work. */
@@ -62,27 +62,21 @@ export class Admission {
     const own = this.#waiting.get(caller) ?? 0;
     const all = [...this.#waiting.values()].reduce((sum, n) => sum + n, 0);
     if (own >= waiting || all >= 4 * waiting) return refuse('busy', `${all} requests wait already`);
-    const ended = new LinkedAbort(signal);
     const deadlineMs = Math.min(askedMs, this.#limits.deadlineMs);
-    let isLate = false;
-    const cancelTimer = this.#clock.setTimeout(() => {
-      isLate = true;
-      ended.abort(new DOMException('deadline', 'TimeoutError'));
-    }, deadlineMs);
+    const limit = new TimeLimit(this.#clock, deadlineMs, signal);
     const started = this.#clock.monotonic();
     let leave = (): void => {};
     try {
       this.#count(caller, 1);
-      leave = await this.#gate.enter(ended.signal, caller).finally(() => this.#count(caller, -1));
-      return await work(ended.signal, this.#clock.monotonic() - started);
+      leave = await this.#gate.enter(limit.signal, caller).finally(() => this.#count(caller, -1));
+      return await work(limit.signal, this.#clock.monotonic() - started);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      if (isLate) return refuse('timeout', `not done within ${deadlineMs} ms`);
+      if (limit.passed) return refuse('timeout', `not done within ${deadlineMs} ms`);
       throw error;
     } finally {
       leave();
-      cancelTimer();
-      ended.release();
+      limit.release();
     }
   }
 

@@ -1,6 +1,7 @@
 import { sha256Hex } from '../../base/canonical-json.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
+import { within } from '../../base/time-limit.ts';
 import { isForbidden } from '../../kube/index.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ExportSecrets } from '../../capture/index.ts';
@@ -98,7 +99,8 @@ export class ExportSecretStore {
       const [namespace = '', name = '', key = ''] = ref.split('/');
       let found: Known;
       try {
-        found = (await this.#read({ namespace, name, key }, AbortSignal.timeout(readDeadlineMs))) ?? 'missing';
+        const read = (signal: AbortSignal): ReturnType<ReadSecret> => this.#read({ namespace, name, key }, signal);
+        found = (await within(this.#clock, readDeadlineMs, read)) ?? 'missing';
       } catch (error) {
         const absence = absenceOf(error);
         if (!absence) {

@@ -1,6 +1,8 @@
 import { request } from 'node:http';
 import { minterCheckTypes, type MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
+import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
 import { ports } from '../../render/index.ts';
 
 /** Asks one minter pod for its readiness. */
@@ -13,23 +15,22 @@ const maxBytes = 256 * 1024;
  * `GET http://<pod>:9090/readyz`; the body is the same whether the pod is ready (200) or not (503).
  * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, ERR_INPUT_INVALID for a malformed body, ERR_API_REQUEST when no pod answers.
  */
-export const readMinterReadiness: ReadinessReader = async (podIp, signal) => {
-  const what = `readyz of minter pod ${podIp}`;
-  const deadline = AbortSignal.timeout(deadlineMs);
-  const options = {
-    host: podIp,
-    port: ports.minterAdmin,
-    path: '/readyz',
-    signal: AbortSignal.any([deadline, signal]),
+export function minterReadinessReader(clock: Clock): ReadinessReader {
+  return async (podIp, signal) => {
+    const what = `readyz of minter pod ${podIp}`;
+    const limit = new TimeLimit(clock, deadlineMs, signal);
+    try {
+      const options = { host: podIp, port: ports.minterAdmin, path: '/readyz', signal: limit.signal };
+      return parseReadiness(await get(options, what), what);
+    } catch (cause) {
+      if (cause instanceof OperatorError) throw cause;
+      if (limit.passed) throw new OperatorError('ERR_TIMEOUT', `${what}: no answer in ${deadlineMs} ms`, { cause });
+      throw new OperatorError('ERR_API_REQUEST', `${what}: ${(cause as Error).message}`, { cause });
+    } finally {
+      limit.release();
+    }
   };
-  try {
-    return parseReadiness(await get(options, what), what);
-  } catch (cause) {
-    if (cause instanceof OperatorError) throw cause;
-    if (deadline.aborted) throw new OperatorError('ERR_TIMEOUT', `${what}: no answer in ${deadlineMs} ms`, { cause });
-    throw new OperatorError('ERR_API_REQUEST', `${what}: ${(cause as Error).message}`, { cause });
-  }
-};
+}
 
 function get(options: object, what: string): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -26,7 +26,7 @@ import { judgeAppCredentials, unreadableAppCredentials, type AppCredentials } fr
 import { planMinterStatus } from './plan.ts';
 import { registryConfigMap, repositoriesInForce, withRegistered } from './registered-repositories.ts';
 import { repositoryOutsideSpec } from './rule-repositories.ts';
-import { readMinterReadiness, type ReadinessReader } from './readiness-client.ts';
+import { minterReadinessReader, type ReadinessReader } from './readiness-client.ts';
 
 export interface MinterSettings {
   /** The operator's own namespace: its pods may reach the minters' admin port. */
@@ -69,7 +69,7 @@ export function setupMinterDeployment(
   settings: MinterSettings,
   deps: MinterDeps = {},
 ): ControllerHandle {
-  const readReadiness = deps.readReadiness ?? readMinterReadiness;
+  const readReadiness = deps.readReadiness ?? minterReadinessReader(env.clock);
   const minters = env.cache.informer<MinterObject>({ resource: minterDeployments });
   const children = childKinds.map((resource) => env.cache.informer({ resource, labelSelector: selector }));
   const deployments = children.at(-1)!;

@@ -1,4 +1,5 @@
 import type { KeyManagementServiceClient } from '@google-cloud/kms';
+import { systemClock } from '../../base/clock.ts';
 import { GcpKeyService } from './gcp-key-service.ts';
 
 const version = 'projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1';
@@ -11,8 +12,9 @@ const client = (initialize: () => Promise<unknown>): KeyManagementServiceClient 
 
 test('a client that found no credentials is made anew at the next call', async () => {
   let made = 0;
-  const service = new GcpKeyService(() =>
-    client(() => (made++ === 0 ? Promise.reject(new Error('no default credentials')) : Promise.resolve())),
+  const service = new GcpKeyService(
+    () => client(() => (made++ === 0 ? Promise.reject(new Error('no default credentials')) : Promise.resolve())),
+    systemClock,
   );
   await expect(service.describeVersion(version, 1_000)).rejects.toMatchObject({ kind: 'other' });
   expect(await service.describeVersion(version, 1_000)).toMatchObject({ state: 'ENABLED' });
@@ -21,6 +23,6 @@ test('a client that found no credentials is made anew at the next call', async (
 });
 
 test('a client that never gets ready runs into the deadline of the call', async () => {
-  const service = new GcpKeyService(() => client(() => new Promise(() => {})));
+  const service = new GcpKeyService(() => client(() => new Promise(() => {})), systemClock);
   await expect(service.describeVersion(version, 20)).rejects.toMatchObject({ kind: 'deadline' });
 });

@@ -1,4 +1,6 @@
 import type { KeyManagementServiceClient } from '@google-cloud/kms';
+import type { Clock } from '../../base/clock.ts';
+import { deadlineIn, orTimeout } from '../deadline.ts';
 import {
   KeyServiceFailure,
   type KeyFailureKind,
@@ -25,11 +27,13 @@ const kinds: Readonly<Record<number, KeyFailureKind>> = {
  */
 export class GcpKeyService implements KeyService {
   readonly #make: () => KeyManagementServiceClient;
+  readonly #clock: Clock;
   #starting: Promise<KeyManagementServiceClient> | null = null;
 
   /** `make`: called at the first use, and again after a client that could not start. */
-  constructor(make: () => KeyManagementServiceClient) {
+  constructor(make: () => KeyManagementServiceClient, clock: Clock) {
     this.#make = make;
+    this.#clock = clock;
   }
 
   async describeVersion(version: string, timeoutMs: number): Promise<KeyVersionInfo> {
@@ -64,7 +68,8 @@ export class GcpKeyService implements KeyService {
 
   async #call<T>(timeoutMs: number, use: (client: KeyManagementServiceClient) => Promise<T>): Promise<T> {
     try {
-      return await use(await within(timeoutMs, this.#connected()));
+      const deadline = deadlineIn(this.#clock, timeoutMs);
+      return await use(await orTimeout(this.#clock, deadline, this.#connected(), notReady));
     } catch (cause) {
       throw failureOf(cause);
     }
@@ -89,14 +94,9 @@ export class GcpKeyService implements KeyService {
   }
 }
 
-/** The promise's value, or a failure of the client's own kind after a timeout. */
-function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-  const late = new Promise<never>((_resolve, reject) => {
-    AbortSignal.timeout(timeoutMs).addEventListener('abort', () => {
-      reject(Object.assign(new Error('the key service client is not ready in time'), { code: 4 }));
-    });
-  });
-  return Promise.race([work, late]);
+/** The failure of a client that is not ready at the deadline, with the client's own code for it. */
+function notReady(): Error {
+  return Object.assign(new Error('the key service client is not ready in time'), { code: 4 });
 }
 
 /**

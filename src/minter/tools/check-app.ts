@@ -30,7 +30,7 @@ export async function checkApp(values: SettingValues<typeof checkSettingTable>, 
   const logger = createLogger({ level: 'warn', write: io.stderr });
   const { clock } = io;
   const { vcsOrg: org, vcsAppId: appId } = values;
-  const service = await openKeyService(keyProviderOf(values), logger);
+  const service = await openKeyService(keyProviderOf(values), { clock, logger });
   try {
     const signer = new KmsSigner({ service, version: values.kmsKeyVersion, clock });
     const key = await new KeyMonitor(signer, clock).check();

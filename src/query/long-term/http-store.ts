@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import type { Clock } from '../../base/clock.ts';
-import { sleep } from '../../base/clock.ts';
+import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
 import { QueryError, takeMemory } from '../../promql/index.ts';
 import { buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
@@ -43,26 +43,39 @@ const pauseMs = 200;
 export function createHttpStore(options: HttpStoreOptions): LongTermStore {
   return {
     async read(queries, read) {
-      const deadline = AbortSignal.timeout(Math.max(1, Math.round(read.deadlineMs)));
-      const signal = AbortSignal.any([deadline, read.signal]);
-      for (let attempt = 0; ; attempt++) {
-        const left = read.budget.left;
-        try {
-          return options.api === 'read'
-            ? await byRemoteRead(queries, options, read, signal)
-            : await Promise.all(queries.map((query) => byQuery(query, options, read, signal)));
-        } catch (error) {
-          if (read.signal.aborted) throw read.signal.reason;
-          if (deadline.aborted) throw new AgentFailure('timeout', `no answer within ${Math.round(read.deadlineMs)} ms`);
-          if (error instanceof QueryError) throw error;
-          const failure = asFailure(error);
-          if (attempt > 0 || !(failure instanceof Passing)) throw failure;
-          read.budget.left = left;
-          await sleep(options.clock, pauseMs, signal).catch(() => {});
-        }
+      const limit = new TimeLimit(options.clock, read.deadlineMs, read.signal);
+      try {
+        return await readTwice(queries, options, read, limit);
+      } finally {
+        limit.release();
       }
     },
   };
+}
+
+async function readTwice(
+  queries: readonly ReadQuery[],
+  options: HttpStoreOptions,
+  read: LongTermReadOptions,
+  limit: TimeLimit,
+): Promise<ReadSeries[][]> {
+  const { signal } = limit;
+  for (let attempt = 0; ; attempt++) {
+    const left = read.budget.left;
+    try {
+      return options.api === 'read'
+        ? await byRemoteRead(queries, options, read, signal)
+        : await Promise.all(queries.map((query) => byQuery(query, options, read, signal)));
+    } catch (error) {
+      if (read.signal.aborted) throw read.signal.reason;
+      if (limit.passed) throw new AgentFailure('timeout', `no answer within ${Math.round(read.deadlineMs)} ms`);
+      if (error instanceof QueryError) throw error;
+      const failure = asFailure(error);
+      if (attempt > 0 || !(failure instanceof Passing)) throw failure;
+      read.budget.left = left;
+      await sleep(options.clock, pauseMs, signal).catch(() => {});
+    }
+  }
 }
 
 /** A failure that may be transient. */

@@ -1,5 +1,5 @@
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
-import { LinkedAbort } from '../../base/linked-abort.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
 import { MemoryPool, type MemoryAccount, type MemoryLease } from '../../base/memory-pool.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import { Pace, turns, type TurnTaking } from '../../base/turns/turns.ts';
@@ -392,13 +392,8 @@ export class QueryRunner {
     const limit = Math.min(request.timeoutMs ?? Infinity, limits.timeoutMs);
     const started = clock.monotonic();
     const deadline = started + limit;
-    const ended = new LinkedAbort(request.signal);
-    let isLate = false;
-    const cancelTimer = clock.setTimeout(() => {
-      isLate = true;
-      ended.abort(new DOMException('query timed out in expression evaluation', 'TimeoutError'));
-    }, limit);
-    const { signal } = ended;
+    const time = new TimeLimit(clock, limit, request.signal, 'query timed out in expression evaluation');
+    const { signal } = time;
     let leave: () => void = () => {};
     const own = turns.begin(request.caller ?? '', signal);
     const memory = request.memory ?? this.#memory.open(request.caller ?? '');
@@ -434,7 +429,7 @@ export class QueryRunner {
         samples,
       };
     } catch (error) {
-      if (isLate) {
+      if (time.passed) {
         const waited = memory.shortage === null ? '' : `, for want of memory: ${memory.shortage.message}`;
         throw new ApiError('timeout', `query timed out in expression evaluation${waited}`, { cause: error });
       }
@@ -442,8 +437,7 @@ export class QueryRunner {
         throw new ApiError('canceled', 'query was canceled in expression evaluation', { cause: error });
       throw error;
     } finally {
-      cancelTimer();
-      ended.release();
+      time.release();
       own.end();
       leave();
       if (request.memory === undefined) memory.close();

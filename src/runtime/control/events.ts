@@ -2,6 +2,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
+import { within } from '../../base/time-limit.ts';
 import type { Logger } from '../../base/logger.ts';
 import { coreResources, isNotFound, type KubeClient, type TypedObject } from '../../kube/index.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
@@ -74,9 +75,10 @@ export class QueuedEventRecorder implements EventRecorder {
       if (next) await this.#write(next, signal);
       else await this.#more(signal);
     }
-    const last = AbortSignal.timeout(2_000);
-    for (let next = this.#queue.shift(); next && !last.aborted; next = this.#queue.shift())
-      await this.#write(next, last);
+    await within(this.#options.clock, 2_000, async (last) => {
+      for (let next = this.#queue.shift(); next && !last.aborted; next = this.#queue.shift())
+        await this.#write(next, last);
+    });
   }
 
   #more(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { systemClock } from '../../base/clock.ts';
+import { within } from '../../base/time-limit.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { resourceRef } from '../../api/meta.ts';
 
@@ -90,9 +92,11 @@ export class PodDirectory {
 
   /** By list, because an instrument may list and watch, and nothing else. */
   async #get(resource: typeof pods, namespace: string, name: string): Promise<KubeObject | null> {
-    const signal = AbortSignal.timeout(5_000);
     const at = namespace === '' ? {} : { namespace };
-    const { items } = await this.#client.list(resource, { ...at, fieldSelector: `metadata.name=${name}`, signal });
+    const fieldSelector = `metadata.name=${name}`;
+    const { items } = await within(systemClock, 5_000, (signal) =>
+      this.#client.list(resource, { ...at, fieldSelector, signal }),
+    );
     return items[0] ?? null;
   }
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'node:http';
+import { systemClock } from '../../base/clock.ts';
 import { socketHealth } from '../../agent/capture/instrument-probe.ts';
 import { until } from '../until.ts';
 import { sameDate } from '../faketime.ts';
@@ -78,7 +79,7 @@ test('answers on its health socket with the uptime of the health server, and SIG
     STANDIN_SOCKET_SUFFIX: suffix,
     STANDIN_HEALTH_MS: '300',
   });
-  const answers = socketHealth(`@stand-in-test${suffix}`);
+  const answers = socketHealth(`@stand-in-test${suffix}`, systemClock);
   await until(
     'the end of the process, or its answer',
     () => child.exitCode !== null || answers(new AbortController().signal),

@@ -1,6 +1,8 @@
 import { request } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Clock } from '../../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../../base/errors.ts';
+import { within } from '../../../base/time-limit.ts';
 import type { RestClient } from '../../../kube/index.ts';
 import { askApi } from '../connect/prometheus.ts';
 import type { Session } from '../session.ts';
@@ -16,6 +18,7 @@ const deadlineMs = 15_000;
 const maxPods = 100;
 
 export interface MetricsOptions {
+  readonly clock: Clock;
   readonly redactor: Redactor;
   readonly signal: AbortSignal;
 }
@@ -27,7 +30,7 @@ export async function addMetrics(
   bundle: Bundle,
   client: Pick<RestClient, 'portForward'>,
   pods: readonly OwnPod[],
-  { redactor, signal }: MetricsOptions,
+  { clock, redactor, signal }: MetricsOptions,
 ): Promise<void> {
   const wanted = pods.filter(({ component }) => metricsPorts[component] !== undefined);
   if (wanted.length > maxPods)
@@ -37,7 +40,7 @@ export async function addMetrics(
     if (bundle.full) return bundle.lacks(path, 'the bundle has reached its size');
     try {
       const stream = await client.portForward({ namespace, name }, metricsPorts[component]!, { signal });
-      const text = await page(stream, signal);
+      const text = await within(clock, deadlineMs, (limit) => page(stream, limit), signal);
       bundle.add(path, `what ${component} tells of itself`, redactor.text(ownFamilies(text)));
     } catch (error) {
       if (signal.aborted) throw error;
@@ -48,7 +51,6 @@ export async function addMetrics(
 }
 
 async function page(stream: Duplex, signal: AbortSignal): Promise<string> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]);
   try {
     return await new Promise<string>((resolve, reject) => {
       stream.on('error', reject);
@@ -58,7 +60,7 @@ async function page(stream: Duplex, signal: AbortSignal): Promise<string> {
           host: 'localhost',
           path: '/metrics',
           headers: { connection: 'close' },
-          signal: limit,
+          signal,
         },
         (res) => {
           const chunks: Buffer[] = [];

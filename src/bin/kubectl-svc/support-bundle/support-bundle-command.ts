@@ -96,7 +96,7 @@ async function supportBundle(session: Session, flags: Flags): Promise<void> {
   progress('asking the query server');
   await addQueries(bundle, session, redactor);
   progress(`reading metrics of ${pods.length} pods`);
-  await addMetrics(bundle, client, pods, { redactor, signal });
+  await addMetrics(bundle, client, pods, { clock, redactor, signal });
   progress(`reading logs of ${pods.length} pods`);
   await addLogs(bundle, client, pods, { redactor, sinceSeconds: Math.ceil(sinceMs / 1000), signal });
 

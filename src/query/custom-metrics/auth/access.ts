@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { canonicalJson, sha256Hex } from '../../../base/canonical-json.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { errorText } from '../../../base/errors.ts';
+import { within } from '../../../base/time-limit.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { ReviewLimit } from '../../../net/review-limit.ts';
 import { bearerToken, type UserInfo } from '../../../net/token-auth.ts';
@@ -84,10 +85,11 @@ export class Access {
   }
 
   async #once<T>(key: string, review: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const now = this.#options.clock.monotonic();
+    const { clock } = this.#options;
+    const now = clock.monotonic();
     const kept = this.#kept.get(key);
     if (kept && kept.until > now) return kept.answer as Promise<T>;
-    const answer = review(AbortSignal.timeout(deadlineMs)).catch((error: unknown) => {
+    const answer = within(clock, deadlineMs, review).catch((error: unknown) => {
       if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key);
       this.#options.logger.warn('a caller could not be reviewed', { error: errorText(error) });
       throw new StatusError(500, 'InternalError', 'the caller could not be reviewed by the API server', {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../base/clock.ts';
+import { within } from '../../../base/time-limit.ts';
 import type { Answered } from '../../run/query-runner.ts';
 import type { QueryResult } from '../../../promql/index.ts';
 import type { MetricQuery } from '../providers/provider.ts';
@@ -58,11 +59,11 @@ export class ValueCache {
   ): Promise<Evaluated> {
     const { instant, clock, freshMs, deadlineMs } = this.#options;
     const now = clock.now();
-    const signal = AbortSignal.timeout(deadlineMs);
     // A departed node is missing for as long as the value's window reaches; the sample times beside it may look further
     // back.
-    const request = { signal, partialResponse: true, readsOf: query.value, namespace };
-    const { result, missingNodes } = await instant(text, now, request);
+    const request = { partialResponse: true, readsOf: query.value, namespace };
+    const ask = (signal: AbortSignal): ReturnType<typeof instant> => instant(text, now, { ...request, signal });
+    const { result, missingNodes } = await within(clock, deadlineMs, ask);
     const answer = { rows: readRows(result, query.label, now), missingNodes };
     if (missingNodes.length === 0) this.#kept.set(key, { until: clock.monotonic() + freshMs, answer });
     return answer;
