@@ -9,16 +9,20 @@ export interface Clock {
   now(): number;
   /** Monotonic time, milliseconds from an arbitrary origin. */
   monotonic(): number;
-  /** Runs `fn` once after `ms` milliseconds. The returned function cancels it; calling it twice is harmless. */
-  setTimeout(fn: () => void, ms: number): () => void;
+  /**
+   * Runs `fn` once after `ms` milliseconds. The returned function cancels it; calling it twice is harmless.
+   * With `unref` the timer does not keep the process alive.
+   */
+  setTimeout(fn: () => void, ms: number, options?: { readonly unref?: boolean }): () => void;
 }
 
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  setTimeout: (fn, ms) => {
+  setTimeout: (fn, ms, options) => {
     const timer = setTimeout(fn, ms);
+    if (options?.unref === true) timer.unref();
     return () => clearTimeout(timer);
   },
 };

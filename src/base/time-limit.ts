@@ -5,7 +5,7 @@ import { LinkedAbort } from './linked-abort.ts';
  * A signal that aborts when `ms` milliseconds have passed on the given clock, with a DOMException `TimeoutError`, or
  * earlier when the outer signal aborts, with that signal's reason.
  * In place of `AbortSignal.timeout`, which reads the machine's clock and keeps its timer after the work has ended.
- * Call `release` when the work has ended: it cancels the timer.
+ * Call `release` when the work has ended: it cancels the timer. Until then the timer does not keep the process alive.
  */
 export class TimeLimit {
   readonly #link: LinkedAbort;
@@ -14,10 +14,11 @@ export class TimeLimit {
 
   constructor(clock: Clock, ms: number, outer?: AbortSignal, message = `not done within ${Math.round(ms)} ms`) {
     this.#link = new LinkedAbort(outer);
-    this.#cancel = clock.setTimeout(() => {
+    const end = (): void => {
       this.#passed = true;
       this.#link.abort(new DOMException(message, 'TimeoutError'));
-    }, ms);
+    };
+    this.#cancel = clock.setTimeout(end, ms, { unref: true });
   }
 
   get signal(): AbortSignal {

@@ -22,8 +22,8 @@ export class ShiftedClock implements Clock {
     return systemClock.monotonic() + this.#shifted;
   }
 
-  setTimeout(fn: () => void, ms: number): () => void {
-    return systemClock.setTimeout(fn, ms);
+  setTimeout(...timer: Parameters<Clock['setTimeout']>): () => void {
+    return systemClock.setTimeout(...timer);
   }
 
   /** Moves ahead by `ms` milliseconds. */
