@@ -42,7 +42,7 @@ export async function until(
   const started = performance.now();
   for (;;) {
     signal?.throwIfAborted();
-    let last: string;
+    let last: unknown;
     let isAnsweredAtOnce = false;
     let cause: unknown;
     try {
@@ -50,14 +50,21 @@ export async function until(
       isAnsweredAtOnce = !types.isPromise(asked);
       const answer = (await asked) as never;
       if (good(answer)) return answer;
-      last = JSON.stringify(answer)?.slice(0, 600) ?? 'undefined';
+      last = answer;
     } catch (error) {
       cause = error;
-      last = error instanceof Error ? error.message : String(error);
     }
     const waitedMs = performance.now() - started;
-    if (waitedMs > timeoutMs) throw new Error(`${what}: not so after ${timeoutMs} ms; last: ${last}`, { cause });
+    if (waitedMs > timeoutMs)
+      throw new Error(`${what}: not so after ${timeoutMs} ms; last: ${describe(last, cause)}`, { cause });
     const pauseMs = isAnsweredAtOnce ? 0 : Math.min(longestPauseMs, Math.floor(waitedMs / 10));
     await new Promise<void>((resolve) => void (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)));
   }
+}
+
+/** Only for the message: an answer may be large, and it is asked for many times. */
+function describe(answer: unknown, cause: unknown): string {
+  if (cause instanceof Error) return cause.message;
+  if (cause !== undefined) return String(cause);
+  return JSON.stringify(answer)?.slice(0, 600) ?? 'undefined';
 }
