@@ -1,9 +1,11 @@
 /**
- * The whole proof in order, cheapest first: types, lint, generated files, unit and integration tests, e2e.
+ * The whole proof in two lanes side by side. In front the e2e tests, which mostly wait for a control plane; behind them, at
+ * a lower priority and cheapest first, what only computes: types, lint, generated files, unit and integration tests.
  * Every step runs even after a failure, so that one look shows everything. Up to three suites of a step that fail run once more: a failure
  * that does not repeat is named as unstable. The end lists the ten slowest suites, what was skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
  */
 import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { libfaketime } from '../src/testing/faketime.ts';
 import { signalGroup } from '../e2e/cluster/processes.ts';
 import { conformanceData, conformanceDir, type Need } from '../src/testing/needs.ts';
+import { runLanes, type LaneStep } from './test-all/lanes.ts';
 import {
   add,
   failureLines,
@@ -27,13 +30,14 @@ import {
 import type { JestReport, SuiteTime, Tally } from './test-all/tally.ts';
 
 const scratch = await mkdtemp(join(tmpdir(), 'svc-test-'));
-interface Step {
-  name: string;
+interface Step extends LaneStep {
   command: string[];
   /** The file of its report, where it is a run of Jest. */
   jest?: string;
   /** Whether its command takes the files of suites to run. */
   bySuite?: boolean;
+  /** Runs at a lower priority, and shows what it printed when it has ended. */
+  behind?: true;
 }
 
 let total: Tally = { passed: 0, failed: 0, skipped: [] };
@@ -41,25 +45,44 @@ const times: SuiteTime[] = [];
 const root = fileURLToPath(new URL('../', import.meta.url));
 const failed: string[] = [];
 const unstable: string[] = [];
-const steps: Step[] = [
+const programs = 'programs of the e2e tests';
+const behind: Step[] = [
   { name: 'types', command: ['npm', 'run', '-s', 'typecheck'] },
   { name: 'lint', command: ['npm', 'run', '-s', 'lint'] },
   { name: 'generated files are current', command: ['npm', 'run', '-s', 'generate', '--', '--check'] },
-  { name: 'unit and integration', command: ['npm', 'run', '-s', 'test', '--'], jest: 'unit.json', bySuite: true },
+  ...needed(conformanceData, 'PromQL conformance', {
+    command: ['npm', 'run', '-s', 'conformance:promql', '--', '--dir', conformanceDir],
+  }),
+  // Beside the first build of the programs, which takes every core for minutes, tests would run into their time limits.
+  {
+    name: 'unit and integration',
+    after: programs,
+    command: ['npm', 'run', '-s', 'test', '--'],
+    jest: 'unit.json',
+    bySuite: true,
+  },
   ...needed(libfaketime, 'unit and integration across a leap day', {
     command: ['npm', 'run', '-s', 'test:calendar', '--', '--fast'],
     jest: 'calendar.json',
   }),
-  ...needed(conformanceData, 'PromQL conformance', {
-    command: ['npm', 'run', '-s', 'conformance:promql', '--', '--dir', conformanceDir],
-  }),
-  { name: 'e2e on a real control plane', command: ['npm', 'run', '-s', 'e2e', '--'], jest: 'e2e.json', bySuite: true },
+].map((step) => ({ ...step, behind: true as const }));
+const inFront: Step[] = [
+  { name: programs, command: ['npm', 'run', '-s', 'e2e:prepare'] },
+  {
+    name: 'e2e on a real control plane',
+    command: ['npm', 'run', '-s', 'e2e:run', '--'],
+    jest: 'e2e.json',
+    bySuite: true,
+  },
 ];
+/** A share of a core is enough for what only computes; the e2e tests measure times. */
+const lowerPriority = ['nice', '-n', '5'];
 
 /** Of the whole run: CI stops it after 90 minutes, and the last lines have to be written before that. Units: ms. */
 const limitMs = 83 * 60_000;
 
-let child: ReturnType<typeof spawn> | undefined;
+let isEnding = false;
+const children = new Set<ReturnType<typeof spawn>>();
 // Steps run in process groups of their own: a signal of the terminal does not reach them by itself.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
@@ -75,18 +98,7 @@ const late = setTimeout(() => {
 }, limitMs);
 
 try {
-  for (const step of [...steps]) {
-    if (steps.length === 0) break;
-    const started = Date.now();
-    console.error(`\n▶ ${step.name}`);
-    const report = step.jest ? join(scratch, step.jest) : undefined;
-    const { tally, failures } = report ? await jestStep(step, report) : await commandStep(step);
-    failed.push(...failures.map((line) => `${step.name}: ${line}`));
-    total = add(total, tally);
-    const seconds = Math.round((Date.now() - started) / 1000);
-    const counts = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`;
-    console.error(`${tally.failed === 0 ? '✔' : '✘'} ${step.name}: ${counts} in ${seconds} s`);
-  }
+  await runLanes([inFront, behind], runStep);
 } finally {
   clearTimeout(late);
   await rm(scratch, { recursive: true, force: true });
@@ -99,27 +111,42 @@ const { tally, refused } = inCi ? judgeInCi(total, allowed) : { tally: total, re
 console.log(lastLines(tally, refused, { failed, unstable }).join('\n'));
 if (tally.failed > 0) process.exitCode ??= 1;
 
+async function runStep(step: Step): Promise<void> {
+  if (isEnding) return;
+  const started = Date.now();
+  console.error(`\n▶ ${step.name}${step.behind ? ', in the background' : ''}`);
+  const report = step.jest ? join(scratch, step.jest) : undefined;
+  const { tally, failures } = report ? await jestStep(step, report) : await commandStep(step);
+  failed.push(...failures.map((line) => `${step.name}: ${line}`));
+  total = add(total, tally);
+  const seconds = Math.round((Date.now() - started) / 1000);
+  const counts = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped.length} skipped`;
+  console.error(`${tally.failed === 0 ? '✔' : '✘'} ${step.name}: ${counts} in ${seconds} s`);
+}
+
 interface Outcome {
   tally: Tally;
   /** A line for each failure. */
   failures: string[];
 }
 
-async function commandStep({ command }: Step): Promise<Outcome> {
-  const code = await run(command);
+async function commandStep(step: Step): Promise<Outcome> {
+  const { command } = step;
+  const code = await run(step, command);
   return { tally: tallyOfCommand(code), failures: code === 0 ? [] : [`${command.join(' ')}: ended with ${code}`] };
 }
 
-async function jestStep({ command, bySuite }: Step, report: string): Promise<Outcome> {
+async function jestStep(step: Step, report: string): Promise<Outcome> {
+  const { command, bySuite } = step;
   const json = ['--json', `--outputFile=${report}`];
-  let code = await run([...command, ...json]);
+  let code = await run(step, [...command, ...json]);
   let results = await jestReport(report);
   times.push(...suiteTimes(results));
-  const again = bySuite && steps.length > 0 ? suitesToRepeat(results) : [];
+  const again = bySuite && !isEnding ? suitesToRepeat(results) : [];
   if (results && again.length > 0) {
     console.error(`\n▶ once more: ${again.length} that failed`);
     await rm(report, { force: true });
-    const codeAgain = await run([...command, ...json, '--runTestsByPath', ...again]);
+    const codeAgain = await run(step, [...command, ...json, '--runTestsByPath', ...again]);
     const second = await jestReport(report);
     if (second) {
       const before = failureLines(results, root);
@@ -141,26 +168,41 @@ function needed(need: Need, name: string, step: Omit<Step, 'name'>): Step[] {
   return [];
 }
 
-/** Ends the step that runs, and leaves out those after it. */
+/** Ends the steps that run, and leaves out those after them. */
 function end(signal: NodeJS.Signals): void {
-  steps.length = 0;
-  if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  signalGroup(child.pid, signal);
+  isEnding = true;
+  for (const { pid } of children) if (pid !== undefined) signalGroup(pid, signal);
 }
 
-function run(command: string[]): Promise<number> {
+/** The exit code. */
+async function run({ name, behind: isBehind }: Step, command: readonly string[]): Promise<number> {
+  if (!isBehind) return await start(command, 2);
+  const file = join(scratch, `${name.replaceAll(' ', '-')}.log`);
+  const log = openSync(file, 'w');
+  const code = await start([...lowerPriority, ...command], log);
+  closeSync(log);
+  const text = await readFile(file, 'utf8');
+  if (text.trim() !== '') console.error(`\n${name}:\n${text}`);
+  return code;
+}
+
+function start([file = '', ...args]: readonly string[], output: number): Promise<number> {
   return new Promise((resolve) => {
     // Jest's JSON report goes to a file; what it prints to stdout besides is that same report again.
     // In a process group of its own, so that the whole tree of it can be ended.
-    child = spawn(command[0]!, command.slice(1), {
-      stdio: ['ignore', command.includes('--json') ? 'ignore' : 2, 'inherit'],
+    const child = spawn(file, args, {
+      stdio: ['ignore', args.includes('--json') ? 'ignore' : output, output],
       detached: true,
     });
+    children.add(child);
     child.on('error', (error) => {
       console.error(String(error));
       resolve(127);
     });
-    child.on('close', (code) => resolve(code ?? 1));
+    child.on('close', (code) => {
+      children.delete(child);
+      resolve(code ?? 1);
+    });
   });
 }
 
