@@ -1,19 +1,19 @@
+import { agentIdentity } from '../../api/agents/agent-certificate.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
-import { OperatorError } from '../../base/errors.ts';
-import type { AgentClient, AgentStatus } from '../../capture/index.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
+import {
+  AgentClient,
+  secretRefsOf,
+  type AgentStatus,
+  type AgentTransport,
+  type CaptureConfig,
+} from '../../capture/index.ts';
+import type { ExportSecretStore } from './export-secrets.ts';
+import type { AgentPod } from './facts.ts';
 import type { Limiter } from './limiter.ts';
-
-export interface AgentLinkOptions {
-  node: string;
-  client: AgentClient;
-  clock: Clock;
-  /** In [0, 1). */
-  random: () => number;
-  onStatus: (status: AgentStatus) => void;
-  onLost: (error: unknown) => void;
-  /** Shared with the other agents: limits how many first connections run at a time. */
-  greeting: Limiter;
-}
+import type { CaptureMetrics } from './metrics.ts';
+import type { KnownConfig, NodeState } from './node-state.ts';
 
 /** How long one poll waits for a change. Units: seconds. */
 const waitSeconds = 25;
@@ -22,40 +22,220 @@ const idleMs = 1_000;
 const firstBackoffMs = 250;
 const lastBackoffMs = 15_000;
 
+/** The resources that all links of a hub share. */
+export interface LinkDeps {
+  clock: Clock;
+  logger: Logger;
+  /** In [0, 1). */
+  random: () => number;
+  /** The namespace of the agents: part of the names in their certificates. */
+  namespace: string;
+  /** Port of the agents' capture listener. */
+  agentPort: number;
+  metrics?: CaptureMetrics;
+  secrets: ExportSecretStore | null;
+  /** Limits the pushes in flight. */
+  pushes: Limiter;
+  /** Limits how many agents are connected to, or asked for their configs, at a time. */
+  greetings: Limiter;
+  /** Waits for a task before the hub's run resolves. */
+  track: (task: Promise<unknown>) => void;
+  /** The node's state has changed. */
+  onChange: (node: NodeState) => void;
+  /** A push did not reach the agent. */
+  onUnreachable: (link: AgentLink) => void;
+}
+
 /**
- * Follows the status of one agent until the signal aborts.
+ * The connection to the agent of one node: long polls of its status, pushes of configs, deliveries of Secrets. Every
+ * outcome goes into the node's state; a config that the state asks to roll back to is pushed at once.
  *
- * Flow: an immediate first answer, then long polls, each from the last revision. Each failed
- * attempt is reported once and retried with back-off and jitter (250 ms doubling to 15 s). First answers take turns:
- * with a thousand handshakes at once the last would miss its deadline, and so would every retry.
- * Guarantees: every failure reaches `onLost`, every valid status `onStatus`, in order; it never throws.
+ * Guarantees: one push at a time; after `close` the hub is not called any more.
  */
-export async function followAgent(options: AgentLinkOptions, signal: AbortSignal): Promise<void> {
-  const { client, clock, node } = options;
-  let revision = 0;
-  let fresh = true;
-  let failures = 0;
-  while (!signal.aborted) {
-    try {
-      const asked = clock.monotonic();
-      const status = fresh
-        ? await options.greeting.run(() => client.status(0, 0, signal))
-        : await client.status(revision, waitSeconds, signal);
-      if (status.node !== node) {
-        throw new OperatorError('ERR_CAPTURE_PUSH', `the agent of ${node} says that it is on ${status.node}`);
+export class AgentLink {
+  readonly node: NodeState;
+  readonly #peer: Pick<AgentPod, 'host' | 'isShared'>;
+  readonly #client: AgentClient;
+  readonly #deps: LinkDeps;
+  readonly #abort = new AbortController();
+  #pushing = false;
+  #learning = false;
+  #delivering = false;
+  /** Revision of the secrets that this agent took; after a restart the agent reports none. */
+  #delivered = '';
+
+  constructor(node: NodeState, { host, isShared }: AgentPod, transport: AgentTransport, deps: LinkDeps) {
+    const names = agentIdentity(node.name, deps.namespace, isShared);
+    this.node = node;
+    this.#peer = { host, isShared };
+    this.#client = new AgentClient(transport, { host, port: deps.agentPort, ...names });
+    this.#deps = deps;
+  }
+
+  /** Whether it uses the current address of the node's agent, and expects its current certificate. */
+  isTo(agent: AgentPod | undefined): boolean {
+    return agent?.host === this.#peer.host && agent.isShared === this.#peer.isShared;
+  }
+
+  close(reason?: unknown): void {
+    this.#abort.abort(reason);
+  }
+
+  /**
+   * Follows the status of the agent until the link is closed: an immediate first answer, then long polls, each from the
+   * last revision. Each failed attempt is reported once and retried with back-off and jitter (250 ms doubling to 15 s).
+   * First answers take turns: with a thousand handshakes at once the last would miss its deadline, and so would every
+   * retry. Never throws.
+   */
+  async follow(): Promise<void> {
+    const { clock, greetings, random } = this.#deps;
+    const { signal } = this.#abort;
+    let revision = 0;
+    let fresh = true;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        const asked = clock.monotonic();
+        const status = fresh
+          ? await greetings.run(() => this.#client.status(0, 0, signal))
+          : await this.#client.status(revision, waitSeconds, signal);
+        if (status.node !== this.node.name) {
+          throw new OperatorError(
+            'ERR_CAPTURE_PUSH',
+            `the agent of ${this.node.name} says that it is on ${status.node}`,
+          );
+        }
+        const hasChanged = fresh || status.revision !== revision;
+        failures = 0;
+        fresh = false;
+        revision = status.revision;
+        if (hasChanged) this.#heard(status);
+        else if (clock.monotonic() - asked < idleMs) await sleep(clock, idleMs, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#lost(error);
+        fresh = true;
+        const backoff = Math.min(lastBackoffMs, firstBackoffMs * 2 ** failures++) * (0.5 + random() / 2);
+        await sleep(clock, backoff, signal).catch(() => {});
       }
-      const news = fresh || status.revision !== revision;
-      failures = 0;
-      fresh = false;
-      revision = status.revision;
-      if (news) options.onStatus(status);
-      else if (clock.monotonic() - asked < idleMs) await sleep(clock, idleMs, signal);
+    }
+  }
+
+  #heard(status: AgentStatus): void {
+    if (this.#abort.signal.aborted) return;
+    const { clock, track } = this.#deps;
+    const back = this.node.heard(status, { monotonic: clock.monotonic(), wall: clock.now() });
+    if (status.secrets !== this.#delivered) this.#delivered = '';
+    this.#changed(back);
+    const { needs } = this.node;
+    if (!this.#learning && (needs.current || needs.running)) track(this.#learn());
+  }
+
+  #lost(error: unknown): void {
+    if (this.node.reachable) {
+      this.#deps.logger.warn('agent does not answer', { node: this.node.name, error: errorText(error) });
+    }
+    this.node.lost(error);
+    this.#changed(null);
+  }
+
+  #changed(back: KnownConfig | null): void {
+    if (back) this.push(back);
+    if (this.node.reachable) this.deliverSecrets();
+    this.#deps.onChange(this.node);
+  }
+
+  /**
+   * Asks the agent for the configs that it has from before this process led, so that a change can be classified as
+   * restarting or not. A config that the agent does not return stays unknown: sending the wanted config is right in any
+   * case.
+   */
+  async #learn(): Promise<void> {
+    const { node } = this;
+    this.#learning = true;
+    let back: KnownConfig | null = null;
+    if (node.needs.current) {
+      const config = await this.#ask('current');
+      if (node.needs.current) back = node.learned(config);
+    }
+    if (node.needs.running) {
+      const config = await this.#ask('running');
+      if (node.needs.running) back = node.learnedRunning(config) ?? back;
+    }
+    this.#learning = false;
+    if (!this.#abort.signal.aborted) this.#changed(back);
+  }
+
+  async #ask(what: 'current' | 'running'): Promise<CaptureConfig | null> {
+    const { greetings, logger } = this.#deps;
+    const { signal } = this.#abort;
+    try {
+      return await greetings.run(() => this.#client[what](signal));
+    } catch (error) {
+      if (!signal.aborted) {
+        logger.warn('agent did not return its config', { node: this.node.name, what, error: errorText(error) });
+      }
+      return null;
+    }
+  }
+
+  /** Sends a config, unless another is on its way: its outcome leads to a new plan. */
+  push(config: KnownConfig, restart: 'now' | 'hold' = 'now'): void {
+    if (this.#pushing) return;
+    this.#pushing = true;
+    const { clock, pushes, track } = this.#deps;
+    this.node.sending(config, restart, clock.monotonic());
+    track(pushes.run(() => this.#put(config, restart)));
+  }
+
+  async #put(config: KnownConfig, restart: 'now' | 'hold'): Promise<void> {
+    const { node } = this;
+    const { logger, metrics, onUnreachable } = this.#deps;
+    const { signal } = this.#abort;
+    const { hash } = config;
+    let back: KnownConfig | null = null;
+    try {
+      const ack = await this.#client.put(hash, config.pieces(), restart, signal);
+      back = node.sent(config, ack);
+      metrics?.pushed('acknowledged', config.config.instrument.yaml.length);
+      logger.info('capture config pushed', { node: node.name, hash, restart, phase: ack.phase });
     } catch (error) {
       if (signal.aborted) return;
-      options.onLost(error);
-      fresh = true;
-      const backoff = Math.min(lastBackoffMs, firstBackoffMs * 2 ** failures++) * (0.5 + options.random() / 2);
-      await sleep(clock, backoff, signal).catch(() => {});
+      node.pushFailed(config, error);
+      metrics?.pushed(node.reachable ? 'refused' : 'unreachable', 0);
+      logger.warn('capture config not taken', { node: node.name, hash, error: errorText(error) });
+    } finally {
+      this.#pushing = false;
+    }
+    if (signal.aborted) return;
+    if (!node.reachable) onUnreachable(this);
+    this.#changed(back);
+  }
+
+  /** Delivers the Secrets of the agent's config when the agent reports another revision of them. */
+  deliverSecrets(): void {
+    const { secrets, pushes, track } = this.#deps;
+    const { desired, status } = this.node;
+    const refs = desired ? secretRefsOf(desired.config) : [];
+    if (!secrets || refs.length === 0 || this.#delivering) return;
+    const delivery = secrets.deliveryFor(refs);
+    if (status?.secrets === delivery.revision || this.#delivered === delivery.revision) return;
+    this.#delivering = true;
+    track(pushes.run(() => this.#putSecrets(delivery, refs.length)));
+  }
+
+  async #putSecrets(delivery: ReturnType<ExportSecretStore['deliveryFor']>, count: number): Promise<void> {
+    const { logger } = this.#deps;
+    const { signal } = this.#abort;
+    try {
+      await this.#client.putSecrets(delivery, signal);
+      this.#delivered = delivery.revision;
+      logger.info('export secrets delivered', { node: this.node.name, secrets: count });
+    } catch (error) {
+      if (signal.aborted) return;
+      logger.warn('export secrets not taken', { node: this.node.name, error: errorText(error) });
+    } finally {
+      this.#delivering = false;
     }
   }
 }

@@ -1,35 +1,29 @@
-import { agentIdentity } from '../../api/agents/agent-certificate.ts';
 import { errorText } from '../../base/errors.ts';
 import {
-  AgentClient,
   builtinRetention,
   compile,
   CompileMemo,
   planRollout,
   secretRefsOf,
-  type AgentTransport,
   type CompileResult,
 } from '../../capture/index.ts';
-import { followAgent } from './agent-link.ts';
+import { AgentLink, type LinkDeps } from './agent-link.ts';
+import { Files, namespacesByNode } from './concern.ts';
 import { Debounce } from './debounce.ts';
 import { ExportSecretStore, type SecretAbsence } from './export-secrets.ts';
-import type { AgentPod } from './facts.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import type { HubChange, HubOptions, World } from './hub-options.ts';
-import { learnConfigs, needsAny } from './learn-configs.ts';
-import { Files, namespacesByNode } from './concern.ts';
 import { Limiter } from './limiter.ts';
-import { isSamePeer, newLink, type Link } from './link.ts';
-import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
+import { knownOf, NodeState } from './node-state.ts';
 
-function noNews(): { compiled: boolean; monitors: Set<string>; nodes: Set<string> } {
+function noChanges(): { compiled: boolean; monitors: Set<string>; nodes: Set<string> } {
   return { compiled: false, monitors: new Set(), nodes: new Set() };
 }
 
 /** Changes of objects are collected this long before a compile. Units: ms. */
 const compileQuiet = { quietMs: 100, maxMs: 500 };
 /** Changes of agents are collected this long before listeners are notified. Units: ms. */
-const newsQuiet = { quietMs: 50, maxMs: 250 };
+const notifyQuiet = { quietMs: 50, maxMs: 250 };
 /**
  * Acknowledgements are collected this long, so that a thousand at a time cause one new plan, not a thousand. Units: ms.
  */
@@ -55,19 +49,18 @@ const none: ReadonlySet<string> = new Set();
 export class CaptureHub {
   readonly #options: HubOptions;
   readonly #nodes = new Map<string, NodeState>();
-  readonly #links = new Map<string, Link>();
+  readonly #links = new Map<string, AgentLink>();
+  readonly #linkDeps: LinkDeps;
   readonly #listeners = new Set<(change: HubChange) => void>();
-  readonly #limiter = new Limiter(maxPushes);
-  readonly #greeting = new Limiter(maxGreetings);
   readonly #tasks = new Set<Promise<unknown>>();
   readonly #compiling: Debounce;
-  readonly #telling: Debounce;
+  readonly #notifying: Debounce;
   readonly #planning: Debounce;
   readonly #secrets: ExportSecretStore | null;
   #result: CompileResult | null = null;
   #compileError: string | null = null;
   #signal: AbortSignal | null = null;
-  #news = noNews();
+  #changes = noChanges();
   /** Failures under earlier leaders, of nodes that are not known yet. */
   #before = new Map<string, RememberedFailure>();
   readonly #memo = new CompileMemo();
@@ -86,7 +79,16 @@ export class CaptureHub {
           onChange: () => this.#secretsChanged(),
         })
       : null;
-    this.#telling = new Debounce(options.clock, newsQuiet, () => this.#tell());
+    this.#notifying = new Debounce(options.clock, notifyQuiet, () => this.#notify());
+    this.#linkDeps = {
+      ...options,
+      secrets: this.#secrets,
+      pushes: new Limiter(maxPushes),
+      greetings: new Limiter(maxGreetings),
+      track: (task) => this.#track(task),
+      onChange: (node) => this.#nodeChanged(node),
+      onUnreachable: (link) => this.#reconnectLater(link),
+    };
   }
 
   /** The newest compile; null until the first one. */
@@ -124,7 +126,7 @@ export class CaptureHub {
   certified(name: string): void {
     const link = this.#links.get(name);
     if (!link || this.#nodes.get(name)?.reachable !== false) return;
-    link.abort.abort();
+    link.close();
     this.#links.delete(name);
     this.#syncLinks(this.#options.read());
   }
@@ -140,12 +142,12 @@ export class CaptureHub {
       else signal.addEventListener('abort', () => resolve(), { once: true });
     });
     this.#compiling.cancel();
-    this.#telling.cancel();
+    this.#notifying.cancel();
     this.#planning.cancel();
     this.#secrets?.stop();
     await failures?.stop();
     this.#cancelWake();
-    for (const link of this.#links.values()) link.abort.abort(signal.reason);
+    for (const link of this.#links.values()) link.close(signal.reason);
     await Promise.allSettled(this.#tasks);
     this.#links.clear();
     this.#nodes.clear();
@@ -161,9 +163,9 @@ export class CaptureHub {
       this.#result = compile({ ...world, environment }, this.#memo);
       this.#compileError = null;
       for (const [key, outcome] of this.#result.monitors) {
-        if (before?.monitors.get(key) !== outcome) this.#news.monitors.add(key);
+        if (before?.monitors.get(key) !== outcome) this.#changes.monitors.add(key);
       }
-      this.#news.compiled = true;
+      this.#changes.compiled = true;
       this.#secrets?.want([...this.#result.nodes.values()].flatMap((n) => secretRefsOf(n.config)));
       this.#syncNodes(world);
     } catch (error) {
@@ -172,7 +174,7 @@ export class CaptureHub {
     }
     metrics?.compiled((clock.monotonic() - started) / 1000, this.#compileError === null);
     this.#plan();
-    this.#telling.call();
+    this.#notifying.call();
   }
 
   #syncNodes(world: World): void {
@@ -200,8 +202,8 @@ export class CaptureHub {
     if (this.#signal?.aborted !== false) return;
     const transport = this.#options.transport();
     for (const [name, link] of this.#links) {
-      if (this.#nodes.has(name) && isSamePeer(world.agents.get(name), link)) continue;
-      link.abort.abort();
+      if (this.#nodes.has(name) && link.isTo(world.agents.get(name))) continue;
+      link.close();
       this.#links.delete(name);
     }
     for (const node of this.#nodes.values()) {
@@ -209,61 +211,15 @@ export class CaptureHub {
       node.hasAgent = agent !== undefined;
       if (!agent) node.lost(new Error('no agent pod runs on the node'));
       else {
-        if (transport && !this.#links.has(node.name)) this.#connect(node, agent, transport);
+        if (transport && !this.#links.has(node.name)) {
+          const link = new AgentLink(node, agent, transport, this.#linkDeps);
+          this.#links.set(node.name, link);
+          this.#track(link.follow());
+        }
         const back = node.inPod(agent, this.#options.clock.monotonic());
-        const link = this.#links.get(node.name);
-        if (back && link) this.#push(node, link, back);
+        if (back) this.#links.get(node.name)?.push(back);
       }
     }
-  }
-
-  #connect(node: NodeState, { host, isShared }: AgentPod, transport: AgentTransport): void {
-    const { clock, random, agentPort, namespace } = this.#options;
-    const names = agentIdentity(node.name, namespace, isShared);
-    const client = new AgentClient(transport, { host, port: agentPort, ...names });
-    const link = newLink({ host, isShared }, client);
-    this.#links.set(node.name, link);
-    const current = (): boolean => this.#links.get(node.name) === link;
-    this.#track(
-      followAgent(
-        {
-          node: node.name,
-          client,
-          clock,
-          random,
-          greeting: this.#greeting,
-          onStatus: (status) => {
-            if (!current()) return;
-            const back = node.heard(status, { monotonic: clock.monotonic(), wall: clock.now() });
-            if (status.secrets !== link.delivered) link.delivered = '';
-            this.#afterNews(node, link, back);
-            if (!link.learning && needsAny(node)) this.#track(this.#learn(node, link));
-          },
-          onLost: (error) => {
-            if (!current()) return;
-            if (node.reachable) {
-              this.#options.logger.warn('agent does not answer', { node: node.name, error: errorText(error) });
-            }
-            node.lost(error);
-            this.#afterNews(node, link, null);
-          },
-        },
-        link.abort.signal,
-      ),
-    );
-  }
-
-  async #learn(node: NodeState, link: Link): Promise<void> {
-    const { client, abort } = link;
-    link.learning = true;
-    const back = await learnConfigs(node, {
-      client,
-      greeting: this.#greeting,
-      logger: this.#options.logger,
-      signal: abort.signal,
-    });
-    link.learning = false;
-    if (!abort.signal.aborted) this.#afterNews(node, link, back);
   }
 
   /** Why a Secret that an export refers to has no value, once that is known. */
@@ -272,54 +228,25 @@ export class CaptureHub {
   }
 
   #secretsChanged(): void {
-    for (const [name, link] of this.#links) {
-      const node = this.#nodes.get(name);
-      if (node?.reachable) this.#deliverSecrets(node, link);
-    }
+    for (const link of this.#links.values()) if (link.node.reachable) link.deliverSecrets();
     for (const [key, { exports }] of this.#result?.monitors ?? []) {
-      if (exports.length > 0) this.#news.monitors.add(key);
+      if (exports.length > 0) this.#changes.monitors.add(key);
     }
-    this.#telling.call();
+    this.#notifying.call();
   }
 
-  /** Delivers the Secrets of an agent's config when the agent reports another revision. */
-  #deliverSecrets(node: NodeState, link: Link): void {
-    const refs = node.desired ? secretRefsOf(node.desired.config) : [];
-    if (!this.#secrets || refs.length === 0 || link.delivering) return;
-    const delivery = this.#secrets.deliveryFor(refs);
-    if (node.status?.secrets === delivery.revision || link.delivered === delivery.revision) return;
-    link.delivering = true;
-    this.#track(
-      this.#limiter.run(async () => {
-        try {
-          await link.client.putSecrets(delivery, link.abort.signal);
-          link.delivered = delivery.revision;
-          this.#options.logger.info('export secrets delivered', { node: node.name, secrets: refs.length });
-        } catch (error) {
-          if (link.abort.signal.aborted) return;
-          this.#options.logger.warn('export secrets not taken', { node: node.name, error: errorText(error) });
-        } finally {
-          link.delivering = false;
-        }
-      }),
-    );
-  }
-
-  #afterNews(node: NodeState, link: Link, back: KnownConfig | null): void {
-    if (back) this.#push(node, link, back);
-    if (node.reachable) this.#deliverSecrets(node, link);
-    this.#news.nodes.add(node.name);
+  #nodeChanged(node: NodeState): void {
+    this.#changes.nodes.add(node.name);
     this.#planning.call();
-    this.#telling.call();
+    this.#notifying.call();
   }
 
   #plan(): void {
     if (!this.#signal || this.#signal.aborted) return;
     const now = this.#options.clock.monotonic();
     for (const node of this.#nodes.values()) {
-      const link = this.#links.get(node.name);
       const back = node.tick(now);
-      if (back && link) this.#push(node, link, back);
+      if (back) this.#links.get(node.name)?.push(back);
     }
     const plan = planRollout(
       [...this.#nodes.values()].flatMap((n) => n.rolloutNode(now) ?? []),
@@ -328,17 +255,16 @@ export class CaptureHub {
     for (const node of this.#nodes.values()) {
       node.hold = plan.hold.get(node.name) ?? null;
       node.waitsUntil = this.#wallTime(plan.until.get(node.name), node.waitsUntil);
-      const [back, link] = [node.putBack, this.#links.get(node.name)];
-      if (back && link && node.reachable) this.#push(node, link, back, 'hold');
+      const back = node.putBack;
+      if (back && node.reachable) this.#links.get(node.name)?.push(back, 'hold');
     }
     for (const [names, restart] of [
       [plan.push, 'now'],
       [plan.deliver, 'hold'],
     ] as const) {
       for (const name of names) {
-        const node = this.#nodes.get(name)!;
-        const link = this.#links.get(name);
-        if (link && node.desired) this.#push(node, link, knownOf(node.desired), restart);
+        const { desired } = this.#nodes.get(name)!;
+        if (desired) this.#links.get(name)?.push(knownOf(desired), restart);
       }
     }
     this.#wakeAt(plan.wakeAt);
@@ -366,48 +292,10 @@ export class CaptureHub {
     this.#cancelWake = this.#options.clock.setTimeout(() => this.#plan(), wait);
   }
 
-  #push(node: NodeState, link: Link, config: KnownConfig, restart: 'now' | 'hold' = 'now'): void {
-    if (link.pushing) return;
-    link.pushing = true;
-    node.sending(config, restart, this.#options.clock.monotonic());
-    this.#track(
-      this.#limiter.run(async () => {
-        let back: KnownConfig | null = null;
-        try {
-          const ack = await link.client.put(config.hash, config.pieces(), restart, link.abort.signal);
-          back = node.sent(config, ack);
-          this.#options.metrics?.pushed('acknowledged', config.config.instrument.yaml.length);
-          this.#options.logger.info('capture config pushed', {
-            node: node.name,
-            hash: config.hash,
-            restart,
-            phase: ack.phase,
-          });
-        } catch (error) {
-          if (link.abort.signal.aborted) {
-            if (this.#links.get(node.name)?.pushing !== true) node.pushLost();
-            return;
-          }
-          node.pushFailed(config, error);
-          this.#options.metrics?.pushed(node.reachable ? 'refused' : 'unreachable', 0);
-          this.#options.logger.warn('capture config not taken', {
-            node: node.name,
-            hash: config.hash,
-            error: errorText(error),
-          });
-        } finally {
-          link.pushing = false;
-        }
-        if (this.#links.get(node.name) !== link) return;
-        if (!node.reachable) this.#reconnectLater(node.name, link);
-        this.#afterNews(node, link, back);
-      }),
-    );
-  }
-
   /** A long poll in flight may hang for its whole wait on a dead connection, so it is restarted. */
-  #reconnectLater(name: string, link: Link): void {
-    link.abort.abort();
+  #reconnectLater(link: AgentLink): void {
+    const { name } = link.node;
+    link.close();
     this.#options.clock.setTimeout(() => {
       if (this.#links.get(name) !== link) return;
       this.#links.delete(name);
@@ -415,9 +303,9 @@ export class CaptureHub {
     }, reconnectMs);
   }
 
-  #tell(): void {
-    const change: HubChange = this.#news;
-    this.#news = noNews();
+  #notify(): void {
+    const change: HubChange = this.#changes;
+    this.#changes = noChanges();
     for (const listener of this.#listeners) listener(change);
   }
 
