@@ -10,6 +10,7 @@ import { withStandIns } from './query/stand-in-stage.ts';
 import { cluster } from './query/topology-data.ts';
 import { bench, type Stage } from './run/bench.ts';
 import type { Goal } from './run/figure.ts';
+import { WrongFlag } from './run/flags.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pageDir = fileURLToPath(new URL('../dist/ui', import.meta.url));
@@ -36,22 +37,29 @@ await bench(
       'gzipped. Map: 500 nodes and 2,000 edges, panned with the mouse. No peer. Without a graphics processor the browser\n' +
       'draws on the same processors as all else.',
     options: {
+      only: { kind: 'text', help: 'first-view or map' },
       agents: { kind: 'number', value: cluster.nodes, quick: 5, help: 'agents' },
       'pan-ms': { kind: 'number', value: 5_000, quick: 1_000, help: 'how long a run pans the map' },
     },
   },
   async (stage) => {
+    if (!['', 'first-view', 'map'].includes(stage.flags.only)) {
+      throw new WrongFlag(`--only is ${stage.flags.only}, not first-view or map`);
+    }
     const executablePath = findChromium();
     if (executablePath === undefined) throw new Error('no Chromium: install one, or name it in SVC_CHROMIUM');
     stage.say('building the page');
     await build();
-    const { agents } = stage.flags;
+    const { agents, only } = stage.flags;
     await withStandIns(stage, { agents, pods: 1_000, pageDir, profile: '' }, async ({ server, cores }) => {
       const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
       stage.atEnd(() => browser.close());
       const { port } = server.started;
-      await firstView(stage, browser, { port, cores, made: false });
-      await firstView(stage, browser, { port, cores, made: true });
+      if (only !== 'map') {
+        await firstView(stage, browser, { port, cores, made: false });
+        await firstView(stage, browser, { port, cores, made: true });
+      }
+      if (only === 'first-view') return;
       await panned(stage, browser, { port, cores, panMs: stage.flags['pan-ms'] });
     });
   },
@@ -91,17 +99,21 @@ async function firstView(
   { port, cores, made }: Viewed & { made: boolean },
 ): Promise<void> {
   say(`first view${made ? ', answers made up' : ''}`);
-  const drawn: number[] = [];
+  const [drawn, spent]: [number[], number[]] = [[], []];
   let loaded: string[] = [];
   // The first round is the browser's own start, and the query server's.
   for (let i = 0; i <= runs; i++) {
     await fresh(browser, made, async (page) => {
+      const threadMs = await threadTime(page);
       await page.goto(`https://localhost:${port}/`);
       const ms = (await page.evaluate('globalThis.rowsDrawn')) as number;
-      if (i > 0) drawn.push(ms);
+      const cpuMs = await threadMs();
       loaded = await page.evaluate(
         `performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname)`,
       );
+      if (i === 0) return;
+      drawn.push(ms);
+      spent.push(cpuMs);
     });
   }
   const report = reporter({ cores, caches: 'of the browser: empty; of the query server: warm' });
@@ -109,11 +121,22 @@ async function firstView(
   const goal: Goal | undefined = made || quick ? undefined : { of: 'ours', atMost: goals.firstViewMs };
   report({ name, unit: 'ms', ours: drawn, goal });
   if (!made) return;
+  report({ name: `${name}/page-cpu`, unit: 'ms', ours: spent });
   const files = ['/index.html', ...loaded.filter((path) => /\.(js|css)$/.test(path))];
   const sizes = await Promise.all(files.map(async (file) => gzipSync(await readFile(pageDir + file)).length));
   const total = sizes.reduce((sum, size) => sum + size, 0) / 1024;
   const size = { of: 'ours', atMost: goals.gzipKiB } as const;
   report({ name: 'page/first-view/gzip', unit: 'KiB', ours: Array<number>(runs).fill(total), goal: size });
+}
+
+/** Begins to measure what the page's main thread spends in tasks, by its own clock. Returns a read of it. Units: ms. */
+async function threadTime(page: Page): Promise<() => Promise<number>> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  return async () => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return 1_000 * metrics.find(({ name }) => name === 'TaskDuration')!.value;
+  };
 }
 
 /** Pans the map there and back; the time between frames as the page sees them. */

@@ -1,11 +1,11 @@
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { build, type Metafile } from 'esbuild';
 import { root } from './bundle.ts';
 import { thirdPartyNotices } from './notices.ts';
 
 /**
- * Bundles the page into `<outDir>/ui`: `app.js` and `app.css` are the first view, what other views need beside them is
- * in `chunks/`, loaded when they are opened. The licences of what is in it lie beside.
+ * Bundles the page into `<outDir>/ui`: `early.js`, `app.js` and `app.css` with what they import at once are the
+ * first view; what other views need beside them is in `chunks/`, loaded when they are opened. The licences of what is in it lie beside.
  * Returns what went into which file.
  */
 export async function buildPage(outDir: string): Promise<Metafile> {
@@ -28,6 +28,16 @@ export async function buildPage(outDir: string): Promise<Metafile> {
   });
   await build({
     absWorkingDir: root,
+    entryPoints: { early: 'ui/early.ts' },
+    bundle: true,
+    minify: true,
+    format: 'iife',
+    target: 'es2022',
+    outdir: out,
+    logLevel: 'warning',
+  });
+  await build({
+    absWorkingDir: root,
     entryPoints: { app: 'ui/app.css' },
     bundle: true,
     minify: true,
@@ -35,7 +45,27 @@ export async function buildPage(outDir: string): Promise<Metafile> {
     outdir: out,
     logLevel: 'warning',
   });
-  await cp(`${root}/ui/index.html`, `${out}/index.html`);
+  const html = await readFile(`${root}/ui/index.html`, 'utf8');
+  await writeFile(`${out}/index.html`, withPreloads(html, importsOf(metafile, 'app.js')));
   await writeFile(`${out}/THIRD-PARTY-NOTICES.txt`, await thirdPartyNotices(metafile));
   return metafile;
+}
+
+/** What the output file `name` imports at once, and those in turn: paths below the page's folder. */
+export function importsOf({ outputs }: Metafile, name: string): string[] {
+  const pathOf = (file: string): string => file.slice(folder.length);
+  const entry = Object.keys(outputs).find((file) => file.endsWith(`/ui/${name}`))!;
+  const folder = entry.slice(0, -name.length);
+  const found = new Set([entry]);
+  for (const file of found) {
+    for (const { kind, path } of outputs[file]!.imports) if (kind === 'import-statement') found.add(path);
+  }
+  found.delete(entry);
+  return [...found].map(pathOf).sort();
+}
+
+/** The document with a link for each module, so that the browser need not read one to learn of the next. */
+export function withPreloads(html: string, modules: readonly string[]): string {
+  const links = modules.map((module) => `    <link rel="modulepreload" href="${module}" />\n`).join('');
+  return html.replace('  </head>', `${links}  </head>`);
 }

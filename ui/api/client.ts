@@ -1,4 +1,5 @@
 /** The one way to the API: typed requests with a deadline, an end by signal, a cap on size, and errors by kind. */
+import { authorization, questionOf, takeEarly, tokenKey } from './early.ts';
 
 /** What every success carries beside its data. */
 export interface Answer<T> {
@@ -34,7 +35,6 @@ export interface AskOptions {
   readonly maxBytes?: number;
 }
 
-const tokenKey = 'svc-token';
 const listeners = new Set<() => void>();
 let token = sessionStorage.getItem(tokenKey) ?? '';
 
@@ -55,9 +55,15 @@ export function onToken(listener: () => void): () => void {
 export async function send(path: string, init: RequestInit, { signal, deadlineMs }: AskOptions): Promise<Response> {
   const deadline = deadlineMs === undefined ? [] : [AbortSignal.timeout(deadlineMs)];
   const ends = [...(signal ? [signal] : []), ...deadline];
-  const headers = { ...init.headers, ...(token ? { authorization: `Bearer ${token}` } : {}) };
+  const ended = AbortSignal.any(ends);
   try {
-    return await fetch(path, { ...init, headers, signal: AbortSignal.any(ends) });
+    ended.throwIfAborted();
+    const early = init.method === undefined ? takeEarly(path, token) : undefined;
+    if (early === undefined) {
+      return await fetch(path, { ...init, headers: { ...init.headers, ...authorization(token) }, signal: ended });
+    }
+    ended.addEventListener('abort', () => early.cancel.abort(ended.reason), { once: true });
+    return await early.response;
   } catch (error) {
     throw failureOf(error, signal);
   }
@@ -126,14 +132,18 @@ export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerato
 }
 
 /** One GET of `api/v1/<path>`. Errors: ApiFailure; the caller's abort as it is. */
-export async function ask<T>(
+export function ask<T>(
   path: string,
   params: Readonly<Record<string, string>> = {},
   options: AskOptions = {},
 ): Promise<Answer<T>> {
+  return askFor(questionOf(path, params), options);
+}
+
+/** The same of an address that `questionOf` gave. */
+export async function askFor<T>(question: string, options: AskOptions = {}): Promise<Answer<T>> {
   const { signal, deadlineMs = 30_000, maxBytes = 64 * 1024 * 1024 } = options;
-  const query = new URLSearchParams(params).toString();
-  const response = await send(`api/v1/${path}${query && `?${query}`}`, {}, { signal, deadlineMs });
+  const response = await send(question, {}, { signal, deadlineMs });
   if (!response.ok) throw await refusalOf(response);
   let body: Partial<Answer<T>> & { status?: string };
   try {

@@ -1,13 +1,7 @@
 /** What the page asks beside PromQL: topology, services and objects. */
-import type {
-  Objects,
-  ObjectKind,
-  ServiceSummary,
-  Topology,
-  TopologyGrouping,
-  WorkloadExplanation,
-} from '../../src/api/page/types.ts';
-import { ask, type Answer, type AskOptions } from './client.ts';
+import type { Objects, ObjectKind, ServiceSummary, Topology, WorkloadExplanation } from '../../src/api/page/types.ts';
+import { ask, askFor, type Answer, type AskOptions } from './client.ts';
+import { servicesQuestion, topologyQuestion, type TopologyRequest } from './questions.ts';
 
 export type {
   EdgePromql,
@@ -27,20 +21,12 @@ export type {
   WorkloadExplanation,
 } from '../../src/api/page/types.ts';
 
-export interface TopologyRequest {
-  readonly by: TopologyGrouping;
-  /** A PromQL duration. */
-  readonly window: string;
-  /** Only what concerns it. */
-  readonly namespace?: string;
-}
-
-export function topology({ by, window, namespace }: TopologyRequest, options?: AskOptions): Promise<Answer<Topology>> {
-  return ask('topology', { by, window, ...(namespace ? { namespace } : {}) }, options);
+export function topology(request: TopologyRequest, options?: AskOptions): Promise<Answer<Topology>> {
+  return askFor(topologyQuestion(request), options);
 }
 
 export function services(window: string, options?: AskOptions): Promise<Answer<ServiceSummary[]>> {
-  return ask('services', { window }, options);
+  return askFor(servicesQuestion(window), options);
 }
 
 export function objects(kind: ObjectKind, options?: AskOptions): Promise<Answer<Objects>> {

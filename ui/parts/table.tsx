@@ -1,5 +1,6 @@
 /** A table whose columns sort. The order is the caller's state, so that a link can restore it. */
-import type { ComponentChildren, JSX } from 'preact';
+import { Component, type ComponentChildren, type JSX } from 'preact';
+import { useDrawnRows } from './drawn-rows.ts';
 import { sorted, type Order } from './sort.ts';
 
 export interface Column<T> {
@@ -13,6 +14,36 @@ export interface Column<T> {
   readonly wide?: boolean;
 }
 
+const classOf = ({ numeric, wide }: Column<never>): string =>
+  [numeric ? 'num' : '', wide ? 'wide' : ''].join(' ').trim();
+
+interface RowProps {
+  readonly columns: readonly Column<never>[];
+  readonly row: unknown;
+  /** Its place in the whole table, as screen readers tell it: the head is 1. */
+  readonly index: number;
+}
+
+/** A row is drawn again only where it, its place or the columns are other ones. */
+class Row extends Component<RowProps> {
+  override shouldComponentUpdate({ columns, row, index }: RowProps): boolean {
+    return row !== this.props.row || columns !== this.props.columns || index !== this.props.index;
+  }
+
+  override render({ columns, row, index }: RowProps): JSX.Element {
+    return (
+      <tr aria-rowindex={index}>
+        {columns.map((column) => (
+          <td key={column.key} class={classOf(column)}>
+            {column.cell(row as never)}
+          </td>
+        ))}
+      </tr>
+    );
+  }
+}
+
+/** Columns are made once where they can be: with other ones every row is drawn again. */
 export function Table<T>(props: {
   label: string;
   columns: readonly Column<T>[];
@@ -26,12 +57,12 @@ export function Table<T>(props: {
   const { label, columns, rows, keyOf, order, onOrder, most = Infinity } = props;
   const by = columns.find(({ key }) => key === order.key)?.by;
   const shown = by ? sorted(rows, by, order.down) : rows;
-  const classOf = ({ numeric, wide }: Column<T>): string => [numeric ? 'num' : '', wide ? 'wide' : ''].join(' ').trim();
+  const drawn = useDrawnRows(Math.min(shown.length, most));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
-      <table>
+      <table aria-rowcount={rows.length + 1}>
         <thead>
-          <tr>
+          <tr aria-rowindex={1}>
             {columns.map((column) => (
               <th
                 key={column.key}
@@ -59,14 +90,8 @@ export function Table<T>(props: {
           </tr>
         </thead>
         <tbody>
-          {shown.slice(0, most).map((row) => (
-            <tr key={keyOf(row)}>
-              {columns.map((column) => (
-                <td key={column.key} class={classOf(column)}>
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
+          {shown.slice(0, drawn).map((row, i) => (
+            <Row key={keyOf(row)} columns={columns} row={row} index={i + 2} />
           ))}
         </tbody>
       </table>

@@ -8,11 +8,12 @@ import { PromqlLink } from '../parts/promql-link.tsx';
 import { orderOf, orderText } from '../parts/sort.ts';
 import { Empty, Shown } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
-import { windowOf, WindowChoice } from '../parts/window.tsx';
+import { WindowChoice } from '../parts/window.tsx';
 import { addressOf, type Place } from '../state/place.ts';
 import { setParams } from '../state/router.ts';
 import { onThemeChange } from '../state/theme.ts';
 import { useAnswer } from '../state/use-answer.ts';
+import { windowOf } from '../state/window.ts';
 import { drawMap, type Drawing } from './map/draw.ts';
 import { foldTopology, type MapEdge, type MapGraph, type MapNode } from './map/fold.ts';
 

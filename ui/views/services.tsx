@@ -7,10 +7,11 @@ import { Sparkline } from '../parts/sparkline.tsx';
 import { orderOf, orderText, type Order } from '../parts/sort.ts';
 import { Empty, Shown } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
-import { windowOf, WindowChoice } from '../parts/window.tsx';
+import { WindowChoice } from '../parts/window.tsx';
 import { addressOf, type Place } from '../state/place.ts';
 import { setParams } from '../state/router.ts';
 import { useAnswer } from '../state/use-answer.ts';
+import { windowOf } from '../state/window.ts';
 import { filterServices } from './filter-services.ts';
 
 const failing: Order = { key: 'errors', down: true };

@@ -1,0 +1,45 @@
+/**
+ * One question that is asked before the page's own code is there: `ui/early.ts` asks it from the document's head, and the
+ * first request of the page for the same thing takes the answer over.
+ */
+
+/** Where this browser tab keeps its bearer token. */
+export const tokenKey = 'svc-token';
+
+export interface EarlyQuestion {
+  /** Relative to the page's folder, with its parameters. */
+  readonly path: string;
+  /** The token that it was asked with; '' for none. */
+  readonly token: string;
+  readonly response: Promise<Response>;
+  readonly cancel: AbortController;
+}
+
+/** Two scripts share it, which share no module. */
+const shared = globalThis as { svcEarlyQuestion?: EarlyQuestion | undefined };
+
+/** The address of a question of the API, relative to the page's folder. */
+export function questionOf(path: string, params: Readonly<Record<string, string>> = {}): string {
+  const query = new URLSearchParams(params).toString();
+  return `api/v1/${path}${query && `?${query}`}`;
+}
+
+export const authorization = (token: string): Record<string, string> =>
+  token ? { authorization: `Bearer ${token}` } : {};
+
+export function askEarly(path: string): void {
+  const token = sessionStorage.getItem(tokenKey) ?? '';
+  const cancel = new AbortController();
+  const response = fetch(path, { headers: authorization(token), signal: cancel.signal });
+  // The failure belongs to whoever takes it.
+  response.catch(() => {});
+  shared.svcEarlyQuestion = { path, token, response, cancel };
+}
+
+/** The early question, if it is this one; once, and with another token not at all. */
+export function takeEarly(path: string, token: string): EarlyQuestion | undefined {
+  const early = shared.svcEarlyQuestion;
+  if (early === undefined || early.path !== path || early.token !== token) return undefined;
+  shared.svcEarlyQuestion = undefined;
+  return early;
+}
