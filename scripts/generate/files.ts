@@ -4,6 +4,7 @@ import { kinds } from '../../src/api/v1alpha1/index.ts';
 import { chartFiles } from './chart/chart.ts';
 import { dashboardFiles } from './dashboard-model.ts';
 import { dashboards } from './dashboards.ts';
+import { otlpDecoderFiles } from './decoders/otlp.ts';
 import type { GeneratedFile } from './generated-file.ts';
 import { installationFiles } from './installation.ts';
 import { openApiFiles } from './openapi.ts';
@@ -24,6 +25,7 @@ export function generatedFiles(): GeneratedFile[] {
     ...rightsFiles(),
     ...dashboardFiles(dashboards),
     ...openApiFiles(),
+    ...otlpDecoderFiles(),
   ];
 }
 

@@ -11,8 +11,7 @@ import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy } from './mapping/policy.ts';
 import { admitMetrics } from './otlp/admit.ts';
 import type { Attribute, MetricsRequest } from './otlp/model.ts';
-import { decodeMetricsRequest } from './otlp/protobuf/metrics.ts';
-import { decodeTracesRequest } from './otlp/protobuf/traces.ts';
+import { decodeMetricsRequest, decodeTracesRequest } from './otlp/protobuf/decode.ts';
 import { SpanPipeline } from './spans/span-pipeline.ts';
 import { StreamRing } from './spans/stream-ring.ts';
 

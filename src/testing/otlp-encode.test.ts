@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { decodeMetricsRequest } from '../agent/otlp/protobuf/metrics.ts';
-import { decodeTracesRequest } from '../agent/otlp/protobuf/traces.ts';
+import { decodeMetricsRequest, decodeTracesRequest } from '../agent/otlp/protobuf/decode.ts';
 import { encodeMetricsRequest, encodeTracesRequest } from './otlp-encode.ts';
 
 const dir = join(import.meta.dirname, '../agent/testdata/otlp');

@@ -14,7 +14,7 @@ import type {
   SummaryPoint,
   TracesRequest,
 } from '../agent/otlp/model.ts';
-import { spanKinds, statusCodes } from '../agent/otlp/model.ts';
+import { spanKinds, statusCodes, temporalities } from '../agent/otlp/model.ts';
 
 /**
  * Writes OTLP requests in protobuf: the other direction of `src/agent/otlp/protobuf`, for senders in tests, in
@@ -87,8 +87,6 @@ function writeMetric(w: WireWriter, metric: Metric): void {
     default:
   }
 }
-
-const temporalities = ['unspecified', 'delta', 'cumulative'];
 
 function writeTimes(w: WireWriter, point: PointBase): void {
   fixed64(w, 2, BigInt(point.startNs));

@@ -1,6 +1,5 @@
 import { gunzipSync } from 'node:zlib';
-import { decodeMetricsRequest } from '../otlp/protobuf/metrics.ts';
-import { decodeTracesRequest } from '../otlp/protobuf/traces.ts';
+import { decodeMetricsRequest, decodeTracesRequest } from '../otlp/protobuf/decode.ts';
 import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { snappyDecompress } from '../../tsdb/remote-read/snappy.ts';

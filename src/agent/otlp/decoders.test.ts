@@ -6,8 +6,7 @@ import { isOperatorError } from '../../base/errors.ts';
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { decodeMetricsJson } from './json/metrics.ts';
 import { decodeTracesJson } from './json/traces.ts';
-import { decodeMetricsRequest } from './protobuf/metrics.ts';
-import { decodeTracesRequest } from './protobuf/traces.ts';
+import { decodeMetricsRequest, decodeTracesRequest } from './protobuf/decode.ts';
 
 const dir = join(import.meta.dirname, '../testdata/otlp');
 const payloads = readdirSync(dir)

@@ -7,8 +7,7 @@ import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import type { Acceptance, OtlpConsumer } from './consumer.ts';
 import { closeGrpc, listenGrpc } from '../../net/grpc-server.ts';
 import { createGrpcReceiver } from './grpc-receiver.ts';
-import { decodeMetricsRequest } from './protobuf/metrics.ts';
-import { decodeTracesRequest } from './protobuf/traces.ts';
+import { decodeMetricsRequest, decodeTracesRequest } from './protobuf/decode.ts';
 
 const metricsPath = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
 const tracesPath = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';

@@ -4,8 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { createGrpcServer } from '../../net/grpc-server.ts';
 import { type Acceptance, bodyLimits, type OtlpConsumer } from './consumer.ts';
 import { AttributeCache } from './protobuf/attribute-cache.ts';
-import { decodeMetricsRequest } from './protobuf/metrics.ts';
-import { decodeTracesRequest } from './protobuf/traces.ts';
+import { decodeMetricsRequest, decodeTracesRequest } from './protobuf/decode.ts';
 import { exportResponse } from './responses.ts';
 
 const metricsPath = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';

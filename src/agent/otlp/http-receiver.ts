@@ -7,8 +7,7 @@ import { type Acceptance, bodyLimits, type OtlpConsumer, type RejectReason } fro
 import { decodeMetricsJson } from './json/metrics.ts';
 import { decodeTracesJson } from './json/traces.ts';
 import { AttributeCache } from './protobuf/attribute-cache.ts';
-import { decodeMetricsRequest } from './protobuf/metrics.ts';
-import { decodeTracesRequest } from './protobuf/traces.ts';
+import { decodeMetricsRequest, decodeTracesRequest } from './protobuf/decode.ts';
 import { knownEncoding, readBody } from './request-body.ts';
 import { contentTypes, type Encoding, exportResponse, rpcCodes, statusBody } from './responses.ts';
 

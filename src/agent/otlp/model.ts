@@ -35,7 +35,9 @@ export interface ScopeMetrics {
   readonly metrics: readonly Metric[];
 }
 
-export type Temporality = 'unspecified' | 'delta' | 'cumulative';
+/** By the numbers of AggregationTemporality. */
+export const temporalities = ['unspecified', 'delta', 'cumulative'] as const;
+export type Temporality = (typeof temporalities)[number];
 
 /** A metric with its points. `data` is null for a metric that carries none of the known kinds. */
 export interface Metric {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { Identity } from '../identity/identity.ts';
-import { decodeTracesRequest } from '../otlp/protobuf/traces.ts';
+import { decodeTracesRequest } from '../otlp/protobuf/decode.ts';
 import { SpanPipeline } from './span-pipeline.ts';
 import { rfc3339Nano } from '../../stream/index.ts';
 import { StreamRing } from './stream-ring.ts';

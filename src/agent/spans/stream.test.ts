@@ -1,4 +1,4 @@
-import { decodeMetricsRequest } from '../otlp/protobuf/metrics.ts';
+import { decodeMetricsRequest } from '../otlp/protobuf/decode.ts';
 import { encodeMetricsRequest } from '../../testing/otlp-encode.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { aPod, nodePods } from '../../testing/node-pods.ts';

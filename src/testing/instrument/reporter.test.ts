@@ -1,6 +1,5 @@
 import type { Metric, Span } from '../../agent/otlp/model.ts';
-import { decodeMetricsRequest } from '../../agent/otlp/protobuf/metrics.ts';
-import { decodeTracesRequest } from '../../agent/otlp/protobuf/traces.ts';
+import { decodeMetricsRequest, decodeTracesRequest } from '../../agent/otlp/protobuf/decode.ts';
 import { attachedProcesses } from '../../agent/capture/capture-facts.ts';
 import { SeriesMapper } from '../../agent/mapping/mapper.ts';
 import { defaultPolicy } from '../../agent/mapping/policy.ts';

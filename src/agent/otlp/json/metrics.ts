@@ -11,6 +11,7 @@ import {
   type NumberPoint,
   type PointBase,
   type SummaryPoint,
+  temporalities,
   type Temporality,
 } from '../model.ts';
 import { jsonAttributes, jsonResource, jsonScope } from './attributes.ts';
@@ -107,8 +108,6 @@ function readPoints<P>(
   cursor.leave();
   return { temporality, monotonic, points };
 }
-
-const temporalities: readonly Temporality[] = ['unspecified', 'delta', 'cumulative'];
 
 function readBase(cursor: Cursor, point: JsonObject): PointBase {
   return {

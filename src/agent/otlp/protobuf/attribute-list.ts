@@ -1,8 +1,8 @@
 import { WireReader } from '../../../base/wire/protobuf-wire.ts';
 import type { Cursor } from '../decode-limits.ts';
 import { type Attribute, noAttributes } from '../model.ts';
-import { readAttribute } from './attributes.ts';
-import { wire } from './fields.ts';
+import { element, lengthDelimited } from './fields.ts';
+import { readKeyValue } from './generated/attributes.ts';
 
 /**
  * Collects the attribute fields of one message while its other fields are read, and decodes them at the end. When they
@@ -21,7 +21,7 @@ export class AttributeList {
 
   /** Steps over one attribute field whose key began at `at`; the reader stands behind the key. */
   take(at: number, message: WireReader): void {
-    message.skip(wire.bytes);
+    message.skip(lengthDelimited);
     if (this.#start < 0) this.#start = at;
     else if (at !== this.#end) {
       (this.#earlier ??= []).push([this.#start, this.#end]);
@@ -46,7 +46,8 @@ export class AttributeList {
     const reader = new WireReader(bytes, start, end);
     while (!reader.done) {
       reader.key();
-      readAttribute(cursor, this.#field, reader, into);
+      cursor.field = this.#field;
+      into.push(readKeyValue(cursor, element(cursor, reader, into.length, 'attributes'), this.#field, 0));
     }
   }
 }

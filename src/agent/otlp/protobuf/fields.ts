@@ -1,26 +1,13 @@
-import { OperatorError } from '../../../base/errors.ts';
 import type { WireReader } from '../../../base/wire/protobuf-wire.ts';
 import { type Cursor, decodeLimits } from '../decode-limits.ts';
 
-/** Wire types of the protobuf encoding that OTLP uses. */
-export const wire = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
+/** The wire type of texts, bytes, messages and packed lists. */
+export const lengthDelimited = 2;
 
 /** Refuses a field whose wire type is not the schema's. */
 export function expectWire(cursor: Cursor, field: string, actual: number, wanted: number): void {
   cursor.field = field;
   if (actual !== wanted) throw cursor.error(`wire type ${actual}, expected ${wanted}`);
-}
-
-/** Runs a decoder and puts the field's path before errors of the wire format itself. */
-export function withPath<T>(cursor: Cursor, decode: () => T): T {
-  try {
-    return decode();
-  } catch (cause) {
-    if (cause instanceof OperatorError && cause.message.startsWith('protobuf: ')) {
-      throw cursor.error(cause.message.slice('protobuf: '.length), cause);
-    }
-    throw cause;
-  }
 }
 
 /** A fixed64 as a double, without the detour over bigint. Rounds to the nearest double, as JSON numbers do. */
@@ -34,7 +21,7 @@ export function fixed64Number(reader: WireReader): number {
  * the reader's position. −1, and nothing is read, for what is not such a list.
  */
 export function packedLength(cursor: Cursor, field: string, wireType: number, reader: WireReader): number {
-  if (wireType !== wire.bytes) return -1;
+  if (wireType !== lengthDelimited) return -1;
   cursor.field = field;
   const before = reader.pos;
   const start = reader.span();
@@ -51,6 +38,17 @@ export function packedLength(cursor: Cursor, field: string, wireType: number, re
 export function sfixed64Number(reader: WireReader): number {
   const low = reader.fixed32();
   return (reader.fixed32() | 0) * 4_294_967_296 + low;
+}
+
+/** An int64; small ones, which ports and status codes are, never touch bigint. */
+export function int64(reader: WireReader): number | bigint {
+  const start = reader.pos;
+  const quick = reader.uint();
+  if (quick <= Number.MAX_SAFE_INTEGER) return quick;
+  reader.pos = start;
+  const exact = BigInt.asIntN(64, reader.uint64());
+  const number = Number(exact);
+  return Number.isSafeInteger(number) ? number : exact;
 }
 
 /** A sint32 (zigzag varint). */
@@ -70,7 +68,7 @@ export function repeatedScalar(
   into: number[],
 ): void {
   cursor.field = field;
-  if (wireType === wire.bytes) {
+  if (wireType === lengthDelimited) {
     const packed = reader.message();
     while (!packed.done) {
       if (into.length >= decodeLimits.buckets) throw cursor.error(`more than ${decodeLimits.buckets} values`);
@@ -78,9 +76,16 @@ export function repeatedScalar(
     }
     return;
   }
-  if (wireType !== scalarWire) throw cursor.error(`wire type ${wireType}, expected ${wire.bytes} or ${scalarWire}`);
+  if (wireType !== scalarWire)
+    throw cursor.error(`wire type ${wireType}, expected ${lengthDelimited} or ${scalarWire}`);
   if (into.length >= decodeLimits.buckets) throw cursor.error(`more than ${decodeLimits.buckets} values`);
   into.push(read(reader));
+}
+
+/** The next message of a list that holds `length` already; `what` names its elements. */
+export function element(cursor: Cursor, reader: WireReader, length: number, what: string): WireReader {
+  if (length >= decodeLimits.attributes) throw cursor.error(`more than ${decodeLimits.attributes} ${what}`);
+  return reader.message();
 }
 
 /** Lower-case hex of an id field; `bytes` is its full length, and an empty id is allowed where `optional`. */
