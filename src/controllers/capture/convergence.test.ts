@@ -1,0 +1,234 @@
+import { sha256Hex } from '../../base/canonical-json.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/logger.ts';
+import { hashOfPutPath, runningPath, capturePath, type CaptureConfig } from '../../capture/index.ts';
+import type { TlsRequest, TlsResponse } from '../../net/tls-client.ts';
+import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { Random } from '../../testing/promql/random.ts';
+import { CaptureHub } from './hub.ts';
+import type { World } from './hub-options.ts';
+
+const nodes = ['node-1', 'node-2', 'node-3', 'node-4'];
+/** A file with this port never runs. */
+const badPort = 6_666;
+const agentDeadlineMs = 90_000;
+
+/** An agent and its instrument behind the capture protocol, on a network that loses requests and answers. */
+class ModelAgent {
+  /** Shares of the requests that do not arrive, and of the answers that are lost. */
+  lostRequests = 0;
+  lostAnswers = 0;
+  readonly #clock: FakeClock;
+  readonly #random: Random;
+  readonly #node: string;
+  #held: { hash: string; config: CaptureConfig; granted: boolean; failed: boolean } | null = null;
+  #runs: { hash: string; config: CaptureConfig } | null = null;
+  #revision = 1;
+  #cancel = (): void => {};
+  readonly #waiting = new Set<() => void>();
+
+  constructor(node: string, clock: FakeClock, random: Random) {
+    this.#node = node;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  get restarting(): boolean {
+    return this.#held?.granted === true && !this.#held.failed && !this.#runsHeldFile;
+  }
+
+  /** The file that its instrument runs. */
+  get runs(): string | undefined {
+    return this.#runs?.config.instrument.yaml;
+  }
+
+  get #runsHeldFile(): boolean {
+    return this.#runs !== null && this.#runs.config.instrument.yaml === this.#held?.config.instrument.yaml;
+  }
+
+  async request(req: TlsRequest): Promise<TlsResponse> {
+    await this.#sleep(1 + this.#random.below(40), req.signal);
+    const unreachable = (): OperatorError => new OperatorError('ERR_AGENT_UNREACHABLE', 'the connection was cut');
+    if (this.#random.chance(this.lostRequests)) throw unreachable();
+    const answer = await this.#answer(req);
+    await this.#sleep(1 + this.#random.below(40), req.signal);
+    if (this.#random.chance(this.lostAnswers)) throw unreachable();
+    return answer;
+  }
+
+  async #answer(req: TlsRequest): Promise<TlsResponse> {
+    const url = new URL(req.path, 'https://agent');
+    const send = (body: unknown, status = 200): TlsResponse => ({
+      status,
+      headers: {},
+      body: Buffer.from(JSON.stringify(body)),
+    });
+    const hash = hashOfPutPath(url.pathname);
+    if (req.method === 'PUT' && hash !== null) {
+      this.#put(hash, Buffer.concat(req.body as Uint8Array[]), url.searchParams.get('restart') !== 'hold');
+      return send(this.#ack);
+    }
+    if (url.pathname === capturePath) return this.#held ? send(this.#held.config) : send({}, 404);
+    if (url.pathname === runningPath) return this.#runs ? send(this.#runs.config) : send({}, 404);
+    if (url.searchParams.get('after') === String(this.#revision)) {
+      const changed = new Promise<void>((resolve) => this.#waiting.add(resolve));
+      await Promise.race([changed, this.#sleep(Number(url.searchParams.get('wait')) * 1_000, req.signal)]);
+    }
+    const { restarting } = this;
+    return send({
+      ...{ node: this.#node, revision: this.#revision, ack: this.#held && this.#ack, monitors: [] },
+      instrument: {
+        ...{ up: true, restarts: 0 },
+        ...(this.#runs ? { runs: this.#runs.hash } : {}),
+        ...(restarting ? { restarting } : {}),
+      },
+      totals: { series: 0, samplesAppended: 0, rejected: 0 },
+    });
+  }
+
+  #put(hash: string, body: Buffer, granted: boolean): void {
+    expect(`sha256:${sha256Hex(body)}`).toBe(hash);
+    if (this.#held?.hash === hash && !this.#held.failed) {
+      if (this.#held.granted || !granted) return;
+      this.#held.granted = true;
+    } else {
+      this.#held = { hash, config: JSON.parse(body.toString()) as CaptureConfig, granted, failed: false };
+    }
+    this.#changed();
+    this.#cancel();
+    if (this.#runsHeldFile) this.#runs = this.#held;
+    if (!this.restarting) return;
+    const { held, isBad } = { held: this.#held, isBad: this.#held.config.instrument.yaml.includes(String(badPort)) };
+    this.#cancel = this.#clock.setTimeout(
+      () => {
+        if (isBad) held.failed = true;
+        else this.#runs = held;
+        this.#changed();
+      },
+      isBad ? agentDeadlineMs : 1_000 + this.#random.below(20_000),
+    );
+  }
+
+  get #ack(): object {
+    const { hash, failed } = this.#held!;
+    const phase = failed ? 'Failed' : this.#runsHeldFile ? 'Running' : 'Written';
+    return { node: this.#node, hash, phase, ...(failed ? { reason: 'InstrumentNotRunning' } : {}) };
+  }
+
+  #changed(): void {
+    this.#revision++;
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  #sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#clock.setTimeout(resolve, ms);
+      const abort = (): void => {
+        cancel();
+        reject(new OperatorError('ERR_ABORTED', 'aborted'));
+      };
+      if (signal?.aborted) abort();
+      else signal?.addEventListener('abort', abort, { once: true });
+    });
+  }
+}
+
+/** Runs a random history of edits, faults and leaders, and then lets all faults end. */
+async function history(
+  seed: number,
+): Promise<{ agents: ModelAgent[]; hub: CaptureHub; most: number; end: () => Promise<void> }> {
+  const [random, clock] = [new Random(seed), new FakeClock()];
+  const agents = nodes.map((node) => new ModelAgent(node, clock, random));
+  const ports = new Map([
+    ['shop/m', 7_000],
+    ['pay/m', 7_000],
+  ]);
+  let [generation, interval, hosts] = [1, 5, 1];
+  const read = (): World => ({
+    ...aWorld({
+      nodes: nodes.map((name) => ({ name, labels: {} })),
+      pods: nodes.flatMap((node, i) => [
+        aPod(`shop/web-${i}`, node),
+        ...(i < 2 ? [aPod(`pay/ledger-${i}`, node)] : []),
+      ]),
+      policies: [
+        aPolicy(
+          'p',
+          { rollout: { minInterval: '30s', maxUnavailable: 2 }, instrument: { exportInterval: `${interval}s` } },
+          { generation: interval },
+        ),
+      ],
+      monitors: Array.from(ports, ([path, port]) =>
+        aMonitor(path, { selector: {}, ports: [{ port }] }, { generation }),
+      ),
+    }),
+    ready: new Set(nodes),
+    agents: new Map(
+      nodes.map((node, i) => [
+        node,
+        { node, host: `10.0.${i}.${hosts}`, uid: `pod-${i}`, isShared: false, fault: null },
+      ]),
+    ),
+  });
+  const transport = {
+    request: (req: TlsRequest) => agents[Number(req.host.split('.')[2])]!.request(req),
+  };
+  const lead = (): { hub: CaptureHub; stop: () => Promise<void> } => {
+    const hub = new CaptureHub({
+      ...{ clock, logger: silentLogger, random: () => random.next(), read, namespace: 'svc-system', agentPort: 1 },
+      ...{ environment: aWorld().environment, transport: () => transport },
+    });
+    const stopped = new AbortController();
+    const done = hub.run(stopped.signal);
+    return {
+      hub,
+      stop: async () => {
+        stopped.abort();
+        await done;
+      },
+    };
+  };
+  let leader = lead();
+  await clock.advance(60_000);
+  for (let step = 0; step < 12; step++) {
+    for (const agent of random.some(agents, 0.3)) {
+      agent.lostRequests = random.pick([0, 0.3, 0.9]);
+      agent.lostAnswers = random.pick([0, 0.3, 0.9]);
+    }
+    const what = random.below(10);
+    if (what < 6) {
+      generation++;
+      const last = step === 11;
+      ports.set(random.pick([...ports.keys()]), !last && random.chance(0.15) ? badPort : 7_000 + step);
+    } else if (what === 6) interval = 5 + random.below(5);
+    else if (what === 7) hosts++;
+    else if (what === 8) {
+      await leader.stop();
+      leader = lead();
+    }
+    leader.hub.changed();
+    await clock.advance(random.pick([500, 5_000, 45_000]));
+  }
+  for (const agent of agents) agent.lostRequests = agent.lostAnswers = 0;
+  for (const [path, port] of ports) if (port === badPort) ports.set(path, 7_100);
+  generation++;
+  leader.hub.changed();
+  await clock.advance(10 * 60_000);
+  return { agents, hub: leader.hub, end: leader.stop };
+}
+
+test.each(Array.from({ length: 8 }, (_, i) => i + 1))(
+  'whatever requests and answers were lost, in the end each node runs the newest file that concerns it (seed %i)',
+  async (seed) => {
+    const { agents, hub, end } = await history(seed);
+    const states = nodes.map((name) => hub.nodes.get(name)!);
+    expect(states.map(({ state, failure }) => ({ state, failure }))).toEqual(
+      nodes.map(() => ({ state: 'running', failure: null })),
+    );
+    const behind = states.filter(({ desired }, i) => agents[i]!.runs !== desired!.config.instrument.yaml);
+    expect(behind.filter(({ hold }) => hold !== 'Unconcerned')).toEqual([]);
+    await end();
+  },
+);
