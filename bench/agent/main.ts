@@ -10,6 +10,7 @@ import { benchBudget } from './budget.ts';
 import { startAgent, startPrometheus } from './process.ts';
 import { buildProgram, sourceProgram } from './program.ts';
 import { benchRates } from './rates.ts';
+import { benchStart } from './start.ts';
 
 await bench(
   {
@@ -17,9 +18,9 @@ await bench(
     measures:
       'An agent beside a Prometheus with its OTLP receiver on: the same HTTP posts to both. Samples per second of the\n' +
       "receiver's processor (rates), scrapes of the agent's page meanwhile; the agent's memory and processor at the pace\n" +
-      'of a node (budget).',
+      'of a node (budget); from its start to an answer on every port (start).',
     options: {
-      only: { kind: 'text', help: 'rates or budget' },
+      only: { kind: 'text', help: 'rates, budget or start' },
       pods: { kind: 'number', value: 50, quick: 10, help: 'pods of the rates, 440 series each' },
       rounds: { kind: 'number', value: 40, quick: 12, help: 'intervals of the rates' },
       'budget-pods': { kind: 'number', value: 114, quick: 12, help: 'pods of the budget' },
@@ -30,18 +31,20 @@ await bench(
         help: 'intervals of the budget that are history, 23 s each',
       },
       'pace-seconds': { kind: 'number', value: 10, quick: 3, help: 'how long the pace of a node is kept' },
+      disks: { kind: 'text', help: 'a folder that keeps the filled disks of start' },
       'no-peer': { kind: 'switch', help: 'no Prometheus' },
     },
   },
   async (stage) => {
     const { flags, atEnd, quick } = stage;
-    if (!['', 'rates', 'budget'].includes(flags.only))
-      throw new WrongFlag(`--only is ${flags.only}, not rates or budget`);
+    if (!['', 'rates', 'budget', 'start'].includes(flags.only))
+      throw new WrongFlag(`--only is ${flags.only}, not rates, budget or start`);
     const { program, remove } = quick ? sourceProgram() : await buildProgram();
     atEnd(remove);
     const { wrapper, says, saysAlone } = oneCore();
     const ours = (): ReturnType<typeof startAgent> => startAgent(program, wrapper, atEnd);
-    if (flags.only !== 'budget') {
+    const runs = (part: string): boolean => flags.only === '' || flags.only === part;
+    if (runs('rates')) {
       await benchRates(stage, {
         pods: flags.pods,
         rounds: flags.rounds,
@@ -50,13 +53,23 @@ await bench(
         cores: says('receiver'),
       });
     }
-    if (flags.only !== 'rates') {
+    if (runs('budget')) {
       await benchBudget(stage, {
         pods: flags['budget-pods'],
         historyRounds: flags['history-rounds'],
         paceSeconds: flags['pace-seconds'],
         start: ours,
         cores: saysAlone('agent', 'senders'),
+      });
+    }
+    if (runs('start')) {
+      await benchStart(stage, {
+        pods: flags['budget-pods'],
+        rounds: flags['history-rounds'],
+        disks: flags.disks,
+        program,
+        wrapper,
+        cores: saysAlone('agent', 'callers'),
       });
     }
   },

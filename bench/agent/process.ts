@@ -18,8 +18,8 @@ export interface Receiver {
   readonly url: string;
   /** Its page of metrics, where it has what was posted. */
   readonly scrapeUrl: string | null;
-  /** Series that it holds, by its own metrics. */
-  series(): Promise<number>;
+  /** Series that it holds, by its own metrics; `name`: of those another one. */
+  series(name?: string): Promise<number>;
   /** Processor time so far. */
   cpuMs(): number;
   stop(): Promise<void>;
@@ -29,12 +29,28 @@ const startLimitMs = 60_000;
 /** Pods that the API server has on the agent's node: as many as any part of the benchmark sends for. */
 const benchPods = 120;
 
+/** Where an agent keeps its data, and the certificate of its TLS ports. */
+export interface AgentPlace {
+  /** Default: a folder that goes with the agent. */
+  readonly data?: string;
+  /** A folder with key, certificate and authority. Default: the TLS ports are off. */
+  readonly tls?: string;
+}
+
+/** An agent that runs, and its other ports. */
+export interface RunningAgent extends Receiver {
+  readonly ports: Record<'grpc' | 'http' | 'remote' | 'scrape' | 'spans' | 'capture', number>;
+  /** As a node that loses power, but for its disk. */
+  kill(): Promise<void>;
+}
+
 /** `program`: the agent's `svc`, as built or as sources. `wrapper` binds it to its core. */
 export async function startAgent(
   program: string,
   wrapper: readonly string[],
   atEnd: Stage['atEnd'],
-): Promise<Receiver> {
+  place: AgentPlace = {},
+): Promise<RunningAgent> {
   const dir = mkdtempSync(join(tmpdir(), 'svc-bench-agent-'));
   const api = await FakeApiServer.start();
   for (const pod of nodePods(benchPods, flowSources)) api.storage.create(coreResources.pods, pod);
@@ -48,13 +64,15 @@ export async function startAgent(
       'current-context': 'x',
     }),
   );
-  const [http, grpc, scrape] = await freePorts(3);
+  const [http = 0, grpc = 0, scrape = 0, remote = 0, spans = 0, capture = 0] = await freePorts(6);
   const child = spawnBound(
     [
-      ...[...wrapper, process.execPath, program, 'agent', '--node-name=bench', `--data-dir=${dir}/data`],
+      ...[...wrapper, process.execPath, program, 'agent', '--node-name=bench'],
+      `--data-dir=${place.data ?? join(dir, 'data')}`,
       ...[`--instrument-config=${dir}/instrument.yaml`, '--instrument-health-socket=@bench-none'],
       ...[`--otlp-http-port=${http}`, `--otlp-grpc-port=${grpc}`, `--scrape-port=${scrape}`],
-      ...['--tls-dir=', '--bind-address=127.0.0.1'],
+      ...[`--remote-read-port=${remote}`, `--span-stream-port=${spans}`, `--capture-config-port=${capture}`],
+      ...[`--tls-dir=${place.tls ?? ''}`, '--bind-address=127.0.0.1'],
     ],
     {
       run: `bench-${process.pid}`,
@@ -63,13 +81,14 @@ export async function startAgent(
     },
   );
   let stopping: Promise<void> | undefined;
-  const stop = (): Promise<void> =>
+  const end = (signal: NodeJS.Signals): Promise<void> =>
     (stopping ??= (async () => {
-      signalGroup(child.pid!, 'SIGTERM');
+      signalGroup(child.pid!, signal);
       await exited(child);
       await api.stop();
       rmSync(dir, { recursive: true, force: true });
     })());
+  const stop = (): Promise<void> => end('SIGTERM');
   atEnd(stop);
   const page = `http://127.0.0.1:${scrape}`;
   await ready(`${page}/readyz`, () => child.exitCode === null);
@@ -77,9 +96,11 @@ export async function startAgent(
     pid: child.pid!,
     url: `http://127.0.0.1:${http}/v1/metrics`,
     scrapeUrl: `${page}/metrics`,
-    series: () => gauge(`${page}/metrics`, 'svc_series_active'),
+    series: (name = 'svc_series_active') => gauge(`${page}/metrics`, name),
     cpuMs: () => cpuMs(child.pid!),
+    ports: { http, grpc, scrape, remote, spans, capture },
     stop,
+    kill: () => end('SIGKILL'),
   };
 }
 
@@ -91,15 +112,15 @@ export async function startPrometheus(wrapper: readonly string[], atEnd: Stage['
     pid: peer.pid,
     url: `${peer.url}/api/v1/otlp/v1/metrics`,
     scrapeUrl: null,
-    series: () => gauge(`${peer.url}/metrics`, 'prometheus_tsdb_head_series'),
+    series: (name = 'prometheus_tsdb_head_series') => gauge(`${peer.url}/metrics`, name),
     cpuMs: () => cpuMs(peer.pid),
     stop: () => peer.stop(),
   };
 }
 
 /** Errors: fewer series than were sent. An agent that does not know its pods merges what they have. */
-export async function expectSeries(receiver: Receiver, sent: number): Promise<void> {
-  const held = await receiver.series();
+export async function expectSeries(receiver: Receiver, sent: number, name?: string): Promise<void> {
+  const held = await receiver.series(name);
   if (held < sent) throw new Error(`${receiver.url}: ${held} series are held of ${sent} that were sent`);
 }
 

@@ -29,6 +29,7 @@ export const parts: readonly Part[] = [
     script: 'bench:agent',
     args: ['--only', 'budget', '--history-rounds', '48', '--pace-seconds', '5'],
   },
+  { name: 'agent-start', script: 'bench:agent', args: ['--only', 'start', '--history-rounds', '48'] },
   { name: 'otlp', script: 'bench:otlp', args: [] },
   { name: 'capture', script: 'bench:capture', args: [] },
   { name: 'store-ingest', script: 'bench:tsdb', args: ['--only', 'ingest', '--series', '5000'] },

@@ -1,8 +1,10 @@
 #!/usr/bin/env node
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { readBuildInfo, versionText } from '../base/build-info.ts';
 import { preferMemoryToSpeed } from '../runtime/memory.ts';
 import { addCompletion } from './completion/completion-command.ts';
+import { compileCache } from './compile-cache.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, svcNames } from './settings-command.ts';
 
@@ -51,8 +53,11 @@ async function register(name: string | undefined): Promise<void> {
     const { agentSettingTable, initConfigSettingTable } = await import('../agent/settings.ts');
     command.enablePositionalOptions();
     settingsCommand(command, agentSettingTable, svcNames, async (settings) => {
+      const compiled = compileCache(join(settings.dataDir, 'compiled'), readBuildInfo(process.env));
       const { runAgent } = await import('../agent/index.ts');
-      await runMain(settings.logLevel, (context) => runAgent(settings, context));
+      await runMain(settings.logLevel, (context) =>
+        runAgent(settings, { ...context, onReady: () => compiled.keep(context.clock) }),
+      );
     });
     const init = command
       .command('init-config')

@@ -132,12 +132,18 @@ export class ByteWriter {
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
-  readonly end: number;
+  end: number;
   pos: number;
 
   constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.pos = start;
+    this.end = end;
+  }
+
+  /** Goes on at another part of the same bytes. */
+  moveTo(start: number, end: number): void {
     this.pos = start;
     this.end = end;
   }
@@ -191,6 +197,12 @@ export class ByteReader {
     let n = bytes[at++]!;
     if (n > 8) throw short();
     this.#step(n);
+    if (at + 8 <= bytes.length) {
+      // Whole words are read, and what lies behind the value is cut off; a shift by 32 would be one by 0.
+      this.high = n === 0 ? 0 : n < 4 ? this.#view.getInt32(at) & (-1 << (32 - 8 * n)) : this.#view.getInt32(at);
+      this.low = n <= 4 ? 0 : this.#view.getInt32(at + 4) & (n < 8 ? -1 << (64 - 8 * n) : -1);
+      return;
+    }
     let high = 0;
     let low = 0;
     for (let shift = 24; n > 0 && shift >= 0; shift -= 8, n--) high |= bytes[at++]! << shift;

@@ -41,6 +41,8 @@ export class Head {
    * removed.
    */
   #bounds: { min: number; max: number } | undefined;
+  /** The slot of the last sample that was replayed. */
+  #lastRestored = -1;
   nextRef = 1;
   /** Samples before this time belong to finished blocks and are refused. */
   minValidT = -Infinity;
@@ -143,8 +145,12 @@ export class Head {
    * A number that occurs in the log is never given to another series.
    */
   restoreSample(ref: number, t: number, high: number, low: number): boolean {
-    const slot = this.#restored(ref);
+    // The log has the series of a sender in the order in which they were added: mostly this is the next one.
+    const next = this.#lastRestored + 1;
+    const slot = this.#dictionary.refs[next] === ref ? next : this.#restored(ref);
     if (slot === undefined) return false;
+    this.#lastRestored = slot;
+    this.#bounds = undefined;
     if (t >= this.minValidT) this.#series.append(slot, t, high, low, Infinity);
     return true;
   }

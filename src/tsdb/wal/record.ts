@@ -12,7 +12,7 @@ import { readSeriesRecord } from './series-record.ts';
  * Type 0 does not exist, so a page of zeros is never a record. Numbers of retired types are not reused.
  */
 export const recordType = {
-  /** A single series, as in checkpoints: ref, labels. */
+  /** A single series, as in checkpoints of earlier versions: ref, labels. */
   series: 1,
   /**
    * Samples in the format of version 1: (ref delta, time delta, 8 bytes of value)…, deltas against the previous sample.
@@ -34,7 +34,7 @@ export const recordType = {
   deletions: 9,
   /** A chunk of any encoding: as `chunk`, with the encoding in front. */
   encodedChunk: 10,
-  /** New series, written as differences. Always precedes the first sample of its series. */
+  /** New series, written as differences. Always precedes the first sample or chunk of its series. */
   newSeries: 11,
 } as const;
 
@@ -75,19 +75,7 @@ function payload(): ByteWriter {
   return scratch;
 }
 
-/** Payload of `series`. Frame it at once, as the others: they share memory. */
-export function seriesPayload(ref: number, labels: Labels): Uint8Array {
-  const out = payload();
-  out.varint(ref);
-  out.varint(labels.length);
-  for (const [name, value] of labels) {
-    out.text(name);
-    out.text(value);
-  }
-  return out.view();
-}
-
-/** Payload of `encodedChunk`. */
+/** Payload of `encodedChunk`. Frame it at once, as the others: they share memory. */
 export function chunkPayload(ref: number, chunk: Chunk): Uint8Array {
   const out = payload();
   out.varint(chunk.encoding);
@@ -213,6 +201,8 @@ function walk(
   visit: (type: number, payload: ByteReader) => void,
 ): { records: number; damage?: Damage } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  // One for all records: a checkpoint has more than a hundred thousand.
+  const reader = new ByteReader(bytes);
   let at = start;
   let records = 0;
   while (at < bytes.length) {
@@ -224,7 +214,8 @@ function walk(
       return { records, damage: { at, reason: 'checksum' } };
     }
     try {
-      visit(bytes[at + 8]!, new ByteReader(bytes, at + frameHeaderBytes, end));
+      reader.moveTo(at + frameHeaderBytes, end);
+      visit(bytes[at + 8]!, reader);
     } catch (error) {
       if (error instanceof OperatorError) return { records, damage: { at, reason: 'format' } };
       throw error;

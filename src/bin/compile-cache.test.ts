@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const cache = join(import.meta.dirname, 'compile-cache.ts');
+let dir: string;
+let parent: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'compiled-'));
+  parent = join(dir, 'data/compiled');
+  writeFileSync(join(dir, 'part.mjs'), `export const sum = (a, b) => a + b;\n${'/* long */'.repeat(500)}`);
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+/** A process of the build `commit` that loads a part, says what it got, and writes the folder at once. */
+async function start(commit: string): Promise<string> {
+  const text = `
+    import { compileCache } from ${JSON.stringify(cache)};
+    const kept = compileCache(${JSON.stringify(parent)}, { version: '1.2.3', commit: '${commit}', date: '' });
+    const { sum } = await import(${JSON.stringify(join(dir, 'part.mjs'))});
+    kept.keep({ setTimeout: (fn) => (fn(), () => {}) });
+    console.log(sum(20, 22));`;
+  const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', text];
+  const { stdout } = await promisify(execFile)(process.execPath, flags, { env: {} });
+  return stdout.trim();
+}
+
+/** The files of compiled code. */
+const entries = (): string[] =>
+  readdirSync(parent, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+
+test('what a start compiled is in the folder of its build, and that of another build goes', async () => {
+  expect(await start('a')).toBe('42');
+  expect(readdirSync(parent)).toEqual(['1.2.3-a']);
+  expect(entries().length).toBeGreaterThan(0);
+  expect(await start('b')).toBe('42');
+  expect(readdirSync(parent)).toEqual(['1.2.3-b']);
+});
+
+test.each([
+  ['cut', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
+  ['empty', () => Buffer.alloc(0)],
+  ['of other bytes', (bytes: Buffer) => Buffer.from(bytes.map((byte) => byte ^ 0x55))],
+  ['damaged behind its header', (bytes: Buffer) => Buffer.concat([bytes.subarray(0, 64), Buffer.alloc(bytes.length)])],
+])('a start whose files of compiled code are %s compiles its sources', async (_how, damage) => {
+  await start('a');
+  for (const path of entries()) writeFileSync(path, damage(readFileSync(path)));
+  expect(await start('a')).toBe('42');
+});
+
+test('a folder that cannot be made prevents no start', async () => {
+  mkdirSync(join(dir, 'data'));
+  writeFileSync(parent, 'a file');
+  expect(await start('a')).toBe('42');
+  expect(readFileSync(parent, 'utf8')).toBe('a file');
+});

@@ -1,0 +1,35 @@
+import { readdir, rm } from 'node:fs/promises';
+import { enableCompileCache, flushCompileCache } from 'node:module';
+import { join } from 'node:path';
+import type { BuildInfo } from '../base/build-info.ts';
+import type { Clock } from '../base/clock.ts';
+
+/** By then the agent has taken samples in, and what it compiled for them is kept as well. Units: ms. */
+const warmAfterMs = 60_000;
+
+/**
+ * Keeps the compiled form of all modules that are loaded from here on in `parent`, so that the next start of the same
+ * build need not compile them.
+ * Flow: call it before the modules are loaded → `keep` once the program serves: a minute later the folder is written,
+ * and those of other builds are removed. A process that ends before that writes it at its end.
+ * Guarantees: never fails. A folder that cannot be written, is damaged or belongs to another Node is as none: Node
+ * holds each entry to its source and to checksums.
+ * Caveats: whoever may write the folder decides what the program does.
+ */
+export function compileCache(parent: string, { version, commit }: BuildInfo): { keep: (clock: Clock) => void } {
+  const name = `${version}-${commit}`;
+  enableCompileCache(join(parent, name));
+  return {
+    keep: (clock) =>
+      void clock.setTimeout(() => {
+        flushCompileCache();
+        void removeOthers(parent, name).catch(() => {});
+      }, warmAfterMs),
+  };
+}
+
+async function removeOthers(parent: string, name: string): Promise<void> {
+  for (const other of await readdir(parent)) {
+    if (other !== name) await rm(join(parent, other), { recursive: true, force: true });
+  }
+}

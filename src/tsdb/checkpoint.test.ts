@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { silentLogger } from '../base/logger.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
+import { readSamples } from '../testing/tsdb/read-samples.ts';
+import { ByteWriter } from './bytes.ts';
+import { labelsFromObject, openStore, type Labels, type Store } from './index.ts';
+import { checkpointStartPayload, recordType, writeFrame } from './wal/record.ts';
+import { segmentMagic } from './wal/wal.ts';
+
+const start = Date.UTC(2026, 0, 1);
+
+const open = (files: MemoryFiles): Promise<Store> =>
+  openStore({ dir: '/s', files, clock: new FakeClock(start), logger: silentLogger, checkpointBytes: 1 });
+
+/** Series that share much of their labels with others, as the buckets of a histogram do, or nothing. */
+const labelSet: fc.Arbitrary<Labels> = fc
+  .record(
+    {
+      __name__: fc.constantFrom('m', 'n_bucket', 'ñ'),
+      a: fc.constantFrom('1', '2', ''),
+      le: fc.constantFrom('0.1', '1', '+Inf', 'x'.repeat(200)),
+      pod: fc.string({ unit: 'grapheme', maxLength: 5 }),
+      z: fc.constantFrom('1', '2'),
+    },
+    { requiredKeys: ['__name__'] },
+  )
+  .map((labels) => labelsFromObject(Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== ''))));
+
+test('whatever their labels, the series of a checkpoint are there after a crash, and so is the log behind it', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(labelSet, { minLength: 1, maxLength: 40 }), async (sets) => {
+      const files = new MemoryFiles();
+      let store = await open(files);
+      sets.forEach((labels, i) => store.append(labels, start + i, i));
+      await store.commit();
+      await store.maintain();
+      expect((await files.list('/s/wal')).some((name) => name.startsWith('checkpoint.'))).toBe(true);
+      sets.forEach((labels, i) => store.append(labels, start + 1000 + i, -i));
+      await store.commit();
+      const before = readSamples(store);
+      files.crash(() => 0);
+      store = await open(files);
+      expect(readSamples(store)).toEqual(before);
+      await store.close();
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a checkpoint of many series has them all', async () => {
+  const files = new MemoryFiles();
+  let store = await open(files);
+  for (let i = 0; i < 1_700; i++) {
+    store.append(labelsFromObject({ __name__: 'm', pod: `p${i % 7}`, series: String(i) }), start, i);
+  }
+  await store.commit();
+  await store.maintain();
+  const before = readSamples(store);
+  expect(before.size).toBe(1_700);
+  files.crash(() => 0);
+  store = await open(files);
+  expect(readSamples(store)).toEqual(before);
+});
+
+test('a checkpoint of an earlier version, which spells each series out, is read', async () => {
+  const files = new MemoryFiles();
+  await (await open(files)).close();
+  const out = new ByteWriter();
+  out.bytes(segmentMagic);
+  writeFrame(out, recordType.checkpointStart, checkpointStartPayload(-Infinity, 8));
+  const payload = new ByteWriter();
+  payload.varint(7);
+  payload.varint(2);
+  for (const text of ['__name__', 'm', 'a', '1']) payload.text(text);
+  writeFrame(out, recordType.series, payload.view());
+  payload.clear();
+  payload.zigzag(7);
+  payload.zigzag(start);
+  payload.trimmedWords(0x40000000, 0);
+  writeFrame(out, recordType.samples, payload.view());
+  writeFrame(out, recordType.checkpointEnd, new Uint8Array(0));
+  const file = await files.openWrite('/s/wal/checkpoint.00000001', 'create');
+  await file.write(out.view(), 0);
+  await file.sync();
+  await file.close();
+  const store = await open(files);
+  const [[key, samples] = []] = [...readSamples(store)];
+  expect(key).toContain('__name__');
+  expect([...samples!]).toEqual([[start, '4000000000000000']]);
+});
