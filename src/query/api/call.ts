@@ -13,7 +13,8 @@ import type { ObjectAccess } from '../objects/object-access.ts';
 import type { WatchedKind } from '../objects/watch-objects.ts';
 import type { QuerySettings } from '../settings.ts';
 import { durationParam, partialResponseParam, pushdownHeader } from './params.ts';
-import type { QueryRunner, RunRequest } from '../run/query-runner.ts';
+import type { QueryRunner } from '../run/query-runner.ts';
+import type { RunRequest } from '../run/runner-options.ts';
 
 /** One request that has been parsed and is being served. */
 export interface Call {

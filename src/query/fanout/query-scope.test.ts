@@ -3,7 +3,7 @@ import { Engine } from '../../promql/index.ts';
 import type { QueryOptions, QueryResult, SelectRequest, Series } from '../../promql/index.ts';
 import { fixedDirectory } from '../agents/directory.ts';
 import { QueryRunner } from '../run/query-runner.ts';
-import type { RunnerOptions } from '../run/query-runner.ts';
+import type { RunnerOptions } from '../run/runner-options.ts';
 import type { AgentReader } from './readers/agent-reader.ts';
 import { AgentFailure } from './failure.ts';
 

@@ -7,7 +7,7 @@ import type { Call, Handler, HandlerDeps } from '../api/call.ts';
 import { explained } from '../run/explained.ts';
 import { queryExpr } from './language-handlers.ts';
 import { durationParam, limitParam, requiredDuration, requiredTime, timeParam } from '../api/params.ts';
-import type { Answered, RunRequest } from '../run/query-runner.ts';
+import type { Answered, RunRequest } from '../run/runner-options.ts';
 import { renderQueryData } from '../json/render.ts';
 import { sendSuccess } from '../api/respond.ts';
 import { truncated } from './series-handlers.ts';

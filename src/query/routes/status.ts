@@ -2,7 +2,7 @@ import { availableParallelism, hostname } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
 import { formatDuration } from '../../base/duration.ts';
 import { fileKeyOf } from '../../base/settings.ts';
-import type { HeldTo } from '../run/query-runner.ts';
+import type { HeldTo } from '../run/runner-options.ts';
 import type { QuerySettings } from '../settings.ts';
 
 /** The version of Prometheus whose API and language this server follows; Grafana chooses its features by it. */

@@ -1,98 +1,40 @@
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
-import { MemoryPool, type MemoryAccount, type MemoryLease } from '../../base/memory-pool.ts';
+import { MemoryPool, type MemoryAccount } from '../../base/memory-pool.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
-import { Pace, turns, type TurnTaking } from '../../base/turns/turns.ts';
+import { Pace, turns } from '../../base/turns/turns.ts';
 import type {
-  Distribution,
   IndexLists,
   LabelList,
-  QueryOptions,
   QueryRead,
   QueryResult,
   QueryValue,
   PackedSums,
   SampleCounts,
-  SeriesSource,
 } from '../../promql/index.ts';
-import { metricSamples, packedSums, parse, takeMemory, tooManySeries, unpackedLabels } from '../../promql/index.ts';
+import { packedSums, parse, takeMemory, tooManySeries, unpackedLabels } from '../../promql/index.ts';
 import { compareLabels } from '../../tsdb/index.ts';
 import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
-import type { QueryLimits } from '../../capture/index.ts';
 import type { DepartedNode, ExpectedAgent } from '../agents/directory.ts';
 import { Departures, withDeparted } from '../fanout/departed.ts';
 import { lostNodeWarning } from '../fanout/failure.ts';
 import type { LostNode } from '../fanout/failure.ts';
-import type { QueryScope } from '../fanout/query-scope.ts';
-import { attempt } from '../fanout/attempts.ts';
-import type { PushdownReport } from '../fanout/pushdown-report.ts';
 import { askAgents } from '../fanout/ask-agents.ts';
 import type { AgentQuestion } from '../fanout/ask-agents.ts';
-import { forCaller } from '../fanout/for-caller.ts';
 import type { IndexQuestion } from '../fanout/readers/index-reader.ts';
-import { restrictIndex, restrictPartials, restrictReader, restrictStore } from '../fanout/readers/restrict-reader.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
-import { SplicedSource } from '../long-term/spliced-source.ts';
 import { ApiError } from '../api/api-error.ts';
 import { countQuery } from './count-query.ts';
-import type { Extras } from '../api/respond.ts';
-import type { RunnerOptions, RunRequest } from './runner-options.ts';
-
-export type { RunnerOptions, RunRequest };
-
-export type Answered<T> = {
-  readonly result: T;
-  readonly seconds: { queue: number; evaluation: number };
-  readonly pushdown: PushdownReport;
-  /** The missing nodes that have left. */
-  readonly departed: readonly DepartedNode[];
-  readonly samples?: SampleCounts | undefined;
-} & Extras;
-
-/** The source that an evaluation reads: the agents, or agents and long-term store as one. */
-type Reading = SeriesSource & Pick<QueryScope, 'read' | 'list' | 'lost' | 'memory'>;
+import { RunningQuery, type Evaluate, type Evaluated } from './running-query.ts';
+import { limitsOf, type Answered, type HeldTo, type RunnerOptions, type RunRequest } from './runner-options.ts';
 
 /** The outcome of a run, before it becomes an answer. */
-interface Ran<T> {
-  readonly result: T;
-  readonly warnings: readonly string[];
-  readonly infos: readonly string[];
-  readonly lost: ReadonlyMap<string, LostNode>;
+interface Ran<T> extends Evaluated<T> {
   readonly departed: readonly DepartedNode[];
-  readonly pushdown: PushdownReport;
   /** When the result was complete; later work does not count as the query's time. */
   readonly endedAt?: number;
   readonly samples?: SampleCounts;
 }
-
-/** The limits of a query: the server's flags, and within them the policies. */
-export interface HeldTo {
-  readonly timeoutMs: number;
-  readonly agentTimeoutMs: number;
-  readonly maxSamples: number;
-  /** Infinity: no limit. */
-  readonly maxSeries: number;
-  /** False: an answer that lacks a node is an error. */
-  readonly partialResponse: boolean;
-  readonly places: QueryLimits['places'];
-}
-
-/** A query that has passed the gate. */
-interface Running {
-  readonly signal: AbortSignal;
-  /** The query's deadline in monotonic ms. */
-  readonly deadline: number;
-  readonly turns: TurnTaking;
-  readonly lease: MemoryLease;
-  readonly limits: HeldTo;
-}
-
-type Evaluate<T> = (
-  scope: Reading,
-  running: Running,
-  timeoutMs: number,
-  distribution: Distribution | undefined,
-) => Promise<T>;
 
 /** Work of comparing two label sets, in samples. */
 const compareWork = 20;
@@ -159,19 +101,8 @@ export class QueryRunner {
   }
 
   /** The limits that apply to queries of this kind now. */
-  heldTo({ tenant, namespaces, partialResponse, forAutoscaler }: Omit<RunRequest, 'signal'>): HeldTo {
-    const { queryTimeoutMs, agentTimeoutMs, maxSamples, limits } = this.#options;
-    const by = limits?.of(tenant ?? namespaces) ?? {};
-    return {
-      timeoutMs: Math.min(queryTimeoutMs, by.timeoutMs ?? Infinity),
-      agentTimeoutMs: Math.min(agentTimeoutMs, by.agentTimeoutMs ?? Infinity),
-      maxSamples: Math.min(maxSamples, by.maxSamples ?? Infinity, forAutoscaler === true ? metricSamples : Infinity),
-      maxSeries: by.maxSeries ?? Infinity,
-      // Values for autoscalers that lack a node are decided one by one: most are refused, those of pods on the node are
-      // left out.
-      partialResponse: partialResponse && (forAutoscaler === true || by.failPartial !== true),
-      places: forAutoscaler === true ? undefined : by.places,
-    };
+  heldTo(request: Omit<RunRequest, 'signal'>): HeldTo {
+    return limitsOf(this.#options, request);
   }
 
   instant(query: string, timeMs: number, request: RunRequest): Promise<Answered<QueryResult>> {
@@ -252,8 +183,8 @@ export class QueryRunner {
     const sets = question.sets.length > 0 ? question.sets : [[]];
     const { startMs: mint, endMs: maxt } = question;
     const reads = sets.map((matchers) => ({ matchers, mint, maxt }));
-    const evaluate: Evaluate<IndexLists> = async (scope, { limits: { maxSeries } }) => {
-      const lists = await scope.list({ ...question, sets });
+    const evaluate: Evaluate<IndexLists> = async ({ source, maxSeries = Infinity }) => {
+      const lists = await source.list({ ...question, sets });
       if (lists.series.length > maxSeries) throw tooManySeries(lists.series.length, maxSeries);
       return lists;
     };
@@ -269,15 +200,15 @@ export class QueryRunner {
     request: RunRequest,
     answerBytes: (results: readonly (readonly ReadSeries[])[]) => number = () => 0,
   ): Promise<Answered<ReadSeries[][]>> {
-    const evaluate: Evaluate<ReadSeries[][]> = async (scope, { limits: { maxSeries } }) => {
-      const results = await scope.read(queries);
+    const evaluate: Evaluate<ReadSeries[][]> = async ({ source, maxSeries = Infinity }) => {
+      const results = await source.read(queries);
       const series = results.reduce((sum, list) => sum + list.length, 0);
       if (series > maxSeries) throw tooManySeries(series, maxSeries);
       const pace = new Pace(request.signal);
       const byLabels = (a: ReadSeries, b: ReadSeries): number => compareLabels(a.labels, b.labels);
       const sorted: ReadSeries[][] = [];
       for (const list of results) sorted.push(await sortInTurns(pace, list, byLabels, compareWork));
-      takeMemory(scope.memory, answerBytes(sorted));
+      takeMemory(source.memory, answerBytes(sorted));
       return sorted;
     };
     const reads = queries.map(({ matchers, startMs, endMs }) => ({ matchers, mint: startMs, maxt: endMs }));
@@ -294,9 +225,9 @@ export class QueryRunner {
     const matchers: Matcher[] = [{ type: '=', name: '__name__', value: 'svc_agent_up' }];
     const query = { startMs: now - probeWindowMs, endMs: now, matchers, hints: { func: 'series' } };
     let lost: ReadonlyMap<string, LostNode> = new Map();
-    const evaluate = async (scope: Reading): Promise<void> => {
-      await scope.read([query]);
-      lost = scope.lost;
+    const evaluate: Evaluate<void> = async ({ source }) => {
+      await source.read([query]);
+      lost = source.lost;
     };
     await this.#run(request, evaluate, []);
     return { agents: directory.agents(), lost };
@@ -313,19 +244,15 @@ export class QueryRunner {
     reads: readonly QueryRead[] = [],
   ): Promise<Answered<T[]>> {
     const { asker, clock, directory } = this.#options;
-    return this.#within(request, async ({ signal, deadline, limits: { agentTimeoutMs } }) => {
+    return this.#within(request, async ({ signal, remainingMs, limits: { agentTimeoutMs } }) => {
       // No long-term store has the data that the agents are asked for here.
       const departed = this.#departures.of(() => reads, -Infinity);
       const pushdown = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
-      const told = { warnings: [], infos: [], departed, pushdown };
-      if (asker === undefined) return { ...told, result: [], lost: withDeparted(new Map(), departed) };
-      const options = { agents: directory.agents(), asker, clock, agentTimeoutMs, signal };
-      const { answers, lost } = await askAgents(
-        question,
-        { ...options, remainingMs: deadline - clock.monotonic() },
-        read,
-      );
-      return { ...told, result: answers, lost: withDeparted(lost, departed) };
+      const rest = { warnings: [], infos: [], departed, pushdown };
+      if (asker === undefined) return { ...rest, result: [], lost: withDeparted(new Map(), departed) };
+      const options = { agents: directory.agents(), asker, clock, agentTimeoutMs, signal, remainingMs };
+      const { answers, lost } = await askAgents(question, options, read);
+      return { ...rest, result: answers, lost: withDeparted(lost, departed) };
     });
   }
 
@@ -334,57 +261,50 @@ export class QueryRunner {
     query: string,
     request: RunRequest,
     span: { start: number; end: number; step: number },
-    evaluate: (options: QueryOptions) => Promise<T>,
+    evaluate: Evaluate<T>,
   ): Promise<Answered<T>> {
     const { clock, countingEngine, directory } = this.#options;
-    const evaluation =
-      <R>(run: (options: QueryOptions) => Promise<R>): Evaluate<R> =>
-      (source, { signal, turns: own, limits }, timeoutMs, distribution) => {
-        const { maxSamples, maxSeries } = limits;
-        const { memory } = source;
-        const held = { source, signal, timeoutMs, turns: own, maxSamples, maxSeries, memory, ...lookback(request) };
-        return run({ ...held, ...(distribution ? { distribution } : {}) });
-      };
     return this.#within(request, async (running) => {
       const departed = this.#departures.ofQuery(request.readsOf ?? query, span, request.lookbackDeltaMs);
-      const attempted = await this.#attempts(request, running, evaluation(evaluate));
-      const whole = { ...attempted, departed, lost: withDeparted(attempted.lost, departed) };
-      this.#options.onExecuted?.(whole.pushdown, whole.lost);
+      const evaluated = await running.evaluate(evaluate);
+      const whole = this.#withDeparted(departed, evaluated);
       if (request.countSamples === undefined || countingEngine === undefined) return whole;
       const endedAt = clock.monotonic();
-      const agents = directory.agents().filter(({ node }) => !attempted.lost.has(node));
+      const agents = directory.agents().filter(({ node }) => !evaluated.lost.has(node));
       const step = Math.max(1, span.step);
       const steps = { start: span.start, step, count: Math.floor((span.end - span.start) / step) + 1 };
       const { samples, warnings } = await countQuery(
         request.countSamples(),
         span,
         steps,
-        (text, { start, step, count }) => {
-          const counting = evaluation((options) =>
-            countingEngine.range(text, start, start + (count - 1) * step, step, options),
-          );
-          return this.#attempts(request, running, counting, agents);
-        },
+        (text, { start, step, count }) =>
+          running.evaluate(
+            (options) => countingEngine.range(text, start, start + (count - 1) * step, step, options),
+            agents,
+          ),
       );
-      return { ...whole, endedAt, samples, warnings: [...attempted.warnings, ...warnings] };
+      return { ...whole, endedAt, samples, warnings: [...evaluated.warnings, ...warnings] };
     });
   }
 
   #run<T>(request: RunRequest, evaluate: Evaluate<T>, reads: readonly QueryRead[], gate?: Gate): Promise<Answered<T>> {
-    const run = async (running: Running): Promise<Ran<T>> => {
+    const run = async (running: RunningQuery): Promise<Ran<T>> => {
       const departed = this.#departures.of(() => reads);
-      const attempted = await this.#attempts(request, running, evaluate);
-      const lost = withDeparted(attempted.lost, departed);
-      this.#options.onExecuted?.(attempted.pushdown, lost);
-      return { ...attempted, departed, lost };
+      return this.#withDeparted(departed, await running.evaluate(evaluate));
     };
     return this.#within(request, run, gate);
+  }
+
+  #withDeparted<T>(departed: readonly DepartedNode[], evaluated: Evaluated<T>): Ran<T> {
+    const lost = withDeparted(evaluated.lost, departed);
+    this.#options.onExecuted?.(evaluated.pushdown, lost);
+    return { ...evaluated, departed, lost };
   }
 
   /** Runs a function within the limits of a query. */
   async #within<T>(
     request: RunRequest,
-    run: (running: Running) => Promise<Ran<T>>,
+    run: (running: RunningQuery) => Promise<Ran<T>>,
     gate = request.forAutoscaler ? this.#autoscalers : this.#gate,
   ): Promise<Answered<T>> {
     const { clock, directory } = this.#options;
@@ -406,7 +326,7 @@ export class QueryRunner {
       const entered = clock.monotonic();
       const { result, warnings, infos, lost, departed, pushdown, samples, endedAt } = await memory.run(
         signal,
-        (lease) => run({ signal: lease.signal, lease, deadline, turns: own, limits }),
+        (lease) => run(new RunningQuery({ runner: this.#options, request, limits, deadline, turns: own, lease })),
       );
       const missingNodes = [...lost.keys()].sort();
       if (missingNodes.length > 0 && !limits.partialResponse) {
@@ -462,63 +382,6 @@ export class QueryRunner {
       throw error;
     }
   }
-
-  async #attempts<T>(
-    request: RunRequest,
-    running: Running,
-    evaluate: Evaluate<T>,
-    agents = this.#options.directory.agents(),
-  ): Promise<Omit<Ran<T>, 'departed'>> {
-    const { clock } = this.#options;
-    const { signal, deadline, turns: own, lease, limits } = running;
-    const { agentTimeoutMs, maxSamples } = limits;
-    const { namespaces, caller = '' } = request;
-    const asker = { caller, turns: own };
-    const ownReader = forCaller(this.#options.reader, asker);
-    const reader = namespaces === undefined ? ownReader : restrictReader(ownReader, namespaces);
-    const { partialReader, indexReader: anyIndex } = this.#options;
-    const ownPartials = partialReader && forCaller(partialReader, asker);
-    const ownIndex = anyIndex && forCaller(anyIndex, asker);
-    const indexReader = ownIndex && namespaces ? restrictIndex(ownIndex, namespaces) : ownIndex;
-    const { longTerm } = this.#options;
-    const boundaryMs = longTerm === undefined ? 0 : clock.now() - longTerm.afterMs;
-    const store = longTerm && (namespaces ? restrictStore(longTerm.store, namespaces) : longTerm.store);
-    let lostStore: LostNode | undefined;
-    const once = async (scope: QueryScope, distribution: Distribution | undefined): Promise<T> => {
-      const left = (): number => Math.max(1, deadline - clock.monotonic());
-      if (store === undefined) return evaluate(scope, running, left(), distribution);
-      for (;;) {
-        const spliced = { scope, store, boundaryMs, clock, signal, deadline, turns: own };
-        const source = new SplicedSource({ ...spliced, lost: lostStore });
-        try {
-          return await evaluate(source, running, left(), source.distribution(distribution));
-        } catch (error) {
-          // The second iteration leaves the store out from the start, so the loop ends.
-          if (!source.restart || scope.restart || signal.aborted) throw error;
-        } finally {
-          lostStore = source.lostStore;
-        }
-      }
-    };
-    const attempted = await attempt(
-      {
-        scope: { reader, indexReader, clock, agentTimeoutMs, agents, signal, deadline, maxSamples, turns: own },
-        lease,
-        partialReader: namespaces === undefined ? ownPartials : restrictPartials(ownPartials, namespaces),
-        path: request.pushdown ?? this.#options.pushdown ?? 'whole',
-        forced: request.pushdown !== undefined,
-      },
-      once,
-    );
-    const { result, pushdown, warnings: joined } = attempted;
-    const lost = new Map(attempted.lost);
-    if (lostStore !== undefined) lost.set(lostStore.node, lostStore);
-    const { warnings = [], infos = [] } = (result ?? {}) as {
-      warnings?: readonly string[];
-      infos?: readonly string[];
-    };
-    return { result, warnings: [...new Set([...warnings, ...joined])], infos, lost, pushdown };
-  }
 }
 
 /** The elements of a vector, each a sum of its own. */
@@ -528,10 +391,6 @@ function unpacked(value: QueryValue, label: string): PackedSums[] {
     ...unpackedLabels(labels, label),
     values: Float64Array.of(sum),
   }));
-}
-
-function lookback({ lookbackDeltaMs }: RunRequest): { lookbackDeltaMs?: number } {
-  return lookbackDeltaMs === undefined ? {} : { lookbackDeltaMs };
 }
 
 function capped(texts: readonly string[], kind: string): string[] {

@@ -1,7 +1,9 @@
 import type { Clock } from '../../base/clock.ts';
 import type { MemoryAccount } from '../../base/memory-pool.ts';
-import type { Engine, Expr } from '../../promql/index.ts';
-import type { AgentDirectory } from '../agents/directory.ts';
+import type { QueryLimits } from '../../capture/index.ts';
+import { metricSamples, type Engine, type Expr, type SampleCounts } from '../../promql/index.ts';
+import type { AgentDirectory, DepartedNode } from '../agents/directory.ts';
+import type { Extras } from '../api/respond.ts';
 import type { AgentReader } from '../fanout/readers/agent-reader.ts';
 import type { AgentAsker } from '../fanout/ask-agents.ts';
 import type { LostNode } from '../fanout/failure.ts';
@@ -66,4 +68,44 @@ export interface RunRequest {
   readonly memory?: MemoryAccount | undefined;
   /** Uses the autoscalers' own gate, so that other queries never delay it. */
   readonly forAutoscaler?: boolean;
+}
+
+/** The outcome of a query, as an answer reports it. */
+export type Answered<T> = {
+  readonly result: T;
+  readonly seconds: { queue: number; evaluation: number };
+  readonly pushdown: PushdownReport;
+  /** The missing nodes that have left. */
+  readonly departed: readonly DepartedNode[];
+  readonly samples?: SampleCounts | undefined;
+} & Extras;
+
+/** The limits of a query: the server's flags, and within them the policies. */
+export interface HeldTo {
+  readonly timeoutMs: number;
+  readonly agentTimeoutMs: number;
+  readonly maxSamples: number;
+  /** Infinity: no limit. */
+  readonly maxSeries: number;
+  /** False: an answer that lacks a node is an error. */
+  readonly partialResponse: boolean;
+  readonly places: QueryLimits['places'];
+}
+
+/** The limits of a request: the server's flags, and within them those that policies set for its namespaces. */
+export function limitsOf(
+  { queryTimeoutMs, agentTimeoutMs, maxSamples, limits }: RunnerOptions,
+  { tenant, namespaces, partialResponse, forAutoscaler }: Omit<RunRequest, 'signal'>,
+): HeldTo {
+  const by = limits?.of(tenant ?? namespaces) ?? {};
+  return {
+    timeoutMs: Math.min(queryTimeoutMs, by.timeoutMs ?? Infinity),
+    agentTimeoutMs: Math.min(agentTimeoutMs, by.agentTimeoutMs ?? Infinity),
+    maxSamples: Math.min(maxSamples, by.maxSamples ?? Infinity, forAutoscaler === true ? metricSamples : Infinity),
+    maxSeries: by.maxSeries ?? Infinity,
+    // Values for autoscalers that lack a node are decided one by one: most are refused, those of pods on the node are
+    // left out.
+    partialResponse: partialResponse && (forAutoscaler === true || by.failPartial !== true),
+    places: forAutoscaler === true ? undefined : by.places,
+  };
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../base/clock.ts';
 import { within } from '../../../base/time-limit.ts';
-import type { Answered } from '../../run/query-runner.ts';
+import type { Answered } from '../../run/runner-options.ts';
 import type { QueryResult } from '../../../promql/index.ts';
 import type { MetricQuery } from '../providers/provider.ts';
 import { combinedQuery, readRows, type Row } from './evaluate.ts';

@@ -1,11 +1,10 @@
-import { turns } from '../../../base/turns/turns.ts';
+import { turns, type TurnTaking } from '../../../base/turns/turns.ts';
 import { callerHeaders } from '../../../net/caller.ts';
 import type { TlsClient } from '../../../net/tls-client.ts';
 import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../../tsdb/index.ts';
 import type { ReadQuery } from '../../../tsdb/index.ts';
 import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from '../failure.ts';
-import type { Asker } from '../for-caller.ts';
 import { SeriesCollector } from '../merge/series-collector.ts';
 import type { CollectedSeries, SampleBudget } from '../merge/series-collector.ts';
 
@@ -17,6 +16,14 @@ const maxAnswerBytes = 512 * 1024 * 1024;
  * requests run.
  */
 const seriesPerTurn = 512;
+
+/** The caller on whose behalf an agent is read. */
+export interface Asker {
+  /** The key under which the agent shares its time among callers. */
+  readonly caller?: string;
+  /** The turns of the query. Default: those of the process. */
+  readonly turns?: TurnTaking;
+}
 
 /** How long an agent may take: less than the rest of the query, so that the answer can still be made without it. */
 export interface AgentTime extends Asker {

@@ -1,0 +1,189 @@
+import { LinkedAbort } from '../../base/linked-abort.ts';
+import type { MemoryLease } from '../../base/memory-pool.ts';
+import type { TurnTaking } from '../../base/turns/turns.ts';
+import type { Distribution, QueryOptions, SeriesSource } from '../../promql/index.ts';
+import type { LostNode } from '../fanout/failure.ts';
+import { Pushdown } from '../fanout/pushdown.ts';
+import type { ExecutionPath, Fallback, PushdownReport } from '../fanout/pushdown-report.ts';
+import { QueryScope, type ScopeOptions } from '../fanout/query-scope.ts';
+import type { Asker } from '../fanout/readers/agent-reader.ts';
+import type { PartialReader } from '../fanout/readers/partial-reader.ts';
+import { restrictIndex, restrictPartials, restrictReader, restrictStore } from '../fanout/readers/restrict-reader.ts';
+import type { LongTermStore } from '../long-term/long-term-store.ts';
+import { SplicedSource } from '../long-term/spliced-source.ts';
+import type { HeldTo, RunnerOptions, RunRequest } from './runner-options.ts';
+
+/** The source that an evaluation reads: the agents, or agents and long-term store as one. */
+export type Reading = SeriesSource & Pick<QueryScope, 'read' | 'list' | 'lost' | 'memory'>;
+
+/** One evaluation. It may run several times: each time over another source. */
+export type Evaluate<T> = (options: QueryOptions & { readonly source: Reading }) => Promise<T>;
+
+/** The long-term store, once an attempt of the same evaluation has lost it. */
+interface Gone {
+  store?: LostNode | undefined;
+}
+
+/** What an evaluation gave, and the nodes and the path that it took. */
+export interface Evaluated<T> {
+  readonly result: T;
+  readonly lost: ReadonlyMap<string, LostNode>;
+  readonly pushdown: PushdownReport;
+  readonly warnings: readonly string[];
+  readonly infos: readonly string[];
+}
+
+export interface RunningQueryOptions {
+  readonly runner: RunnerOptions;
+  readonly request: RunRequest;
+  readonly limits: HeldTo;
+  /** Monotonic ms at which the query's time is up. */
+  readonly deadline: number;
+  readonly turns: TurnTaking;
+  /** The memory of each evaluation comes from here; that of the last is kept, for its result. */
+  readonly lease: MemoryLease;
+}
+
+/**
+ * Created once: an error captures its stack, which costs more than everything else that an attempt does when it ends.
+ */
+const ended = new Error('the evaluation has ended');
+
+/**
+ * A query that has passed the gate: its readers, bound to the caller and the visible namespaces, its deadline and its
+ * limits.
+ */
+export class RunningQuery {
+  readonly limits: HeldTo;
+  /** Aborts when the query's time is up, its client leaves, or its memory is taken away. */
+  readonly signal: AbortSignal;
+  readonly #options: RunningQueryOptions;
+  readonly #scope: Omit<ScopeOptions, 'lost' | 'memory' | 'agents'>;
+  readonly #partialReader: PartialReader | undefined;
+  readonly #store: LongTermStore | undefined;
+  /** Times before it are read from the long-term store. Units: ms. */
+  readonly #boundaryMs: number;
+
+  constructor(options: RunningQueryOptions) {
+    const { runner, request, limits, deadline, turns, lease } = options;
+    const { clock, longTerm, partialReader, indexReader } = runner;
+    const { caller = '', namespaces } = request;
+    const asker = { caller, turns };
+    const reader = forCaller(runner.reader, asker);
+    const index = indexReader && forCaller(indexReader, asker);
+    const partials = partialReader && forCaller(partialReader, asker);
+    this.#options = options;
+    this.limits = limits;
+    this.signal = lease.signal;
+    this.#scope = {
+      reader: namespaces ? restrictReader(reader, namespaces) : reader,
+      indexReader: index && namespaces ? restrictIndex(index, namespaces) : index,
+      clock,
+      agentTimeoutMs: limits.agentTimeoutMs,
+      signal: lease.signal,
+      deadline,
+      maxSamples: limits.maxSamples,
+      turns,
+    };
+    this.#partialReader = namespaces ? restrictPartials(partials, namespaces) : partials;
+    this.#store = longTerm && (namespaces ? restrictStore(longTerm.store, namespaces) : longTerm.store);
+    this.#boundaryMs = longTerm === undefined ? 0 : clock.now() - longTerm.afterMs;
+  }
+
+  /** The rest of the query's time. Units: ms. */
+  get remainingMs(): number {
+    return this.#options.deadline - this.#options.runner.clock.monotonic();
+  }
+
+  /**
+   * Evaluates until all parts come from the same nodes by one execution path: again without a node that was lost on the
+   * way, and again by a lower path when an agent cannot take part in a higher one (whole → agg → series → off).
+   * Errors: those of `evaluate`.
+   */
+  async evaluate<T>(evaluate: Evaluate<T>, agents = this.#options.runner.directory.agents()): Promise<Evaluated<T>> {
+    const { runner, request, lease } = this.#options;
+    const reader = this.#partialReader;
+    const forced = request.pushdown !== undefined;
+    let path: ExecutionPath = reader === undefined ? 'off' : (request.pushdown ?? runner.pushdown ?? 'whole');
+    let lost: ReadonlyMap<string, LostNode> = new Map();
+    const gone: Gone = {};
+    const fallbacks: Fallback[] = [];
+    // Each iteration loses one more node or takes a lower path, so the loop ends.
+    for (;;) {
+      // Aborts the work that an attempt still has in flight when it ends.
+      const over = new LinkedAbort(this.signal);
+      const memory = lease.part();
+      const own = { ...this.#scope, agents, lost, signal: over.signal, memory };
+      const scope = new QueryScope(own);
+      const { ledger, budget } = scope;
+      const pushdown =
+        reader === undefined || path === 'off'
+          ? undefined
+          : new Pushdown({ scope: own, path, forced, reader, ledger, budget });
+      try {
+        const result = await this.#once(evaluate, scope, pushdown, gone);
+        const { path: taken = 'off', reports: fragments = [] } = pushdown ?? {};
+        const report = { path: taken, fragments, fallbacks, rawSelectors: scope.rawSelectors };
+        const all = new Map(scope.lost);
+        if (gone.store !== undefined) all.set(gone.store.node, gone.store);
+        const { warnings = [], infos = [] } = (result ?? {}) as Partial<Evaluated<T>>;
+        return { result, warnings: [...new Set([...warnings, ...scope.warnings])], infos, lost: all, pushdown: report };
+      } catch (error) {
+        memory.close();
+        if (this.signal.aborted) throw error;
+        if (pushdown?.stepDown !== undefined) {
+          fallbacks.push(pushdown.stepDown);
+          path = pushdown.stepDown.to;
+        } else if (!scope.restart) throw error;
+        lost = scope.lost;
+      } finally {
+        over.release();
+        over.abort(ended);
+      }
+    }
+  }
+
+  /** One attempt; with a long-term store a second one without it, when the store fails after it has answered. */
+  async #once<T>(evaluate: Evaluate<T>, scope: QueryScope, pushdown: Pushdown | undefined, gone: Gone): Promise<T> {
+    const { runner, deadline, turns } = this.#options;
+    const store = this.#store;
+    if (store === undefined) return evaluate(this.#queryOptions(scope, pushdown));
+    const boundaryMs = this.#boundaryMs;
+    for (;;) {
+      const spliced = { scope, store, boundaryMs, clock: runner.clock, signal: this.signal, deadline, turns };
+      const source = new SplicedSource({ ...spliced, lost: gone.store });
+      try {
+        return await evaluate(this.#queryOptions(source, source.distribution(pushdown)));
+      } catch (error) {
+        // The second iteration leaves the store out from the start, so the loop ends.
+        if (!source.restart || scope.restart || this.signal.aborted) throw error;
+      } finally {
+        gone.store = source.lostStore;
+      }
+    }
+  }
+
+  #queryOptions(source: Reading, distribution: Distribution | undefined): QueryOptions & { readonly source: Reading } {
+    const { lookbackDeltaMs } = this.#options.request;
+    const { maxSamples, maxSeries } = this.limits;
+    return {
+      source,
+      signal: this.signal,
+      timeoutMs: Math.max(1, this.remainingMs),
+      turns: this.#options.turns,
+      maxSamples,
+      maxSeries,
+      memory: source.memory,
+      ...(lookbackDeltaMs === undefined ? {} : { lookbackDeltaMs }),
+      ...(distribution ? { distribution } : {}),
+    };
+  }
+}
+
+/** A reader bound to a caller. */
+function forCaller<A, Q, O extends Asker, R>(
+  reader: (agent: A, question: Q, options: O) => R,
+  asker: Asker,
+): (agent: A, question: Q, options: O) => R {
+  return (agent, question, options) => reader(agent, question, { ...options, ...asker });
+}
