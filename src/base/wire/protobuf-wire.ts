@@ -155,9 +155,11 @@ export class WireReader {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** A text of at most this many UTF-16 units has at most 127 bytes, so its length takes one byte. */
-const shortText = 42;
-/** Bytes that `open` reserves for the length. */
+/** UTF-16 units. */
+const shortText = 64;
+/** The longest varint. */
+const varintBytes = 10;
+/** Bytes that `open` reserves for a length; a longer one is refused there. */
 const lengthBytes = 4;
 
 function malformed(reason: string, cause?: unknown): OperatorError {
@@ -198,7 +200,9 @@ export class WireWriter {
 
   /** An unsigned integer field below 2^53. */
   uint(field: number, value: number): this {
-    return this.key(field, 0).rawVarint(value);
+    this.#reserve(2 * varintBytes);
+    this.#length = this.#putVarint(this.#putVarint(this.#length, field * 8), value);
+    return this;
   }
 
   /** An int64 field; negative numbers take ten bytes, as the format has it. */
@@ -227,27 +231,46 @@ export class WireWriter {
   }
 
   string(field: number, value: string): this {
-    this.key(field, 2);
-    if (value.length > shortText) {
-      const encoded = Buffer.from(value);
-      return this.rawVarint(encoded.length).raw(encoded);
+    // A UTF-16 unit takes at most three bytes in UTF-8.
+    this.#reserve(2 * varintBytes + 3 * value.length);
+    const start = this.#putVarint(this.#length, field * 8 + 2) + 1;
+    const length = value.length < shortText ? this.#putAscii(start, value) : -1;
+    return this.#putLength(start, length >= 0 ? length : this.#bytes.write(value, start));
+  }
+
+  /** For short ASCII, which most names and values are, a loop is many times as fast as the encoder. −1 for other text. */
+  #putAscii(start: number, value: string): number {
+    const bytes = this.#bytes;
+    let seen = 0;
+    for (let i = 0; i < value.length; i++) {
+      const unit = value.charCodeAt(i);
+      seen |= unit;
+      bytes[start + i] = unit;
     }
-    this.#reserve(1 + 3 * value.length);
-    const written = this.#bytes.write(value, this.#length + 1);
-    this.#bytes[this.#length] = written;
-    this.#length += 1 + written;
-    return this;
+    return seen < 128 ? value.length : -1;
   }
 
   bytes(field: number, value: Uint8Array): this {
     return this.key(field, 2).rawVarint(value.length).raw(value);
   }
 
-  /** An embedded message, written by `fill` into a writer of its own. */
-  message(field: number, fill: (writer: WireWriter) => void): this {
-    const inner = new WireWriter(64);
-    fill(inner);
-    return this.bytes(field, inner.finish());
+  /** An embedded message, written by `fill` into this same writer: one of its own would cost more than its content. */
+  message(field: number, fill: (writer: this) => void): this {
+    this.#reserve(2 * varintBytes);
+    const start = this.#putVarint(this.#length, field * 8 + 2) + 1;
+    this.#length = start;
+    fill(this);
+    this.#reserve(varintBytes);
+    return this.#putLength(start, this.#length - start);
+  }
+
+  /** Puts the length before the content at `start`, for which one byte is reserved: longer content is moved. */
+  #putLength(start: number, length: number): this {
+    let more = 0;
+    for (let rest = length; rest > 127; rest = Math.floor(rest / 128)) more++;
+    if (more > 0) this.#bytes.copyWithin(start + more, start, start + length);
+    this.#length = this.#putVarint(start - 1, length) + length;
+    return this;
   }
 
   /** Begins an embedded message in place: pass the result to `close` after writing the message. */
@@ -268,13 +291,22 @@ export class WireWriter {
   }
 
   rawVarint(value: number): this {
+    this.#reserve(varintBytes);
+    this.#length = this.#putVarint(this.#length, value);
+    return this;
+  }
+
+  /** Returns where the varint ends. */
+  #putVarint(start: number, value: number): number {
+    const bytes = this.#bytes;
+    let at = start;
     let rest = value;
     while (rest > 127) {
-      this.#push((rest % 128) | 128);
+      bytes[at++] = (rest % 128) | 128;
       rest = Math.floor(rest / 128);
     }
-    this.#push(rest);
-    return this;
+    bytes[at++] = rest;
+    return at;
   }
 
   /** The first `count` varints of a list. */
