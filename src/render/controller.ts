@@ -4,15 +4,7 @@ import type { ControllerInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { renderControllerNetworkPolicies } from './network-policy.ts';
 import { objectOf } from './objects.ts';
-import {
-  apartFromEachOther,
-  fromField,
-  lifeProbes,
-  podMetadata,
-  pullSecrets,
-  restrictedContainer,
-  spreadOverNodes,
-} from './pod-security.ts';
+import { fromField, lifeProbes, podMetadata, replicatedPod, restrictedContainer } from './pod-security.ts';
 import { queryOptionFlags } from './query-options.ts';
 import { smallProcess } from './small-process.ts';
 import { renderUserRbac } from './rights/user-rbac.ts';
@@ -58,14 +50,7 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
         template: {
           metadata: podMetadata(labels),
           spec: {
-            serviceAccountName: names.controller,
-            automountServiceAccountToken: true,
-            enableServiceLinks: false,
-            nodeSelector: { 'kubernetes.io/os': 'linux' },
-            ...pullSecrets(input.imagePullSecrets),
-            affinity: apartFromEachOther(labels),
-            topologySpreadConstraints: spreadOverNodes(labels),
-            terminationGracePeriodSeconds: 30,
+            ...replicatedPod(names.controller, labels, input.imagePullSecrets),
             containers: [
               {
                 name: 'controller',

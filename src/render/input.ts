@@ -102,21 +102,21 @@ export interface MinterInput {
 }
 
 /** The inputs of the operator's own installation. */
-export interface ControllerInput {
-  namespace: string;
-  svcImage: string;
-  instrumentImage: string;
-  /** The instrument's version if the image has no tag with the version. */
-  instrumentVersion?: string;
-  /** Path of the instrument's program in its image, if it differs from upstream's. */
-  instrumentProgram?: string;
-  /** Default: `capabilities`. */
-  instrumentPrivileges?: InstrumentPrivileges;
-  imagePullPolicy?: PullPolicy;
-  imagePullSecrets?: readonly string[];
-  instrumentPorts: string;
-  agentDataHostPath: string;
-  logLevel: LogLevel;
+export interface ControllerInput extends Pick<
+  PlatformInput,
+  | 'namespace'
+  | 'svcImage'
+  | 'instrumentImage'
+  | 'instrumentVersion'
+  | 'instrumentProgram'
+  | 'instrumentPrivileges'
+  | 'imagePullPolicy'
+  | 'imagePullSecrets'
+  | 'instrumentPorts'
+  | 'agentDataHostPath'
+  | 'logLevel'
+  | 'collector'
+> {
   /** One is the leader, the others stand by. */
   replicas: number;
   queryReplicas: number;
@@ -125,8 +125,6 @@ export interface ControllerInput {
   query: QueryOptions;
   /** Whether policies may add further keys to the instrument's file. */
   allowExtraConfig: boolean;
-  /** The managed collector: its namespace may reach the operator's metrics port, its account may scrape agents. */
-  collector: ServiceAccountRef;
 }
 
 export const controllerDefaults: ControllerInput = {

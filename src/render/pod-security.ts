@@ -82,6 +82,24 @@ export function apartFromEachOther(labels: Record<string, string>) {
   };
 }
 
+/** What the pods of the operator and of the query server have in common: API access, Linux, replicas kept apart. */
+export function replicatedPod(
+  account: string,
+  labels: Record<string, string>,
+  registrySecrets: readonly string[] | undefined,
+) {
+  return {
+    serviceAccountName: account,
+    automountServiceAccountToken: true,
+    enableServiceLinks: false,
+    nodeSelector: { 'kubernetes.io/os': 'linux' },
+    ...pullSecrets(registrySecrets),
+    affinity: apartFromEachOther(labels),
+    topologySpreadConstraints: spreadOverNodes(labels),
+    terminationGracePeriodSeconds: 30,
+  };
+}
+
 /** The pod's registry credentials, if any. */
 export function pullSecrets(secrets: readonly string[] | undefined) {
   return secrets && secrets.length > 0 ? { imagePullSecrets: secrets.map((name) => ({ name })) } : {};

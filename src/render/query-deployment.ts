@@ -5,15 +5,13 @@ import { names, ports, selectorLabels } from './names.ts';
 import { loopbackExempt, queryServerFlags } from './query-options.ts';
 import { objectOf } from './objects.ts';
 import {
-  apartFromEachOther,
   fromField,
   lifeProbes,
   podMetadata,
   keyFileMode,
-  pullSecrets,
+  replicatedPod,
   restrictedContainer,
   sharedVolumes,
-  spreadOverNodes,
 } from './pod-security.ts';
 
 const tlsPath = '/etc/svc/tls';
@@ -41,14 +39,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
         template: {
           metadata: podMetadata(labels),
           spec: {
-            serviceAccountName: names.query,
-            automountServiceAccountToken: true,
-            enableServiceLinks: false,
-            nodeSelector: { 'kubernetes.io/os': 'linux' },
-            ...pullSecrets(input.imagePullSecrets),
-            affinity: apartFromEachOther(labels),
-            topologySpreadConstraints: spreadOverNodes(labels),
-            terminationGracePeriodSeconds: 30,
+            ...replicatedPod(names.query, labels, input.imagePullSecrets),
             securityContext: sharedVolumes,
             containers: [
               {
