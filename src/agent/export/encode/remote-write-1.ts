@@ -1,7 +1,8 @@
 import { WireWriter } from '../../../base/wire/protobuf-wire.ts';
+import type { Labels } from '../../../tsdb/index.ts';
 import type { SeriesMeta } from '../queue/record.ts';
 import { exemplarLabels } from './exemplar-labels.ts';
-import { writeValue } from './stale.ts';
+import { writeSamples } from './samples.ts';
 import type { SeriesSamples } from './with-labels.ts';
 
 /** Metric types by their numbers, which both versions of the protocol share. */
@@ -21,24 +22,16 @@ export function encodeWrite1(series: readonly SeriesSamples[], families: readonl
   const out = new WireWriter(64 * 1024);
   for (const { labels, samples } of series) {
     out.message(1, (ts) => {
-      for (const [name, value] of labels) ts.message(1, (w) => w.string(1, name).string(2, value));
-      for (const { value, timeMs, stale } of samples) {
-        ts.message(2, (w) => {
-          writeValue(w, 1, value, stale);
-          w.int(2, timeMs);
-        });
-      }
-      for (const { exemplar } of samples) {
-        if (!exemplar) continue;
-        ts.message(3, (w) => {
-          for (const [name, value] of exemplarLabels(exemplar)) w.message(1, (l) => l.string(1, name).string(2, value));
-          w.double(2, exemplar.value).int(3, exemplar.timeMs);
-        });
-      }
+      writeLabels(ts, labels);
+      writeSamples(ts, samples, 3, (w, exemplar) => writeLabels(w, exemplarLabels(exemplar)));
     });
   }
   for (const { type, family, help, unit } of families) {
     out.message(3, (w) => w.uint(1, metricTypes[type]).string(2, family).string(4, help).string(5, unit));
   }
   return out.finish();
+}
+
+function writeLabels(out: WireWriter, labels: Labels): void {
+  for (const [name, value] of labels) out.message(1, (w) => w.string(1, name).string(2, value));
 }

@@ -2,7 +2,7 @@ import { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 import type { Labels } from '../../../tsdb/index.ts';
 import { exemplarLabels } from './exemplar-labels.ts';
 import { metricTypes } from './remote-write-1.ts';
-import { writeValue } from './stale.ts';
+import { writeSamples } from './samples.ts';
 import type { SeriesSamples } from './with-labels.ts';
 
 /**
@@ -25,19 +25,7 @@ export function encodeWrite2(series: readonly SeriesSamples[]): Uint8Array {
   for (const { labels, samples, series: one } of series) {
     body.message(5, (ts) => {
       ts.bytes(1, symbolsOf(labels));
-      for (const { value, timeMs, stale } of samples) {
-        ts.message(2, (w) => {
-          writeValue(w, 1, value, stale);
-          w.int(2, timeMs);
-        });
-      }
-      for (const { exemplar } of samples) {
-        if (!exemplar) continue;
-        ts.message(4, (w) => {
-          w.bytes(1, symbolsOf(exemplarLabels(exemplar)));
-          w.double(2, exemplar.value).int(3, exemplar.timeMs);
-        });
-      }
+      writeSamples(ts, samples, 4, (w, exemplar) => void w.bytes(1, symbolsOf(exemplarLabels(exemplar))));
       const { type, help, unit } = one.meta;
       ts.message(5, (w) => w.uint(1, metricTypes[type]).uint(3, symbol(help)).uint(4, symbol(unit)));
     });
