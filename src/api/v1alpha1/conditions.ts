@@ -341,12 +341,3 @@ export const minterDeploymentConditions = {
   },
   ...commonConditions,
 } as const satisfies ConditionTable;
-
-export type TrafficMonitorConditionType = keyof typeof trafficMonitorConditions;
-export type ClusterTrafficPolicyConditionType = keyof typeof clusterTrafficPolicyConditions;
-export type MinterDeploymentConditionType = keyof typeof minterDeploymentConditions;
-
-/** The reasons that a condition type of a table may have. */
-export type ReasonOf<Table, Type extends keyof Table> = Table[Type] extends { reasons: infer R }
-  ? keyof R & string
-  : never;

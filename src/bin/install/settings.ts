@@ -6,7 +6,7 @@ import {
   type SettingTable,
   type SettingValues,
 } from '../../base/settings.ts';
-import { operatorSettingTable } from '../../controllers/operator-settings.ts';
+import { operatorSettingTable as operator } from '../../controllers/operator-settings.ts';
 import {
   controllerDefaults,
   queryOptions,
@@ -15,47 +15,28 @@ import {
   type MinterInstallation,
 } from '../../render/index.ts';
 
-const {
-  namespace,
-  svcImage,
-  instrumentImage,
-  instrumentVersion,
-  instrumentProgram,
-  instrumentPrivileges,
-  imagePullPolicy,
-  imagePullSecrets,
-  obiInstrumentPorts,
-  agentDataHostPath,
-  collector,
-  customMetrics,
-  externalMetrics,
-  allowExtraConfig,
-  queryReplicas,
-  logLevel,
-} = operatorSettingTable;
-
 /** The operator's settings that `svc install` sets. */
 export const installSettingTable = {
-  namespace,
-  svcImage,
-  instrumentImage,
-  instrumentVersion,
-  instrumentProgram,
-  instrumentPrivileges,
-  imagePullPolicy,
-  imagePullSecrets,
-  obiInstrumentPorts,
-  agentDataHostPath,
-  collector,
-  customMetrics,
-  externalMetrics,
-  allowExtraConfig,
+  namespace: operator.namespace,
+  svcImage: operator.svcImage,
+  instrumentImage: operator.instrumentImage,
+  instrumentVersion: operator.instrumentVersion,
+  instrumentProgram: operator.instrumentProgram,
+  instrumentPrivileges: operator.instrumentPrivileges,
+  imagePullPolicy: operator.imagePullPolicy,
+  imagePullSecrets: operator.imagePullSecrets,
+  obiInstrumentPorts: operator.obiInstrumentPorts,
+  agentDataHostPath: operator.agentDataHostPath,
+  collector: operator.collector,
+  customMetrics: operator.customMetrics,
+  externalMetrics: operator.externalMetrics,
+  allowExtraConfig: operator.allowExtraConfig,
   replicas: integerSetting(
     { help: 'replicas of the operator: one works, the others stand by', default: String(controllerDefaults.replicas) },
     1,
     5,
   ),
-  queryReplicas,
+  queryReplicas: operator.queryReplicas,
   ...queryOptionTable,
   minterNamespaces: listSetting(
     {
@@ -65,7 +46,7 @@ export const installSettingTable = {
     /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
     'a namespace name',
   ),
-  logLevel,
+  logLevel: operator.logLevel,
 };
 
 const name = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?';

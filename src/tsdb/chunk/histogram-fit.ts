@@ -33,18 +33,7 @@ function fitCounter({ header, layout, last }: ChunkEnd, h: NativeHistogram): Fit
     return { ok: false, hint: 'reset' };
   }
   if (h.zeroCount < last.zeroCount) return { ok: false, hint: 'reset' };
-  const positive = expand(
-    bucketIndexes(layout.positiveSpans),
-    last.positive,
-    bucketIndexes(h.positiveSpans),
-    h.positive,
-  );
-  const negative = expand(
-    bucketIndexes(layout.negativeSpans),
-    last.negative,
-    bucketIndexes(h.negativeSpans),
-    h.negative,
-  );
+  const [positive, negative] = expansions(layout, last, h);
   if (positive.fell || negative.fell) return { ok: false, hint: 'reset' };
   if (!positive.added && !negative.added) return { ok: true, layout };
   const positiveSpans = positive.missing ? spansOf(positive.union) : h.positiveSpans;
@@ -57,18 +46,7 @@ function fitGauge({ header, layout, last }: ChunkEnd, h: NativeHistogram): Fit {
   if (header !== 'gauge' || last === null) return no;
   if (h.schema !== layout.schema || h.zeroThreshold !== layout.zeroThreshold) return no;
   if (h.schema === customSchema && !sameNumbers(h.customValues, layout.customValues)) return no;
-  const positive = expand(
-    bucketIndexes(layout.positiveSpans),
-    last.positive,
-    bucketIndexes(h.positiveSpans),
-    h.positive,
-  );
-  const negative = expand(
-    bucketIndexes(layout.negativeSpans),
-    last.negative,
-    bucketIndexes(h.negativeSpans),
-    h.negative,
-  );
+  const [positive, negative] = expansions(layout, last, h);
   if (!positive.added && !negative.added) return { ok: true, layout };
   const merged = positive.missing || negative.missing;
   const positiveSpans = merged ? spansOf(positive.union) : h.positiveSpans;
@@ -85,6 +63,18 @@ interface Expansion {
   readonly missing: boolean;
   /** A bucket has a lower count than before, or a bucket that was not empty is missing. */
   readonly fell: boolean;
+}
+
+/** How the buckets of `h` differ from those of the chunk's layout: above zero, and below. */
+function expansions(
+  layout: HistogramLayout,
+  last: Pick<NativeHistogram, 'positive' | 'negative'>,
+  h: NativeHistogram,
+): [positive: Expansion, negative: Expansion] {
+  return [
+    expand(bucketIndexes(layout.positiveSpans), last.positive, bucketIndexes(h.positiveSpans), h.positive),
+    expand(bucketIndexes(layout.negativeSpans), last.negative, bucketIndexes(h.negativeSpans), h.negative),
+  ];
 }
 
 function expand(

@@ -52,8 +52,7 @@ export async function histogramQuantiles(
     },
     native: (column, step, metric) =>
       histogramQuantile(quantiles[step]!, column.histograms![step]!, (message) => {
-        const suffix = metric === '' ? '' : ` for metric name ${JSON.stringify(metric)}`;
-        context.annotations.info(`${message}${suffix}`, position);
+        context.annotations.info(`${message}${forMetric(metric)}`, position);
       }),
   });
 }
@@ -71,8 +70,7 @@ export async function histogramFractions(
     classic: (buckets, step) => bucketFraction(lower[step]!, upper[step]!, buckets),
     native: (column, step, metric) =>
       histogramFraction(lower[step]!, upper[step]!, column.histograms![step]!, (message) => {
-        const suffix = metric === '' ? '' : ` for metric name ${JSON.stringify(metric)}`;
-        context.annotations.info(`${message}${suffix}`, position);
+        context.annotations.info(`${message}${forMetric(metric)}`, position);
       }),
   });
 }
@@ -101,8 +99,10 @@ async function overGroups(
       }
       const holder = group.natives.find((column) => column.kinds[step] === isHistogram);
       if (buckets.length > 0 && holder !== undefined) {
-        const suffix = metric === '' ? '' : ` for metric name ${JSON.stringify(metric)}`;
-        context.annotations.warn(`vector contains a mix of classic and native histograms${suffix}`, position);
+        context.annotations.warn(
+          `vector contains a mix of classic and native histograms${forMetric(metric)}`,
+          position,
+        );
       } else if (buckets.length > 0) classic.setFloat(step, compute.classic(buckets, step, metric));
       else if (holder !== undefined) native.setFloat(step, compute.native(holder, step, metric));
       if (context.budget.spend(size + group.natives.length * nativeWork + 1)) await context.budget.turn();
@@ -137,9 +137,8 @@ async function groupHistograms(
     const bound = parseBound(text);
     if (bound === null) {
       const metric = context.settings.delayedNameRemoval ? metricName(column.labels) : '';
-      const suffix = metric === '' ? '' : ` for metric name ${JSON.stringify(metric)}`;
       context.annotations.warn(
-        `bucket label "le" is missing or has a malformed value of ${JSON.stringify(text)}${suffix}`,
+        `bucket label "le" is missing or has a malformed value of ${JSON.stringify(text)}${forMetric(metric)}`,
         position,
       );
       continue;
@@ -158,6 +157,8 @@ async function groupHistograms(
   }
   return found;
 }
+
+const forMetric = (name: string): string => (name === '' ? '' : ` for metric name ${JSON.stringify(name)}`);
 
 /** The number in an `le` label as Go parses floats; null for any other text. */
 export function parseBound(text: string): number | null {
