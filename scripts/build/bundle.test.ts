@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, cp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Metafile } from 'esbuild';
 import { bundle, programs, root, type Program } from './bundle.ts';
@@ -51,19 +51,21 @@ const supervisorMegabytes = 130;
 /** What dependencies try to load and do without: native speed-ups of `ws`, old text encodings of `node-fetch`. */
 const optional = ['bufferutil', 'utf-8-validate', 'encoding'];
 
-test.each(names)('the bundle of %s needs nothing but built-in modules', (name) => {
-  const outside = Object.values(made.get(name)!.outputs)
+test.each(names)('the bundle of %s needs nothing but built-in modules and its own files', (name) => {
+  const { outputs } = made.get(name)!;
+  const own = Object.keys(outputs).map((path) => `./${basename(path)}`);
+  const outside = Object.values(outputs)
     .flatMap(({ imports }) => imports)
-    .filter(({ external, path }) => external && !isBuiltin(path) && !optional.includes(path));
+    .filter(({ external, path }) => external && !isBuiltin(path) && ![...optional, ...own].includes(path));
   expect(outside).toEqual([]);
 });
 
 test.each(names)('the code of %s takes at most 20 MB, and a map lies beside each file', async (name) => {
   const files = await readdir(join(dir, 'dist', name));
-  const code = files.filter((file) => file.endsWith('.js'));
+  const code = files.filter((file) => /\.c?js$/.test(file));
   const sizes = await Promise.all(code.map(async (file) => (await stat(join(dir, 'dist', name, file))).size));
   expect(sizes.reduce((a, b) => a + b)).toBeLessThanOrEqual(20e6);
-  expect(files.filter((file) => file.endsWith('.js.map')).toSorted()).toEqual(code.map((f) => `${f}.map`).toSorted());
+  expect(files.filter((file) => /\.c?js\.map$/.test(file)).toSorted()).toEqual(code.map((f) => `${f}.map`).toSorted());
 });
 
 test.each([
@@ -77,6 +79,38 @@ test.each([
   const { code, stdout, stderr } = await run(entry, args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).not.toBe('');
+});
+
+test('the plugin loads client-node when a kubeconfig has an exec plugin, and only then', async () => {
+  const asked = join(dir, 'asked');
+  const exec = {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: process.execPath,
+    args: ['-e', `require('node:fs').writeFileSync(${JSON.stringify(asked)}, ''); process.exit(3)`],
+  };
+  const clientNode = join(dir, 'dist/kubectl-svc/client-node.cjs');
+  const status = async (user: object): Promise<Outcome> => {
+    const kubeconfig = join(dir, 'kubeconfig');
+    const cluster = { server: 'http://127.0.0.1:9', 'insecure-skip-tls-verify': true };
+    const config = {
+      clusters: [{ name: 'c', cluster }],
+      users: [{ name: 'u', user }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    };
+    await writeFile(kubeconfig, JSON.stringify(config));
+    return run('kubectl-svc/kubectl-svc.js', ['status'], { KUBECONFIG: kubeconfig });
+  };
+  await status({ exec });
+  expect(await readdir(dir)).toContain('asked');
+  const text = await readFile(clientNode);
+  await writeFile(clientNode, 'throw new Error("client-node was loaded")');
+  try {
+    expect((await status({ token: 't' })).stderr).not.toContain('client-node was loaded');
+    expect((await status({ exec })).stderr).toContain('client-node was loaded');
+  } finally {
+    await writeFile(clientNode, text);
+  }
 });
 
 test.each(['svc/svc.js', 'minter/minter.js', 'kubectl-svc/kubectl-svc.js'])(

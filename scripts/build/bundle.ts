@@ -76,12 +76,14 @@ export async function bundle(program: Program, options: BundleOptions): Promise<
     metafile: true,
     define: { SVC_BUILD_IDENTITY: JSON.stringify(identity) },
     banner,
-    plugins: [lightDotI, ownRequire, ...(development ? [] : [withoutFileKeys])],
+    plugins: [lightDotI, lateClientNode, ownRequire, ...(development ? [] : [withoutFileKeys])],
   });
   if (program === 'svc') {
     await build({ ...common, entryPoints: alone, outdir });
   }
-  return metafile;
+  if (program === 'minter') return metafile;
+  const { inputs, outputs } = await bundleClientNode(outdir);
+  return { inputs: { ...metafile.inputs, ...inputs }, outputs: { ...metafile.outputs, ...outputs } };
 }
 
 /**
@@ -98,6 +100,34 @@ const ownRequire: Plugin = {
     });
   },
 };
+
+const clientNodeFile = 'client-node.cjs';
+
+/**
+ * The index of client-node is a file of its own, which is read when it is first needed: five megabytes of text, which
+ * would else be in the memory of every process that knows a cluster.
+ */
+const lateClientNode: Plugin = {
+  name: 'late-client-node',
+  setup({ onResolve }) {
+    onResolve({ filter: /^@kubernetes\/client-node$/ }, ({ kind, importer }) =>
+      kind === 'require-call' && importer.endsWith('/src/kube/kubeconfig.ts')
+        ? { path: `./${clientNodeFile}`, external: true }
+        : undefined,
+    );
+  },
+};
+
+async function bundleClientNode(outdir: string): Promise<Metafile> {
+  const { metafile } = await build({
+    ...common,
+    format: 'cjs',
+    stdin: { contents: `module.exports = require('@kubernetes/client-node');`, resolveDir: root },
+    outfile: `${outdir}/${clientNodeFile}`,
+    metafile: true,
+  });
+  return metafile;
+}
 
 /** The operator's base class gets the stand-in for client-node that `src/kube/load-dot-i.ts` puts in place elsewhere. */
 const lightDotI: Plugin = {
