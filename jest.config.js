@@ -5,9 +5,10 @@ export default {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/scripts/jest/strip-types.cjs' },
-  setupFilesAfterEnv: ['<rootDir>/scripts/jest/no-exit.cjs'],
+  setupFilesAfterEnv: ['<rootDir>/scripts/jest/no-exit.cjs', '<rootDir>/scripts/jest/quick-equality.cjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
-  maxWorkers: 2,
+  // One more than two cores: a good part of the tests waits for a socket, a process or a limit of real time.
+  maxWorkers: 3,
   // Tests wait for conditions; this ends those that would wait for ever, also on a busy machine.
   testTimeout: 60_000,
   // Suites that run once more run in this process: this ends a run that something keeps alive, and names it.
