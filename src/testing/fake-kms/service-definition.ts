@@ -1,8 +1,17 @@
 import { createRequire } from 'node:module';
 import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
 
-/** The key service's gRPC definition, made from the protocol description that the official client itself ships. */
+let made: ServiceDefinition | undefined;
+
+/**
+ * The key service's gRPC definition, made from the protocol description that the official client itself ships: once, as
+ * it takes tens of milliseconds and every fake key service needs it.
+ */
 export function keyManagementService(): ServiceDefinition {
+  return (made ??= readDefinition());
+}
+
+function readDefinition(): ServiceDefinition {
   const protos = createRequire(import.meta.url)('@google-cloud/kms/build/protos/protos.json') as Parameters<
     typeof fromJSON
   >[0];
