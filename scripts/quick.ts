@@ -1,11 +1,13 @@
 /**
  * `make quick`: what the working tree's change can affect, in about a minute: format, lint, types, generated files, and
  * the unit tests that import a changed file. The change is all that differs from where the branch left `main`, committed
- * or not. Every step runs even after a failure; e2e tests never do.
+ * or not. Two lanes run side by side. Every step runs even after a failure, and shows what it printed when it has ended;
+ * e2e tests never run.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { quickPlan } from './test-all/quick-plan.ts';
+import { runLanes } from './test-all/lanes.ts';
+import { quickPlan, type QuickStep } from './test-all/quick-plan.ts';
 
 const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
 const lines = (text: string): string[] => (text === '' ? [] : text.split('\n'));
@@ -23,12 +25,22 @@ const changed = [
   ...lines(git('ls-files', '--others', '--exclude-standard')),
 ].filter((file) => existsSync(file));
 const failed: string[] = [];
-for (const { name, command } of quickPlan([...new Set(changed)].toSorted())) {
-  const started = performance.now();
-  console.error(`▶ ${name}`);
-  const { status } = spawnSync(command[0]!, command.slice(1), { stdio: 'inherit' });
-  if (status !== 0) failed.push(name);
-  console.error(`${status === 0 ? '✔' : '✘'} ${name}: ${((performance.now() - started) / 1000).toFixed(1)} s`);
-}
+await runLanes(quickPlan([...new Set(changed)].toSorted()), run);
 console.error(failed.length === 0 ? `${changed.length} files changed: no fault found` : `failed: ${failed.join(', ')}`);
 process.exitCode = failed.length === 0 ? 0 : 1;
+
+function run({ name, command: [program = '', ...args] }: QuickStep): Promise<void> {
+  const started = performance.now();
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let text = '';
+    for (const output of [child.stdout, child.stderr]) output.setEncoding('utf8').on('data', (part) => (text += part));
+    child.on('error', (error) => (text += String(error)));
+    child.on('close', (code) => {
+      if (code !== 0) failed.push(name);
+      const seconds = ((performance.now() - started) / 1000).toFixed(1);
+      console.error(`${text}${code === 0 ? '✔' : '✘'} ${name}: ${seconds} s`);
+      resolve();
+    });
+  });
+}
