@@ -21,7 +21,7 @@ export interface BundleOptions {
   readonly outDir: string;
   /** Keeps what must not be in production: the minter's key from a file. Default false. */
   readonly development?: boolean;
-  /** What `--version` tells beside the version. Default: unknown. */
+  /** What `--version` prints beside the version. Default: unknown. */
   readonly identity?: BuildIdentity;
 }
 

@@ -42,7 +42,7 @@ export interface ObjectMeta {
   managedFields?: ManagedFieldsEntry[];
 }
 
-/** Whether an aspect holds; `Unknown` while nobody can tell. */
+/** Whether an aspect holds; `Unknown` while it cannot be determined. */
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** `metav1.Condition`. `lastTransitionTime` moves only when `status` does. */

@@ -1,4 +1,4 @@
-/** One value of the chart: where it stands, what it is when nobody says, and what may stand there. */
+/** One value of the chart: where it stands, its default, and what may stand there. */
 export interface ChartValue {
   path: string;
   default: unknown;

@@ -187,7 +187,7 @@ const helpers = `{{- /* The image of operator, agents and query server: by diges
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}
 {{- end -}}
 {{- end -}}
-{{- /* Whether the namespace is this release's to make: not where somebody else made it, but where another way of
+{{- /* Whether the namespace is this release's to make: not where it was there before, but where another way of
 installing this operator did, which \`--take-ownership\` then takes over. */}}
 {{- define "svc-operator.ownsNamespace" -}}
 {{- $found := lookup "v1" "Namespace" "" .Values.namespace.name -}}

@@ -38,7 +38,7 @@ export const queryOptionValues: readonly ChartValue[] = options.map((option) => 
   };
 });
 
-/** The type of a value, told by its default; a boolean's default is always false. */
+/** The type of a value, that of its default; a boolean's default is always false. */
 function kindOf(text: string): 'boolean' | 'integer' | 'text' {
   if (text === 'false') return 'boolean';
   return /^[0-9]+$/.test(text) ? 'integer' : 'text';

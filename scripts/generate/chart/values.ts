@@ -167,7 +167,7 @@ export const chartValues: readonly ChartValue[] = [
     path: 'vcsMinter.appId',
     default: '',
     schema: text('^[0-9]*$'),
-    help: 'Numeric App ID (VCS_APP_ID), in quotes. Empty: Secret vcs-app-credentials is made by somebody else.',
+    help: 'Numeric App ID (VCS_APP_ID), in quotes. Empty: Secret vcs-app-credentials is created separately.',
   },
   {
     path: 'vcsMinter.org',

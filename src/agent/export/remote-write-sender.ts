@@ -38,7 +38,7 @@ export class RemoteWriteSender implements Sender {
   #oldUntil = -Infinity;
   /** Whether the receiver has shown that it knows 2.0. */
   #knowsNew = false;
-  readonly #toldAt = new Map<string, number>();
+  readonly #metadataSentAt = new Map<string, number>();
 
   constructor(options: RemoteWriteOptions) {
     this.#options = options;
@@ -122,10 +122,10 @@ export class RemoteWriteSender implements Sender {
     const now = this.#options.clock.monotonic();
     const due = new Map<string, SeriesMeta>();
     for (const { meta } of series.map((s) => s.series)) {
-      if (now - (this.#toldAt.get(meta.family) ?? -Infinity) < metadataMs) continue;
+      if (now - (this.#metadataSentAt.get(meta.family) ?? -Infinity) < metadataMs) continue;
       due.set(meta.family, meta);
     }
-    for (const family of due.keys()) this.#toldAt.set(family, now);
+    for (const family of due.keys()) this.#metadataSentAt.set(family, now);
     return [...due.values()];
   }
 }

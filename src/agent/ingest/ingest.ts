@@ -89,7 +89,7 @@ export class Ingest implements OtlpConsumer {
   #newestMs = 0;
   #closed = false;
   #selfSeries = new Map<string, SeriesRef>();
-  #told = { strangers: 0, contradicted: 0, atMs: -Infinity };
+  #logged = { strangers: 0, contradicted: 0, atMs: -Infinity };
   #seen = {
     l4: 0,
     http: 0,
@@ -249,14 +249,14 @@ export class Ingest implements OtlpConsumer {
   #tellDoubts(nowMs: number): void {
     const { mapper, logger } = this.#options;
     const { strangers, lastContradiction, counts } = mapper;
-    const fresh = strangers > this.#told.strangers || counts.contradicted > this.#told.contradicted;
-    if (!fresh || nowMs - this.#told.atMs < doubtsMs) return;
+    const fresh = strangers > this.#logged.strangers || counts.contradicted > this.#logged.contradicted;
+    if (!fresh || nowMs - this.#logged.atMs < doubtsMs) return;
     logger.warn('senders name pods that they are not: unknown ones are kept without a namespace', {
-      unknownStreams: strangers - this.#told.strangers,
-      correctedStreams: counts.contradicted - this.#told.contradicted,
+      unknownStreams: strangers - this.#logged.strangers,
+      correctedStreams: counts.contradicted - this.#logged.contradicted,
       ...(lastContradiction ? { lastCorrected: lastContradiction } : {}),
     });
-    this.#told = { strangers, contradicted: counts.contradicted, atMs: nowMs };
+    this.#logged = { strangers, contradicted: counts.contradicted, atMs: nowMs };
   }
 
   #count(): void {

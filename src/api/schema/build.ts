@@ -10,7 +10,7 @@ import type { SchemaOptions, Static, TObject, TProperties, TSchema, TUnsafe } fr
  * result is structural.
  */
 
-/** A CEL rule of the API server and what it tells the user when it fails. */
+/** A CEL rule of the API server, and the message that the user gets when it fails. */
 export interface CelRule {
   rule: string;
   message: string;

@@ -18,7 +18,7 @@ const refusals = {
   Forbidden: 'The API server denies the controller a request that it needs.',
   QuotaExceeded: 'A quota of the namespace leaves no room for an object.',
   AdmissionDenied: 'An admission webhook or policy refuses an object, or could not be asked.',
-  Conflict: 'An object of the needed name exists and belongs to somebody else.',
+  Conflict: 'An object of the needed name exists and has another owner.',
   MissingDependency: 'An object that the spec refers to is missing.',
   ImagePullFailed: 'The image of a pod cannot be pulled.',
 } as const;
@@ -38,7 +38,7 @@ export const commonConditions = {
   },
   Stalled: {
     good: 'False',
-    about: 'The controller cannot go on until somebody changes something.',
+    about: 'The controller cannot go on until the object, or what it names, is changed.',
     reasons: {
       Invalid: 'The spec cannot be carried out as it is.',
       ...refusals,
@@ -268,7 +268,7 @@ export const minterDeploymentConditions = {
       SecretNotFound: 'The Secret is missing.',
       KeyMissing: 'The Secret lacks the key.',
       NotNumeric: 'The value is not a number.',
-      Forbidden: 'The controller may not read the Secret, so nobody knows.',
+      Forbidden: 'The controller may not read the Secret, so its content is unknown.',
     },
   },
   KeyEnabled: {

@@ -54,12 +54,12 @@ export async function untilRolledOut(
   const deadline = clock.monotonic() + timeoutMs;
   for (const [resource, name] of parts) {
     const title = `${resource.kind.toLowerCase()}/${name}`;
-    for (let told = ''; ;) {
+    for (let shown = ''; ;) {
       const { done, text } = rolloutState(
         await getIfExists<KubeObject>(client, resource, { namespace, name }, { signal }),
       );
-      if (text !== told) progress(`${title}: ${text}`);
-      told = text;
+      if (text !== shown) progress(`${title}: ${text}`);
+      shown = text;
       if (done) break;
       if (clock.monotonic() >= deadline)
         throw new OperatorError('ERR_TIMEOUT', `${title} is not ready after ${timeoutMs / 1000} s: ${text}`);

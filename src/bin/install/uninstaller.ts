@@ -90,11 +90,11 @@ class Uninstall {
     progress(`data in ${input.agentDataHostPath} ${dryRun ? 'would be removed' : 'is being removed'} on every node`);
     if (dryRun) return;
     await client.apply(coreResources.daemonSets, removal, { fieldManager: 'svc-uninstall', force: true, signal });
-    for (let told = ''; ; await sleep(clock, 500, signal)) {
+    for (let shown = ''; ; await sleep(clock, 500, signal)) {
       const now = await client.get<KubeObject>(coreResources.daemonSets, keyOf(removal), { signal });
       const { done, text } = rolloutState(now);
-      if (text !== told) progress(`data removed: ${text}`);
-      told = text;
+      if (text !== shown) progress(`data removed: ${text}`);
+      shown = text;
       if (done) break;
       this.#inTime(`data on the nodes (${text})`);
     }

@@ -68,7 +68,7 @@ function createProgram(host: Host, commands: readonly PluginCommand[]): Command 
       getOutHelpWidth: () => host.stdout.columns,
       getErrHelpWidth: () => host.stderr.columns,
     })
-    .showHelpAfterError('--help tells more');
+    .showHelpAfterError('see --help');
   addCommonFlags(program);
   for (const { name, summary } of commands) program.command(name).description(summary);
   return program;

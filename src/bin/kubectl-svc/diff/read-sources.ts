@@ -21,14 +21,14 @@ export async function readSources(
     if (path === '-') sources.push({ file: '-', text: await stdin() });
     else
       for (const file of await filesOf(path, recursive))
-        sources.push({ file, text: await told(file, () => readFile(file, 'utf8')) });
+        sources.push({ file, text: await named(file, () => readFile(file, 'utf8')) });
   }
   return sources;
 }
 
 async function filesOf(path: string, recursive: boolean): Promise<string[]> {
-  if (!(await told(path, () => stat(path))).isDirectory()) return [path];
-  const entries = await told(path, () => readdir(path, { withFileTypes: true, recursive }));
+  if (!(await named(path, () => stat(path))).isDirectory()) return [path];
+  const entries = await named(path, () => readdir(path, { withFileTypes: true, recursive }));
   const files = entries
     .filter((entry) => entry.isFile() && extensions.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
@@ -39,7 +39,8 @@ async function filesOf(path: string, recursive: boolean): Promise<string[]> {
   });
 }
 
-async function told<T>(path: string, read: () => Promise<T>): Promise<T> {
+/** Puts the path before the error of a read. */
+async function named<T>(path: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {

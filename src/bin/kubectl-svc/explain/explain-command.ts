@@ -16,8 +16,8 @@ const formats = ['text', 'json', 'yaml'] as const;
 
 const help = `
 KIND is ${targetWords.join(', ')}.
-Each step is a question that must be answered with yes before there is data: ✓ yes, ✗ no, ! worth knowing, ? nobody can
-tell. The first ✗ is explained with the way out. Whether there is data is asked of the query server.
+Each step is a question that must be answered with yes before there is data: ✓ yes, ✗ no, ! worth knowing, ? unknown.
+The first ✗ is explained with the way out. Whether there is data is asked of the query server.
 Exit code: 0 when nothing stands in the way, 1 when something does.
 
 Examples:

@@ -157,7 +157,7 @@ function seriesStep(counts: readonly SeriesCount[], pod: PodFacts, { facts, view
   return no(
     asks,
     `no series of the pod in the last 5 minutes${besides}`,
-    'send a request to the pod (a new process is seen after about 30 s); see the steps above that nobody can tell (?)',
+    'send a request to the pod (a new process is seen after about 30 s); see the steps above that are unknown (?)',
   );
 }
 

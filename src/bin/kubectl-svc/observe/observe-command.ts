@@ -88,7 +88,7 @@ export const registerObserve: Register = (command, run) => {
 const examples = `
 Times are RFC 3339, seconds since 1970, or a duration before now (5m). What concerns the context's namespace is shown,
 that of -n, or with -A everything; a pod or workload with its namespace is looked for there. Of a flow one end is enough.
-What is missing is told on stderr: nodes that are away, and items that were lost.
+What is missing is written to stderr: nodes that are away, and items that were lost.
 
 Examples:
   # what fails now, in all namespaces

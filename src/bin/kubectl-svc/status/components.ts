@@ -96,7 +96,7 @@ function leaderChecks(view: ClusterView): Check[] {
   const { holderIdentity, renewTime = '', leaseDurationSeconds = 15 } = (lease?.['spec'] ?? {}) as LeaseSpec;
   const hint = `kubectl -n ${view.namespace} logs deployment/${names.controller}`;
   if (!holderIdentity) {
-    return [{ section: 'operator', subject, state: 'bad', text: 'nobody holds the Lease svc-controller', hint }];
+    return [{ section: 'operator', subject, state: 'bad', text: 'no replica holds the Lease svc-controller', hint }];
   }
   const silentMs = view.now - Date.parse(renewTime);
   const holder = holderIdentity.split('_')[0]!;

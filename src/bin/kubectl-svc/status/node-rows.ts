@@ -68,7 +68,8 @@ function stateOf(
   agent: PodWithStatus | undefined,
   failure: Failure | undefined,
 ): NodeState {
-  if (!ready) return { state: 'note', reason: 'NotReady', message: 'the node is not Ready: nobody counts on it' };
+  if (!ready)
+    return { state: 'note', reason: 'NotReady', message: 'the node is not Ready, so its agent is not expected' };
   if (unread !== undefined)
     return failure ? { state: 'bad', ...failure } : { state: 'unknown', reason: 'Unknown', message: unread };
   if (!agent) return { state: 'bad', reason: 'NoAgent', message: 'no agent pod on this node' };
@@ -135,10 +136,10 @@ export function captureChecks(rows: readonly NodeRow[], nodesFault: string | und
     text,
     ...(bad.length > 0 ? hint : {}),
   };
-  const told = bad.filter(({ reason }) => reason !== 'NoAgent' && reason !== 'AgentNotReady');
+  const separate = bad.filter(({ reason }) => reason !== 'NoAgent' && reason !== 'AgentNotReady');
   return [
     all,
-    ...told.map(({ name, reason, message }): Check => ({
+    ...separate.map(({ name, reason, message }): Check => ({
       section: 'nodes',
       subject: `node ${name}`,
       state: 'bad',

@@ -68,7 +68,7 @@ function apiChecks(api: MetricsApi, view: ClusterView): Check[] {
         section,
         subject: group,
         state: 'note',
-        text: 'nobody has registered it',
+        text: 'it is not registered',
         hint: `the operator's flag ${api.flag} decides`,
       },
     ];

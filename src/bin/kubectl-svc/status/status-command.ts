@@ -67,7 +67,7 @@ async function status(
   const timeoutMs = parseTimeout(flags.timeout);
   const which = kind === undefined ? undefined : statusParts.get(kind)!;
   const deadline = clock.monotonic() + (flags.wait ? timeoutMs : 0);
-  let told = '';
+  let written = '';
   for (;;) {
     const shown = show(await look(session, which, name), which, name);
     const left = deadline - clock.monotonic();
@@ -77,7 +77,7 @@ async function status(
       return shown.well ? exitCodes.fine : exitCodes.error;
     }
     const waiting = shown.waitsFor;
-    if (waiting !== told) session.stderr.write(`waiting: ${printable((told = waiting))}\n`);
+    if (waiting !== written) session.stderr.write(`waiting: ${printable((written = waiting))}\n`);
     await sleep(clock, Math.min(lookMs, left), signal);
   }
 }

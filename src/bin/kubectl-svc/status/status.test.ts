@@ -283,7 +283,7 @@ test.each([
     'svc-controller',
     /✗ .*no Deployment in svc-system → svc install/,
   ],
-  ['nobody leads', { leases: { items: [] } }, 'leader', /✗ leader: nobody holds the Lease/],
+  ['nobody leads', { leases: { items: [] } }, 'leader', /✗ leader: no replica holds the Lease/],
   ['an agent set that is not there', { daemonSets: { items: [] } }, 'svc-agent', /✗ .*no DaemonSet/],
   [
     'a node without an agent',
@@ -291,7 +291,7 @@ test.each([
     'node node-1',
     /✗ node node-1: no agent pod on this node → kubectl/,
   ],
-  ['nobody registered metrics', { apiServices: { items: [] } }, 'custom.metrics', /! custom.metrics.k8s.io: nobody/],
+  ['nobody registered metrics', { apiServices: { items: [] } }, 'custom.metrics', /! custom.metrics.k8s.io: it is not registered/],
 ])('%s', (_what, more, subject, expected) => expect(lineOf(aView(more as never), subject)).toMatch(expected));
 
 test('a status of an older generation is on its way, whatever it says', () => {
