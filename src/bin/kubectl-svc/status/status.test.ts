@@ -291,7 +291,12 @@ test.each([
     'node node-1',
     /✗ node node-1: no agent pod on this node → kubectl/,
   ],
-  ['nobody registered metrics', { apiServices: { items: [] } }, 'custom.metrics', /! custom.metrics.k8s.io: it is not registered/],
+  [
+    'nobody registered metrics',
+    { apiServices: { items: [] } },
+    'custom.metrics',
+    /! custom.metrics.k8s.io: it is not registered/,
+  ],
 ])('%s', (_what, more, subject, expected) => expect(lineOf(aView(more as never), subject)).toMatch(expected));
 
 test('a status of an older generation is on its way, whatever it says', () => {
