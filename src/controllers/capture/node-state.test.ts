@@ -138,6 +138,31 @@ test('after a push without an answer a config that runs already is not sent agai
   expect(node.running).toBe(true);
 });
 
+test.each([
+  ['a status from before the push', statusOf({}, { runs: old.hash }), 'Written', { granted: false, sentAt: null }],
+  ['one from after it', statusOf({ hash: next.hash }, { runs: next.hash }), 'Running', { granted: true, sentAt: null }],
+] as const)(
+  'while a push is in flight, %s changes nothing of what the answer says',
+  (_what, status, phase, expected) => {
+    const node = aNode();
+    node.aim(next);
+    const restart = phase === 'Running' ? 'now' : 'hold';
+    node.sending(knownOf(next), restart, 1_000_000);
+    node.heard(status, { monotonic: 1_000_010, wall });
+    node.sent(knownOf(next), { node: 'node-1', hash: next.hash, phase: 'Written' });
+    expect(node.ack?.phase).toBe(phase);
+    expect(node.rolloutNode(1_000_020)).toMatchObject(expected);
+  },
+);
+
+test('an agent that cannot be reached is not waited for in a loop', () => {
+  const node = anEditedNode();
+  expect(node.deadline).toBe(1_120_000);
+  node.lost(new Error('gone'));
+  expect(node.tick(1_200_000)).toBeNull();
+  expect(node.deadline).toBeNull();
+});
+
 test('a push that ends with its connection is one without an answer, and no failure of the config', () => {
   const node = aNode();
   node.aim(next);

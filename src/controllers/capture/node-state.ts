@@ -33,11 +33,11 @@ export interface NodeFailure {
   hash: string;
 }
 
-/** A push, with what is restored here if it had no effect. */
+/** A push, with what holds here if it has no effect, and what holds once the agent has taken it. */
 interface Push {
   readonly hash: string;
-  readonly granted: boolean;
-  readonly restartedAt: number | null;
+  readonly before: { readonly granted: boolean; readonly restartedAt: number | null };
+  readonly after: { readonly granted: boolean; readonly sentAt: number | null };
   /** The namespaces whose budget it has taken a restart from. */
   spent: ReadonlySet<string>;
 }
@@ -182,15 +182,15 @@ export class NodeState {
     return back;
   }
 
-  /** A lost push that restarts nothing costs neither the interval between restarts nor a restart of the budget. */
+  /** The first status after a lost push shows what came of it. */
   #settleLost({ ack, instrument }: AgentStatus): void {
     const lost = this.#lost;
     this.#lost = null;
     if (!lost) return;
     const waits = ack?.phase === 'Written' && instrument.restarting !== true;
-    if (ack?.hash === lost.hash && !waits) return;
-    this.#restartedAt = lost.restartedAt;
-    this.#budget.refund(lost.spent);
+    if (ack?.hash !== lost.hash || waits) this.#undo(lost);
+    // Not by what was known before: an agent that took the config may hold it without a permission.
+    this.#granted = !waits;
   }
 
   /** When a monitor's ceiling (`namespace/name`) last refused spans here, as far as known; wall time in ms. */
@@ -259,7 +259,8 @@ export class NodeState {
   learned(config: CaptureConfig | null): KnownConfig | null {
     const found = config && this.#known(config);
     this.#held = found && { hash: found.hash, known: found };
-    if (this.#ack?.phase === 'Running' && found) this.#nowRuns(found);
+    if (!found) return null;
+    if (this.#ack?.phase === 'Running') this.#nowRuns(found);
     return this.#failedBefore();
   }
 
@@ -293,41 +294,50 @@ export class NodeState {
 
   /** A push begins. From here on the node counts as restarting if its instrument restarts for it. */
   sending(config: KnownConfig, restart: 'now' | 'hold', now: number): void {
-    this.#putHash = config.hash;
-    this.#push = { hash: config.hash, granted: this.#granted, restartedAt: this.#restartedAt, spent: new Set() };
+    const { hash } = config;
+    const before = { granted: this.#granted, restartedAt: this.#restartedAt };
+    this.#putHash = hash;
     this.#lost = null;
-    const before = this.#held?.known?.yaml ?? null;
-    if (before === config.yaml && this.#granted) return;
-    this.#granted = restart === 'now';
-    if (!this.#granted) {
-      this.#sentAt = null;
+    if (this.#held?.known?.yaml === config.yaml && this.#granted) {
+      this.#push = { hash, before, after: { granted: true, sentAt: this.#sentAt }, spent: none };
       return;
     }
+    this.#granted = restart === 'now';
+    this.#sentAt = this.#granted ? now : null;
+    this.#push = { hash, before, after: { granted: this.#granted, sentAt: this.#sentAt }, spent: none };
+    if (!this.#granted) return;
     // Leaving the seed is the node's start, not a restart, so the next change need not keep the interval from it.
     if (this.#held !== null) {
       this.#restartedAt = now;
-      if (config.hash === this.desired?.hash) {
+      if (hash === this.desired?.hash) {
         this.#push.spent = this.restartCauses;
         this.#budget.spend(this.#push.spent, now);
       }
     }
-    this.#sentAt = now;
     this.#wasBackedOff = this.#backOff !== null;
   }
 
   /** The agent answered a push. */
   sent(config: KnownConfig, ack: Ack): KnownConfig | null {
-    this.#push = null;
     this.#held = { hash: config.hash, known: config };
+    // A status from before the push may have come while it was in flight. It says nothing about this config.
+    if (this.#push) {
+      this.#granted = this.#push.after.granted;
+      this.#sentAt = this.#push.after.sentAt;
+    }
+    this.#push = null;
+    // The answer took longer than the instrument's restart, which a status has reported in the meantime.
+    if (ack.phase !== 'Running' && this.#ack?.hash === ack.hash && this.#ack.phase === 'Running') {
+      return this.acknowledged(this.#ack);
+    }
     return this.acknowledged(ack);
   }
 
   /**
-   * A push ended without an answer. The agent's next status shows whether it took the config and restarts for it;
-   * otherwise the restart is allowed again.
+   * A push ended without an answer. The agent's next status shows whether it took the config and restarts for it; until
+   * then nothing is planned for the node.
    */
   pushLost(): void {
-    this.#granted = this.#push?.granted ?? this.#granted;
     this.#lost = this.#push;
     this.#push = null;
     this.#putHash = null;
@@ -338,8 +348,18 @@ export class NodeState {
   pushFailed(config: KnownConfig, error: unknown): void {
     this.pushLost();
     if (isOperatorError(error, 'ERR_CAPTURE_PUSH') || isOperatorError(error, 'ERR_TOO_LARGE')) {
+      this.#undo(this.#lost);
+      this.#lost = null;
       this.failure = { reason: 'ConfigRefused', message: errorText(error), yaml: null, hash: config.hash };
     } else this.lost(error);
+  }
+
+  /** A push without effect costs neither the interval between restarts nor a restart of the budget. */
+  #undo(push: Push | null): void {
+    if (!push) return;
+    this.#granted = push.before.granted;
+    this.#restartedAt = push.before.restartedAt;
+    this.#budget.refund(push.spent);
   }
 
   /** The agent does not answer. */
@@ -366,7 +386,8 @@ export class NodeState {
 
   /** When `tick` has to be called next. */
   get deadline(): number | null {
-    return this.#sentAt === null || this.#backOff !== null ? null : this.#sentAt + runningDeadlineMs;
+    if (this.#sentAt === null || this.#backOff !== null || !this.reachable) return null;
+    return this.#sentAt + runningDeadlineMs;
   }
 
   /** The planner's view; null when there is nothing to plan. */
@@ -377,7 +398,7 @@ export class NodeState {
       name: this.name,
       desired: { hash: this.desired.hash, yaml: this.desired.yamlHash },
       rules: this.desired.rollout,
-      reachable: this.reachable && !this.needs.current && !this.needs.running,
+      reachable: this.reachable && !this.needs.current && !this.needs.running && this.#lost === null,
       unheard: this.status === null && this.error === null,
       held: this.#held && { hash: this.#held.hash, yaml: this.#held.known?.yaml ?? null },
       granted: this.#granted,
@@ -436,6 +457,8 @@ export class NodeState {
     return this.#held?.known?.hash === hash ? this.#held.known : null;
   }
 }
+
+const none: ReadonlySet<string> = new Set();
 
 /** Reasons that only say that the instrument does not run. */
 const failedToRun: ReadonlySet<string> = new Set(['InstrumentNotRunning', 'NotRunning', 'InstrumentCrashed']);
