@@ -136,9 +136,7 @@ class ModelAgent {
 }
 
 /** Runs a random history of edits, faults and leaders, and then lets all faults end. */
-async function history(
-  seed: number,
-): Promise<{ agents: ModelAgent[]; hub: CaptureHub; most: number; end: () => Promise<void> }> {
+async function history(seed: number): Promise<{ agents: ModelAgent[]; hub: CaptureHub; end: () => Promise<void> }> {
   const [random, clock] = [new Random(seed), new FakeClock()];
   const agents = nodes.map((node) => new ModelAgent(node, clock, random));
   const ports = new Map([
