@@ -78,10 +78,19 @@ describe('svc install and uninstall', () => {
     await expectWell(svc(['install', '--dry-run=server', '--log-level=debug', '--force-conflicts'], env()));
   });
 
+  /** The objects that `svc uninstall` names with this word for what became of them. */
+  const named = (stderr: string, verb: string): string[] =>
+    stderr.split('\n').flatMap((line) => (line.endsWith(` ${verb}`) ? [line.slice(0, -verb.length - 1)] : []));
+
   test('uninstalling says first, on request, what would go', async () => {
     const before = await traces();
     const { stderr } = await expectWell(svc(['uninstall', '--dry-run'], env()));
-    expect(stderr).toContain('namespace/svc-system would be deleted');
+    const announced = named(stderr, 'would be deleted');
+    expect(announced).toContain('namespace/svc-system');
+    const names = new Set(announced.map((title) => title.split('/').at(-1)));
+    const unnamed = before.map((name) => name.split('/').at(-1)).filter((name) => !names.has(name));
+    // The API server registers a version of the kinds by itself, for as long as their definitions are there.
+    expect(unnamed).toEqual(['v1alpha1.svc.dev']);
     expect(await traces()).toEqual(before);
   });
 
@@ -94,8 +103,13 @@ describe('svc install and uninstall', () => {
     await kubectl('apply', '-f', join(repository, 'config/samples/namespaces.yaml'));
     await kubectl('apply', '-f', join(repository, 'config/samples/trafficmonitor-checkout.yaml'));
     await until('data of the agent', async () => dataFiles().length > 0);
+    const announced = named((await expectWell(svc(['uninstall', '--dry-run'], env()))).stderr, 'would be deleted');
     const { stderr } = await expectWell(svc(['uninstall', '--timeout=2m'], env()));
     expect(stderr).toContain('data on the nodes stays in /var/lib/svc-agent');
+    const deleted = named(stderr, 'deleted');
+    expect(deleted.filter((title) => !announced.includes(title))).toEqual([]);
+    // What has an owner that went is collected by Kubernetes, at times before it is asked for.
+    expect(deleted.length).toBeGreaterThan(announced.length / 2);
     expect(await traces()).toEqual([]);
     expect(dataFiles()).not.toEqual([]);
   }, 180_000);
