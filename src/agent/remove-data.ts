@@ -1,5 +1,6 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { aborted } from '../base/aborted.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { booleanSetting, logLevelSetting, textSetting, type SettingValues } from '../base/settings.ts';
@@ -35,12 +36,12 @@ export async function removeData(
     }
   }
   logger.info('data removed', { dir: settings.dataDir, entries: entries.length });
-  if (settings.stay && !signal.aborted) await untilAborted(signal);
+  if (settings.stay) await untilAborted(signal);
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {
   // A pending promise alone does not keep a process alive.
   const alive = setInterval(() => {}, 60_000);
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  await aborted(signal);
   clearInterval(alive);
 }

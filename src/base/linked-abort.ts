@@ -1,7 +1,7 @@
 /**
  * Ends a piece of work when the caller's signal aborts, with that signal's reason, or by a call of `abort`.
- * For objects created with every request: `AbortSignal.any` costs several times as much, and leaves weak references
- * behind.
+ * `AbortSignal.any` costs several times as much and leaves weak references behind: it is for two signals that both
+ * outlive the work.
  */
 export class LinkedAbort {
   readonly #own = new AbortController();
@@ -19,11 +19,12 @@ export class LinkedAbort {
     return this.#own.signal;
   }
 
-  abort(reason: unknown): void {
+  abort(reason?: unknown): void {
     this.#own.abort(reason);
+    this.release();
   }
 
-  /** The work has ended: stops listening to the outer signal. */
+  /** The work has ended: stops listening to the outer signal. `abort` does that, too. */
   release(): void {
     this.#outer?.removeEventListener('abort', this.#follow);
   }

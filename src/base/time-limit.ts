@@ -3,7 +3,7 @@ import { LinkedAbort } from './linked-abort.ts';
 
 /**
  * A signal that aborts when `ms` milliseconds have passed on the given clock, with a DOMException `TimeoutError`, or
- * earlier when the outer signal aborts, with that signal's reason.
+ * earlier when the outer signal aborts, with that signal's reason. `reason` makes another error than that one.
  * In place of `AbortSignal.timeout`, which reads the machine's clock and keeps its timer after the work has ended.
  * Call `release` when the work has ended: it cancels the timer. Until then the timer does not keep the process alive.
  */
@@ -12,11 +12,11 @@ export class TimeLimit {
   readonly #cancel: () => void;
   #passed = false;
 
-  constructor(clock: Clock, ms: number, outer?: AbortSignal, message = `not done within ${Math.round(ms)} ms`) {
+  constructor(clock: Clock, ms: number, outer?: AbortSignal, reason: () => unknown = (): unknown => timeout(ms)) {
     this.#link = new LinkedAbort(outer);
     const end = (): void => {
       this.#passed = true;
-      this.#link.abort(new DOMException(message, 'TimeoutError'));
+      this.#link.abort(reason());
     };
     this.#cancel = clock.setTimeout(end, ms, { unref: true });
   }
@@ -52,4 +52,8 @@ export async function within<T>(
   } finally {
     limit.release();
   }
+}
+
+function timeout(ms: number): DOMException {
+  return new DOMException(`not done within ${Math.round(ms)} ms`, 'TimeoutError');
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { collectDefaultMetrics } from 'prom-client';
+import { aborted } from '../base/aborted.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ApiReviews, createKubeClient } from '../kube/index.ts';
@@ -86,11 +87,4 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
     await tracing?.close();
     await client.close();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

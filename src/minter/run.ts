@@ -1,6 +1,7 @@
 import type { Server as TlsServer } from 'node:https';
 import { join } from 'node:path';
 import { hostname } from 'node:os';
+import { aborted } from '../base/aborted.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { openTraceExport } from '../base/trace-export.ts';
@@ -179,11 +180,4 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
   } finally {
     await end();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { aborted } from '../base/aborted.ts';
 import { readBuildInfo } from '../base/build-info.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
@@ -99,10 +100,7 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
   const stop = new AbortController();
   cache.start(stop.signal);
   try {
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    await aborted(signal);
   } finally {
     const { shutdownQuiet } = settings;
     await Promise.all([server.drain(shutdownQuiet), autoscaling?.drain(shutdownQuiet)]);

@@ -7,6 +7,7 @@ import {
   type ClusterTrafficPolicy,
   type TrafficMonitor,
 } from '../../api/v1alpha1/index.ts';
+import { aborted } from '../../base/aborted.ts';
 import { sleep } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
 import type { CaptureObjects } from '../../capture/index.ts';
@@ -178,7 +179,7 @@ async function serve(
   settings.clientCa?.follow({ clock, logger, signal });
   const port = await listen('webhook', server, { host: settings.bindAddress, port: settings.port });
   logger.info('webhooks are served', { port, mode: settings.mode });
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  await aborted(signal);
   await untilQuiet([server], { clock, quietMs: settings.shutdownQuietMs });
   await closeServer(server, 1_000);
 }

@@ -1,3 +1,4 @@
+import { aborted } from '../../base/aborted.ts';
 import { errorText } from '../../base/errors.ts';
 import {
   builtinRetention,
@@ -137,10 +138,7 @@ export class CaptureHub {
     this.#before = new Map((await failures?.load(signal))?.map((f) => [f.node, f]));
     this.#signal = signal;
     if (!signal.aborted) this.#compile();
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    await aborted(signal);
     this.#compiling.cancel();
     this.#notifying.cancel();
     this.#planning.cancel();

@@ -5,14 +5,13 @@ import { join } from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { pollUntilAborted } from '../../net/tls-material.ts';
 
 /** PEM texts of a Secret of type TLS; unlike our own identities it need not contain a CA. */
 export interface ServerIdentity {
   cert: string;
   key: string;
 }
-
-const pollMs = 5_000;
 
 /** Reads `tls.crt` and `tls.key`. Errors: ERR_TLS_MATERIAL when they are absent or do not match. */
 export async function readServerIdentity(dir: string): Promise<ServerIdentity> {
@@ -46,13 +45,5 @@ export function followServerIdentity(
       deps.logger.warn('certificate not reloaded, the last good one stays', { error: errorText(error) });
     }
   };
-  const schedule = (): void => {
-    if (deps.signal.aborted) return;
-    const cancel = deps.clock.setTimeout(() => {
-      deps.signal.removeEventListener('abort', cancel);
-      void poll().finally(schedule);
-    }, pollMs);
-    deps.signal.addEventListener('abort', cancel, { once: true });
-  };
-  schedule();
+  pollUntilAborted(deps, poll);
 }

@@ -50,6 +50,8 @@ const listConcurrency = 8;
 /** Most annotations of one severity in an answer. Source: Prometheus' API. */
 const maxAnnotations = 10;
 
+const timedOut = (): DOMException => new DOMException('query timed out in expression evaluation', 'TimeoutError');
+
 /**
  * Runs queries over all agents: waits at the gate, enforces the deadline, evaluates again when an agent is lost on the
  * way, and reports the missing nodes.
@@ -312,7 +314,7 @@ export class QueryRunner {
     const limit = Math.min(request.timeoutMs ?? Infinity, limits.timeoutMs);
     const started = clock.monotonic();
     const deadline = started + limit;
-    const time = new TimeLimit(clock, limit, request.signal, 'query timed out in expression evaluation');
+    const time = new TimeLimit(clock, limit, request.signal, timedOut);
     const { signal } = time;
     let leave: () => void = () => {};
     const own = turns.begin(request.caller ?? '', signal);

@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../base/clock.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { StreamMessage, StreamRequest } from '../../stream/index.ts';
 import { AgentFailure, type FailureReason } from '../fanout/failure.ts';
 import type { AgentAddress, AgentStreamReader, Received } from './agent-stream.ts';
@@ -69,8 +70,8 @@ async function readOn(
   onCursor: (cursor: string) => void,
 ): Promise<void> {
   const { read, clock, headMs } = options;
-  const stop = new AbortController();
-  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const stop = new LinkedAbort(options.signal);
+  const { signal } = stop;
   const request = {
     ...options.request,
     follow: true,

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import { lostMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure } from '../fanout/failure.ts';
@@ -47,8 +48,8 @@ export async function readHistory(
   request: StreamRequest,
   options: HistoryOptions,
 ): Promise<void> {
-  const stop = new AbortController();
-  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const stop = new LinkedAbort(options.signal);
+  const { signal } = stop;
   const asked = { ...request, ...numberOf(plan), cursors: true };
   const sources = agents.flatMap((agent) =>
     addressesOf(agent).map((one) => itemsOf(one, asked, headMs(agent, options.agentTimeoutMs), signal, options)),

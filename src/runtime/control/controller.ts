@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { sourceStack } from '../../base/source-stack.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
 import type { KubeClient } from '../../kube/index.ts';
 import { retryAfterMs } from '../../kube/index.ts';
 import { itemBackoff } from '../backoff.ts';
@@ -182,21 +183,24 @@ export class Controller implements ControllerHandle {
       reconcileID,
     });
     const started = clock.monotonic();
-    const limit = new TimeLimit(clock, this.#spec.timeoutMs ?? defaultTimeoutMs, this.#stop.signal);
+    const { timeoutMs = defaultTimeoutMs } = this.#spec;
+    const late = (cause?: unknown): OperatorError =>
+      new OperatorError('ERR_TIMEOUT', `reconcile took longer than ${timeoutMs} ms`, { cause });
+    const limit = new TimeLimit(clock, timeoutMs, this.#stop.signal, late);
     const { reason, attempt } = item;
     const span = this.#deps.tracer?.begin({ controller: this.name, kind, key: item.key, reason, attempt, reconcileID });
     let outcome: ReconcileOutcome;
     let failure: unknown;
     try {
       const result = await this.#spec.reconcile(this.#context(item, key, logger, limit.signal));
-      if (limit.passed) throw limit.error();
+      if (limit.passed) throw late();
       outcome = this.#succeeded(item, result);
     } catch (error) {
       if (limit.passed) metrics.reconcileTimeouts.inc({ controller: this.name });
-      failure = limit.passed ? limit.error(error) : error;
+      failure = limit.passed ? late(error) : error;
       outcome = this.#failed(item, failure, logger);
     } finally {
-      limit.end();
+      limit.release();
     }
     const took = clock.monotonic() - started;
     metrics.reconcileTime.observe({ controller: this.name }, took / 1000);
@@ -249,39 +253,5 @@ export class Controller implements ControllerHandle {
       retryInMs: Math.round(afterMs),
     });
     return 'error';
-  }
-}
-
-/** The signal of one run: aborts at its time limit or when the controller stops. */
-class TimeLimit {
-  readonly #controller = new AbortController();
-  readonly #outer: AbortSignal;
-  readonly #onOuter = (): void => this.#controller.abort(this.#outer.reason);
-  readonly #cancel: () => void;
-  readonly #ms: number;
-  passed = false;
-
-  constructor(clock: Clock, ms: number, outer: AbortSignal) {
-    this.#ms = ms;
-    this.#outer = outer;
-    if (outer.aborted) this.#onOuter();
-    outer.addEventListener('abort', this.#onOuter, { once: true });
-    this.#cancel = clock.setTimeout(() => {
-      this.passed = true;
-      this.#controller.abort(this.error());
-    }, ms);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  error(cause?: unknown): OperatorError {
-    return new OperatorError('ERR_TIMEOUT', `reconcile took longer than ${this.#ms} ms`, { cause });
-  }
-
-  end(): void {
-    this.#cancel();
-    this.#outer.removeEventListener('abort', this.#onOuter);
   }
 }

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { aborted } from '../../base/aborted.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -260,11 +261,4 @@ class Fatal {
     this.error ??= error ?? new OperatorError('ERR_ABORTED', 'failed without a reason');
     this.#controller.abort();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

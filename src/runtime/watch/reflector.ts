@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { Logger } from '../../base/logger.ts';
 import {
   isGone,
@@ -298,9 +299,7 @@ function scope(source: Source): {
 /** Ends a stream that lives too long or is silent, and records which of the two it was. */
 class StreamGuard {
   readonly #clock: Clock;
-  readonly #controller = new AbortController();
-  readonly #outer: AbortSignal;
-  readonly #onOuter = (): void => this.#controller.abort();
+  readonly #link: LinkedAbort;
   #cancelSilence: (() => void) | undefined;
   #cancelEnd: (() => void) | undefined;
   silent = false;
@@ -308,13 +307,11 @@ class StreamGuard {
 
   constructor(clock: Clock, outer: AbortSignal) {
     this.#clock = clock;
-    this.#outer = outer;
-    if (outer.aborted) this.#controller.abort();
-    outer.addEventListener('abort', this.#onOuter, { once: true });
+    this.#link = new LinkedAbort(outer);
   }
 
   get signal(): AbortSignal {
-    return this.#controller.signal;
+    return this.#link.signal;
   }
 
   silenceAfter(ms: number, then: () => void): void {
@@ -323,27 +320,26 @@ class StreamGuard {
   }
 
   cutAsSilent(): void {
-    if (this.#controller.signal.aborted) return;
+    if (this.#link.signal.aborted) return;
     this.silent = true;
-    this.#controller.abort();
+    this.#link.abort();
   }
 
   endAfter(ms: number): void {
     this.#cancelEnd = this.#clock.setTimeout(() => {
       this.outlived = true;
-      this.#controller.abort();
+      this.#link.abort();
     }, ms);
   }
 
   cut(): void {
-    this.#controller.abort();
+    this.#link.abort();
   }
 
   end(): void {
     this.#cancelSilence?.();
     this.#cancelEnd?.();
     // A pending answer must not restart the timer.
-    this.#controller.abort();
-    this.#outer.removeEventListener('abort', this.#onOuter);
+    this.#link.abort();
   }
 }
