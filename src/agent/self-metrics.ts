@@ -1,4 +1,5 @@
 import { Counter, Gauge, Registry } from 'prom-client';
+import { nodeLabel } from '../api/labels.ts';
 import type { Ack } from '../capture/index.ts';
 
 /**
@@ -32,7 +33,7 @@ export function showConfig({ instrumentConfig }: SelfMetrics, ack: Ack | null): 
 
 export function createSelfMetrics(options: { node: string; version: string }) {
   const registry = new Registry();
-  registry.setDefaultLabels({ k8s_node_name: options.node });
+  registry.setDefaultLabels({ [nodeLabel]: options.node });
   const registers = [registry];
   const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> =>
     new Counter({ name, help, labelNames: [...labelNames], registers });

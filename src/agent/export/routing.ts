@@ -1,3 +1,4 @@
+import { namespaceLabel } from '../../api/labels.ts';
 import { type Labels, labelValue } from '../../tsdb/index.ts';
 import type { SpanRecord } from '../../stream/index.ts';
 import { coversSender } from '../mapping/monitor-rules.ts';
@@ -42,7 +43,7 @@ type SenderScope = Extract<ExportScope, { kind: 'pods' }>['sender'];
 
 /** A request has one pod. A flow has two and belongs to both. */
 const ends = [
-  ['k8s_namespace_name', 'k8s_pod_name'],
+  [namespaceLabel, 'k8s_pod_name'],
   ['k8s_src_namespace', 'k8s_src_name'],
   ['k8s_dst_namespace', 'k8s_dst_name'],
 ] as const;

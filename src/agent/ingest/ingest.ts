@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../api/labels.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -283,7 +284,7 @@ export class Ingest implements OtlpConsumer {
       const metric = this.#options.metrics.registry.getSingleMetric(name);
       if (!metric) continue;
       for (const { labels, value } of (await metric.get()).values) {
-        const pairs = Object.entries({ ...labels, k8s_node_name: this.#options.mapper.node }).map(
+        const pairs = Object.entries({ ...labels, [nodeLabel]: this.#options.mapper.node }).map(
           ([k, v]) => [k, String(v)] as const,
         );
         const key = `${name} ${pairs.join()}`;

@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../api/labels.ts';
 import { compareUtf8 } from '../../tsdb/index.ts';
 import type { AnyValue, Attribute } from '../otlp/model.ts';
 import { labelName } from './names.ts';
@@ -47,7 +48,7 @@ export function streamLabels(
     collect(point, false, rules, own);
     for (const [name, value] of own) byName.set(name, value);
   }
-  byName.set('k8s_node_name', rules.node);
+  byName.set(nodeLabel, rules.node);
   const pairs: Pair[] = [];
   for (const [name, value] of byName) if (value !== '') pairs.push([name, value]);
   return pairs.sort((a, b) => compareUtf8(a[0], b[0]));

@@ -1,3 +1,4 @@
+import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
 import type { Pair } from './label-set.ts';
 import type { Charge } from './series-table.ts';
@@ -158,7 +159,7 @@ export class SeriesLimits {
 export function overflowLabels(base: readonly Pair[], scope: LimitScope): readonly Pair[] {
   return base.map(([name, value]) => [
     name,
-    name === 'k8s_node_name' || (scope !== 'node' && name === 'k8s_namespace_name') ? value : overflowValue,
+    name === nodeLabel || (scope !== 'node' && name === namespaceLabel) ? value : overflowValue,
   ]);
 }
 

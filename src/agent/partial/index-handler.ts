@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../api/labels.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import { unlimitedMemory, type MemoryLease, type MemoryPool } from '../../base/memory-pool.ts';
@@ -8,7 +9,6 @@ import type { ListOptions, Store } from '../../tsdb/index.ts';
 import { Admission, refuse } from './admission.ts';
 import type { AdmissionLimits, FramedHandler, FramedOutcome, Refusal } from './admission.ts';
 import { collectFrames } from './collect-frames.ts';
-import { nodeLabel } from './partial-handler.ts';
 
 export interface IndexLimits extends AdmissionLimits {
   /** Most bytes of one answer. Default 64 MiB. */

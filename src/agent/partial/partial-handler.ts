@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../api/labels.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { type MemoryLease, type MemoryPool, unlimitedMemory } from '../../base/memory-pool.ts';
@@ -58,9 +59,6 @@ class VisibleSource implements SeriesSource {
     };
   }
 }
-
-/** The label with the node on which a series was captured. */
-export const nodeLabel = 'k8s_node_name';
 
 /** The agent's own limits: a request's wishes are cut to them. */
 export interface PartialLimits extends AdmissionLimits {

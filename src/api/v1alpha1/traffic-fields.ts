@@ -1,4 +1,5 @@
 import type { Static } from '@sinclair/typebox';
+import { namespaceLabel, nodeLabel } from '../labels.ts';
 import { choice, flag, integer, list, map, object, optional, rules, text } from '../schema/build.ts';
 import { duration, glob, noUserInfo, patterns, ratio, secretKeyRef } from '../schema/common.ts';
 
@@ -65,9 +66,9 @@ export const families = list(
 
 /** Labels that say whose a series is: limits, rights, redaction and autoscalers go by them, so nothing takes them away. */
 export const namingLabels: readonly string[] = [
-  'k8s_namespace_name',
+  namespaceLabel,
   'k8s_pod_name',
-  'k8s_node_name',
+  nodeLabel,
   'k8s_src_namespace',
   'k8s_dst_namespace',
 ];

@@ -1,3 +1,4 @@
+import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import { coreResources } from '../../kube/index.ts';
 import { resourceRef, type ResourceRef } from '../../api/meta.ts';
 
@@ -22,14 +23,11 @@ export const describedResources: readonly DescribedResource[] = [
   { name: 'daemonsets.apps', ref: coreResources.daemonSets, label: 'k8s_daemonset_name' },
   { name: 'jobs.batch', ref: batch('Job', 'jobs'), label: 'k8s_job_name' },
   { name: 'cronjobs.batch', ref: batch('CronJob', 'cronjobs'), label: 'k8s_cronjob_name' },
-  { name: 'nodes', ref: coreResources.nodes, label: 'k8s_node_name' },
-  { name: 'namespaces', ref: coreResources.namespaces, label: 'k8s_namespace_name' },
+  { name: 'nodes', ref: coreResources.nodes, label: nodeLabel },
+  { name: 'namespaces', ref: coreResources.namespaces, label: namespaceLabel },
 ];
 
 const byName = new Map(describedResources.map((resource) => [resource.name, resource]));
 
 /** The kind with this name in a path; undefined for kinds that no captured series names. */
 export const describedResource = (name: string): DescribedResource | undefined => byName.get(name);
-
-/** The label that holds the namespace of a series' pod. */
-export const namespaceLabel = 'k8s_namespace_name';

@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../api/labels.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { compileMatcher } from '../../tsdb/index.ts';
@@ -6,7 +7,6 @@ import type { ExpectedAgent } from '../agents/directory.ts';
 import type { AgentReader, AgentTime } from './readers/agent-reader.ts';
 import { AgentFailure, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
-import { nodeLabel } from './merge/series-collector.ts';
 import type { CollectedSeries, SampleBudget } from './merge/series-collector.ts';
 
 /** A node that Kubernetes reports as not ready is asked, but with at most this deadline. */

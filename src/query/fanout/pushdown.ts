@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../api/labels.ts';
 import { errorText } from '../../base/errors.ts';
 import { Pace } from '../../base/turns/turns.ts';
 import { fragmentDemands, LabelPool, PartialMerge, planHash, QueryError } from '../../promql/index.ts';
@@ -21,7 +22,6 @@ import { StepDown } from './readers/partial-reader.ts';
 import type { PartialCall, PartialReader } from './readers/partial-reader.ts';
 import { below, fragmentReport } from './pushdown-report.ts';
 import type { ExecutionPath, Fallback, FragmentNode, FragmentReport } from './pushdown-report.ts';
-import { nodeLabel } from './merge/series-collector.ts';
 import type { SampleBudget } from './merge/series-collector.ts';
 
 /** Work of sending a request to one agent, in samples: a query of many selectors sends hundreds. */

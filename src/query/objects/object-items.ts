@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../api/labels.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { NodeReport, ObjectCondition, ObjectItem, ObjectKind } from '../../api/page/types.ts';
 import {
@@ -81,7 +82,7 @@ export interface NodeSurroundings {
 
 /** A node's report from its own series; values that the series lack are null. Pure. */
 export function nodeReport(node: string, samples: readonly StoredSelf[], around: NodeSurroundings): NodeReport {
-  const own = samples.filter(({ labels }) => labels['k8s_node_name'] === node);
+  const own = samples.filter(({ labels }) => labels[nodeLabel] === node);
   const of = (name: keyof typeof stored): StoredSelf[] =>
     own.filter(({ labels }) => labels['__name__'] === stored[name]);
   const sum = (name: keyof typeof stored): number | null => {

@@ -1,9 +1,9 @@
+import { nodeLabel } from '../../api/labels.ts';
 import { childrenOf } from '../../promql/index.ts';
 import type { Expr, Matcher } from '../../promql/index.ts';
 import { compareLabels, labelsFromObject } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import { concerns } from '../fanout/readers/restrict-reader.ts';
-import { nodeLabel } from '../fanout/merge/series-collector.ts';
 import { ApiError } from '../api/api-error.ts';
 import { runRequest } from '../api/call.ts';
 import type { Handler } from '../api/call.ts';

@@ -1,3 +1,4 @@
+import { namespaceLabel } from '../../api/labels.ts';
 import type { TrafficMonitor, ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
 import type { CompileInput } from '../../capture/index.ts';
 import { instrumentVersion, platformDefaults } from '../../render/index.ts';
@@ -31,7 +32,7 @@ export const explain: Handler = async (call, deps) => {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .slice(0, mostPods);
   const selector = selectorText('', [
-    { type: '=', name: 'k8s_namespace_name', value: namespace },
+    { type: '=', name: namespaceLabel, value: namespace },
     { type: '=~', name: 'k8s_pod_name', value: pods.map(({ name }) => name.replaceAll('.', '\\.')).join('|') },
   ]);
   const counted = `count by (k8s_pod_name) (${selector})`;

@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../api/labels.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import type { LostNode } from '../fanout/failure.ts';
 import { formatDuration } from '../../base/duration.ts';
@@ -13,8 +14,8 @@ export interface ProbeContext {
 }
 
 /** The labels of an agent as a target. */
-export function targetLabels(node: string): Record<'instance' | 'job' | 'k8s_node_name', string> {
-  return { instance: node, job: 'svc-agent', k8s_node_name: node };
+export function targetLabels(node: string): Record<'instance' | 'job' | typeof nodeLabel, string> {
+  return { instance: node, job: 'svc-agent', [nodeLabel]: node };
 }
 
 /** The agents in the form of Prometheus' scrape targets: `up`, or `down` with the reason. Pure. */

@@ -1,8 +1,8 @@
+import { nodeLabel } from '../../api/labels.ts';
 import { explain, planQuery } from '../../promql/index.ts';
 import type { Expr } from '../../promql/index.ts';
 import type { DepartedNode } from '../agents/directory.ts';
 import type { PushdownReport } from '../fanout/pushdown-report.ts';
-import { nodeLabel } from '../fanout/merge/series-collector.ts';
 
 /**
  * The `explain` of an answer: its execution path, the paths that were given up and why, the planner's reasons line by

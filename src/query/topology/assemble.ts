@@ -1,3 +1,4 @@
+import { namespaceLabel } from '../../api/labels.ts';
 import type { EdgePromql, EdgeSource, Topology, TopologyEdge, TopologyGrouping } from '../../api/page/types.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
@@ -108,7 +109,7 @@ export async function assembleTopology(
     }
     const host = labels['server_address'] ?? '';
     const system = typeof family.protocol === 'string' ? '' : (labels[family.protocol.label] ?? '');
-    const draft = draftOf(end, ends.host(host, labels['k8s_namespace_name'] ?? ''), protocolOf(family, system));
+    const draft = draftOf(end, ends.host(host, labels[namespaceLabel] ?? ''), protocolOf(family, system));
     addRates((draft.requests ??= new Requests()), les, values);
     draft.hosts.add(host);
     if (draft.of === undefined) draft.of = { family, subject, system };

@@ -1,3 +1,4 @@
+import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import type { TopologyGrouping, TopologyNodeKind } from '../../api/page/types.ts';
 import type { AddressIndex, AddressOwner, Workload } from '../addresses/address-index.ts';
 import { ownerOfHost } from '../addresses/owner-of-host.ts';
@@ -39,9 +40,9 @@ export class Ends {
   /** The end whose requests a series counts. */
   subject(labels: Labels): End {
     const { by } = this.#options;
-    const namespace = labels['k8s_namespace_name'] ?? '';
+    const namespace = labels[namespaceLabel] ?? '';
     if (by === 'namespace') return namespaceEnd(namespace);
-    if (by === 'node') return nodeEnd(labels['k8s_node_name'] ?? '');
+    if (by === 'node') return nodeEnd(labels[nodeLabel] ?? '');
     return workloadEnd({ namespace, kind: labels['k8s_kind'] || 'Pod', name: labels['k8s_owner_name'] ?? '' });
   }
 

@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../api/labels.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
 import type { End, Ends } from './ends.ts';
 
@@ -89,7 +90,7 @@ export class FlowTally {
 
 /** The end that is a pod of the capturing node; of both, the sender. */
 function localOf(labels: Labels): Local {
-  const node = labels['k8s_node_name'];
+  const node = labels[nodeLabel];
   if (node === labels['k8s_src_node_name']) return 'src';
   return node === labels['k8s_dst_node_name'] ? 'dst' : undefined;
 }

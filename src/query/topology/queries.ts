@@ -1,3 +1,4 @@
+import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import type { TopologyGrouping } from '../../api/page/types.ts';
 import type { Matcher } from '../../promql/index.ts';
 import { selectorText } from '../custom-metrics/providers/selectors.ts';
@@ -9,7 +10,6 @@ import { flowMetric, requestFamilies, type RequestFamily } from './families.ts';
 export const partLabel = 'svc_part';
 export const flowPart = 'flows';
 
-const namespaceLabel = 'k8s_namespace_name';
 export const ownerLabel = 'k8s_owner_name';
 const kindLabel = 'k8s_kind';
 const podLabel = 'k8s_pod_name';
@@ -18,12 +18,12 @@ const podLabel = 'k8s_pod_name';
 export const subjectLabels: Readonly<Record<TopologyGrouping, readonly string[]>> = {
   workload: [namespaceLabel, ownerLabel, kindLabel],
   namespace: [namespaceLabel],
-  node: ['k8s_node_name', namespaceLabel],
+  node: [nodeLabel, namespaceLabel],
 };
 const peerLabels = ['server_address', 'db_system_name', 'messaging_system'];
 const ends = ['src', 'dst'] as const;
 export const flowLabels: readonly string[] = [
-  ...['direction', 'transport', 'k8s_node_name'],
+  ...['direction', 'transport', nodeLabel],
   ...ends.flatMap((end) => ['namespace', 'owner_name', 'owner_type', 'node_name'].map((what) => `k8s_${end}_${what}`)),
   ...ends.flatMap((end) => [`${end}_address`, `${end}_cidr`]),
 ];

@@ -1,3 +1,4 @@
+import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
 import type { ServiceSummary } from '../../api/page/types.ts';
@@ -147,7 +148,7 @@ function summary(row: Row, { monitors, missing, stepMs }: ServicesInput): Servic
 type Labels = Readonly<Record<string, string>>;
 
 function subjectOf(labels: Labels): Workload | undefined {
-  const [namespace, name] = [labels['k8s_namespace_name'] ?? '', labels['k8s_owner_name'] ?? ''];
+  const [namespace, name] = [labels[namespaceLabel] ?? '', labels['k8s_owner_name'] ?? ''];
   return namespace === '' || name === '' ? undefined : { namespace, name, kind: labels['k8s_kind'] || 'Pod' };
 }
 
@@ -155,7 +156,7 @@ function endsOfFlow(labels: Labels): Workload[] {
   return ['src', 'dst'].flatMap((end) => {
     const of = (what: string): string => labels[`k8s_${end}_${what}`] ?? '';
     // The capturing node adds its name to its own ends, and its flows count for these ends alone.
-    if (of('owner_name') === '' || of('node_name') !== labels['k8s_node_name']) return [];
+    if (of('owner_name') === '' || of('node_name') !== labels[nodeLabel]) return [];
     return [{ namespace: of('namespace'), name: of('owner_name'), kind: of('owner_type') || 'Pod' }];
   });
 }

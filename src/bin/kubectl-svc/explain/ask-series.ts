@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../../api/labels.ts';
 import { errorText } from '../../../base/errors.ts';
 import type { PodFacts } from '../../../capture/index.ts';
 import { workloadName } from '../../../capture/index.ts';
@@ -71,8 +72,6 @@ interface Answer {
 
 function countsOf(text: string): { requests: ReadonlyMap<string, number>; missingNodes: readonly string[] } {
   const { data, missingNodes = [] } = JSON.parse(text) as Answer;
-  const rows = (data?.result ?? []).map(
-    ({ metric, value }) => [metric['k8s_node_name'] ?? '', Number(value[1])] as const,
-  );
+  const rows = (data?.result ?? []).map(({ metric, value }) => [metric[nodeLabel] ?? '', Number(value[1])] as const);
   return { requests: new Map(rows), missingNodes };
 }

@@ -1,3 +1,5 @@
+import { namespaceLabel, nodeLabel } from '../../../api/labels.ts';
+
 /** Series with a sample in the last five minutes, of one name. */
 export interface SeriesCount {
   readonly metric: string;
@@ -63,7 +65,7 @@ export function seriesCounts(series: readonly FederatedSeries[]): SeriesCount[] 
 export function seriesOfPod(series: readonly FederatedSeries[], namespace: string, pod: string): FederatedSeries[] {
   return series.filter(
     ({ metric, labels }) =>
-      !metric.startsWith('svc_') && labels['k8s_namespace_name'] === namespace && labels['k8s_pod_name'] === pod,
+      !metric.startsWith('svc_') && labels[namespaceLabel] === namespace && labels['k8s_pod_name'] === pod,
   );
 }
 
@@ -84,7 +86,7 @@ export function agentConfig(
   node: string,
 ): { hash: string; phase: string } | undefined {
   const newest = series
-    .filter(({ metric, labels }) => metric === configMetric && labels['k8s_node_name'] === node)
+    .filter(({ metric, labels }) => metric === configMetric && labels[nodeLabel] === node)
     .reduce<FederatedSeries | undefined>((last, one) => (last && last.atMs >= one.atMs ? last : one), undefined);
   return newest && { hash: newest.labels['hash'] ?? '', phase: newest.labels['phase'] ?? '' };
 }

@@ -1,5 +1,6 @@
+import { namespaceLabel } from '../../../api/labels.ts';
 import type { TopKindName } from './top-flags.ts';
-import { describedResource, namespaceLabel, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
+import { describedResource, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
 
 /** How one kind of object is queried. */
 export interface TopKind {

@@ -1,4 +1,4 @@
-import { namespaceLabel } from '../../../query/custom-metrics/resources.ts';
+import { namespaceLabel } from '../../../api/labels.ts';
 import type { VectorSample } from '../query/result.ts';
 import { workloadKinds, type TopKind } from './kinds.ts';
 import type { SortKey } from './top-flags.ts';

@@ -1,7 +1,8 @@
+import { namespaceLabel } from '../../../api/labels.ts';
 import type { Matcher } from '../../../promql/index.ts';
 import { anyOf } from '../../../query/custom-metrics/label-selector.ts';
 import { builtInPresets } from '../../../query/custom-metrics/providers/presets.ts';
-import { namespaceLabel, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
+import type { DescribedResource } from '../../../query/custom-metrics/resources.ts';
 import type { TopKind } from './kinds.ts';
 
 /** The figures of a row: the field in JSON, and the preset with the same meaning for autoscalers. */

@@ -1,8 +1,9 @@
+import { namespaceLabel } from '../../../api/labels.ts';
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../../base/duration.ts';
 import { compareMonitors } from '../../../capture/index.ts';
 import { judgeMetric, parse, print, typeOf, withMatchers, type Matcher } from '../../../promql/index.ts';
-import { describedResource, namespaceLabel, type DescribedResource } from '../resources.ts';
+import { describedResource, type DescribedResource } from '../resources.ts';
 import { defaultWindowMs, externalPresetQuery, presetQuery } from './preset-provider.ts';
 import { monitorPresets } from './presets.ts';
 import type { MetricProvider, MetricQuery } from './provider.ts';

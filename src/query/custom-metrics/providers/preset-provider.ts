@@ -1,5 +1,6 @@
+import { namespaceLabel } from '../../../api/labels.ts';
 import type { Matcher } from '../../../promql/index.ts';
-import { describedResources, namespaceLabel, type DescribedResource } from '../resources.ts';
+import { describedResources, type DescribedResource } from '../resources.ts';
 import { builtInPresets } from './presets.ts';
 import type { Preset } from './presets.ts';
 import type { MetricProvider, MetricQuery, MetricRequest } from './provider.ts';

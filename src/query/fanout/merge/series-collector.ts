@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../../api/labels.ts';
 import type { Memory } from '../../../base/memory-pool.ts';
 import { fromSpans, QueryError, takeMemory } from '../../../promql/index.ts';
 import type { DeferredSeries, FloatHistogram, Series } from '../../../promql/index.ts';
@@ -14,9 +15,6 @@ import type { Chunk, ChunkedSeries, Labels } from '../../../tsdb/index.ts';
 import { AgentFailure } from '../failure.ts';
 import { HeldChunks } from '../readers/held-chunks.ts';
 import type { HeldSeries } from '../readers/held-chunks.ts';
-
-/** The label with the node on which a series was captured; agents add it where it is absent. */
-export const nodeLabel = 'k8s_node_name';
 
 /** A series with all its samples. */
 export type ReadSeries = Series;

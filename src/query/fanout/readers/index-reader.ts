@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../../api/labels.ts';
 import { readFrames } from '../../../base/wire/frames.ts';
 import { callerHeaders } from '../../../net/caller.ts';
 import type { TlsClient } from '../../../net/tls-client.ts';
@@ -15,7 +16,6 @@ import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
 import type { AgentTime } from './agent-reader.ts';
 import { AgentFailure, asAgentFailure } from '../failure.ts';
 import { refusal, StepDown } from './partial-reader.ts';
-import { nodeLabel } from '../merge/series-collector.ts';
 import type { SampleBudget } from '../merge/series-collector.ts';
 
 /** Most bytes of one agent's answer. */

@@ -1,3 +1,4 @@
+import { nodeLabel } from '../../../api/labels.ts';
 import { errorText } from '../../../base/errors.ts';
 import { FrameCutter } from '../../../base/wire/frames.ts';
 import { callerHeaders } from '../../../net/caller.ts';
@@ -26,7 +27,6 @@ import type { AgentClocks } from '../../agents/agent-clocks.ts';
 import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
 import type { AgentTime } from './agent-reader.ts';
 import { AgentFailure, asAgentFailure } from '../failure.ts';
-import { nodeLabel } from '../merge/series-collector.ts';
 import type { SampleBudget } from '../merge/series-collector.ts';
 
 /** Most rows of one agent's answer. */

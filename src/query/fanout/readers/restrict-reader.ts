@@ -1,3 +1,4 @@
+import { namespaceLabel } from '../../../api/labels.ts';
 import { planHash } from '../../../promql/index.ts';
 import { compareLabels } from '../../../tsdb/index.ts';
 import type { Labels, Matcher, MatchType, ReadQuery } from '../../../tsdb/index.ts';
@@ -7,7 +8,7 @@ import type { IndexReader } from './index-reader.ts';
 import type { PartialCall, PartialReader } from './partial-reader.ts';
 
 /** The namespace labels of a series: its subject, and the two ends of a flow. */
-const namespaceLabels = ['k8s_namespace_name', 'k8s_src_namespace', 'k8s_dst_namespace'] as const;
+const namespaceLabels = [namespaceLabel, 'k8s_src_namespace', 'k8s_dst_namespace'] as const;
 
 /**
  * A reader that hands out only what concerns the given namespaces: series of theirs, and flows with an end in one of
