@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Clock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/logger.ts';
-import { remoteReadHandler } from '../../src/agent/servers/remote-read-server.ts';
+import { remoteReadRoute } from '../../src/agent/servers/remote-read-server.ts';
+import { routed } from '../../src/agent/servers/routes.ts';
 import { createSelfMetrics } from '../../src/agent/self-metrics.ts';
 import { createCa, issueLeaf } from '../../src/net/ca.ts';
 import { createTlsServer } from '../../src/net/https-server.ts';
@@ -56,11 +57,10 @@ export async function startOracle(
   const servers: Server[] = [];
   const reads: string[] = [];
   for (const [i, store] of stores.entries()) {
-    const handler = remoteReadHandler({
-      handler: createRemoteReadHandler(store),
-      metrics: createSelfMetrics({ node: `node-${i}`, version: 'test' }),
-      logger: silentLogger,
-    });
+    const metrics = createSelfMetrics({ node: `node-${i}`, version: 'test' });
+    const handler = routed([
+      remoteReadRoute({ handler: createRemoteReadHandler(store), metrics, logger: silentLogger }),
+    ]);
     const server = createTlsServer(tls, handler, { clientNames: ['svc-query'] });
     const port = await listen('remote-read', server, { host: '127.0.0.1', port: 0 });
     servers.push(server);

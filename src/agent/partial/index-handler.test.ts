@@ -12,7 +12,8 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
-import { indexHandler } from '../servers/framed-server.ts';
+import { indexRoute } from '../servers/framed-server.ts';
+import { routed } from '../servers/routes.ts';
 import { createIndexHandler, defaultIndexLimits, type IndexLimits } from './index-handler.ts';
 
 const end = 1_700_000_000_000;
@@ -171,9 +172,7 @@ test('the port serves clients of our CA by name, counts what it does, and says w
     return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
   };
   const metrics = createSelfMetrics({ node, version: '0' });
-  const handler = indexHandler({ handler: handlerWith(), metrics, logger: silentLogger }, (_req, res) =>
-    res.writeHead(404).end(),
-  );
+  const handler = routed([indexRoute({ handler: handlerWith(), metrics, logger: silentLogger })]);
   const server = createTlsServer(await identity('svc-agent'), handler, { clientNames: ['svc-query'] });
   const port = await listen('remote-read', server, { host: '127.0.0.1', port: 0 });
   const call = async (from: ReturnType<typeof fixedTls>, method: string, body = '', path = '/api/v1/index') => {

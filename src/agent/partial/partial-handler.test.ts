@@ -12,7 +12,8 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
-import { partialHandler } from '../servers/framed-server.ts';
+import { partialRoute } from '../servers/framed-server.ts';
+import { routed } from '../servers/routes.ts';
 import { createPartialHandler, defaultPartialLimits, type PartialLimits } from './partial-handler.ts';
 
 const end = 1_700_000_000_000;
@@ -196,9 +197,7 @@ test('the port serves clients of our CA by name, and says what is wrong with a r
     return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
   };
   const metrics = createSelfMetrics({ node, version: '0' });
-  const handler = partialHandler({ handler: handlerWith(), metrics, logger: silentLogger }, (_req, res) =>
-    res.writeHead(404).end(),
-  );
+  const handler = routed([partialRoute({ handler: handlerWith(), metrics, logger: silentLogger })]);
   const server = createTlsServer(await identity('svc-agent'), handler, { clientNames: ['svc-query'] });
   const port = await listen('remote-read', server, { host: '127.0.0.1', port: 0 });
   const call = async (from: ReturnType<typeof fixedTls>, method: string, body = ''): Promise<number> => {

@@ -1,9 +1,11 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { requestTarget } from '../../base/request-target.ts';
+import type { RequestTarget } from '../../base/request-target.ts';
 import {
+  type AgentStatus,
+  type CaptureConfig,
   capturePath,
   type ExportSecrets,
   hashOfPutPath,
@@ -15,67 +17,81 @@ import {
   secretsPath,
   statusPath,
 } from '../../capture/index.ts';
-import type { HttpHandler } from '../../net/http/index.ts';
+import { goneSignal } from '../../net/http/index.ts';
 import type { CaptureState } from '../capture/capture-state.ts';
 import { readBody } from '../otlp/request-body.ts';
 import { answerError, answerJson, answerMethod, answerRefusal, answerText, parsedJson } from './answers.ts';
+import type { Route } from './routes.ts';
 
 /**
  * The agent's side of the capture protocol (`src/capture/protocol.ts`): PUT a config or the secrets that it
  * refers to, ask for it, wait for status.
  * The TLS listener in front of it decides which clients may call.
  */
-export function captureHandler(
+export function captureRoutes(
   state: CaptureState,
   options: { readonly logger: Logger; readonly onSecrets: (secrets: ExportSecrets) => void },
-): HttpHandler {
+): Route[] {
   const { logger, onSecrets } = options;
-  return (req, res) => {
-    const { path, params } = requestTarget(req);
-    const fail = (error: unknown): void => refuse(res, error, logger);
-    if (path === statusPath) {
-      if (req.method !== 'GET') return answerMethod(res, 'GET');
-      const gone = new AbortController();
-      res.on('close', () => gone.abort());
-      return waitForStatus(state, params, gone.signal).then((status) => answerJson(res, 200, status), fail);
-    }
-    if (path === capturePath || path === runningPath) {
-      if (req.method !== 'GET') return answerMethod(res, 'GET');
-      const config = path === capturePath ? state.pushedConfig : state.runningConfig;
-      if (!config) return answerError(res, 404, 'not_found', 'none that was pushed: the agent runs its seed');
-      return answerText(res, 200, 'application/json', canonicalJson(config));
-    }
-    if (path === secretsPath) {
-      if (req.method !== 'PUT') return answerMethod(res, 'PUT');
-      return readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
-        .then((body) => onSecrets(parseExportSecrets(parsedJson(body))))
-        .then(() => void res.writeHead(204).end(), fail);
-    }
-    const hash = hashOfPutPath(path);
-    if (hash === null) return answerError(res, 404, 'not_found', 'no such path');
-    if (req.method !== 'PUT') return answerMethod(res, 'PUT');
-    const restart = params.get('restart') ?? 'now';
-    if (restart !== 'now' && restart !== 'hold') {
-      return answerError(res, 400, 'bad_request', 'restart: must be now or hold');
-    }
-    return readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
-      .then((body) => state.apply(checkedConfig(hash, body), 'push', restart))
-      .then((ack) => answerJson(res, 200, ack), fail);
-  };
+  const served = (res: ServerResponse, work: Promise<void>): Promise<void> =>
+    work.catch((error: unknown) => refuse(res, error, logger));
+  const answerConfig = (res: ServerResponse, config: CaptureConfig | null): void =>
+    config
+      ? answerText(res, 200, 'application/json', canonicalJson(config))
+      : answerError(res, 404, 'not_found', 'none that was pushed: the agent runs its seed');
+  return [
+    {
+      path: statusPath,
+      methods: ['GET'],
+      serve: (_req, res, { params }) =>
+        served(
+          res,
+          waitForStatus(state, params, goneSignal(res)).then((status) => answerJson(res, 200, status)),
+        ),
+    },
+    { path: capturePath, methods: ['GET'], serve: (_req, res) => answerConfig(res, state.pushedConfig) },
+    { path: runningPath, methods: ['GET'], serve: (_req, res) => answerConfig(res, state.runningConfig) },
+    {
+      path: secretsPath,
+      methods: ['PUT'],
+      serve: (req, res) =>
+        served(
+          res,
+          readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes })
+            .then((body) => onSecrets(parseExportSecrets(parsedJson(body))))
+            .then(() => void res.writeHead(204).end()),
+        ),
+    },
+    { path: `${capturePath}/`, serve: (req, res, target) => served(res, putConfig(state, req, res, target)) },
+  ];
 }
 
-function checkedConfig(hash: string, body: Buffer): ReturnType<typeof parseCaptureConfig> {
+/** `PUT /v1/capture/sha256:…`: a config, addressed by its hash. */
+async function putConfig(
+  state: CaptureState,
+  req: IncomingMessage,
+  res: ServerResponse,
+  { path, params }: RequestTarget,
+): Promise<void> {
+  const hash = hashOfPutPath(path);
+  if (hash === null) return answerError(res, 404, 'not_found', 'no such path');
+  if (req.method !== 'PUT') return answerMethod(res, 'PUT');
+  const restart = params.get('restart') ?? 'now';
+  if (restart !== 'now' && restart !== 'hold') {
+    return answerError(res, 400, 'bad_request', 'restart: must be now or hold');
+  }
+  const body = await readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes });
+  answerJson(res, 200, await state.apply(checkedConfig(hash, body), 'push', restart));
+}
+
+function checkedConfig(hash: string, body: Buffer): CaptureConfig {
   const config = parseCaptureConfig(parsedJson(body));
   const actual = `sha256:${sha256Hex(canonicalJson(config))}`;
   if (actual !== hash) throw new OperatorError('ERR_INPUT_INVALID', `hash: the body's is ${actual}`);
   return config;
 }
 
-function waitForStatus(
-  state: CaptureState,
-  params: URLSearchParams,
-  signal: AbortSignal,
-): ReturnType<CaptureState['statusAfter']> {
+async function waitForStatus(state: CaptureState, params: URLSearchParams, signal: AbortSignal): Promise<AgentStatus> {
   const number = (name: string, fallback: number, max: number): number => {
     const text = params.get(name);
     if (text === null) return fallback;
@@ -83,10 +99,8 @@ function waitForStatus(
     if (!(value <= max)) throw new OperatorError('ERR_INPUT_INVALID', `${name}: must be a whole number up to ${max}`);
     return value;
   };
-  return Promise.resolve().then(() => {
-    const after = number('after', 0, Number.MAX_SAFE_INTEGER);
-    return state.statusAfter(after, number('wait', 0, maxStatusWaitSeconds) * 1_000, signal);
-  });
+  const after = number('after', 0, Number.MAX_SAFE_INTEGER);
+  return state.statusAfter(after, number('wait', 0, maxStatusWaitSeconds) * 1_000, signal);
 }
 
 function refuse(res: ServerResponse, error: unknown, logger: Logger): void {

@@ -1,25 +1,22 @@
 import type { ServerResponse } from 'node:http';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { requestTarget } from '../../base/request-target.ts';
 import { certificatePath, maxCertificateBytes, parseIssuedCertificate } from '../../capture/index.ts';
-import type { HttpHandler } from '../../net/http/index.ts';
 import type { NodeCertificate } from '../certificate/node-certificate.ts';
 import { readBody } from '../otlp/request-body.ts';
 import { answerError, answerJson, answerMethod, answerRefusal, parsedJson } from './answers.ts';
+import type { Route } from './routes.ts';
 
 /**
- * The agent's side of the certificate exchange (`src/capture/node-certificate.ts`). Everything else goes to `next`.
+ * The agent's side of the certificate exchange (`src/capture/node-certificate.ts`).
  * The TLS listener in front of it decides which clients may call: the offer holds a token, which is for the operator
  * alone.
  */
-export function certificateHandler(
+export function certificateRoute(
   certificate: Pick<NodeCertificate, 'offer' | 'install'> | undefined,
   logger: Logger,
-  next: HttpHandler,
-): HttpHandler {
-  return (req, res) => {
-    if (requestTarget(req).path !== certificatePath) return next(req, res);
+): Route {
+  const serve: Route['serve'] = (req, res) => {
     if (!certificate) return answerError(res, 404, 'not_found', 'this agent was given its certificate');
     const fail = (error: unknown): void => refuse(res, error, logger);
     if (req.method === 'GET') return certificate.offer().then((offer) => answerJson(res, 200, offer), fail);
@@ -28,6 +25,7 @@ export function certificateHandler(
       .then((body) => certificate.install(parseIssuedCertificate(parsedJson(body)).certificate))
       .then(() => void res.writeHead(204).end(), fail);
   };
+  return { path: certificatePath, serve };
 }
 
 function refuse(res: ServerResponse, error: unknown, logger: Logger): void {

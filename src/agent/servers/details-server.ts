@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { requestTarget } from '../../base/request-target.ts';
-import type { HttpHandler } from '../../net/http/index.ts';
 import { childrenOf, compileMatcher, type Expr, type Matcher, parse, QueryError } from '../../promql/index.ts';
 import { type Labels, labelValue } from '../../tsdb/index.ts';
 import type { ExemplarRing } from '../exemplars/exemplar-ring.ts';
 import type { Family } from '../mapping/series-table.ts';
 import { readRawBody } from '../otlp/request-body.ts';
-import { answerJson, answerMethod } from './answers.ts';
+import { answerJson } from './answers.ts';
+import type { Route } from './routes.ts';
 
 export interface DetailsOptions {
   readonly exemplars: ExemplarRing;
@@ -23,26 +23,28 @@ const maxBodyBytes = 1024 * 1024;
 
 /**
  * Details that the store does not hold for its series, in the form of Prometheus' API: `/api/v1/query_exemplars`
- * (`query`, `start`, `end`) and `/api/v1/metadata`. All else goes to `next`. The TLS listener in front of it decides
- * which clients may call.
+ * (`query`, `start`, `end`) and `/api/v1/metadata`. The TLS listener in front of it decides which clients may call.
  */
-export function detailsHandler(options: DetailsOptions, next: HttpHandler): HttpHandler {
-  return (req, res) => {
-    const { path } = requestTarget(req);
-    if (path === '/api/v1/metadata') {
-      if (req.method !== 'GET') return answerMethod(res, 'GET');
-      return answerJson(res, 200, { status: 'success', data: metadataOf(options.families()) });
-    }
-    if (path !== '/api/v1/query_exemplars') return next(req, res);
-    if (req.method !== 'GET' && req.method !== 'POST') return answerMethod(res, 'GET, POST');
-    return serveExemplars(req, res, options).catch((error: unknown) => {
-      const bad = error instanceof QueryError || isOperatorError(error);
-      if (!bad) options.logger.warn('exemplars could not be answered', { error: errorText(error) });
-      if (res.headersSent) return void res.destroy();
-      const [status, errorType] = bad ? [400, 'bad_data'] : [500, 'internal'];
-      answerJson(res, status as number, { status: 'error', errorType, error: errorText(error) });
-    });
-  };
+export function detailsRoutes(options: DetailsOptions): Route[] {
+  return [
+    {
+      path: '/api/v1/metadata',
+      methods: ['GET'],
+      serve: (_req, res) => answerJson(res, 200, { status: 'success', data: metadataOf(options.families()) }),
+    },
+    {
+      path: '/api/v1/query_exemplars',
+      methods: ['GET', 'POST'],
+      serve: (req, res) =>
+        serveExemplars(req, res, options).catch((error: unknown) => {
+          const bad = error instanceof QueryError || isOperatorError(error);
+          if (!bad) options.logger.warn('exemplars could not be answered', { error: errorText(error) });
+          if (res.headersSent) return void res.destroy();
+          const [status, errorType] = bad ? ([400, 'bad_data'] as const) : ([500, 'internal'] as const);
+          answerJson(res, status, { status: 'error', errorType, error: errorText(error) });
+        }),
+    },
+  ];
 }
 
 async function serveExemplars(req: IncomingMessage, res: ServerResponse, options: DetailsOptions): Promise<void> {

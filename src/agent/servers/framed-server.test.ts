@@ -6,15 +6,14 @@ import { silentLogger } from '../../base/logger.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import type { FramedHandler } from '../partial/admission.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
-import { partialHandler } from './framed-server.ts';
+import { partialRoute } from './framed-server.ts';
+import { routed } from './routes.ts';
 
 const metrics = createSelfMetrics({ node: 'n', version: '0' });
 let handler: FramedHandler;
 let port: number;
 const server = createServer(
-  partialHandler({ handler: (body, signal) => handler(body, signal), metrics, logger: silentLogger }, (_req, res) =>
-    res.writeHead(404).end(),
-  ),
+  routed([partialRoute({ handler: (body, signal) => handler(body, signal), metrics, logger: silentLogger })]),
 );
 beforeAll(async () => (port = await listen('framed', server, { host: '127.0.0.1', port: 0 })));
 afterAll(() => closeServer(server, 0));

@@ -1,25 +1,24 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Counter, Gauge } from 'prom-client';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { requestTarget } from '../../base/request-target.ts';
 import { callerIn } from '../../net/caller.ts';
-import type { HttpHandler } from '../../net/http/index.ts';
+import { goneSignal, writePart } from '../../net/http/index.ts';
 import { indexContentType, indexPath, partialContentType, partialPath } from '../../promql/index.ts';
 import { readRawBody } from '../otlp/request-body.ts';
 import type { FramedAnswer, FramedHandler, Refusal } from '../partial/admission.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
-import { answerError, answerMethod } from './answers.ts';
+import { answerError } from './answers.ts';
+import type { Route } from './routes.ts';
 
 /** Dependencies of an endpoint. */
-export interface EndpointOptions {
+interface EndpointOptions {
   readonly handler: FramedHandler;
   readonly metrics: SelfMetrics;
   readonly logger: Logger;
 }
 
-export interface FramedServerOptions {
+interface FramedOptions {
   readonly path: string;
   readonly contentType: string;
   readonly handler: FramedHandler;
@@ -29,7 +28,7 @@ export interface FramedServerOptions {
 }
 
 /** Requests by status, requests in flight, bytes sent. */
-export interface FramedCounts {
+interface FramedCounts {
   readonly requests: Counter<'code'>;
   readonly inflight: Gauge;
   readonly bytes: Counter;
@@ -50,14 +49,12 @@ const statusOf: Readonly<Record<Refusal, number>> = {
 };
 
 /**
- * A `POST` that is answered with frames, completely or not at all: shares of queries, and data of the index. All other
- * paths go to `next`. The TLS listener in front of it decides which clients may call.
+ * A `POST` that is answered with frames, completely or not at all: shares of queries, and data of the index. The TLS
+ * listener in front of it decides which clients may call.
  */
-export function framedHandler(options: FramedServerOptions, next: HttpHandler): HttpHandler {
+function framedRoute(options: FramedOptions): Route {
   const { path, counts, logger } = options;
-  return (req, res) => {
-    if (requestTarget(req).path !== path) return next(req, res);
-    if (req.method !== 'POST') return answerMethod(res, 'POST');
+  const answer: Route['serve'] = (req, res) => {
     counts.inflight.inc();
     return serve(req, res, options)
       .catch((error: unknown) => {
@@ -73,35 +70,33 @@ export function framedHandler(options: FramedServerOptions, next: HttpHandler): 
         counts.requests.inc({ code: String(res.statusCode) });
       });
   };
+  return { path, methods: ['POST'], serve: answer };
 }
 
 /** `POST /api/v1/partial`: this node's share of a query. */
-export function partialHandler({ handler, metrics, logger }: EndpointOptions, next: HttpHandler): HttpHandler {
+export function partialRoute({ handler, metrics, logger }: EndpointOptions): Route {
   const { partialRequests: requests, partialInflight: inflight, partialBytes: bytes } = metrics;
   const counts = { requests, inflight, bytes };
-  return framedHandler({ path: partialPath, contentType: partialContentType, handler, counts, logger }, next);
+  return framedRoute({ path: partialPath, contentType: partialContentType, handler, counts, logger });
 }
 
 /** `POST /api/v1/index`: label names, values and sets of this node's series. */
-export function indexHandler({ handler, metrics, logger }: EndpointOptions, next: HttpHandler): HttpHandler {
+export function indexRoute({ handler, metrics, logger }: EndpointOptions): Route {
   const { indexRequests: requests, indexInflight: inflight, indexBytes: bytes } = metrics;
   const counts = { requests, inflight, bytes };
-  return framedHandler({ path: indexPath, contentType: indexContentType, handler, counts, logger }, next);
+  return framedRoute({ path: indexPath, contentType: indexContentType, handler, counts, logger });
 }
 
-async function serve(req: IncomingMessage, res: ServerResponse, options: FramedServerOptions): Promise<void> {
-  const gone = new AbortController();
-  res.on('close', () => {
-    if (!res.writableEnded) gone.abort(new Error('the asker went away'));
-  });
+async function serve(req: IncomingMessage, res: ServerResponse, options: FramedOptions): Promise<void> {
+  const gone = goneSignal(res);
   const body = await readRawBody(req, maxBodyBytes);
-  const outcome = await options.handler(body.toString(), gone.signal, callerIn(req.headers));
+  const outcome = await options.handler(body.toString(), gone, callerIn(req.headers));
   if ('refusal' in outcome) {
-    if (!gone.signal.aborted) answerError(res, statusOf[outcome.refusal], outcome.refusal, outcome.message);
+    if (!gone.aborted) answerError(res, statusOf[outcome.refusal], outcome.refusal, outcome.message);
     return;
   }
   try {
-    await send(res, outcome, options, gone.signal);
+    await send(res, outcome, options, gone);
   } finally {
     outcome.release?.();
   }
@@ -110,7 +105,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, options: FramedS
 async function send(
   res: ServerResponse,
   { frames, bytes }: FramedAnswer,
-  options: FramedServerOptions,
+  options: FramedOptions,
   gone: AbortSignal,
 ): Promise<void> {
   if (gone.aborted) return;
@@ -123,7 +118,7 @@ async function send(
   for (const frame of frames) {
     if (gone.aborted) return;
     options.counts.bytes.inc(frame.length);
-    if (!res.write(frame)) await once(res, 'drain', { signal: gone }).catch(() => {});
+    await writePart(res, frame, gone);
   }
   res.end();
 }

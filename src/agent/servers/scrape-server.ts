@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,7 +6,7 @@ import { constants, createGzip, createZstdCompress } from 'node:zlib';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { requestTarget } from '../../base/request-target.ts';
-import { createHttpServer, type DoorOptions, type HttpHandler } from '../../net/http/index.ts';
+import { createHttpServer, type DoorOptions, goneSignal, type HttpHandler, writePart } from '../../net/http/index.ts';
 import { refuseScrape } from '../../net/scrape-right.ts';
 import type { TokenAuth } from '../../net/token-auth.ts';
 import {
@@ -103,11 +102,10 @@ async function* paced(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
 }
 
 async function write(res: ServerResponse, parts: AsyncIterable<Uint8Array>): Promise<void> {
-  const gone = new AbortController();
-  res.on('close', () => gone.abort());
+  const gone = goneSignal(res);
   for await (const part of paced(parts)) {
-    if (gone.signal.aborted) return;
-    if (!res.write(part)) await once(res, 'drain', { signal: gone.signal });
+    if (gone.aborted) return;
+    await writePart(res, part, gone);
   }
   res.end();
 }

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { requestTarget, type RequestTarget } from '../../base/request-target.ts';
-import type { HttpHandler } from '../../net/http/index.ts';
+import type { RequestTarget } from '../../base/request-target.ts';
 import { ParseError, parseSelector } from '../../promql/index.ts';
 import type { Matcher, Store } from '../../tsdb/index.ts';
 import { answerJson, answerMethod, answerText } from './answers.ts';
+import type { Route } from './routes.ts';
 
 const adminPath = '/api/v1/admin/tsdb/';
 
@@ -19,12 +19,10 @@ export interface StoreAdminOptions {
 /**
  * Prometheus' admin calls for an agent's store: `POST …/snapshot` answers with the snapshot's name below
  * `store/snapshots`, `POST …/delete_series?match[]=…&start=…&end=…` with 204 once the samples are gone for good.
- * Times are Unix seconds or RFC 3339. Everything else goes to `next`.
+ * Times are Unix seconds or RFC 3339.
  */
-export function storeAdminHandler(options: StoreAdminOptions, next: HttpHandler): HttpHandler {
-  return (req, res) => {
-    const target = requestTarget(req);
-    if (!target.path.startsWith(adminPath)) return next(req, res);
+export function storeAdminRoute(options: StoreAdminOptions): Route {
+  const answer: Route['serve'] = (req, res, target) => {
     if (!options.allowed(req)) return refuse(res, 403, 'forbidden', 'only the controller may change a store');
     if (req.method !== 'POST' && req.method !== 'PUT') return answerMethod(res, 'POST, PUT');
     return serve(target, res, options).catch((error: unknown) => {
@@ -33,6 +31,7 @@ export function storeAdminHandler(options: StoreAdminOptions, next: HttpHandler)
       refuse(res, bad ? 400 : 500, bad ? 'bad_data' : 'internal', errorText(error));
     });
   };
+  return { path: adminPath, serve: answer };
 }
 
 async function serve(

@@ -2,7 +2,8 @@ import { createServer } from 'node:http';
 import { silentLogger } from '../../base/logger.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import type { Matcher } from '../../tsdb/index.ts';
-import { storeAdminHandler } from './store-admin-server.ts';
+import { routed } from './routes.ts';
+import { storeAdminRoute } from './store-admin-server.ts';
 
 let calls: unknown[] = [];
 let allowed = true;
@@ -13,7 +14,9 @@ const store = {
     return Promise.resolve(1);
   },
 };
-const handler = storeAdminHandler({ store, allowed: () => allowed, logger: silentLogger }, (_, res) => res.end('next'));
+const handler = routed([storeAdminRoute({ store, allowed: () => allowed, logger: silentLogger })], (res) =>
+  res.end('next'),
+);
 const server = createServer(handler);
 let url = '';
 

@@ -1,8 +1,8 @@
 import { type handleServerStreamingCall, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
-import { once } from 'node:events';
 import type { TLSSocket } from 'node:tls';
 import { isOperatorError } from '../../base/errors.ts';
 import { createGrpcServer } from '../../net/grpc-server.ts';
+import { writePart } from '../../net/http/index.ts';
 import {
   decodeRequest,
   encodeMessage,
@@ -50,7 +50,7 @@ export function createStreamGrpc(options: StreamOptions): StreamGrpc {
     const write = async (messages: readonly StreamMessage[]): Promise<void> => {
       for (const message of messages) {
         if (gone.signal.aborted) return;
-        if (!call.write(message)) await once(call, 'drain', { signal: gone.signal }).catch(() => {});
+        await writePart(call, message, gone.signal);
       }
     };
     try {

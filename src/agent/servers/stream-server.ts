@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isOperatorError } from '../../base/errors.ts';
-import { requestTarget, type RequestTarget } from '../../base/request-target.ts';
-import type { HttpHandler } from '../../net/http/index.ts';
+import type { RequestTarget } from '../../base/request-target.ts';
+import { goneSignal, writePart } from '../../net/http/index.ts';
 import { readBody } from '../otlp/request-body.ts';
 import {
   maxRequestBytes,
@@ -14,7 +13,8 @@ import {
   streamQuery,
   type StreamRequest,
 } from '../../stream/index.ts';
-import { answerError, answerMethod } from './answers.ts';
+import { answerError } from './answers.ts';
+import type { Route } from './routes.ts';
 import { startOf } from '../spans/stream-reader.ts';
 import { serveStream, type StreamOptions } from './stream-service.ts';
 
@@ -23,18 +23,15 @@ import { serveStream, type StreamOptions } from './stream-service.ts';
  * request is a query (GET) or a JSON body (POST); `/v1/spans` and `/v1/flows` show one kind.
  * A reader that does not keep up loses items and receives their number; the ring's writer never waits for it.
  */
-export function streamHandler(options: StreamOptions): HttpHandler {
-  return (req, res) => {
-    const target = requestTarget(req);
-    if (!streamPaths.includes(target.path)) return answerError(res, 404, 'not_found', 'no such path');
-    if (req.method !== 'GET' && req.method !== 'POST') return answerMethod(res, 'GET, POST');
-    return serve(req, res, target, options).catch((error: unknown) => {
+export function streamRoutes(options: StreamOptions): Route[] {
+  const answer: Route['serve'] = (req, res, target) =>
+    serve(req, res, target, options).catch((error: unknown) => {
       if (res.headersSent) res.destroy();
       else if (isOperatorError(error, 'ERR_TOO_LARGE')) answerError(res, 413, 'too_large', error.message);
       else if (isOperatorError(error)) answerError(res, 400, 'bad_request', error.message);
       else answerError(res, 500, 'internal', 'internal error');
     });
-  };
+  return streamPaths.map((path) => ({ path, methods: ['GET', 'POST'], serve: answer }));
 }
 
 async function serve(
@@ -46,16 +43,14 @@ async function serve(
   const asked = req.method === 'POST' ? await bodyRequest(req) : requestOfParams(target.params);
   const query = streamQuery(requestOfPath(target.path, asked), options.clock.now(), options);
   startOf(options.ring, query); // refused before the head was sent
-  const gone = new AbortController();
-  res.on('close', () => gone.abort());
+  const gone = goneSignal(res);
   res.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
   res.flushHeaders();
   const write = async (messages: readonly StreamMessage[]): Promise<void> => {
     const lines = messages.map((message) => `${JSON.stringify(message)}\n`).join('');
-    if (res.write(lines) || gone.signal.aborted) return;
-    await once(res, 'drain', { signal: gone.signal }).catch(() => {});
+    await writePart(res, lines, gone);
   };
-  await serveStream(options, query, { write, gone: gone.signal });
+  await serveStream(options, query, { write, gone });
   res.end();
 }
 

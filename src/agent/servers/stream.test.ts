@@ -13,7 +13,8 @@ import { flowRecord } from '../spans/flow-record.ts';
 import type { SpanRecord } from '../../stream/index.ts';
 import { StreamRing } from '../spans/stream-ring.ts';
 import { createStreamGrpc } from './stream-grpc.ts';
-import { streamHandler } from './stream-server.ts';
+import { routed } from './routes.ts';
+import { streamRoutes } from './stream-server.ts';
 
 const servername = 'svc-agent.svc-system.svc';
 const whole: SpanRecord = {
@@ -69,10 +70,14 @@ beforeEach(async () => {
     signal: stopAgent.signal,
   };
   const grpc = createStreamGrpc(options);
-  const server = createAlpnServer(fixedTls({ ...leaves.get('svc-agent')!, ca: ca.cert }), streamHandler(options), {
-    clientNames: ['svc-query'],
-    onHttp2: grpc.accept,
-  });
+  const server = createAlpnServer(
+    fixedTls({ ...leaves.get('svc-agent')!, ca: ca.cert }),
+    routed(streamRoutes(options)),
+    {
+      clientNames: ['svc-query'],
+      onHttp2: grpc.accept,
+    },
+  );
   port = await listen('span-stream', server, { host: '127.0.0.1', port: 0 });
   close = async () => {
     stopAgent.abort();

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { rfc3339Nano } from '../../stream/index.ts';
 import type { Identity } from '../identity/identity.ts';
+import type { OtlpConsumer } from '../otlp/consumer.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
 import { valueText } from '../mapping/label-set.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
@@ -85,6 +86,18 @@ export class FlowIntake {
     const size = 400 + 60 * point.attributes.length;
     this.#ring.push({ timeMs: at, bytes: size, account: local[0] ?? '', flow }, now);
   }
+}
+
+/** Flow points also become items of the stream, at once: the store waits for its group, a follower need not. */
+export function withFlows(ingest: OtlpConsumer, flows: FlowIntake): OtlpConsumer {
+  return {
+    metrics: (request, bytes) => {
+      flows.take(request);
+      return ingest.metrics(request, bytes);
+    },
+    traces: (request, bytes) => ingest.traces(request, bytes),
+    rejected: (reason, count) => ingest.rejected(reason, count),
+  };
 }
 
 const flowMetrics: ReadonlySet<string> = new Set(['obi.network.flow.bytes', 'beyla.network.flow.bytes']);

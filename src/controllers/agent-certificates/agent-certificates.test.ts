@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { agentIdentity } from '../../api/agents/agent-certificate.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { NodeCertificate } from '../../agent/certificate/node-certificate.ts';
-import { certificateHandler } from '../../agent/servers/certificate-server.ts';
+import { certificateRoute } from '../../agent/servers/certificate-server.ts';
+import { routed } from '../../agent/servers/routes.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { coreResources, type KubeClient } from '../../kube/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
@@ -90,7 +91,7 @@ async function startAgent(node: string, host: string, token = node): Promise<Age
     ...{ dir: join(own, 'tls'), dataDir: join(own, 'data'), node, clock, logger: silentLogger, signal: stop.signal },
     pollMs: 50,
   });
-  const handler = certificateHandler(certificate, silentLogger, (_req, res) => void res.writeHead(404).end());
+  const handler = routed([certificateRoute(certificate, silentLogger)]);
   const server = createTlsServer(certificate, handler, { clientNames: [names.controller] });
   servers.push(server);
   port = await listen('capture-config', server, { host, port });

@@ -3,9 +3,10 @@ import { PassThrough } from 'node:stream';
 import { silentLogger } from '../../base/logger.ts';
 import { Health, probeHandler } from '../../runtime/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import { captureHandler } from '../../agent/servers/capture-server.ts';
-import { storeAdminHandler } from '../../agent/servers/store-admin-server.ts';
-import { streamHandler } from '../../agent/servers/stream-server.ts';
+import { captureRoutes } from '../../agent/servers/capture-server.ts';
+import { routed } from '../../agent/servers/routes.ts';
+import { storeAdminRoute } from '../../agent/servers/store-admin-server.ts';
+import { streamRoutes } from '../../agent/servers/stream-server.ts';
 import { createCustomMetricsHandler } from '../../query/custom-metrics/api/handler.ts';
 import { webhookHandler } from '../webhook/handler.ts';
 import type { HttpHandler } from './index.ts';
@@ -15,7 +16,6 @@ const part = <T>(): T => ({}) as T;
 const logger = silentLogger;
 const clock = new FakeClock();
 const health = new Health();
-const notFound: HttpHandler = (_req, res) => void res.writeHead(404).end();
 
 const handlers: Record<string, HttpHandler> = {
   'probes and metrics of the operator': probeHandler({
@@ -34,9 +34,9 @@ const handlers: Record<string, HttpHandler> = {
     logger,
     meter: { request: () => {} } as never,
   }),
-  'the stream of an agent': streamHandler(part()),
-  'the store of an agent': storeAdminHandler({ store: part(), allowed: () => true, logger }, notFound),
-  'the capture config of an agent': captureHandler(part(), { logger, onSecrets: () => {} }),
+  'the stream of an agent': routed(streamRoutes(part())),
+  'the store of an agent': routed([storeAdminRoute({ store: part(), allowed: () => true, logger })]),
+  'the capture config of an agent': routed(captureRoutes(part(), { logger, onSecrets: () => {} })),
 };
 
 async function statusOf(handler: HttpHandler, url: string): Promise<number> {

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { goneSignal, writePart } from '../../net/http/index.ts';
 import type { ApiError } from './api-error.ts';
 import { acceptedEncoding, encoded } from './content-encoding.ts';
 
@@ -55,17 +55,15 @@ export async function sendSuccess(
     return;
   }
   const out = zip ? encoded(req, res) : res;
-  const gone = new AbortController();
-  res.once('close', () => gone.abort());
+  const gone = goneSignal(res);
   for (; !next.done; next = pieces.next()) {
     parts.add(next.value);
     if (parts.length < pieceBytes) continue;
-    if (gone.signal.aborted) return;
-    if (!out.write(parts.take())) await once(out, 'drain', { signal: gone.signal }).catch(() => {});
-    else await nextTurn();
+    if (gone.aborted) return;
+    if (!(await writePart(out, parts.take(), gone))) await nextTurn();
   }
   parts.add(tail);
-  if (!gone.signal.aborted) out.end(parts.take());
+  if (!gone.aborted) out.end(parts.take());
 }
 
 /** Collects parts of a body until they are worth sending. Bytes without pending text are passed on without a copy. */

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Pace, type Pacing } from '../../base/turns/turns.ts';
+import { writePart } from '../../net/http/index.ts';
 import { labelValue } from '../../tsdb/index.ts';
 import type { Labels } from '../../tsdb/index.ts';
 import { lostNodesHeader } from '../api/lost-nodes-header.ts';
@@ -44,8 +44,7 @@ export const federate: Handler = async (call, deps) => {
     batch += line;
     if (batch.length < batchLength) continue;
     if (signal.aborted) return;
-    if (!out.write(batch)) await once(out, 'drain', { signal }).catch(() => {});
-    else await nextTurn();
+    if (!(await writePart(out, batch, signal))) await nextTurn();
     batch = '';
   }
   for (const node of answer.missingNodes) batch += `# node ${node} is missing\n`;

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { isOperatorError, errorText } from '../../base/errors.ts';
 import { Gate } from '../../base/turns/gate.ts';
+import { writePart } from '../../net/http/index.ts';
 import {
   createRemoteReadHandler,
   decodeReadRequest,
@@ -60,7 +60,7 @@ export const remoteRead: Handler = async (call, deps) => {
     for (const [name, value] of Object.entries(response.headers)) res.setHeader(name, value);
     for await (const part of response.body) {
       if (signal.aborted) return;
-      if (!res.write(part)) await once(res, 'drain', { signal }).catch(() => {});
+      await writePart(res, part, signal);
     }
     res.end();
   } catch (error) {

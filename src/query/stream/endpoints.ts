@@ -1,9 +1,9 @@
 import type { Express, Request, Response } from 'express';
-import { once } from 'node:events';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { requestTarget } from '../../base/request-target.ts';
+import { goneSignal, writePart } from '../../net/http/index.ts';
 import {
   maxRequestBytes,
   readPath,
@@ -91,15 +91,13 @@ function sinkOf(
   clock: Clock,
   encode: (messages: readonly StreamMessage[]) => string | Buffer,
 ): StreamSink {
-  const gone = new AbortController();
-  if (res.destroyed) gone.abort();
-  res.once('close', () => gone.abort());
+  const gone = goneSignal(res);
   return {
-    gone: gone.signal,
+    gone,
     write: async (messages) => {
-      if (gone.signal.aborted || res.write(encode(messages))) return;
+      if (gone.aborted) return;
       const cancel = clock.setTimeout(() => res.destroy(), stalledMs);
-      await once(res, 'drain', { signal: gone.signal }).catch(() => {});
+      await writePart(res, encode(messages), gone);
       cancel();
     },
   };

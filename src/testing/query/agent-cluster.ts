@@ -7,8 +7,9 @@ import { createPartialHandler } from '../../agent/partial/partial-handler.ts';
 import { ExemplarRing } from '../../agent/exemplars/exemplar-ring.ts';
 import type { Family } from '../../agent/mapping/series-table.ts';
 import { createSelfMetrics } from '../../agent/self-metrics.ts';
-import { detailsHandler } from '../../agent/servers/details-server.ts';
-import { indexHandler, partialHandler } from '../../agent/servers/framed-server.ts';
+import { detailsRoutes } from '../../agent/servers/details-server.ts';
+import { indexRoute, partialRoute } from '../../agent/servers/framed-server.ts';
+import { routed } from '../../agent/servers/routes.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import type { KeyPairPem } from '../../net/ca.ts';
@@ -135,19 +136,16 @@ async function startAgent(
   const exemplars = new ExemplarRing();
   const families: Family[] = [];
   const partition = { label: 'k8s_node_name', value: node };
-  const details = detailsHandler(
-    { exemplars, families: () => families, partition, logger: silentLogger },
-    (req, res) => void serve(req, res),
-  );
-  const index = indexHandler(
-    { handler: createIndexHandler({ store, node, clock }), metrics, logger: silentLogger },
-    details,
-  );
-  const shares = partialHandler({ handler: partial, metrics, logger: silentLogger }, index);
+  const shares = routed([
+    partialRoute({ handler: partial, metrics, logger: silentLogger }),
+    indexRoute({ handler: createIndexHandler({ store, node, clock }), metrics, logger: silentLogger }),
+    ...detailsRoutes({ exemplars, families: () => families, partition, logger: silentLogger }),
+    { path: '/', serve },
+  ]);
   const route = (req: IncomingMessage, res: ServerResponse): void => {
     agent.requests++;
     if (agent.misbehave) return agent.misbehave(req, res);
-    shares(req, res);
+    void shares(req, res);
   };
   const bound = await listen('remote-read', server, { host: address, port });
   let stopped: Promise<void> | undefined;

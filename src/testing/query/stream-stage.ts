@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { request } from 'node:https';
-import { streamHandler } from '../../agent/servers/stream-server.ts';
+import { routed } from '../../agent/servers/routes.ts';
+import { streamRoutes } from '../../agent/servers/stream-server.ts';
 import { createStreamGrpc } from '../../agent/servers/stream-grpc.ts';
 import { StreamRing } from '../../agent/spans/stream-ring.ts';
 import { systemClock } from '../../base/clock.ts';
@@ -42,7 +43,7 @@ export class StreamAgent {
       ...{ node: this.node, podLabels: () => undefined, ring: this.ring, clock: systemClock, logger: silentLogger },
       ...{ onClients: (change: number) => (this.clients += change), onLost: () => {}, signal: ended.signal },
     };
-    const serve = streamHandler(options);
+    const serve = routed(streamRoutes(options));
     const handler: RequestListener = (req, res) => {
       this.requests++;
       (this.misbehave ?? serve)(req, res);

@@ -1,0 +1,69 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { AgentStatus } from '../../capture/index.ts';
+import { captureFacts } from '../capture/capture-facts.ts';
+import { CaptureState } from '../capture/capture-state.ts';
+import { instrumentProbe, type InstrumentProbe } from '../capture/instrument-probe.ts';
+import { ObstacleWatch } from '../capture/obstacles.ts';
+import type { AgentSettings } from '../settings.ts';
+import type { Closing } from './closing.ts';
+import type { AgentData } from './data.ts';
+
+export interface CaptureDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly closing: Closing;
+  /** How the state of the instrument is read. Default: from its supervisor and its health socket. */
+  readonly probe?: InstrumentProbe | undefined;
+}
+
+/** The capture config of this node, and the reasons why one of its monitors gets no data. */
+export interface AgentCapture {
+  readonly capture: CaptureState;
+  readonly obstacles: ObstacleWatch;
+}
+
+/** Nothing runs before `start` of both is called. */
+export function openCapture(settings: AgentSettings, data: AgentData, deps: CaptureDeps): AgentCapture {
+  const { clock, logger, closing } = deps;
+  const { mapper, identity } = data;
+  const capture: CaptureState = new CaptureState({
+    node: settings.nodeName,
+    dataDir: settings.dataDir,
+    instrumentFile: settings.instrumentConfig,
+    probe: deps.probe ?? instrumentProbe(settings, clock),
+    clock,
+    logger,
+    onConfig: data.setConfig,
+    counts: () => countsOf(data, obstacles),
+  });
+  const obstacles: ObstacleWatch = new ObstacleWatch({
+    clock,
+    logger,
+    monitors: () => mapper.limits.monitors,
+    facts: (idle) => captureFacts(idle, { settings, clock, mapper, identity, capture }),
+  });
+  closing.add(() => obstacles.stop());
+  closing.add(() => capture.stop());
+  return { capture, obstacles };
+}
+
+function countsOf(
+  { mapper, ingest, spans, exports }: AgentData,
+  obstacles: ObstacleWatch,
+): Pick<AgentStatus, 'monitors' | 'totals' | 'exports' | 'secrets'> {
+  return {
+    monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleMs }, i) => ({
+      namespace: rule.namespace,
+      name: rule.name,
+      activeSeries,
+      droppedSeries,
+      ...(spans.monitors[i]?.dropped ? { droppedSpans: spans.monitors[i].dropped } : {}),
+      ...(lastSampleMs === 0 ? {} : { lastSampleTime: new Date(lastSampleMs).toISOString() }),
+      ...obstacles.of(rule),
+    })),
+    exports: exports.statuses(),
+    ...(exports.secretsRevision === '' ? {} : { secrets: exports.secretsRevision }),
+    totals: { series: mapper.table.size, ...ingest.totals },
+  };
+}

@@ -1,0 +1,94 @@
+import { join } from 'node:path';
+import { nodeLabel } from '../../api/labels.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { builtinRetention, type CaptureConfig, largestSpanRing } from '../../capture/index.ts';
+import { labelsFromObject, type Store } from '../../tsdb/index.ts';
+import { Exports } from '../export/exports.ts';
+import { seriesMeta } from '../export/series-meta.ts';
+import { teeStore } from '../export/tee-store.ts';
+import { followRetention } from '../follow-retention.ts';
+import { Identity } from '../identity/identity.ts';
+import { Ingest } from '../ingest/ingest.ts';
+import { SeriesMapper } from '../mapping/mapper.ts';
+import { defaultPolicy, policyOf } from '../mapping/policy.ts';
+import { openDataDir } from '../open-data-dir.ts';
+import type { SelfMetrics } from '../self-metrics.ts';
+import type { AgentSettings } from '../settings.ts';
+import { SpanPipeline } from '../spans/span-pipeline.ts';
+import { StreamRing } from '../spans/stream-ring.ts';
+import type { Closing } from './closing.ts';
+
+export interface DataDeps {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: SelfMetrics;
+  readonly version: string;
+  readonly closing: Closing;
+  /** Refreshes the agent's gauges before they are stored as series. */
+  readonly refreshSelf: () => Promise<void>;
+}
+
+/** What an agent keeps, and what fills it: ingest → mapper → store and exports, spans → ring and exports. */
+export interface AgentData {
+  readonly store: Store;
+  readonly identity: Identity;
+  readonly mapper: SeriesMapper;
+  readonly exports: Exports;
+  readonly ring: StreamRing;
+  readonly spans: SpanPipeline;
+  readonly ingest: Ingest;
+  /** Applies a config that comes into force. */
+  readonly setConfig: (config: CaptureConfig) => void;
+}
+
+/** Opens the store, which replays its log, and what is in front of it. Errors: ERR_STORE_*. */
+export async function openData(settings: AgentSettings, deps: DataDeps): Promise<AgentData> {
+  const { clock, logger, metrics, version, closing, refreshSelf } = deps;
+  const { nodeName: node, dataDir } = settings;
+  const store = await openDataDir(dataDir, {
+    dir: join(dataDir, 'store'),
+    clock,
+    logger,
+    externalLabels: labelsFromObject({ [nodeLabel]: node }),
+    retentionMs: settings.retentionTime,
+    retentionBytes: settings.retentionSize,
+  });
+  closing.add(() => store.close());
+  const identity = new Identity();
+  const mapper = new SeriesMapper(defaultPolicy(node), identity);
+  const exports = new Exports({
+    dir: join(dataDir, 'export'),
+    maxBytes: settings.exportQueueSize,
+    node,
+    version,
+    clock,
+    logger,
+    registry: metrics.registry,
+    metaOf: (name) => seriesMeta(mapper.table.families, name),
+  });
+  closing.add(() => exports.close());
+  const { spans: spanDefaults } = builtinRetention;
+  const ring = new StreamRing({ maxBytes: spanDefaults.sizeBytes, maxAgeMs: spanDefaults.timeMs });
+  const spans = new SpanPipeline({
+    ring,
+    clock,
+    identity,
+    onSpan: (record, startNs) => exports.span(record, startNs),
+    onDropped: (reason, count) => metrics.spansDropped.inc({ reason }, count),
+    onUnknown: (count) => metrics.metadataMissing.inc({ kind: 'span' }, count),
+    onContradicted: (count) => metrics.contradicted.inc({ kind: 'span' }, count),
+  });
+  const ingest = new Ingest({ mapper, store: teeStore(store, exports), metrics, clock, logger, spans, refreshSelf });
+  closing.add(() => ingest.close());
+  const retain = followRetention(store, settings, logger);
+  const setConfig = (config: CaptureConfig): void => {
+    ingest.setPolicy(policyOf(node, config));
+    spans.setConfig(config);
+    retain(config);
+    exports.setConfig(config);
+    const { timeMs, sizeBytes } = { ...spanDefaults, ...config.retention.spans };
+    ring.setLimits({ maxBytes: Math.min(sizeBytes, largestSpanRing), maxAgeMs: timeMs }, clock.now());
+  };
+  return { store, identity, mapper, exports, ring, spans, ingest, setConfig };
+}

@@ -1,0 +1,132 @@
+import type { Server } from 'node:net';
+import { nodeLabel } from '../../api/labels.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/logger.ts';
+import { defaultPoolBytes, MemoryPool } from '../../base/memory-pool.ts';
+import { createAlpnServer } from '../../net/alpn-server.ts';
+import { expiryTime } from '../../net/ca.ts';
+import { codeForm, type HttpHandler } from '../../net/http/index.ts';
+import { createTlsServer, peerName } from '../../net/https-server.ts';
+import type { TlsSource } from '../../net/tls-material.ts';
+import { createRemoteReadHandler } from '../../tsdb/index.ts';
+import type { CaptureState } from '../capture/capture-state.ts';
+import type { NodeCertificate } from '../certificate/node-certificate.ts';
+import { openIdentity } from '../certificate/open-identity.ts';
+import { createIndexHandler } from '../partial/index-handler.ts';
+import { createPartialHandler } from '../partial/partial-handler.ts';
+import type { SelfMetrics } from '../self-metrics.ts';
+import { captureRoutes } from '../servers/capture-server.ts';
+import { certificateRoute } from '../servers/certificate-server.ts';
+import { detailsRoutes } from '../servers/details-server.ts';
+import { indexRoute, partialRoute } from '../servers/framed-server.ts';
+import { noSuchRead, remoteReadRoute } from '../servers/remote-read-server.ts';
+import { routed } from '../servers/routes.ts';
+import { storeAdminRoute } from '../servers/store-admin-server.ts';
+import { createStreamGrpc } from '../servers/stream-grpc.ts';
+import { streamRoutes } from '../servers/stream-server.ts';
+import type { StreamOptions } from '../servers/stream-service.ts';
+import type { AgentSettings } from '../settings.ts';
+import type { AgentData } from './data.ts';
+import { closeGraceMs, type Listeners } from './listeners.ts';
+
+export interface TlsPorts {
+  readonly remoteRead: number;
+  readonly spanStream: number;
+  readonly captureConfig: number;
+}
+
+export interface TlsDeps {
+  readonly data: AgentData;
+  readonly capture: CaptureState;
+  readonly listeners: Listeners;
+  readonly metrics: SelfMetrics;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+/** Common names of the certificates that may call the agent. */
+const readers = ['svc-query', 'svc-controller'];
+const controllers = ['svc-controller'];
+/** The memory limit assumed for a container without one: that of the DaemonSet. Bytes. */
+const unlimitedContainerBytes = 1024 ** 3;
+/** A reader of the stream may pause this long, since one behind the query server may pause too. Units: ms. */
+const readerStalledMs = 600_000;
+
+/**
+ * The three listeners with mutual TLS: remote read and shares of queries, spans and flows, capture config. Resolves
+ * with their ports, and with the node's own certificate where it has to get one from the operator.
+ * Errors: ERR_TLS_MATERIAL, ERR_LISTEN.
+ */
+export async function openTlsListeners(
+  settings: AgentSettings,
+  deps: TlsDeps,
+): Promise<{ ports: TlsPorts; certificate: NodeCertificate | undefined }> {
+  const { data, capture, listeners, metrics, clock, logger, signal } = deps;
+  const { tlsDir: dir, dataDir, nodeName: node, bindAddress: host } = settings;
+  const { exports } = data;
+  const { source: tls, own } = await openIdentity({ dir, dataDir, node, clock, logger, signal });
+  followExpiry(tls, metrics, () => own?.isIssued !== false);
+  const server = (name: string, handler: HttpHandler, clientNames: readonly string[]): Server =>
+    createTlsServer(tls, handler, { clientNames, ...listeners.door(name), form: codeForm });
+
+  const read = server('remote-read', readHandler(settings, deps), readers);
+  const remoteRead = await listeners.bind('remote-read', read, host, settings.remoteReadPort);
+
+  const stream: StreamOptions = {
+    node,
+    podLabels: (namespace, name) => data.identity.pods.named(namespace, name)?.labels,
+    ring: data.ring,
+    clock,
+    logger,
+    signal,
+    onClients: (change) => metrics.streamClients.inc(change),
+    onLost: (count) => metrics.streamLost.inc(count),
+  };
+  const grpc = createStreamGrpc(stream);
+  const streams = createAlpnServer(tls, routed(streamRoutes(stream)), {
+    clientNames: readers,
+    onHttp2: grpc.accept,
+    ...listeners.door('span-stream'),
+    form: codeForm,
+    limits: { stalledMs: readerStalledMs },
+  });
+  const spanStream = await listeners.bind('span-stream', streams, host, settings.spanStreamPort);
+  listeners.closing.add(() => grpc.close(closeGraceMs));
+
+  const onSecrets = exports.setSecrets.bind(exports);
+  const routes = [certificateRoute(own, logger), ...captureRoutes(capture, { logger, onSecrets })];
+  const configs = server('capture-config', routed(routes), controllers);
+  const captureConfig = await listeners.bind('capture-config', configs, host, settings.captureConfigPort);
+  return { ports: { remoteRead, spanStream, captureConfig }, certificate: own };
+}
+
+/** What the query server asks of a node, and the controller of its store: port 9091. */
+function readHandler(settings: AgentSettings, { data, metrics, clock, logger }: TlsDeps): HttpHandler {
+  const { store, mapper } = data;
+  const node = settings.nodeName;
+  const partition = { label: nodeLabel, value: node };
+  const limitBytes = settings.queryMemory || defaultPoolBytes(process.constrainedMemory(), unlimitedContainerBytes);
+  const memory = new MemoryPool({ limitBytes });
+  return routed(
+    [
+      remoteReadRoute({ handler: createRemoteReadHandler(store, { partition }), metrics, logger }),
+      partialRoute({ handler: createPartialHandler({ store, node, clock, memory }), metrics, logger }),
+      indexRoute({ handler: createIndexHandler({ store, node, clock, memory }), metrics, logger }),
+      ...detailsRoutes({
+        exemplars: mapper.exemplars,
+        families: () => mapper.table.families.values(),
+        partition,
+        logger,
+      }),
+      storeAdminRoute({ store, allowed: (req) => controllers.includes(peerName(req) ?? ''), logger }),
+    ],
+    noSuchRead,
+  );
+}
+
+function followExpiry(tls: TlsSource, metrics: SelfMetrics, isIssued: () => boolean): void {
+  const note = (): void => metrics.certExpiry.set(isIssued() ? expiryTime({ cert: tls.current.cert }) / 1_000 : 0);
+  note();
+  tls.onChange(note);
+}

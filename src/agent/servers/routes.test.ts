@@ -1,0 +1,31 @@
+import { createServer } from 'node:http';
+import { closeServer, listen } from '../../net/listen.ts';
+import { answerText } from './answers.ts';
+import { routed, type Route } from './routes.ts';
+
+const named = (path: string, methods?: readonly string[]): Route => ({
+  path,
+  ...(methods ? { methods } : {}),
+  serve: (_req, res, target) => answerText(res, 200, 'text/plain', `${path} serves ${target.path}`),
+});
+const server = createServer(routed([named('/a/', undefined), named('/a/whole', ['GET', 'PUT'])]));
+let url = '';
+beforeAll(
+  async () => void (url = `http://127.0.0.1:${await listen('routes', server, { host: '127.0.0.1', port: 0 })}`),
+);
+afterAll(() => closeServer(server, 0));
+
+test.each([
+  ['a whole path goes before the start of one', 'GET', '/a/whole?x=1', 200, '/a/whole serves /a/whole'],
+  ['every other path below it belongs to the start', 'POST', '/a/other', 200, '/a/ serves /a/other'],
+  ['a path without a row has no answer', 'GET', '/a', 404, '{"code":"not_found","message":"no such path"}'],
+  ['a method of no row is named with those that are', 'POST', '/a/whole', 405, expect.stringContaining('use GET, PUT')],
+])('%s', async (_, method, path, status, body) => {
+  const answer = await fetch(url + path, { method });
+  expect([answer.status, await answer.text()]).toEqual([status, body]);
+});
+
+test('a refused method comes with the header that lists the served ones', async () => {
+  const answer = await fetch(`${url}/a/whole`, { method: 'DELETE' });
+  expect(answer.headers.get('allow')).toBe('GET, PUT');
+});

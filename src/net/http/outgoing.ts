@@ -1,0 +1,23 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+
+/** Aborts when an answer's connection closes before the answer has ended. */
+export function goneSignal(res: Writable): AbortSignal {
+  const gone = new AbortController();
+  const end = (): void => {
+    if (!res.writableEnded) gone.abort(new Error('the asker went away'));
+  };
+  if (res.destroyed) end();
+  res.once('close', end);
+  return gone.signal;
+}
+
+/**
+ * Writes a part of an answer and waits as long as the reader is slow, or until `gone` aborts. Resolves with whether it
+ * had to wait. Never rejects.
+ */
+export async function writePart(out: Writable, part: unknown, gone: AbortSignal): Promise<boolean> {
+  if (gone.aborted || out.write(part)) return false;
+  await once(out, 'drain', { signal: gone }).catch(() => {});
+  return true;
+}
