@@ -7,17 +7,21 @@ import { completionScript, shells, type Shell } from './scripts.ts';
  * those of the running command are loaded.
  */
 export function addCompletion(program: Command, complete: () => Promise<void>): void {
-  const name = program.name();
-  program
+  const command = program
     .command('completion')
-    .description('print a script that completes commands and flags in a shell')
+    .description('print a script that completes commands and flags in a shell');
+  describeCompletion(command, program.name()).action(async (shell: Shell) => {
+    await complete();
+    process.stdout.write(completionScript(shell, shapeOf(program)));
+  });
+}
+
+/** Adds the argument of a `completion` command, and its help after `first`. */
+export function describeCompletion(command: Command, name: string, first = ''): Command {
+  return command
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .addHelpText(
       'after',
-      `\nFor this session: source <(${name} completion bash)\nFor fish: ${name} completion fish | source`,
-    )
-    .action(async (shell: Shell) => {
-      await complete();
-      process.stdout.write(completionScript(shell, shapeOf(program)));
-    });
+      `${first}\nFor this session: source <(${name} completion bash)\nFor fish: ${name} completion fish | source`,
+    );
 }

@@ -20,7 +20,7 @@ export async function runPlugin(
   const program = createProgram(host, commands);
   const called = calledCommand(args, host, commands);
   try {
-    if (called) await register(program, called, host, (result) => (code = result));
+    if (called) await register(program, called, host, (result) => (code = result), commands);
     if (args.length === 0) program.help();
     await program.parseAsync(args, { from: 'user' });
     return code;
@@ -41,14 +41,14 @@ export async function programFor(
 ): Promise<Command> {
   const program = createProgram(host, commands);
   const called = calledCommand(args, host, commands);
-  if (called) await register(program, called, host, () => {});
+  if (called) await register(program, called, host, () => {}, commands);
   return program;
 }
 
 /** The program with every command and all their flags. */
-export async function wholeProgram(host: Host, commands: readonly PluginCommand[] = allCommands): Promise<Command> {
+async function wholeProgram(host: Host, commands: readonly PluginCommand[]): Promise<Command> {
   const program = createProgram(host, commands);
-  for (const command of commands) await register(program, command, host, () => {});
+  for (const command of commands) await register(program, command, host, () => {}, commands);
   return program;
 }
 
@@ -106,6 +106,7 @@ async function register(
   { name, load }: PluginCommand,
   host: Host,
   result: (code: number) => void,
+  commands: readonly PluginCommand[],
 ): Promise<void> {
   const run: Run =
     (work) =>
@@ -118,5 +119,5 @@ async function register(
       }
     };
   const command = program.commands.find((c) => c.name() === name)!;
-  (await load())(command, run);
+  (await load())(command, run, () => wholeProgram(host, commands));
 }
