@@ -10,11 +10,11 @@ const rules: RolloutRules = {
 };
 const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<RolloutRules> = {}): RolloutNode => ({
   name,
-  desired: { hash: 'new', yaml: 'new-file' },
+  desired: { hash: 'new', yamlHash: 'new-file' },
   rules: { ...rules, ...ruled },
   reachable: true,
   unheard: false,
-  held: { hash: 'old', yaml: 'old-file' },
+  held: { hash: 'old', yamlHash: 'old-file' },
   granted: true,
   runs: 'old-file',
   concerned: true,
@@ -22,7 +22,7 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
   sentAt: null,
   restartedAt: null,
   allowedAt: 0,
-  failedYaml: null,
+  failedYamlHash: null,
   refusedHash: null,
   ...more,
 });
@@ -39,7 +39,7 @@ test('the first change goes out to every node at once', () => {
 });
 
 test('a node that holds the desired config gets nothing', () => {
-  const held = { hash: 'new', yaml: 'new-file' };
+  const held = { hash: 'new', yamlHash: 'new-file' };
   expect(planRollout([node('a', { held })], 0)).toMatchObject({ push: [], deliver: [], hold: new Map() });
 });
 
@@ -56,7 +56,7 @@ test('a second change within the interval is delivered, and its restart waits un
 });
 
 test('a file on hold is not sent again, and gets its restart when its turn comes', () => {
-  const held = { hash: 'new', yaml: 'new-file' };
+  const held = { hash: 'new', yamlHash: 'new-file' };
   const nodes = [node('a', { restartedAt: 1_000, held, granted: false })];
   expect(planRollout(nodes, 30_000)).toMatchObject({ push: [], deliver: [], wakeAt: 61_000 });
   expect(planRollout(nodes, 61_000)).toMatchObject({ push: ['a'], deliver: [] });
@@ -68,13 +68,13 @@ test('a node that is about to restart anyway takes a newer file with the same re
 });
 
 test('a change of rules alone never waits: it restarts nothing', () => {
-  const nodes = [node('a', { restartedAt: 1_000, held: { hash: 'old', yaml: 'new-file' } })];
+  const nodes = [node('a', { restartedAt: 1_000, held: { hash: 'old', yamlHash: 'new-file' } })];
   expect(planRollout(nodes, 2_000).push).toEqual(['a']);
 });
 
 test('a node on its seed does not wait for others', () => {
   const more = { maxUnavailable: 1 };
-  const onItsWay = node('a', { sentAt: 0, held: { hash: 'new', yaml: 'new-file' } }, more);
+  const onItsWay = node('a', { sentAt: 0, held: { hash: 'new', yamlHash: 'new-file' } }, more);
   expect(planRollout([onItsWay, node('b', { held: null }, more)], 0).push).toEqual(['b']);
 });
 
@@ -96,7 +96,7 @@ test.each<[string, number | string, number, number]>([
 test('nodes that are restarting count as unavailable', () => {
   const more = { maxUnavailable: 2 };
   const nodes = [
-    node('a', { sentAt: 0, held: { hash: 'new', yaml: 'new-file' } }, more),
+    node('a', { sentAt: 0, held: { hash: 'new', yamlHash: 'new-file' } }, more),
     node('b', {}, more),
     node('c', {}, more),
   ];
@@ -129,7 +129,7 @@ describe('canaries', () => {
     expect(plan).toMatchObject({ push: ['z-canary'], deliver: [], hold: new Map([['a', 'Canary']]) });
   });
   test('hold the others until they run the new file', () => {
-    const held = { hash: 'new', yaml: 'new-file' };
+    const held = { hash: 'new', yamlHash: 'new-file' };
     expect(planRollout([other, canary({ held, sentAt: 0 })], 0)).toMatchObject({ push: [], deliver: [] });
     expect(planRollout([other, canary({ held, runs: 'new-file' })], 0).push).toEqual(['a']);
   });
@@ -147,7 +147,7 @@ describe('canaries', () => {
 });
 
 describe('a file that failed on a node', () => {
-  const failed = node('bad', { failedYaml: 'new-file' });
+  const failed = node('bad', { failedYamlHash: 'new-file' });
   test('is not sent there again, nor anywhere else in the group', () => {
     expect(planRollout([failed, node('b')], 0)).toMatchObject({
       push: [],
@@ -160,17 +160,18 @@ describe('a file that failed on a node', () => {
   });
   test('goes on to the others without pauseOnFailure', () => {
     const ruled = { pauseOnFailure: false };
-    expect(planRollout([node('bad', { failedYaml: 'new-file' }, ruled), node('b', {}, ruled)], 0).push).toEqual(['b']);
-  });
-  test('holds no node once another file is desired', () => {
-    const desired = { hash: 'newer', yaml: 'newer-file' };
-    expect(planRollout([node('bad', { failedYaml: 'new-file', desired }), node('b', { desired })], 0).push).toEqual([
+    expect(planRollout([node('bad', { failedYamlHash: 'new-file' }, ruled), node('b', {}, ruled)], 0).push).toEqual([
       'b',
-      'bad',
     ]);
   });
+  test('holds no node once another file is desired', () => {
+    const desired = { hash: 'newer', yamlHash: 'newer-file' };
+    expect(planRollout([node('bad', { failedYamlHash: 'new-file', desired }), node('b', { desired })], 0).push).toEqual(
+      ['b', 'bad'],
+    );
+  });
   test('a config that the agent refused is not sent again, but a corrected one with the same file is', () => {
-    const held = { hash: 'old', yaml: 'new-file' };
+    const held = { hash: 'old', yamlHash: 'new-file' };
     expect(planRollout([node('a', { held, refusedHash: 'new' })], 0).hold).toEqual(new Map([['a', 'Failed']]));
     expect(planRollout([node('a', { held, refusedHash: 'older' })], 0).push).toEqual(['a']);
   });
@@ -202,7 +203,7 @@ describe('a node without a pod that the change concerns', () => {
   });
 
   test('is restarted once such a pod comes, in its turn', () => {
-    const held = { hash: idle.desired.hash, yaml: idle.desired.yaml };
+    const held = { hash: idle.desired.hash, yamlHash: idle.desired.yamlHash };
     const waits = { ...idle, held, granted: false };
     expect(planRollout([waits], 0)).toMatchObject({ push: [], deliver: [] });
     expect(planRollout([{ ...waits, concerned: true }], 0).push).toEqual(['idle']);
@@ -219,8 +220,8 @@ describe('a node without a pod that the change concerns', () => {
 
   test('is not restarted for a file that it runs already, not as a canary either', () => {
     const rules = { ...idle.rules, canary: true };
-    const held = { hash: 'between', yaml: 'between-file' };
-    const back = node('back', { rules, held, granted: false, runs: idle.desired.yaml });
+    const held = { hash: 'between', yamlHash: 'between-file' };
+    const back = node('back', { rules, held, granted: false, runs: idle.desired.yamlHash });
     const other = node('other', { rules: { ...idle.rules, canary: false } });
     expect(planRollout([back, other], 0)).toMatchObject({
       push: ['other'],
@@ -230,7 +231,7 @@ describe('a node without a pod that the change concerns', () => {
   });
 
   test('does not get a file that has failed elsewhere', () => {
-    const failed = node('failed', { failedYaml: idle.desired.yaml });
+    const failed = node('failed', { failedYamlHash: idle.desired.yamlHash });
     const plan = planRollout([failed, idle], 0);
     expect(plan).toMatchObject({ push: [], deliver: [] });
     expect(plan.hold.get('idle')).toBe('Paused');

@@ -1,15 +1,15 @@
 import type { RolloutRules } from './compile/types.ts';
 
-/** The state of one node. Hashes are of whole configs; `yaml` ones are of the instrument's file in them. */
+/** The state of one node. `hash` is of a whole config, `yamlHash` of the instrument's file in it. */
 export interface RolloutNode {
   name: string;
-  desired: { hash: string; yaml: string };
+  desired: { hash: string; yamlHash: string };
   rules: RolloutRules;
   reachable: boolean;
   /** This leader has contacted the agent and waits for its first status: until then a restart may be under way. */
   unheard: boolean;
   /** The config that the agent holds, as far as known; null = its own seed. */
-  held: { hash: string; yaml: string | null } | null;
+  held: { hash: string; yamlHash: string | null } | null;
   /** The instrument may restart for the file that the agent holds; false while its turn has not come. */
   granted: boolean;
   /** Hash of the file that its instrument runs, as far as known; null while none does. */
@@ -25,7 +25,7 @@ export interface RolloutNode {
   /** From when the namespaces whose edits ask for the restart may cause one. Units: ms of the monotonic clock. */
   allowedAt: number;
   /** The file that failed here, until another one is wanted. */
-  failedYaml: string | null;
+  failedYamlHash: string | null;
   /** The config that the agent refused. */
   refusedHash: string | null;
 }
@@ -68,8 +68,8 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
   const pending = group.filter((n) => n.held?.hash !== n.desired.hash || !n.granted);
   const changing: RolloutNode[] = [];
   const seen: Seen = {
-    failed: new Set(group.flatMap((n) => n.failedYaml ?? [])),
-    waiting: group.some((n) => n.rules.canary === true && (n.reachable || n.unheard) && n.runs !== n.desired.yaml),
+    failed: new Set(group.flatMap((n) => n.failedYamlHash ?? [])),
+    waiting: group.some((n) => n.rules.canary === true && (n.reachable || n.unheard) && n.runs !== n.desired.yamlHash),
   };
   const wait = (node: RolloutNode, hold: HoldReason): void => {
     plan.hold.set(node.name, hold);
@@ -95,7 +95,7 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
 
 /** The node runs its seed, or exactly the file that it should. */
 function changesNothing(node: RolloutNode): boolean {
-  return node.held === null || (node.held.yaml === node.desired.yaml && node.granted);
+  return node.held === null || (node.held.yamlHash === node.desired.yamlHash && node.granted);
 }
 
 /** An instrument that restarts anyway does not wait either: one start serves both files. */
@@ -112,15 +112,15 @@ interface Seen {
 
 function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan): HoldReason | null {
   if (!node.reachable) return 'Unreachable';
-  if (node.failedYaml === node.desired.yaml || node.refusedHash === node.desired.hash) return 'Failed';
+  if (node.failedYamlHash === node.desired.yamlHash || node.refusedHash === node.desired.hash) return 'Failed';
   if (changesNothing(node)) return null;
-  if (node.rules.pauseOnFailure && seen.failed.has(node.desired.yaml)) return 'Paused';
+  if (node.rules.pauseOnFailure && seen.failed.has(node.desired.yamlHash)) return 'Paused';
   // Checked before the pacing: a file that waits only for its restart is delivered; one that canaries are still trying
   // is not.
   if (node.rules.canary === false && seen.waiting) return 'Canary';
   if (node.sentAt !== null && now < node.allowedAt) return heldUntil(node, node.allowedAt, 'RestartBudget', plan);
   if (restartsNothing(node)) return null;
-  if (node.runs === node.desired.yaml) return 'Unconcerned';
+  if (node.runs === node.desired.yamlHash) return 'Unconcerned';
   if (!node.concerned && node.rules.canary !== true) return 'Unconcerned';
   const spacedAt = (node.restartedAt ?? -Infinity) + node.rules.minIntervalMs;
   const at = Math.max(spacedAt, node.allowedAt);

@@ -9,7 +9,7 @@ const failure = (node: string, message = 'CAP_BPF'): RememberedFailure => ({
   pod: 'pod-1',
   reason: 'MissingCapability',
   message,
-  yaml: 'sha256:1',
+  yamlHash: 'sha256:1',
   hash: 'sha256:2',
 });
 
@@ -58,6 +58,12 @@ test('what was written is read, and is not written again while it stays', async 
   await clock.advance(10_000);
   await memory.stop();
   expect(written).toEqual([]);
+});
+
+test('what release 0.1.0 wrote is read, which named the hash of the file otherwise', async () => {
+  const { yamlHash: yaml, ...rest } = failure('node-1');
+  const { memory } = aMemory(JSON.stringify([{ ...rest, yaml }, failure('node-2')]));
+  expect(await memory.load(signal)).toEqual([failure('node-1'), failure('node-2')]);
 });
 
 test('failures of a moment are one write, sorted and with short messages, and a write that fails is made again', async () => {

@@ -15,7 +15,7 @@ const failureSchema = Type.Object({
   reason: Type.String({ minLength: 1, maxLength: 128 }),
   message: Type.String({ maxLength: 1_024 }),
   /** Hash of the file that did not run; null when the agent refused the whole config. */
-  yaml: Type.Union([Type.String({ maxLength: 80 }), Type.Null()]),
+  yamlHash: Type.Union([Type.String({ maxLength: 80 }), Type.Null()]),
   hash: Type.String({ maxLength: 80 }),
 });
 const check = TypeCompiler.Compile(Type.Array(failureSchema, { maxItems: 100_000 }));
@@ -131,11 +131,18 @@ export class FailureMemory {
 
 function parsed(text: string | undefined): RememberedFailure[] | null {
   try {
-    const value: unknown = JSON.parse(text ?? '[]');
+    const value: unknown = JSON.parse(text ?? '[]', renamed);
     return check.Check(value) ? value : null;
   } catch {
     return null;
   }
+}
+
+/** Release 0.1.0 wrote the hash of the file as `yaml`. */
+function renamed(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !('yaml' in value)) return value;
+  const { yaml: yamlHash, ...rest } = value;
+  return { ...rest, yamlHash };
 }
 
 function textOf(failures: readonly RememberedFailure[]): string {

@@ -103,7 +103,7 @@ test('in a new pod what failed is tried again', () => {
   node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
   node.inPod({ uid: 'pod-2', fault: null }, 0);
   expect(node.failure).toBeNull();
-  expect(node.rolloutNode(1_000_000)!.failedYaml).toBeNull();
+  expect(node.rolloutNode(1_000_000)!.failedYamlHash).toBeNull();
 });
 
 const silent: Ack = { node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' };

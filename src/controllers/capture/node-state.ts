@@ -19,7 +19,7 @@ import { RestartBudget, restartBudgetRules, restartCauses } from './restart-budg
 /** A config whose content is known. */
 export interface KnownConfig {
   hash: string;
-  yaml: string;
+  yamlHash: string;
   config: CaptureConfig;
   /** Its canonical JSON as UTF-8. */
   pieces: () => readonly Uint8Array[];
@@ -28,8 +28,8 @@ export interface KnownConfig {
 export interface NodeFailure {
   reason: string;
   message: string;
-  /** The file that did not run, or null when the agent refused the whole config. */
-  yaml: string | null;
+  /** Hash of the file that did not run, or null when the agent refused the whole config. */
+  yamlHash: string | null;
   hash: string;
 }
 
@@ -97,8 +97,8 @@ export class NodeState {
     this.#budget = new RestartBudget(budget);
     this.#files = files;
     if (!before) return;
-    const { pod, reason, message, yaml, hash } = before;
-    this.failure = { reason, message, yaml, hash };
+    const { pod, reason, message, yamlHash, hash } = before;
+    this.failure = { reason, message, yamlHash, hash };
     this.#pod = pod;
   }
 
@@ -149,7 +149,7 @@ export class NodeState {
   aim(desired: NodeConfig): void {
     this.desired = desired;
     const f = this.failure;
-    if (f && (f.yaml === null ? f.hash !== desired.hash : f.yaml !== desired.yamlHash)) this.failure = null;
+    if (f && (f.yamlHash === null ? f.hash !== desired.hash : f.yamlHash !== desired.yamlHash)) this.failure = null;
     if (this.#held && !this.#held.known) this.#held.known = this.#recall(this.#held.hash);
   }
 
@@ -289,7 +289,12 @@ export class NodeState {
   #known(config: CaptureConfig): KnownConfig {
     const { text, hash } = this.#files.shared(config.instrument.yaml);
     const whole = { ...config, instrument: { ...config.instrument, yaml: text } };
-    return { hash: captureHash(whole), yaml: hash, config: whole, pieces: () => [Buffer.from(canonicalJson(whole))] };
+    return {
+      hash: captureHash(whole),
+      yamlHash: hash,
+      config: whole,
+      pieces: () => [Buffer.from(canonicalJson(whole))],
+    };
   }
 
   /** A push begins. From here on the node counts as restarting if its instrument restarts for it. */
@@ -298,7 +303,7 @@ export class NodeState {
     const before = { granted: this.#granted, restartedAt: this.#restartedAt };
     this.#putHash = hash;
     this.#lost = null;
-    if (this.#held?.known?.yaml === config.yaml && this.#granted) {
+    if (this.#held?.known?.yamlHash === config.yamlHash && this.#granted) {
       this.#push = { hash, before, after: { granted: true, sentAt: this.#sentAt }, spent: none };
       return;
     }
@@ -350,7 +355,7 @@ export class NodeState {
     if (isOperatorError(error, 'ERR_CAPTURE_PUSH') || isOperatorError(error, 'ERR_TOO_LARGE')) {
       this.#undo(this.#lost);
       this.#lost = null;
-      this.failure = { reason: 'ConfigRefused', message: errorText(error), yaml: null, hash: config.hash };
+      this.failure = { reason: 'ConfigRefused', message: errorText(error), yamlHash: null, hash: config.hash };
     } else this.lost(error);
   }
 
@@ -380,8 +385,8 @@ export class NodeState {
    * so that an instrument that ends by itself starts with the file it ran. Null when there is nothing to restore.
    */
   get putBack(): KnownConfig | null {
-    if (this.hold !== 'Paused' || this.#granted || this.#held?.known?.yaml !== this.desired?.yamlHash) return null;
-    return this.#runs && this.#runs.yaml !== this.desired?.yamlHash ? this.#runs : null;
+    if (this.hold !== 'Paused' || this.#granted || this.#held?.known?.yamlHash !== this.desired?.yamlHash) return null;
+    return this.#runs && this.#runs.yamlHash !== this.desired?.yamlHash ? this.#runs : null;
   }
 
   /** When `tick` has to be called next. */
@@ -396,20 +401,20 @@ export class NodeState {
     const concerned = this.#isConcerned(this.desired);
     return {
       name: this.name,
-      desired: { hash: this.desired.hash, yaml: this.desired.yamlHash },
+      desired: { hash: this.desired.hash, yamlHash: this.desired.yamlHash },
       rules: this.desired.rollout,
       reachable: this.reachable && !this.needs.current && !this.needs.running && this.#lost === null,
       unheard: this.status === null && this.error === null,
-      held: this.#held && { hash: this.#held.hash, yaml: this.#held.known?.yaml ?? null },
+      held: this.#held && { hash: this.#held.hash, yamlHash: this.#held.known?.yamlHash ?? null },
       granted: this.#granted,
-      runs: this.status?.instrument.up === true ? (this.#runs?.yaml ?? null) : null,
+      runs: this.status?.instrument.up === true ? (this.#runs?.yamlHash ?? null) : null,
       concerned,
       down: this.status !== null && !this.status.instrument.up && this.failure === null,
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
       allowedAt: concerned ? this.#budget.allowedAt(this.restartCauses, now) : now,
-      failedYaml: this.failure?.yaml ?? null,
-      refusedHash: this.failure && this.failure.yaml === null ? this.failure.hash : null,
+      failedYamlHash: this.failure?.yamlHash ?? null,
+      refusedHash: this.failure && this.failure.yamlHash === null ? this.failure.hash : null,
     };
   }
 
@@ -427,14 +432,14 @@ export class NodeState {
 
   #isConcerned(desired: NodeConfig): boolean {
     if (!this.#runs) return true;
-    if (this.#runs.yaml === desired.yamlHash) return false;
+    if (this.#runs.yamlHash === desired.yamlHash) return false;
     const { general, namespaces } = this.#changes(this.#runs, desired);
     return general || [...this.namespaces].some((n) => namespaces.has(n));
   }
 
   #changes(runs: KnownConfig, desired: NodeConfig): FileChanges {
     return this.#files.changes(
-      { hash: runs.yaml, text: runs.config.instrument.yaml },
+      { hash: runs.yamlHash, text: runs.config.instrument.yaml },
       { hash: desired.yamlHash, text: desired.config.instrument.yaml },
     );
   }
@@ -447,8 +452,8 @@ export class NodeState {
     if (this.lastGood?.hash === held.hash && this.failure) return null;
     // The agent sees only that the instrument is not running; its pod often has the reason.
     const why = this.#fault && failedToRun.has(reason) ? named(this.#fault) : { reason, message };
-    this.failure = { ...why, yaml: held.known.yaml, hash: held.hash };
-    return this.lastGood && this.lastGood.yaml !== held.known.yaml ? this.lastGood : null;
+    this.failure = { ...why, yamlHash: held.known.yamlHash, hash: held.hash };
+    return this.lastGood && this.lastGood.yamlHash !== held.known.yamlHash ? this.lastGood : null;
   }
 
   #recall(hash: string): KnownConfig | null {
@@ -468,5 +473,5 @@ function named({ reason, message }: InstrumentFault): { reason: string; message:
 }
 
 export function knownOf(node: NodeConfig): KnownConfig {
-  return { hash: node.hash, yaml: node.yamlHash, config: node.config, pieces: node.pieces };
+  return { hash: node.hash, yamlHash: node.yamlHash, config: node.config, pieces: node.pieces };
 }

@@ -212,7 +212,7 @@ test('counts are exact and rows are capped at 16', () => {
   const states = Array.from({ length: 20 }, (_, i) => {
     const state = new NodeState(`n${i}`);
     state.ready = true;
-    state.failure = { reason: 'X', message: 'x'.repeat(5_000), yaml: 'y', hash: 'h' };
+    state.failure = { reason: 'X', message: 'x'.repeat(5_000), yamlHash: 'y', hash: 'h' };
     return state;
   });
   const status = monitorStatus({ object: aMonitor('shop/m', spec), outcome, nodes: states, now });
