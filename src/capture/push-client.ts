@@ -102,9 +102,7 @@ export class AgentClient {
       ...this.#address,
       method,
       path,
-      ...(body
-        ? { body, headers: { 'content-type': 'application/json', 'content-length': String(lengthOf(body)) } }
-        : {}),
+      ...(body ? { body, headers: { 'content-type': 'application/json' } } : {}),
       deadlineMs,
       maxBytes: maxStatusBytes,
       signal,
