@@ -8,13 +8,13 @@ import { setupAdmission } from './admission/setup.ts';
 import { setupAgentCertificates } from './agent-certificates/setup.ts';
 import { WaitingAgents } from './agent-certificates/waiting.ts';
 import { setupCapture } from './capture/setup.ts';
-import { setupClusterTrafficPolicies } from './cluster-traffic-policy/setup.ts';
+import { setupClusterTrafficPolicies } from './traffic-status/policies.ts';
 import { setupDepartedNodes } from './departed-nodes/setup.ts';
 import { setupMinterDeployment } from './minter-deployment/index.ts';
 import { platformInput, type OperatorSettings } from './operator-settings.ts';
 import { announceTrouble, PlatformTrouble, setupPlatform, setupPlatformWatch } from './platform/index.ts';
 import { instrumentVersion } from '../render/index.ts';
-import { setupTrafficMonitors } from './traffic-monitor/setup.ts';
+import { setupTrafficMonitors } from './traffic-status/monitors.ts';
 
 /**
  * The operator's entry class: dot-i's `Operator` on our runtime. `init` registers the controllers and does no I/O; the

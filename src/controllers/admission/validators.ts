@@ -3,7 +3,7 @@ import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/in
 import { canonicalJson } from '../../base/canonical-json.ts';
 import { monitorFinding, orphanedMonitors, policyFinding, type CaptureObjects } from '../../capture/index.ts';
 import type { UserInfo } from '../../net/token-auth.ts';
-import { faultText, faultyMetrics } from '../traffic-monitor/metric-conditions.ts';
+import { faultText, faultyMetrics } from '../traffic-status/metric-conditions.ts';
 import type { AdmissionRequest, AdmissionVerdict, Validator } from '../../net/webhook/admission.ts';
 
 const allowed: AdmissionVerdict = { allowed: true };

@@ -1,26 +1,12 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import type { Clock } from '../../base/clock.ts';
-import {
-  findCondition,
-  keyOf,
-  keyText,
-  mergeConditions,
-  type ConditionInput,
-  type EventRecorder,
-} from '../../runtime/index.ts';
+import { keyOf, keyText } from '../../runtime/index.ts';
 
 export interface PacedStatusOptions<T extends KubeObject> {
   clock: Clock;
   writer: { write(object: T, status: object, options: { signal: AbortSignal }): Promise<boolean> };
-  /** Announces the changes of a written status as Events; see `conditionEvents`. */
+  /** Announces the changes of a written status as Events. */
   announce: (object: T, before: readonly Condition[] | undefined, after: readonly Condition[]) => void;
-}
-
-export interface ConditionEventsOptions {
-  events: EventRecorder;
-  /** Condition types whose change becomes an Event, and the good status of each. */
-  eventConditions: readonly string[];
-  good: (type: string) => 'True' | 'False';
 }
 
 /** At most one write per object in this time, unless its generation changed. Units: ms. */
@@ -71,51 +57,4 @@ export class PacedStatus<T extends KubeObject> {
   forget(key: string): void {
     this.#last.delete(key);
   }
-}
-
-/** The status before the first compile: `Ready` exists from the first write, or tools would take the object as ready. */
-export function pendingStatus<S extends { conditions?: Condition[] }>(
-  object: { metadata: { generation?: number }; status?: S },
-  now: number,
-  reason: string,
-): S & { observedGeneration: number; conditions: Condition[] } {
-  const generation = object.metadata.generation ?? 0;
-  const ready: ConditionInput = { type: 'Ready', status: 'Unknown', reason: 'Pending', message: reason };
-  return {
-    ...(object.status as S),
-    observedGeneration: generation,
-    conditions: mergeConditions(object.status?.conditions, [ready], { generation, now }),
-  };
-}
-
-/** An Event for each listed condition whose status or reason changed. */
-export function conditionEvents<T extends KubeObject>(
-  options: ConditionEventsOptions,
-): PacedStatusOptions<T>['announce'] {
-  const { events, eventConditions, good: goodOf } = options;
-  return (object, before, conditions) => {
-    for (const type of eventConditions) {
-      const [old, next] = [findCondition(before, type), findCondition(conditions, type)];
-      if (!next || next.status === 'Unknown' || (old?.status === next.status && old.reason === next.reason)) continue;
-      const good = next.status === goodOf(type);
-      // The first status of a healthy object is not an Event.
-      if (!old && good) continue;
-      events.record(object, {
-        type: good || isQuiet(next.reason) ? 'Normal' : 'Warning',
-        reason: next.reason,
-        message: next.message || `${type} is ${next.status}`,
-      });
-    }
-  };
-}
-
-/** Transitional states, not faults. */
-function isQuiet(reason: string): boolean {
-  return (
-    reason === 'RollingOut' ||
-    reason === 'RestartsLimited' ||
-    reason === 'RestartBackOff' ||
-    reason === 'NoTraffic' ||
-    reason === 'NoMatchingPods'
-  );
 }

@@ -4,7 +4,7 @@ import { compile } from '../../capture/compile/compile.ts';
 import { aMonitor, aPolicy, aWorld } from '../../testing/capture/world.ts';
 import type { InstrumentFault } from '../capture/instrument-fault.ts';
 import { NodeState } from '../capture/node-state.ts';
-import { monitorStatus } from './status.ts';
+import { monitorStatus } from './monitor-status.ts';
 
 const now = Date.UTC(2026, 0, 1, 12);
 const spec = { selector: { matchLabels: { app: 'checkout' } } };
