@@ -23,6 +23,7 @@ export const parts: readonly Part[] = [
   { name: 'clients', script: 'bench:query', args: ['--only', 'clients'] },
   { name: 'topology', script: 'bench:topology', args: [] },
   { name: 'page', script: 'bench:page', args: [] },
+  { name: 'shipped', script: 'bench:shipped', args: [] },
   { name: 'agent', script: 'bench:agent', args: ['--only', 'rates'] },
   {
     name: 'agent-budget',
