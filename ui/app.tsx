@@ -1,4 +1,4 @@
-/** The page: navigation around one view at a time. Views that few people open first are loaded when they are. */
+/** The page: navigation around one view at a time. Views that are rarely opened first are loaded on demand. */
 import { render, type ComponentType, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { SignIn, openSignIn } from './parts/sign-in.tsx';
@@ -78,7 +78,7 @@ function Page(): JSX.Element {
   useEffect(() => {
     const name = place.params.get('name');
     document.title = `${place.view === 'service' && name ? name : title} · svc`;
-    // Who uses a screen reader hears that the view is another one.
+    // A screen reader announces the new view.
     if (!first.current) main.current?.focus({ preventScroll: true });
     first.current = false;
   }, [place.view]);

@@ -8,7 +8,7 @@ import type { AgentAddress, AgentTransport } from './push-client.ts';
  * How the agent of a node obtains its certificate, on the port of the capture protocol. The operator initiates the
  * exchange; the agent's private key never leaves its node.
  *
- * `GET /v1/certificate` → CertificateOffer: a request for a certificate, and the proof of whose it is.
+ * `GET /v1/certificate` → CertificateOffer: a certificate request, and the proof of the agent's identity.
  * `PUT /v1/certificate` body: IssuedCertificate → 204; 400 `{code, message}` when it is not for the key of the last
  *                       request, or of an authority that the agent does not trust.
  *
@@ -67,7 +67,7 @@ export class CertificateClient {
     } catch (cause) {
       // Without the message of the cause, which may quote the answer and the token in it.
       const field = cause instanceof OperatorError ? `: ${cause.message}` : '';
-      throw new OperatorError('ERR_CAPTURE_PUSH', `the agent's offer is none${field}`);
+      throw new OperatorError('ERR_CAPTURE_PUSH', `the agent's offer is malformed${field}`);
     }
   }
 

@@ -41,8 +41,8 @@ function clientConfig({ namespace, caBundle, url }: WebhookAddress, path: string
 export const conversionPath = '/convert';
 
 /**
- * The part of a definition that has the objects of a kind converted by the operator, to be applied beside whoever
- * installs the kinds: the bundle changes with each rotation, so that no manifest can have it.
+ * The part of a CRD that makes the API server call the operator to convert a kind. The operator applies it beside the
+ * installer of the CRD, because the CA bundle changes with each rotation and cannot be in a manifest.
  */
 export function renderConversion(kind: ResourceRef, address: WebhookAddress): KubeObject {
   return {

@@ -39,7 +39,7 @@ export function selectPostings(index: PostingsIndex, matchers: readonly Compiled
   return result;
 }
 
-/** Whether every series has one value that does not match, which is common for a label that names their origin. */
+/** Whether all series share one value that does not match: common for a label such as the node or the cluster. */
 function isRefusedByAll(index: PostingsIndex, { name, literals, negative }: CompiledMatcher): boolean {
   return negative && literals?.some((value) => index.count(name, value) === index.size) === true;
 }

@@ -1,22 +1,22 @@
-/** The one way to the API: typed requests with a deadline, an end by signal, a cap on size, and errors by kind. */
+/** The only client of the API: typed requests with a deadline, an abort signal, a size limit, and errors by kind. */
 import { authorization, questionOf, takeEarly, tokenKey } from './early.ts';
 
-/** What every success carries beside its data. */
+/** The fields of every success beside its data. */
 export interface Answer<T> {
   readonly data: T;
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
-  /** Whether the answer lacks nodes. */
+  /** Whether nodes are missing from the answer. */
   readonly degraded: boolean;
   readonly missingNodes: readonly string[];
-  /** How the query ran, where that was asked for. */
+  /** How the query ran, if `explain` asked for it. */
   readonly explain?: unknown;
 }
 
 export type FailureKind =
   'unauthorized' | 'forbidden' | 'refused' | 'unavailable' | 'timeout' | 'too-large' | 'network';
 
-/** A request that has no answer. `message` is a sentence for people: the API's own where it gave one. */
+/** A failed request. `message` is a sentence for the user: the API's own if there is one. */
 export class ApiFailure extends Error {
   readonly kind: FailureKind;
 
@@ -38,20 +38,20 @@ export interface AskOptions {
 const listeners = new Set<() => void>();
 let token = sessionStorage.getItem(tokenKey) ?? '';
 
-/** Keeps the bearer token for this browser tab only; whoever waits for a token asks again. */
+/** Stores the bearer token for this browser tab only; views that wait for a token retry. */
 export function setToken(value: string): void {
   token = value.trim();
   sessionStorage.setItem(tokenKey, token);
   for (const listener of listeners) listener();
 }
 
-/** Calls `listener` after each change of the token. Returns the end of it. */
+/** Calls `listener` after each change of the token. Returns the function that unsubscribes. */
 export function onToken(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** A request with the token of this tab. Errors: ApiFailure `network` and `timeout`; the caller's own abort as it is. */
+/** A request with this tab's token. Errors: ApiFailure `network` and `timeout`; the caller's own abort unchanged. */
 export async function send(path: string, init: RequestInit, { signal, deadlineMs }: AskOptions): Promise<Response> {
   const deadline = deadlineMs === undefined ? [] : [AbortSignal.timeout(deadlineMs)];
   const ends = [...(signal ? [signal] : []), ...deadline];
@@ -69,7 +69,7 @@ export async function send(path: string, init: RequestInit, { signal, deadlineMs
   }
 }
 
-/** Any error of a request as the page shows it. An end that the caller asked for stays what it is. */
+/** Converts any error of a request to what the page shows. The caller's own abort is returned unchanged. */
 export function failureOf(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted || error instanceof ApiFailure) return error;
   if (error instanceof DOMException && error.name === 'TimeoutError') {
@@ -87,7 +87,7 @@ const kinds: Readonly<Record<number, FailureKind>> = {
   504: 'unavailable',
 };
 
-/** The failure that an answer other than a success is. */
+/** The failure for an answer that is not a success. */
 export async function refusalOf(response: Response): Promise<ApiFailure> {
   const text = await textOf(response, 64 * 1024).catch(() => '');
   let sentence = '';
@@ -95,7 +95,7 @@ export async function refusalOf(response: Response): Promise<ApiFailure> {
     const body = JSON.parse(text) as { error?: unknown; message?: unknown };
     sentence = String(body.error ?? body.message ?? '');
   } catch {
-    // A proxy in between answers with a page of its own, which is not shown.
+    // A proxy in between may answer with an HTML page, which is not shown.
   }
   return new ApiFailure(kinds[response.status] ?? 'refused', sentence || `${response.status} ${response.statusText}`);
 }
@@ -117,7 +117,7 @@ async function textOf(response: Response, maxBytes: number): Promise<string> {
   return parts.join('') + decoder.decode();
 }
 
-/** The chunks of a body; leaving the loop cancels the rest. */
+/** The chunks of a body; leaving the loop early cancels the rest. */
 export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   try {
@@ -131,7 +131,7 @@ export async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerato
   }
 }
 
-/** One GET of `api/v1/<path>`. Errors: ApiFailure; the caller's abort as it is. */
+/** One GET of `api/v1/<path>`. Errors: ApiFailure; the caller's abort unchanged. */
 export function ask<T>(
   path: string,
   params: Readonly<Record<string, string>> = {},
@@ -140,7 +140,7 @@ export function ask<T>(
   return askFor(questionOf(path, params), options);
 }
 
-/** The same of an address that `questionOf` gave. */
+/** The same for a URL from `questionOf`. */
 export async function askFor<T>(question: string, options: AskOptions = {}): Promise<Answer<T>> {
   const { signal, deadlineMs = 30_000, maxBytes = 64 * 1024 * 1024 } = options;
   const response = await send(question, {}, { signal, deadlineMs });

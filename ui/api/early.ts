@@ -15,10 +15,10 @@ export interface EarlyQuestion {
   readonly cancel: AbortController;
 }
 
-/** Two scripts share it, which share no module. */
+/** Shared by two scripts that share no module. */
 const shared = globalThis as { svcEarlyQuestion?: EarlyQuestion | undefined };
 
-/** The address of a question of the API, relative to the page's folder. */
+/** The URL of an API request, relative to the page's folder. */
 export function questionOf(path: string, params: Readonly<Record<string, string>> = {}): string {
   const query = new URLSearchParams(params).toString();
   return `api/v1/${path}${query && `?${query}`}`;
@@ -31,12 +31,12 @@ export function askEarly(path: string): void {
   const token = sessionStorage.getItem(tokenKey) ?? '';
   const cancel = new AbortController();
   const response = fetch(path, { headers: authorization(token), signal: cancel.signal });
-  // The failure belongs to whoever takes it.
+  // The caller that takes the request over handles its failure.
   response.catch(() => {});
   shared.svcEarlyQuestion = { path, token, response, cancel };
 }
 
-/** The early question, if it is this one; once, and with another token not at all. */
+/** The early request, if it is this one and was sent with this token. It is handed out once. */
 export function takeEarly(path: string, token: string): EarlyQuestion | undefined {
   const early = shared.svcEarlyQuestion;
   if (early === undefined || early.path !== path || early.token !== token) return undefined;

@@ -1,4 +1,4 @@
-/** PromQL answers as the page uses them. */
+/** The PromQL answers that the page uses. */
 import { ask, type Answer, type AskOptions } from './client.ts';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export interface Series {
   readonly histograms?: readonly (readonly [number, HistogramValue])[];
 }
 
-/** How the agents took part, of `explain=1`. */
+/** How the agents took part, from `explain=1`. */
 export interface Explained {
   readonly path: string;
   readonly fallbacks: readonly unknown[];
@@ -72,12 +72,12 @@ export function exemplars(
   return ask('query_exemplars', { query, start: String(start), end: String(end) }, options);
 }
 
-/** The series of a vector or matrix; none of a scalar or string. */
+/** The series of a vector or matrix; empty for a scalar or string. */
 export function seriesOf(data: QueryData): readonly Series[] {
   return data.resultType === 'vector' || data.resultType === 'matrix' ? data.result : [];
 }
 
-/** A label's value as PromQL writes it. */
+/** A label's value quoted as in PromQL. */
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }

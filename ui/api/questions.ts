@@ -1,4 +1,4 @@
-/** The addresses of what views ask first. Pure, and apart from how it is asked: the early script knows them too. */
+/** The URLs of the views' first requests. Pure, and apart from the client, because the early script uses them too. */
 import type { TopologyGrouping } from '../../src/api/page/types.ts';
 import { questionOf } from './early.ts';
 
@@ -6,7 +6,7 @@ export interface TopologyRequest {
   readonly by: TopologyGrouping;
   /** A PromQL duration. */
   readonly window: string;
-  /** Only what concerns it. */
+  /** Restricts the answer to it. */
   readonly namespace?: string;
 }
 

@@ -1,11 +1,11 @@
-/** The stream of spans and flows: lines of JSON, read as they come. */
+/** The stream of spans and flows: lines of JSON, read as they arrive. */
 import type { StreamMessage } from '../../src/stream/stream-message.ts';
 import { ApiFailure, chunksOf, failureOf, refusalOf, send } from './client.ts';
 
 export type { FlowEnd, FlowRecord, SpanRecord } from '../../src/stream/records.ts';
 export type { StreamMessage } from '../../src/stream/stream-message.ts';
 
-/** The fields of a filter that the page uses: values of one field OR-ed, fields AND-ed. */
+/** The fields of a filter that the page uses. Values of one field are OR-ed, fields are AND-ed. */
 export type StreamFilter = Readonly<
   Partial<
     Record<
@@ -15,9 +15,9 @@ export type StreamFilter = Readonly<
   >
 >;
 
-/** What is asked of the stream, as `docs/reference/streams.md` has it. */
+/** A request for the stream; see `docs/reference/streams.md`. */
 export interface StreamAsk {
-  /** How many of the newest items of the past. */
+  /** Number of newest past items. */
   readonly number: number;
   readonly follow?: boolean;
   /** RFC 3339, or a duration before now. */
@@ -32,20 +32,20 @@ export interface ReadStreamOptions {
   readonly onOpen?: () => void;
 }
 
-/** The longest line that is taken: the query server refuses longer ones of agents. Unit: characters. */
+/** The longest accepted line; the query server refuses longer ones from agents. Unit: characters. */
 export const maxLine = 1024 * 1024;
 /** Unit: ms. */
 const headMs = 30_000;
 
 /**
- * Reads one answer to its end, the whole messages of each piece as it comes.
- * Errors: ApiFailure; the caller's own abort as it is.
+ * Reads one answer to its end and yields the complete messages of each chunk.
+ * Errors: ApiFailure; the caller's own abort unchanged.
  */
 export async function* readStream(
   ask: StreamAsk,
   { signal, onOpen }: ReadStreamOptions,
 ): AsyncGenerator<readonly StreamMessage[]> {
-  // A follower may hear nothing for hours: the deadline is for the head of the answer alone.
+  // A stream may be silent for hours: the deadline covers only the head of the answer.
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(new DOMException('no answer', 'TimeoutError')), headMs);
   const init = { method: 'POST', body: JSON.stringify(ask), headers: { 'content-type': 'application/json' } };
@@ -64,7 +64,7 @@ export async function* readStream(
   }
 }
 
-/** Cuts a body into lines as its pieces come. What stands behind the last line break is kept for the next piece. */
+/** Splits a body into lines, chunk by chunk. Text after the last line break is kept for the next chunk. */
 export class Lines {
   readonly #decoder = new TextDecoder();
   #rest: string[] = [];
@@ -91,7 +91,7 @@ export class Lines {
   }
 }
 
-/** Errors: ApiFailure `refused` for what is no message. */
+/** Errors: ApiFailure `refused` for a line that is not a message. */
 export function messageOf(line: string): StreamMessage {
   const value = parsed(line) as Partial<StreamMessage> | null | undefined;
   const known = value?.span ?? value?.flow ?? value?.node_status ?? value?.lost;

@@ -1,13 +1,13 @@
 /** Series as columns over one shared time axis, as the graph draws them. Pure. */
 import type { Series } from '../api/promql.ts';
 
-/** Most lines of a graph: more cannot be told apart. */
+/** Most lines in a graph: more cannot be distinguished. */
 export const maxLines = 50;
 
 export interface Columns {
   /** Unit: s since the epoch, ascending. */
   readonly times: readonly number[];
-  /** One column a series; null where it has no finite value, which is a gap and never a line across it. */
+  /** One column per series; null, drawn as a gap, where it has no finite value. */
   readonly columns: readonly (readonly (number | null)[])[];
 }
 
@@ -25,7 +25,7 @@ export function columnsOf(series: readonly Series[]): Columns {
   return { times, columns };
 }
 
-/** Each column on top of those before it; a gap adds nothing, and stays a gap where all below are gaps too. */
+/** Each column stacked on those before it; a gap adds nothing, and stays a gap where all below are gaps. */
 export function stacked(columns: Columns['columns']): (number | null)[][] {
   const below: (number | null)[] = [];
   return columns.map((column) =>
@@ -36,7 +36,7 @@ export function stacked(columns: Columns['columns']): (number | null)[][] {
   );
 }
 
-/** What a logarithmic axis can show: values above 0. */
+/** The values that a logarithmic axis can show: those above 0. */
 export function positive(columns: Columns['columns']): (number | null)[][] {
   return columns.map((column) => column.map((value) => (value !== null && value > 0 ? value : null)));
 }
@@ -46,7 +46,7 @@ export function stepFor(seconds: number): number {
   return Math.max(1, Math.round(seconds / 250));
 }
 
-/** One cell of a heat map: at a time, a bucket with this many observations. */
+/** One cell of a heat map: the observations in a bucket at a time. */
 export interface Heat {
   readonly times: readonly number[];
   /** Bounds of the buckets of all series, ascending; bucket i lies between bound i and i + 1. */
@@ -56,7 +56,7 @@ export interface Heat {
   readonly most: number;
 }
 
-/** The native histograms of a matrix, summed, as a heat map; undefined where it has none. */
+/** The sum of a matrix's native histograms as a heat map; undefined if it has none. */
 export function heatOf(series: readonly Series[]): Heat | undefined {
   const points = series.flatMap((s) => s.histograms ?? []);
   const buckets = points.flatMap(([, h]) => h.buckets ?? []);
@@ -70,7 +70,7 @@ export function heatOf(series: readonly Series[]): Heat | undefined {
     const cells = counts[row.get(t)!]!;
     for (const [, low, high, count] of own) {
       const [from, to] = [place.get(Number(low))!, place.get(Number(high))!];
-      // A bucket that others of finer resolution cut is spread over their parts.
+      // A bucket that finer ones divide is spread over them.
       for (let i = from; i < to; i++) cells[i]! += Number(count) / (to - from);
     }
   }

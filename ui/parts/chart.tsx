@@ -1,4 +1,4 @@
-/** Lines over time: uPlot in the colours of the page, with a legend that names each line and its value. */
+/** Lines over time: uPlot in the colours of the page, with a legend of names and values. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
@@ -8,7 +8,7 @@ import { short } from './format.ts';
 
 /** Colours of lines in the style sheet: `--c0` to `--c9`. */
 const colours = 10;
-/** Most lines that the legend names without being asked. */
+/** Most lines in the legend before it is expanded. */
 const maxNamed = 12;
 
 /** A point beside the lines, such as an exemplar. */
@@ -28,7 +28,7 @@ export interface ChartProps {
   readonly log?: boolean;
   readonly format?: (value: number | null) => string;
   readonly marks?: readonly Mark[];
-  /** A time that was chosen by dragging. Units: s since the epoch. */
+  /** A time range selected by dragging. Units: s since the epoch. */
   readonly onZoom?: (start: number, end: number) => void;
 }
 
@@ -128,7 +128,7 @@ export function Chart(props: ChartProps): JSX.Element {
   );
 }
 
-/** A time of the axis, as fine as the distance between two of them asks for. Units: s. */
+/** A time on the axis, as precise as the distance between two marks requires. Units: s. */
 function timeLabel(time: number, step: number): string {
   const date = new Date(time * 1000);
   if (step >= 86_400) return date.toLocaleDateString(undefined, { month: 'short', day: 'numeric' });
@@ -136,7 +136,7 @@ function timeLabel(time: number, step: number): string {
   return date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', ...seconds, hour12: false });
 }
 
-/** The axis begins at 0 where all is above it, so that heights compare. */
+/** The axis starts at 0 if all values are positive, so that heights can be compared. */
 function bounds(low: number | null, high: number | null): [number, number] {
   const [from, to] = [Math.min(0, low ?? 0), Math.max(0, high ?? 0)];
   return from === to ? [0, 1] : [from, to + (to - from) * 0.05];
@@ -150,7 +150,7 @@ function drawMarks(u: uPlot, marks: readonly Mark[]): void {
     const [x, y] = [u.valToPos(time, 'x', true), u.valToPos(value, 'y', true)];
     if (x < u.bbox.left || x > u.bbox.left + u.bbox.width || y < u.bbox.top) continue;
     ctx.beginPath();
-    // A diamond, so that it is no part of a line.
+    // A diamond, which cannot be taken for a point of a line.
     ctx.moveTo(x, y - 5);
     ctx.lineTo(x + 5, y);
     ctx.lineTo(x, y + 5);

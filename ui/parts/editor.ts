@@ -26,7 +26,7 @@ import { send } from '../api/client.ts';
 export interface Editor {
   /** Replaces the text, unless it is the same. */
   set(text: string): void;
-  /** Says to assistive technology whether the text was refused. */
+  /** Tells assistive technology whether the text is invalid. */
   invalid(yes: boolean): void;
   focus(): void;
   destroy(): void;
@@ -39,7 +39,7 @@ export interface EditorOptions {
   readonly onRun: () => void;
 }
 
-/** Colours are those of the page: custom properties reach into a shadow root. */
+/** The colours are those of the page, because custom properties reach into a shadow root. */
 const look = EditorView.theme({
   '&': { backgroundColor: 'var(--field)', color: 'var(--ink)', fontSize: '14px', borderRadius: '6px' },
   '&.cm-focused': { outline: '2px solid var(--accent)', outlineOffset: '1px' },
@@ -71,7 +71,7 @@ const colours = HighlightStyle.define([
   { tag: tags.comment, color: 'var(--quiet)', fontStyle: 'italic' },
 ]);
 
-/** Completion asks with the token of this tab, and for a short time only. */
+/** Completion requests use the token of this tab and have a short deadline. */
 async function fetchForCompletion(input: RequestInfo, init: RequestInit = {}): Promise<Response> {
   const { signal, ...rest } = init;
   return send(String(input), rest, { signal: signal ?? undefined, deadlineMs: 10_000 });
@@ -104,7 +104,7 @@ export function createEditor(host: HTMLElement, { text, label, onChange, onRun }
         },
       },
       {
-        // Tab takes the chosen or the first; without choices it goes on to the next control.
+        // Tab takes the selected completion or the first; without completions it moves to the next control.
         key: 'Tab',
         run: (view) => {
           if (completionStatus(view.state) !== 'active') return false;

@@ -1,4 +1,4 @@
-/** A share of failed requests: a number, a colour, and a sign for those who do not see the colour. */
+/** An error share: a number, a colour, and a sign for users who do not see the colour. */
 import type { JSX } from 'preact';
 import { levelOf, signs } from './level.ts';
 import { percent } from './format.ts';

@@ -1,4 +1,4 @@
-/** How many rows of a table a window has room for at once. Pure. */
+/** The number of table rows that fit into the window. Pure. */
 
 /** Less than the height of any row, so that the first rows fill the window. Unit: px. */
 const leastRowHeight = 32;

@@ -1,4 +1,4 @@
-/** Numbers and times as people read them. Pure; what is not known is a dash. */
+/** Numbers and times as text for people. Pure; an unknown value is a dash. */
 
 const dash = '–';
 
@@ -12,7 +12,7 @@ export function short(value: number | null | undefined): string {
   if (size < 0.001) return sign + size.toExponential(1).replace('e-', 'e−');
   const prefixes = ['', 'k', 'M', 'G', 'T', 'P'];
   let step = Math.max(0, Math.min(prefixes.length - 1, Math.floor(Math.log10(size) / 3)));
-  // 999.96 rounds to 1000, which is 1.00 of the next prefix.
+  // 999.96 rounds to 1000, which is 1.00 with the next prefix.
   if (Number((size / 1000 ** step).toPrecision(3)) >= 1000 && step < prefixes.length - 1) step++;
   return sign + trimmed(size / 1000 ** step) + prefixes[step]!;
 }
@@ -26,7 +26,7 @@ function trimmed(value: number): string {
 export const perSecond = (value: number | null | undefined): string =>
   value === null || value === undefined ? dash : `${short(value)}/s`;
 
-/** A share from 0 to 1 in per cent; what is above 0 never reads as 0. */
+/** A share from 0 to 1 in per cent; a share above 0 is never shown as 0. */
 export function percent(share: number | null | undefined): string {
   if (share === null || share === undefined || Number.isNaN(share)) return dash;
   if (share === 0) return '0 %';
@@ -61,7 +61,7 @@ export function bytes(value: number | null | undefined): string {
 export const bytesPerSecond = (value: number | null | undefined): string =>
   value === null || value === undefined ? dash : `${bytes(value)}/s`;
 
-/** How long ago, or until when, in its largest unit. Units: ms. */
+/** A duration in its largest unit. Units: ms. */
 export function span(ms: number): string {
   const size = Math.abs(ms);
   const units: [number, string][] = [
@@ -74,14 +74,14 @@ export function span(ms: number): string {
   return `${Math.floor(size / unit)} ${name}`;
 }
 
-/** A time of day, with the date where it is another day than `now`. Units: ms since the epoch; the browser's zone. */
+/** A time of day, with the date if it is not that of `now`. Units: ms since the epoch; the browser's zone. */
 export function timeText(ms: number, now: number): string {
   const date = new Date(ms);
   const time = date.toLocaleTimeString(undefined, { hour12: false });
   return date.toDateString() === new Date(now).toDateString() ? time : `${date.toLocaleDateString()} ${time}`;
 }
 
-/** A series as PromQL writes it. */
+/** A series in PromQL notation. */
 export function seriesName(metric: Readonly<Record<string, string>>): string {
   const { __name__: name = '', ...labels } = metric;
   const list = Object.entries(labels).map(([k, v]) => `${k}=${JSON.stringify(v)}`);

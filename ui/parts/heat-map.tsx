@@ -1,4 +1,4 @@
-/** Native histograms over time: each column a time, each row a bucket, darker where more was observed. */
+/** Native histograms over time: a column per time, a row per bucket, darker for more observations. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { colourOf, onThemeChange } from '../state/theme.ts';
@@ -29,7 +29,7 @@ export function HeatMap({ heat, label }: { heat: Heat; label: string }): JSX.Ele
       heat.counts.forEach((cells, i) =>
         cells.forEach((count, row) => {
           if (count <= 0) return;
-          // The square root shows few observations beside many.
+          // The square root keeps few observations visible beside many.
           context.globalAlpha = 0.08 + 0.92 * Math.sqrt(count / heat.most);
           context.fillRect(left + i * w, height - bottom - (row + 1) * h, Math.ceil(w), Math.ceil(h));
         }),

@@ -1,7 +1,7 @@
-/** How bad a share of failed requests is. Pure. */
+/** The severity of an error share. Pure. */
 export type Level = 'none' | 'good' | 'warn' | 'bad';
 
-/** From this share on an edge or a service is shown as failing. */
+/** An edge or a service with this error share or more is shown as failing. */
 export const badShare = 0.05;
 
 export function levelOf(share: number | null | undefined): Level {
@@ -10,5 +10,5 @@ export function levelOf(share: number | null | undefined): Level {
   return share > 0 ? 'warn' : 'good';
 }
 
-/** What stands beside the colour. */
+/** The text beside the colour. */
 export const signs: Readonly<Record<Level, string>> = { none: '', good: '', warn: '▲', bad: '✕' };

@@ -1,4 +1,4 @@
-/** The order of a table: a column and a direction, as an address has it (`rate`, `-rate`). Pure. */
+/** The order of a table: a column and a direction, as in the URL (`rate`, `-rate`). Pure. */
 export interface Order {
   readonly key: string;
   readonly down: boolean;

@@ -1,4 +1,4 @@
-/** A line without axes: how a number went over the last hour. */
+/** A line without axes: a number over the last hour. */
 import type { JSX } from 'preact';
 import { sparkPath } from './spark-path.ts';
 

@@ -1,4 +1,4 @@
-/** What a view shows when it is not just data: nothing yet, nothing at all, a part missing, not allowed, broken. */
+/** The states of a view without full data: loading, empty, incomplete, forbidden, failed. */
 import type { ComponentChildren, JSX } from 'preact';
 import type { Answer, ApiFailure } from '../api/client.ts';
 import type { Asked } from '../state/use-answer.ts';
@@ -46,7 +46,7 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** Which nodes an answer lacks; nothing where it is whole. */
+/** The nodes missing from an answer; nothing if it is complete. */
 export function Degraded({ answer }: { answer: Answer<unknown> | undefined }): JSX.Element | null {
   if (!answer?.degraded) return null;
   const missing = [...answer.missingNodes].sort();
@@ -63,7 +63,7 @@ export function Degraded({ answer }: { answer: Answer<unknown> | undefined }): J
   );
 }
 
-/** Why there is no answer, and the way out. */
+/** Why there is no answer, and what to do. */
 export function Failed({ failure, again }: { failure: ApiFailure; again?: () => void }): JSX.Element {
   const retry = again ? (
     <button type="button" onClick={again}>
@@ -103,8 +103,8 @@ export function Failed({ failure, again }: { failure: ApiFailure; again?: () => 
 }
 
 /**
- * The frame of a view around one answer: loading, failed, degraded, stale, or what `children` makes of the data.
- * What was seen before stays while a later request fails.
+ * The frame of a view around one answer: loading, failed, degraded, stale, or `children` with the data.
+ * The previous data stays visible when a later request fails.
  */
 export function Shown<T>(props: {
   asked: Asked<T>;

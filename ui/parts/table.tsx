@@ -1,4 +1,4 @@
-/** A table whose columns sort. The order is the caller's state, so that a link can restore it. */
+/** A table with sortable columns. The order is the caller's state, so that a link can restore it. */
 import { Component, type ComponentChildren, type JSX } from 'preact';
 import { useDrawnRows } from './drawn-rows.ts';
 import { sorted, type Order } from './sort.ts';
@@ -7,10 +7,10 @@ export interface Column<T> {
   readonly key: string;
   readonly title: string;
   readonly cell: (row: T) => ComponentChildren;
-  /** What it is sorted by; without one the column does not sort. null stands at the end either way. */
+  /** The sort value; a column without one is not sortable. null comes last in both directions. */
   readonly by?: (row: T) => number | string | null;
   readonly numeric?: boolean;
-  /** Left out where the page is narrow. */
+  /** Hidden on a narrow page. */
   readonly wide?: boolean;
 }
 
@@ -20,11 +20,11 @@ const classOf = ({ numeric, wide }: Column<never>): string =>
 interface RowProps {
   readonly columns: readonly Column<never>[];
   readonly row: unknown;
-  /** Its place in the whole table, as screen readers tell it: the head is 1. */
+  /** Its position in the whole table for screen readers; the head is 1. */
   readonly index: number;
 }
 
-/** A row is drawn again only where it, its place or the columns are other ones. */
+/** A row is rendered again only when it, its position or the columns change. */
 class Row extends Component<RowProps> {
   override shouldComponentUpdate({ columns, row, index }: RowProps): boolean {
     return row !== this.props.row || columns !== this.props.columns || index !== this.props.index;
@@ -43,7 +43,7 @@ class Row extends Component<RowProps> {
   }
 }
 
-/** Columns are made once where they can be: with other ones every row is drawn again. */
+/** Create columns once if possible: new ones make every row render again. */
 export function Table<T>(props: {
   label: string;
   columns: readonly Column<T>[];

@@ -1,4 +1,4 @@
-/** The choice of the time that a view is about. */
+/** The selection of a view's time window. */
 import type { JSX } from 'preact';
 import { setParams } from '../state/router.ts';
 import { defaultWindow, windowOf, windows } from '../state/window.ts';

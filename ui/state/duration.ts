@@ -1,6 +1,6 @@
-/** Durations as addresses and people write them. Pure. */
+/** Durations as in URLs and as people write them. Pure. */
 
-/** Seconds of a duration as PromQL and people write it: `90`, `5m`, `1h30m`, `2d`. undefined: not one. */
+/** Seconds of a duration such as `90`, `5m`, `1h30m` or `2d`; undefined for any other text. */
 export function secondsOf(text: string): number | undefined {
   const compact = text.trim().replaceAll(' ', '');
   if (/^\d+(\.\d+)?$/.test(compact)) return Number(compact) || undefined;

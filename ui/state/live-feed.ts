@@ -1,4 +1,4 @@
-/** What came of a stream: the rows that are shown, what is held back while they stand still, and what was lost. */
+/** The received part of a stream: the rows shown, the items held back while paused, and what was lost. */
 import type { StreamMessage } from '../api/stream.ts';
 
 /** Most rows that are shown, and most items that are held back. */
@@ -6,13 +6,13 @@ export const mostRows = 500;
 
 /** A span or flow on the page. */
 export interface LiveItem {
-  /** The same as long as the page has it. */
+  /** Stable as long as the page holds the item. */
   readonly id: number;
   readonly message: StreamMessage;
 }
 
 export interface Loss {
-  /** The node that says so; `svc-query` of what it dropped itself. */
+  /** The node that reports it; `svc-query` for items that the query server dropped. */
   readonly node: string;
   readonly source: string;
   readonly count: number;
@@ -24,8 +24,8 @@ export interface AbsentNode {
 }
 
 /**
- * Takes messages as they come. Rows change in `show` alone, so that nothing moves between the moment that a pointer goes
- * down on one and the pause that this begins. Bounded: of rows, and of what waits, the newest `mostRows` are kept.
+ * Takes messages as they arrive. Rows change only in `show`, so that nothing moves between the moment that a pointer
+ * goes down on a row and the pause that this starts. Bounded: the newest `mostRows` rows and held-back items are kept.
  */
 export class LiveFeed {
   #rows: LiveItem[] = [];
@@ -42,7 +42,7 @@ export class LiveFeed {
     return this.#rows;
   }
 
-  /** Spans and flows that came so far. */
+  /** Number of spans and flows received. */
   get received(): number {
     return this.#received;
   }
@@ -56,22 +56,22 @@ export class LiveFeed {
     return this.#held.length;
   }
 
-  /** Items for which there was no room in this pause: the oldest of them. */
+  /** Number of items dropped in this pause, the oldest first. */
   get droppedHeld(): number {
     return this.#droppedHeld;
   }
 
-  /** What never came, by node and reason, in the order of its first message. */
+  /** What was lost, by node and reason, in the order of the first report. */
   get losses(): readonly Loss[] {
     return [...this.#losses.values()];
   }
 
-  /** Nodes that are followed. */
+  /** Connected nodes. */
   get connected(): number {
     return this.#connected.size;
   }
 
-  /** Nodes that send nothing, and why, by name. */
+  /** Nodes that send nothing, by name, with the reason. */
   get absent(): readonly AbsentNode[] {
     return [...this.#absent].map(([node, message]) => ({ node, message })).sort((a, b) => (a.node < b.node ? -1 : 1));
   }
@@ -89,7 +89,7 @@ export class LiveFeed {
     }
   }
 
-  /** A connection was made anew: which nodes are there is told again. */
+  /** A new connection reports the connected nodes again. */
   reconnected(): void {
     this.#connected.clear();
     this.#absent.clear();
@@ -104,7 +104,7 @@ export class LiveFeed {
     this.show();
   }
 
-  /** Makes rows of what waits, unless it is paused. */
+  /** Turns held-back items into rows, unless it is paused. */
   show(): void {
     if (this.#paused || this.#held.length === 0) return;
     this.#rows = [...this.#held.toReversed(), ...this.#rows].slice(0, mostRows);

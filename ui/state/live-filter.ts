@@ -1,13 +1,13 @@
-/** What of the stream is wanted, as an address has it, and as the stream is asked for it. Pure. */
+/** The filter of the stream, in the URL and in the request. Pure. */
 import type { Labels } from '../api/promql.ts';
 import type { StreamAsk, StreamFilter } from '../api/stream.ts';
 
-/** The parameters of the address; several values of one stand with commas between, `path` is a pattern and one. */
+/** The parameters of the URL. Several values are separated by commas; `path` is a single pattern. */
 export const liveParams = ['type', 'ns', 'workload', 'status', 'path', 'min', 'protocol', 'node', 'trace'] as const;
 export type LiveParam = (typeof liveParams)[number];
 export type LiveFilter = Readonly<Record<LiveParam, string>>;
 
-/** How each stands in a request: every one of them is matched on the nodes, so that nothing else is sent. */
+/** Each parameter in a request. All are matched on the nodes, so that only matching items are sent. */
 const fields: readonly (readonly [Exclude<LiveParam, 'type'>, keyof StreamFilter])[] = [
   ['ns', 'namespace'],
   ['workload', 'workload'],
@@ -24,7 +24,7 @@ export function filterOf(params: URLSearchParams): LiveFilter {
   return Object.fromEntries(liveParams.map((name) => [name, read(name)])) as LiveFilter;
 }
 
-/** What a filter asks of the stream: `number` of the newest of the past, and what comes from then on. */
+/** The request for a filter: the newest `number` past items, and every new one. */
 export function followOf(filter: LiveFilter, number: number): StreamAsk {
   const include = includeOf(filter);
   return {
@@ -44,12 +44,12 @@ function includeOf(filter: LiveFilter): StreamFilter {
   );
 }
 
-/** Whether a filter names what flows do not have, so that none of them matches. */
+/** Whether a filter uses a field that flows lack, so that no flow matches. */
 export function leavesFlowsOut({ type, status, path, min, trace }: LiveFilter): boolean {
   return type !== 'span' && [status, path, min, trace].some((text) => text !== '');
 }
 
-/** Labels of series by the kind of workload that they name. */
+/** Labels of series, by the kind of workload that they name. */
 const workloadLabels: Readonly<Record<string, string>> = {
   k8s_deployment_name: 'deployment',
   k8s_statefulset_name: 'statefulset',
@@ -58,7 +58,7 @@ const workloadLabels: Readonly<Record<string, string>> = {
   k8s_cronjob_name: 'cronjob',
 };
 
-/** The filter of the spans behind a series; undefined where its labels name no namespace, workload, route or node. */
+/** The filter for the spans behind a series; undefined if its labels have no namespace, workload, route or node. */
 export function filterOfLabels(labels: Labels): Partial<LiveFilter> | undefined {
   const [label = '', kind = ''] = Object.entries(workloadLabels).find(([name]) => labels[name]) ?? [];
   const found: [LiveParam, string | undefined][] = [

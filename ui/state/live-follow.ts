@@ -1,4 +1,4 @@
-/** Follows the stream: connects, and connects again where it broke off, so that nothing comes twice. */
+/** Follows the stream: reconnects after a break, without showing an item twice. */
 import { SeenItems } from '../../src/stream/seen-items.ts';
 import type { ApiFailure, FailureKind } from '../api/client.ts';
 import type { ReadStreamOptions, StreamAsk, StreamMessage } from '../api/stream.ts';
@@ -6,9 +6,9 @@ import { mostRows } from './live-feed.ts';
 
 export type LivePhase =
   | { readonly kind: 'connecting' | 'open' }
-  /** Broken off; the next attempt is at `untilMs`. `failure` is missing where the server ended the stream. */
+  /** Disconnected; the next attempt is at `untilMs`. `failure` is absent if the server ended the stream. */
   | { readonly kind: 'waiting'; readonly untilMs: number; readonly failure: ApiFailure | undefined }
-  /** The next attempt would be refused too. */
+  /** Refused: another attempt would fail in the same way. */
   | { readonly kind: 'failed'; readonly failure: ApiFailure };
 
 export interface FollowLiveOptions {
@@ -27,8 +27,8 @@ const final: readonly FailureKind[] = ['unauthorized', 'forbidden', 'refused', '
 
 /**
  * Follows until the signal aborts or the server refuses. Never rejects.
- * Guarantees: after a break it goes on ten seconds before the newest item that came, what came already is left out, and
- * of a long break the newest `mostRows` items come.
+ * Guarantees: after a break it resumes ten seconds before the newest item received and skips items already received;
+ * after a long break it gets the newest `mostRows` items.
  */
 export async function followLive(ask: StreamAsk, options: FollowLiveOptions): Promise<void> {
   const { read, signal, now, wait, onPhase, onMessages } = options;
@@ -44,7 +44,7 @@ export async function followLive(ask: StreamAsk, options: FollowLiveOptions): Pr
     let failure: ApiFailure | undefined;
     onPhase({ kind: 'connecting' });
     try {
-      // A browser's clock may be another than the cluster's: where nothing came yet the beginning is asked for again.
+      // The browser's clock may differ from the cluster's: if nothing was received yet, the first request is repeated.
       const asked: StreamAsk = any ? { ...ask, number: mostRows, since: seen.since(now()) } : ask;
       for await (const messages of read(asked, { signal, onOpen })) {
         const fresh = messages.filter(isNew);

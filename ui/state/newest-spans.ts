@@ -10,23 +10,23 @@ export interface NewestSpansOf {
   readonly kind: string;
   /** How far back. */
   readonly window: string;
-  /** From where on a span is slow; not known: only the newest are looked through for slow ones. Unit: ms. */
+  /** The duration from which a span is slow. If unknown, slow ones are searched among the newest only. Unit: ms. */
   readonly slowMs: number | null | undefined;
 }
 
-/** How many of the newest are looked through, how many failed and slow ones beyond them, and how many are shown. */
+/** How many of the newest spans are read, how many failed and slow ones in addition, and how many are shown. */
 const newest = 200;
 const troubled = 50;
 export const mostSpans = 20;
 
 export interface NewestSpans {
-  /** With the node that saw each. */
+  /** Each with the node that captured it. */
   readonly spans: readonly StreamMessage[];
-  /** What never came. */
+  /** What was lost. */
   readonly losses: readonly Loss[];
 }
 
-/** The spans, and what was lost. Nodes that did not answer are told as of other answers. */
+/** The spans, and what was lost. Missing nodes are reported as in other answers. */
 export async function newestSpans(
   read: (ask: StreamAsk, options: ReadStreamOptions) => AsyncIterable<readonly StreamMessage[]>,
   { namespace, name, kind, window, slowMs }: NewestSpansOf,
@@ -59,13 +59,13 @@ export async function newestSpans(
   };
 }
 
-/** Both questions are about the same spans: of what both lost the greater number is told. */
+/** Both requests read the same spans, so the larger of the two losses is reported. */
 function most(losses: readonly Loss[]): Loss[] {
   const byKey = Map.groupBy(losses, ({ node, source }) => `${source} ${node}`);
   return [...byKey.values()].map((same) => same.reduce((a, b) => (b.count > a.count ? b : a)));
 }
 
-/** Failed before others, of the same the slow before the fast. */
+/** Failed spans first, then the slower before the faster. */
 export function worstFirst(spans: readonly StreamMessage[]): StreamMessage[] {
   const failed = ({ status, statusCode = 0 }: SpanRecord): number => (status === 'error' || statusCode >= 500 ? 1 : 0);
   return spans.toSorted(

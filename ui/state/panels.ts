@@ -1,4 +1,4 @@
-/** The panels of the query view, as an address has them: `g0.expr`, `g0.range_input` … as in Prometheus. Pure. */
+/** The panels of the query view in the URL: `g0.expr`, `g0.range_input` … as in Prometheus. Pure. */
 import { durationText, secondsOf } from './duration.ts';
 
 export interface Panel {
@@ -12,7 +12,7 @@ export interface Panel {
   readonly exemplars: boolean;
 }
 
-/** Most panels of an address: each is a query. */
+/** Most panels in a URL: each is a query. */
 export const maxPanels = 8;
 
 export const defaultPanel: Panel = {
@@ -24,7 +24,7 @@ export const defaultPanel: Panel = {
   exemplars: false,
 };
 
-/** The panels of an address, those without a query left out. */
+/** The panels in a URL; those without a query are left out. */
 export function panelsOf(params: URLSearchParams): Panel[] {
   const panels: Panel[] = [];
   for (let i = 0; i < maxPanels; i++) {

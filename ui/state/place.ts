@@ -1,4 +1,4 @@
-/** Where in the page one is: a view and its parameters, which an address says in full. Pure. */
+/** The current place in the page: a view and its parameters, all of it in the URL. Pure. */
 
 export const views = ['services', 'service', 'map', 'live', 'graph', 'nodes', 'objects'] as const;
 export type View = (typeof views)[number];
@@ -9,8 +9,8 @@ export interface Place {
 }
 
 /**
- * The place that an address stands for. The last part of the path names the view, so that the page works below any
- * prefix; without one the page begins with the services, or with the query that the address carries.
+ * The place of a URL. The last part of the path names the view, so that the page works below any
+ * prefix; without it the page shows the services, or the query if the URL contains one.
  */
 export function placeOf({ pathname, search }: Pick<URL, 'pathname' | 'search'>): Place {
   const params = new URLSearchParams(search);
@@ -20,7 +20,7 @@ export function placeOf({ pathname, search }: Pick<URL, 'pathname' | 'search'>):
   return { view: params.has('g0.expr') ? 'graph' : 'services', params };
 }
 
-/** The address of a place, relative to the page's folder. Parameters that are empty are left out. */
+/** The URL of a place, relative to the page's folder. Empty parameters are left out. */
 export function addressOf(
   view: View,
   params: Readonly<Record<string, string | undefined>> | URLSearchParams = {},
@@ -31,7 +31,7 @@ export function addressOf(
   return search === '' ? view : `${view}?${search}`;
 }
 
-/** `params` with some of them replaced; undefined and '' take one away. */
+/** `params` with some of them replaced; undefined and '' remove one. */
 export function withParams(
   params: URLSearchParams,
   changes: Readonly<Record<string, string | undefined>>,

@@ -1,7 +1,7 @@
 /**
- * Which queries the user has run in this tab. A query that a link brought is not run by itself: it would be run with
- * the token of whoever follows the link, and cost what its author likes. One that was run here before is run again, so
- * that a page that is loaded anew comes back.
+ * Which queries the user has run in this tab. A query from a link does not run by itself, because it would run with
+ * the token of the user who follows the link, at any cost. One that was run here before does, so that a reloaded page
+ * shows it again.
  */
 const ranKey = 'svc-ran';
 const historyKey = 'svc-history';

@@ -1,4 +1,4 @@
-/** The browser's address as state: one place, changed by links, by the views, and by back and forth. */
+/** The browser's URL as state: one place, changed by links, by the views, and by back and forward. */
 import { useEffect, useState } from 'preact/hooks';
 import { addressOf, placeOf, withParams, type Place, type View } from './place.ts';
 
@@ -10,27 +10,27 @@ function changed(): void {
   for (const listener of listeners) listener(place);
 }
 
-/** Goes to a view: a new entry of the history. */
+/** Goes to a view: a new history entry. */
 export function go(view: View, params?: Parameters<typeof addressOf>[1]): void {
   history.pushState(null, '', addressOf(view, params));
   scrollTo(0, 0);
   changed();
 }
 
-/** Changes parameters of the view that is shown, in the same entry of the history. */
+/** Changes parameters of the current view, in the same history entry. */
 export function setParams(changes: Readonly<Record<string, string | undefined>>): void {
   const { view, params } = here();
   history.replaceState(null, '', addressOf(view, withParams(params, changes)));
   changed();
 }
 
-/** Replaces all parameters of the view that is shown. */
+/** Replaces all parameters of the current view. */
 export function replaceParams(view: View, params: URLSearchParams): void {
   history.replaceState(null, '', addressOf(view, params));
   changed();
 }
 
-/** Makes links to views change the place without loading the page anew. Called once. */
+/** Makes links to views change the place without reloading the page. Called once. */
 export function followLinks(): void {
   addEventListener('popstate', changed);
   document.addEventListener('click', (event) => {

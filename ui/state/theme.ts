@@ -1,4 +1,4 @@
-/** Dark or light: the system's choice until one is made here. */
+/** Dark or light: the system's setting until the user chooses here. */
 export type Theme = 'system' | 'light' | 'dark';
 
 const key = 'svc-theme';
@@ -9,7 +9,7 @@ export function savedTheme(): Theme {
   return themes.find((theme) => theme === saved) ?? 'system';
 }
 
-/** Puts a theme in force and keeps it. Canvases draw anew on the event `themechange` of the window. */
+/** Applies a theme and stores it. Canvases redraw on the window's `themechange` event. */
 export function applyTheme(theme: Theme): void {
   localStorage.setItem(key, theme);
   if (theme === 'system') delete document.documentElement.dataset['theme'];
@@ -17,7 +17,7 @@ export function applyTheme(theme: Theme): void {
   dispatchEvent(new Event('themechange'));
 }
 
-/** The value of a colour of the style sheet, as canvases need it. */
+/** The value of a colour in the style sheet, for canvases. */
 export function colourOf(name: string): string {
   const probe = document.createElement('i');
   probe.hidden = true;
@@ -28,7 +28,7 @@ export function colourOf(name: string): string {
   return colour;
 }
 
-/** Calls `listener` when the colours change. Returns the end of it. */
+/** Calls `listener` when the colours change. Returns the function that unsubscribes. */
 export function onThemeChange(listener: () => void): () => void {
   const system = matchMedia('(prefers-color-scheme: dark)');
   addEventListener('themechange', listener);

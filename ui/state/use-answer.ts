@@ -1,25 +1,25 @@
-/** An answer of the API as state: asked now, again after a while, and cancelled when it is no longer wanted. */
+/** An answer of the API as state: requested now, again after an interval, and cancelled when no longer needed. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure, onToken, type Answer } from '../api/client.ts';
 
 export interface Asked<T> {
-  /** The newest answer; kept while a newer one is asked for, gone after a failure of the first kind. */
+  /** The newest answer; kept while a newer one is requested. */
   readonly answer: Answer<T> | undefined;
   readonly failure: ApiFailure | undefined;
   readonly loading: boolean;
-  /** When the answer came. Unit: ms since the epoch. */
+  /** When the answer arrived. Unit: ms since the epoch. */
   readonly at: number;
   readonly again: () => void;
 }
 
 export interface UseAnswerOptions {
-  /** Asks again this long after an answer, while the page is visible. Unit: ms. 0: not by itself. */
+  /** Repeats the request this long after an answer, while the page is visible. Unit: ms. 0: never. */
   readonly everyMs?: number;
-  /** False: nothing is asked. */
+  /** False: no request is sent. */
   readonly enabled?: boolean;
 }
 
-/** `key` says what is asked: with another one the answer before is dropped and the request before is cancelled. */
+/** `key` identifies the request: a new key drops the previous answer and cancels the previous request. */
 export function useAnswer<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<Answer<T>>,
@@ -47,7 +47,7 @@ export function useAnswer<T>(
         (error: unknown) => {
           if (ended.signal.aborted) return;
           const failure = error instanceof ApiFailure ? error : new ApiFailure('network', String(error));
-          // What was seen stays when only a later look at it fails.
+          // The previous answer stays when a later request fails.
           setState((before) => ({ ...(before.key === key ? before : { at: 0 }), key, failure }));
         },
       )

@@ -1,4 +1,4 @@
-/** The stream as state: followed while a view shows it, drawn as often as the browser can keep up with. */
+/** The stream as state: followed while a view shows it, rendered as often as the browser can. */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { onToken } from '../api/client.ts';
 import { readStream, type StreamAsk } from '../api/stream.ts';
@@ -10,16 +10,16 @@ export interface Live {
   readonly phase: LivePhase;
   readonly pause: () => void;
   readonly resume: () => void;
-  /** Begins anew. */
+  /** Starts again. */
   readonly again: () => void;
 }
 
-/** Between two drawings: nobody reads faster. Unit: ms. */
+/** Shortest time between two renderings. Unit: ms. */
 const leastGapMs = 100;
-/** A drawing that took long is followed by a rest of so many times as long, so that clicks come through. */
+/** After a slow rendering there is a pause of this many times its duration, so that clicks are handled. */
 const restFactor = 3;
 
-/** Follows what is asked; anew, and from nothing, when that changes. */
+/** Follows a request; when the request changes, it starts again with no rows. */
 export function useLive(ask: StreamAsk): Live {
   const key = JSON.stringify(ask);
   const [turn, setTurn] = useState(0);
@@ -66,7 +66,7 @@ export function useLive(ask: StreamAsk): Live {
   };
 }
 
-/** Draws within an animation frame, at most every 100 ms, and rests longer after a drawing that took long. */
+/** Renders within an animation frame, at most every 100 ms, with a longer pause after a slow rendering. */
 class Drawing {
   readonly #draw: () => void;
   #asked = false;
@@ -85,7 +85,7 @@ class Drawing {
       const begun = performance.now();
       this.#asked = false;
       if (!this.#stopped) this.#draw();
-      // A task behind this frame: by then the rows are laid out and painted.
+      // A task after this frame: by then the rows are laid out and painted.
       setTimeout(() => this.#rest(Math.max(leastGapMs, restFactor * (performance.now() - begun))));
     });
   }

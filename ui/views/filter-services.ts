@@ -1,4 +1,4 @@
-/** The filter of the list of services, as one types it. Pure. */
+/** The filter of the list of services, as it is typed. Pure. */
 import type { ServiceSummary } from '../../src/api/page/types.ts';
 import { badShare } from '../parts/level.ts';
 
@@ -10,8 +10,8 @@ const states: Readonly<Record<string, (service: ServiceSummary) => boolean>> = {
 };
 
 /**
- * Those that match each word: `ns:` and `node:` with a beginning, `is:` with a state, anything else as a part of
- * `namespace/workload`, without case. A state that is not finished narrows nothing yet.
+ * Services that match every word: `ns:` and `node:` take a prefix, `is:` a state, anything else a part of
+ * `namespace/workload`, ignoring case. An incomplete state does not filter yet.
  */
 export function filterServices(services: readonly ServiceSummary[], text: string): ServiceSummary[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);

@@ -1,4 +1,4 @@
-/** The stream of spans and flows of all nodes, as they come. */
+/** The live stream of spans and flows of all nodes. */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Empty, Failed, Loading, Note } from '../parts/states.tsx';
@@ -11,7 +11,7 @@ import { Losses } from './live/losses.tsx';
 import { LiveFilters } from './live/filters.tsx';
 import { Items } from './live/item-rows.tsx';
 
-/** Items of the past that the view begins with. */
+/** Past items that the view starts with. */
 const firstItems = 200;
 
 export function LiveView({ place: { params } }: { place: Place }): JSX.Element {
@@ -19,7 +19,7 @@ export function LiveView({ place: { params } }: { place: Place }): JSX.Element {
   const filter = useMemo(() => filterOf(params), [wanted]);
   const { feed, phase, pause, resume, again } = useLive(followOf(filter, firstItems));
   const { rows, paused } = feed;
-  // Drawn anew with another filter alone: not under the hands of who types one.
+  // Re-created only when the filter changes, so that typing in a field is never interrupted.
   const filters = useMemo(() => <LiveFilters filter={filter} />, [filter]);
   return (
     <>
@@ -76,7 +76,7 @@ function Broken({ phase, again }: { phase: LivePhase; again: () => void }): JSX.
   return <Note kind="warn" title={`${why} Trying again; what came meanwhile is read then.`} />;
 }
 
-/** Nodes of which nothing comes, and why. */
+/** Nodes that send nothing, and why. */
 function Absent({ feed: { absent } }: { feed: LiveFeed }): JSX.Element | null {
   if (absent.length === 0) return null;
   const names = absent.map(({ node }) => node);

@@ -1,4 +1,4 @@
-/** Who talks to whom, live. Places stay while numbers change. */
+/** A live map of which workload calls which. Nodes keep their places while numbers change. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { topology, type Topology } from '../api/page.ts';
@@ -200,7 +200,7 @@ function Ends(props: { title: string; edges: readonly MapEdge[]; name: (edge: Ma
   );
 }
 
-/** Most edges of the table: those first in its order. */
+/** Most edges in the table: the first ones in its sort order. */
 const maxRows = 200;
 
 function EdgeTable({ graph, params }: { graph: MapGraph; params: URLSearchParams }): JSX.Element {

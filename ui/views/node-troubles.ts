@@ -1,9 +1,9 @@
-/** What of a node's report needs a look, as sentences. Pure. */
+/** The problems in a node's report, as sentences. Pure. */
 import type { NodeReport } from '../../src/api/page/types.ts';
 
-/** A certificate is renewed long before: with less time left, something holds it up. Unit: ms. */
+/** A certificate is renewed long before this; with less time left, renewal is failing. Unit: ms. */
 const certificateLeftMs = 7 * 86_400_000;
-/** Beyond this, times of samples and spans of different nodes no longer fit together. Unit: ms. */
+/** With a larger clock difference, times of different nodes cannot be compared. Unit: ms. */
 const clockOffMs = 1_000;
 
 export function troublesOf(report: NodeReport, nowMs: number): string[] {

@@ -42,10 +42,10 @@ export function ObjectsView({ place }: { place: Place }): JSX.Element {
   );
 }
 
-/** A condition's sign: what is not known is not wrong. */
+/** The sign of a condition: unknown is not a fault. */
 const signOf = ({ good, status }: ObjectCondition): string => (good ? '✓' : status === 'Unknown' ? '?' : '✕');
 
-/** What of a status names who decided instead of the object. */
+/** The field of a status that names the object that decided instead. */
 interface Conflict {
   readonly with?: string;
   readonly fields?: readonly string[];

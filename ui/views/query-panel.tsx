@@ -1,4 +1,4 @@
-/** One expression with its graph, its table, what was said beside the answer, and how it ran. */
+/** One expression with its graph, its table, the warnings of the answer, and how the query ran. */
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiFailure, onToken, type Answer } from '../api/client.ts';
@@ -37,7 +37,7 @@ interface Result {
 
 export interface QueryPanelProps {
   readonly panel: Panel;
-  /** The query came by a link, and waits for the user. */
+  /** The query came from a link, and runs only when the user asks for it. */
   readonly waits: boolean;
   readonly live: boolean;
   readonly onLive?: (live: boolean) => void;
@@ -57,7 +57,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
   const [failure, setFailure] = useState<ApiFailure>();
   const [rangeText, setRangeText] = useState(durationText(panel.range));
 
-  /** Asks for `asked`, which becomes what the panel shows; what is being written is not asked until it is sent. */
+  /** Runs `asked`, which becomes what the panel shows. Text in the editor runs only when it is submitted. */
   const run = async (asked: Panel): Promise<void> => {
     if (asked.expr.trim() === '') return;
     ended.current?.abort();
@@ -71,7 +71,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
       setFailure(undefined);
     } catch (error) {
       if (own.signal.aborted) return;
-      // The numbers before are not what was asked for.
+      // The previous numbers belong to another query.
       setResult(undefined);
       setFailure(error instanceof ApiFailure ? error : new ApiFailure('network', String(error)));
     }
@@ -80,7 +80,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
   const latest = useRef({ panel, run, onChange });
   latest.current = { panel, run, onChange };
 
-  /** What the user sends: the text of the editor with the panel's settings, or some of them changed. */
+  /** The query that the user submits: the text of the editor with the panel's settings, some of them changed. */
   const sendNow = (changes: Partial<Panel> = {}): void => {
     const { panel: before, onChange: changed } = latest.current;
     const next = { ...before, expr: text.current.trim(), ...changes };
@@ -91,7 +91,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
     changed(next);
     void run(next);
   };
-  /** A setting that the user changes: what was asked before is asked anew, a query that waits goes on waiting. */
+  /** The user changed a setting: the shown query runs again; one that waits for the user keeps waiting. */
   const setting = (changes: Partial<Panel>): void => {
     const next = { ...panel, ...changes };
     onChange(next);
@@ -112,7 +112,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
       made.destroy();
     };
   }, []);
-  // With the answer that it belongs to, not a moment later.
+  // Set together with its answer, not one render later.
   useLayoutEffect(() => editor.current?.invalid(failure?.kind === 'refused'), [failure]);
   useEffect(() => onToken(() => (waiting ? undefined : void latest.current.run(latest.current.panel))), [waiting]);
   useEffect(() => {
@@ -214,7 +214,7 @@ async function askAll(asked: Panel, signal: AbortSignal): Promise<Omit<Result, '
   const times = { start: end - asked.range, end, step: stepFor(asked.range) };
   const [now, matrix, marks] = await Promise.all([
     instant(asked.expr, end, { signal }),
-    // Of a string or a range there is no graph; what else is wrong the first answer says.
+    // A string or a range has no graph. Any other error is reported by the first answer.
     askRange(asked.expr, times, { signal }).catch(() => undefined),
     asked.exemplars ? exemplars(asked.expr, times, { signal }).catch(() => undefined) : undefined,
   ]);
@@ -349,7 +349,7 @@ function summary({ now, matrix, ms }: Result): string {
   return `${count} series in ${ms} ms${drawn}${listed}`;
 }
 
-/** How the query ran on the agents; asked for when it is opened. */
+/** How the query ran on the agents; loaded when it is opened. */
 function Explain({ panel }: { panel: Panel }): JSX.Element {
   const [explained, setExplained] = useState<Explained>();
   const [error, setError] = useState('');
@@ -403,7 +403,7 @@ function Explain({ panel }: { panel: Panel }): JSX.Element {
   );
 }
 
-/** A time as `datetime-local` has it. Unit: s since the epoch. */
+/** A time in the format of a `datetime-local` field. Unit: s since the epoch. */
 function localTime(seconds: number): string {
   const date = new Date(seconds * 1000);
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);

@@ -1,4 +1,4 @@
-/** PromQL over all nodes: panels with an expression, a graph and a table each. An address restores all of them. */
+/** PromQL over all nodes: panels with an expression, a graph and a table each. The URL restores all of them. */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { instant, seriesOf } from '../api/promql.ts';
@@ -22,11 +22,11 @@ const examples: readonly (readonly [string, string])[] = [
   ],
 ];
 
-/** A panel with the identity that keeps its editor while others come and go. */
+/** A panel with a stable identity: its editor survives when other panels are added or removed. */
 interface Kept {
   readonly id: number;
   readonly panel: Panel;
-  /** A link brought the query, and it waits until the user runs it. */
+  /** The query came from a link, and runs only when the user asks for it. */
   readonly waits: boolean;
 }
 
@@ -44,7 +44,7 @@ function begin(params: URLSearchParams): Kept[] {
 export function Query({ place }: { place: Place }): JSX.Element {
   const [kept, setKept] = useState(() => begin(place.params));
   const [live, setLive] = useState(true);
-  // Back, forth and links of the page bring other panels; what this view wrote itself is there already.
+  // Back, forward and links load other panels; what this view itself wrote to the URL is already shown.
   const address = place.params.toString();
   useEffect(() => {
     if (paramsOf(kept.map(({ panel }) => panel)).toString() !== address) setKept(begin(place.params));
@@ -121,7 +121,7 @@ function History({ onChoose }: { onChoose: (expr: string) => void }): JSX.Elemen
   );
 }
 
-/** Which nodes answer now. */
+/** Which nodes answer at the moment. */
 function NodeStrip({ live }: { live: boolean }): JSX.Element {
   const { answer } = useAnswer('nodes', (signal) => instant('svc_agent_up', Date.now() / 1000, { signal }), {
     everyMs: live ? 5_000 : 0,

@@ -154,7 +154,7 @@ function Breakdown({ title, label, expr }: { title: string; label: string; expr:
   );
 }
 
-/** Who calls it and whom it calls, with the numbers of each edge. */
+/** Its callers and the workloads that it calls, with the numbers of each edge. */
 function Peers({ namespace, name, window }: { namespace: string; name: string; window: string }): JSX.Element {
   const asked = useAnswer(
     `peers ${namespace} ${window}`,

@@ -1,6 +1,6 @@
 /**
  * The first process of the instrument's container. The instrument reads its file once, at start; this program starts
- * it, and ends and starts it anew when the agent orders so. The kubelet sees one container that goes on running: a
+ * it, and restarts it when the agent orders so. The kubelet sees one container that keeps running: a
  * changed config does not count as a crash, and an absent agent changes nothing.
  *
  * Usage: `supervise.mjs supervise --config=<file> --order=<file> --dir=<folder> -- <program>…`; the first of the programs

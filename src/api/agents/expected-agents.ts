@@ -50,8 +50,8 @@ export interface DaemonSetView {
 }
 
 /**
- * Who must answer: every node on which the DaemonSet should run, ready or not, with its best agent pod; and every
- * node that has a live agent pod all the same. So a node whose agent never came up is missing, not forgotten. Pure.
+ * The nodes that must answer: each on which the DaemonSet should run, ready or not, with its best agent pod, and each
+ * other node with a live agent pod. A node whose agent never started is therefore reported as missing. Pure.
  */
 export function expectedAgents(
   nodes: readonly NodeView[],

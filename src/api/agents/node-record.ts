@@ -26,7 +26,7 @@ export interface EarlierNodes {
   readonly untilMs: number;
 }
 
-/** Who serves and who has left, from which the next look tells who leaves. */
+/** The nodes that serve and those that have left; the next look at the cluster is compared with it. */
 export interface NodeRecord {
   readonly serving: readonly ServingNode[];
   readonly departed: readonly DepartedNode[];

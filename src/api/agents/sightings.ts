@@ -35,9 +35,9 @@ export function sightingsOf(agents: readonly ExpectedAgent[], nodes: readonly No
 }
 
 /**
- * Whether two are the same machine with the same disk. A Node object may be deleted and registered anew by the machine
- * that it stood for, and a machine may be installed anew under the object that it had: where both say which machine they
- * are, that decides, and the object's uid does otherwise. Pure.
+ * Whether two sightings are of the same machine with the same disk. A machine may register a new Node object after a
+ * deletion, and a reinstalled machine may take over the old object. The machine's identity decides if both have one,
+ * else the object's uid. Pure.
  */
 export function isSameMachine(a: Machine, b: Machine): boolean {
   if (a.node !== b.node) return false;

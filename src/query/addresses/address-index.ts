@@ -42,7 +42,7 @@ export interface Workload {
   readonly name: string;
 }
 
-/** Who had an address. */
+/** The owner of an address. */
 export type AddressOwner =
   | { readonly kind: 'pod'; readonly pod: IndexedPod; readonly workload: Workload }
   /** A pod of this workload; which one is not known. */
@@ -154,7 +154,7 @@ export class AddressIndex {
     this.#blocks.setNamed(blocks);
   }
 
-  /** Who had the address at that time. Units: ms since the epoch. */
+  /** The owner of the address at that time. Units: ms since the epoch. */
   at(address: string, timeMs: number): AddressOwner {
     const ip = plainAddress(address);
     const holdings = this.#holdings.get(ip);

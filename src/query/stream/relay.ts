@@ -38,7 +38,7 @@ export interface StreamCall {
   /** The namespaces that the reader may see; undefined: everything. */
   readonly namespaces: Namespaces;
   /**
-   * Reviews the same again. Errors: ApiError when the right to read has ended, or could not be reviewed
+   * Reviews the right to read again. Errors: ApiError when the right to read has ended, or could not be reviewed
    * (`unavailable`).
    */
   readonly review: () => Promise<Namespaces>;

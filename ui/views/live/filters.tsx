@@ -1,4 +1,4 @@
-/** The filters of the stream. Each is a parameter of the address; the nodes apply them. */
+/** The filters of the stream. Each is a parameter of the URL; the nodes apply them. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Protocol } from '../../../src/stream/span-protocol.ts';
@@ -24,7 +24,7 @@ const protocols: readonly (Protocol | 'TCP' | 'UDP')[] = [
   ...(['Couchbase', 'Memcached', 'GenAI', 'TCP', 'UDP'] as const),
 ];
 
-/** A field is applied when one leaves it or presses Enter: with each letter the stream would begin anew. */
+/** A field is applied on blur or Enter: applying each letter would restart the stream. */
 export function LiveFilters({ filter }: { filter: LiveFilter }): JSX.Element {
   const used = Object.values(filter).filter((text) => text !== '').length;
   const [open] = useState(() => used > 0 || matchMedia('(min-width: 641px)').matches);

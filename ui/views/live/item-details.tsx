@@ -1,4 +1,4 @@
-/** All that is known of one span or flow, and where to go from it. */
+/** Everything known about one span or flow, with links to related views. */
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { endText } from '../../../src/stream/item-text.ts';
@@ -9,7 +9,7 @@ import { addressOf } from '../../state/place.ts';
 import { queriesOfFlow, queriesOfSpan } from './item-queries.ts';
 import { wordsOf } from './item-words.ts';
 
-/** Takes the focus when it is opened, and Escape closes it. */
+/** Takes the focus when it is opened; Escape closes it. */
 export function ItemDetails({ message, close }: { message: StreamMessage; close: () => void }): JSX.Element {
   const { span, flow, node, time } = message;
   const words = wordsOf(message);

@@ -1,4 +1,4 @@
-/** PromQL of what a span or flow is one of. Pure. */
+/** PromQL for the series that a span or flow belongs to. Pure. */
 import type { FlowEnd, FlowRecord, SpanRecord } from '../../api/stream.ts';
 import { workloadMatchers } from '../monitor-yaml.ts';
 
@@ -9,12 +9,12 @@ export interface ItemQuery {
 
 const requests = 'http_server_request_duration';
 
-/** Who answered a span's request, as far as it is known. */
+/** The server of a span's request, as far as it is known. */
 export function serverOf({ kind, namespace, workload, peer }: SpanRecord): Pick<FlowEnd, 'namespace' | 'workload'> {
   return kind === 'client' ? { ...peer } : { ...(namespace ? { namespace } : {}), ...(workload ? { workload } : {}) };
 }
 
-/** Of an HTTP request: rate by status and p99 of its route on its server. None where the server is not known. */
+/** For an HTTP request: rate by status and p99 of its route on its server. Empty if the server is unknown. */
 export function queriesOfSpan(span: SpanRecord): ItemQuery[] {
   const { namespace, workload } = serverOf(span);
   if (span.method === undefined || namespace === undefined || workload === undefined) return [];
@@ -33,7 +33,7 @@ export function queriesOfSpan(span: SpanRecord): ItemQuery[] {
   ];
 }
 
-/** Bytes a second between the two ends, as far as they are named. */
+/** Bytes per second between the two ends, as far as they have names. */
 export function queriesOfFlow({ source, destination }: FlowRecord): ItemQuery[] {
   const matchers = [...matchersOf('src', source), ...matchersOf('dst', destination)];
   if (matchers.length === 0) return [];

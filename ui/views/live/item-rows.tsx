@@ -1,4 +1,4 @@
-/** Spans and flows as a table of bounded length, each opening its details. */
+/** Spans and flows as a table of bounded length; each row opens its details. */
 import type { JSX, TargetedKeyboardEvent } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { StreamMessage } from '../../api/stream.ts';
@@ -14,13 +14,13 @@ export interface ItemRow {
 export interface ItemsProps {
   readonly label: string;
   readonly rows: readonly ItemRow[];
-  /** Called when a row gets the focus, by a key or the pointer. */
+  /** Called when a row gets the focus, by keyboard or pointer. */
   readonly onReading?: () => void;
   /** Called when details are opened, and when they are closed. */
   readonly onDetails?: (open: boolean) => void;
 }
 
-/** Rows, and the details of the one that was chosen: they stay when the row has gone. */
+/** Rows, and the details of the selected one, which stay open when its row is dropped. */
 export function Items({ label, rows, onReading, onDetails }: ItemsProps): JSX.Element {
   const [chosen, setChosen] = useState<ItemRow>();
   const opener = useRef<Element>(null);
@@ -50,7 +50,7 @@ interface RowsProps {
   readonly onReading: (() => void) | undefined;
 }
 
-/** Up and Down go from row to row. */
+/** The arrow keys move between rows. */
 function Rows({ label, rows, chosen, onChoose, onReading }: RowsProps): JSX.Element {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={label}>
@@ -92,7 +92,7 @@ interface RowProps {
   readonly onChoose: (row: ItemRow) => void;
 }
 
-/** What is drawn of a row depends on the row alone: the hundreds that stay cost nothing when others come. */
+/** A row depends on nothing but itself, so existing rows are not rendered again when new ones arrive. */
 function Row({ row, isChosen, onChoose }: RowProps): JSX.Element {
   return useMemo(() => {
     const { time, what, outcome, level, size, from, to } = wordsOf(row.message);

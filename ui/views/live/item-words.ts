@@ -1,4 +1,4 @@
-/** Spans and flows as rows show them, in the words of `kubectl svc observe`. Pure. */
+/** The texts of spans and flows in rows, as in `kubectl svc observe`. Pure. */
 import { endsOfSpan, endText, operationOf, outcomeOf } from '../../../src/stream/item-text.ts';
 import type { FlowRecord, SpanRecord, StreamMessage } from '../../api/stream.ts';
 import { bytes, duration } from '../../parts/format.ts';
@@ -10,10 +10,10 @@ export interface ItemWords {
   readonly from: string;
   readonly to: string;
   readonly what: string;
-  /** Status code, `ok`, `error`; empty where nothing is known, and of a flow. */
+  /** Status code, `ok` or `error`; empty if unknown, and for a flow. */
   readonly outcome: string;
   readonly level: Level;
-  /** Duration; of a flow bytes. */
+  /** Duration; bytes for a flow. */
   readonly size: string;
 }
 
@@ -32,7 +32,7 @@ function wordsOfFlow({ source, destination, protocol, direction, bytes: count }:
   return { from: endText(source), to: endText(destination), what, outcome: '', level: 'none', size: bytes(count) };
 }
 
-/** A fault is bad, the caller's fault a warning. */
+/** A server error is bad, a client error a warning. */
 export function levelOfSpan({ status, statusCode = 0 }: SpanRecord): Level {
   if (status === 'error' || statusCode >= 500) return 'bad';
   return statusCode >= 400 ? 'warn' : 'good';

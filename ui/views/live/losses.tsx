@@ -1,4 +1,4 @@
-/** What never came of a stream, by whom. */
+/** What a stream lost, by sender. */
 import type { JSX } from 'preact';
 import { lossReason } from '../../../src/stream/item-text.ts';
 import type { Loss } from '../../state/live-feed.ts';

@@ -15,7 +15,7 @@ export function NewestSpans(of: NewestSpansOf): JSX.Element {
   const asked = useAnswer(
     `spans ${namespace} ${name} ${kind} ${window}`,
     (signal) => newestSpans(readStream, of, signal),
-    // Rows stay where they are while one of them is read.
+    // Rows do not move while the user reads one of them.
     { everyMs: reading ? 0 : 30_000 },
   );
   const live = addressOf('live', { ns: namespace, workload: kind === '' ? name : `${kind}/${name}` });

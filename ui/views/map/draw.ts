@@ -6,7 +6,7 @@ import { labelOf, widthOf, type MapGraph } from './fold.ts';
 import { layoutOf, type Point } from './layout.ts';
 
 export interface Drawing {
-  /** Shows a graph: what stays keeps its place, only what is new is placed. */
+  /** Shows a graph: existing nodes keep their places, only new ones are placed. */
   show(graph: MapGraph): void;
   select(id: string): void;
   recolour(): void;
@@ -17,7 +17,7 @@ export interface Drawing {
 export function drawMap(host: HTMLElement, onChoose: (id: string) => void): Drawing {
   const cy = cytoscape({
     container: host,
-    // Moving shows a picture of the map, which stays fluid with thousands of edges.
+    // While the map is moved, a picture of it is shown: that stays smooth with thousands of edges.
     textureOnViewport: true,
     minZoom: 0.05,
     maxZoom: 3,
@@ -50,7 +50,7 @@ export function drawMap(host: HTMLElement, onChoose: (id: string) => void): Draw
 function update(cy: Core, elements: readonly ElementDefinition[]): void {
   const ids = new Set(elements.map(({ data }) => String(data.id)));
   cy.batch(() => {
-    // Edges first: removing a node takes its edges along.
+    // Edges first, because removing a node removes its edges.
     cy.elements()
       .filter((element) => !ids.has(element.id()))
       .remove();
@@ -111,7 +111,7 @@ function styleOf(): StylesheetJson {
         ...{ label: 'data(label)', color: ink!, 'font-size': 12, 'min-zoomed-font-size': 7, width: 22, height: 22 },
         ...{ 'background-color': raised, 'border-width': 2, 'border-color': accent!, 'text-valign': 'bottom' },
         ...{ 'text-margin-y': 3, 'text-max-width': '130px', 'text-wrap': 'ellipsis' },
-        // Edges pass below names, which stay readable.
+        // Edges pass below names, so that names stay readable.
         ...{ 'text-background-color': raised, 'text-background-opacity': 0.85, 'text-background-padding': '1px' },
       },
     },

@@ -8,7 +8,7 @@ export interface MapNode {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  /** Workloads that a folded namespace stands for; 0 for a node of its own. */
+  /** Number of workloads in a folded namespace; 0 for a single workload. */
   readonly folded: number;
 }
 
@@ -22,7 +22,7 @@ export interface MapEdge {
   readonly p99Ms: number | null;
   readonly bytesPerSecond: number | null;
   readonly sources: readonly string[];
-  /** Absent of an edge that stands for several. */
+  /** Absent on an edge that combines several. */
   readonly promql?: EdgePromql;
 }
 
@@ -49,7 +49,7 @@ export function foldTopology(
   const lines = new Map<string, MapEdge>();
   for (const edge of edges) {
     const [source, target] = [place.get(edge.source), place.get(edge.target)];
-    // An edge inside a folded namespace is not shown; one that names no node is not either.
+    // An edge inside a folded namespace, or one without a known node, is not shown.
     if (source === undefined || target === undefined) continue;
     if (source === target && edge.source !== edge.target) continue;
     const whole = source === edge.source && target === edge.target;
@@ -63,7 +63,7 @@ export function foldTopology(
   return { nodes: [...shown.values()], edges: [...lines.values()] };
 }
 
-/** Two edges as one: rates add up, shares weigh by rate. Quantiles do not add up, so the worse one is kept. */
+/** Two edges as one: rates are summed, error shares weighted by rate, and of quantiles the worse one is kept. */
 function joined(a: MapEdge, b: MapEdge): MapEdge {
   const rate = sum(a.requestRate, b.requestRate);
   const failed = (a.errorShare ?? 0) * (a.requestRate ?? 0) + (b.errorShare ?? 0) * (b.requestRate ?? 0);
@@ -84,10 +84,10 @@ function sum(a: number | null, b: number | null): number | null {
   return a === null && b === null ? null : (a ?? 0) + (b ?? 0);
 }
 
-/** Up to this many edges each shows its rate; beyond it labels would hide the map. */
+/** Up to this many edges show their rates; with more, labels would hide the map. */
 export const mostRates = 40;
 
-/** What stands on an edge: how much of it fails where that is bad, and its rate where the map has room for it. */
+/** The label of an edge: its error share where that is bad, and its rate where the map has room. */
 export function labelOf(edge: Pick<MapEdge, 'requestRate' | 'errorShare'>, edges: number): string {
   const rate = edges <= mostRates && edge.requestRate !== null ? perSecond(edge.requestRate) : '';
   if (levelOf(edge.errorShare) !== 'bad') return rate;
@@ -95,7 +95,7 @@ export function labelOf(edge: Pick<MapEdge, 'requestRate' | 'errorShare'>, edges
   return rate === '' ? failing : `${failing} of ${rate}`;
 }
 
-/** Width of an edge: 1.2 px where little or nothing is known of it, one more for each factor of four, at most 7. */
+/** Width of an edge: 1.2 px for a low or unknown rate, 1 px more for each factor of four, at most 7. */
 export function widthOf({ requestRate, bytesPerSecond }: Pick<Stats, 'requestRate' | 'bytesPerSecond'>): number {
   const rate = requestRate ?? (bytesPerSecond ?? 0) / 10_000;
   return Math.min(7, 1.2 + Math.log(1 + rate) / Math.log(4));

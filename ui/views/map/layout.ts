@@ -1,4 +1,4 @@
-/** Where the nodes of a map stand: columns by who calls whom inside a namespace, namespaces in rows. Pure. */
+/** The layout of a map: columns by call depth inside a namespace, namespaces in rows. Pure. */
 
 export interface Placed {
   readonly id: string;
@@ -16,10 +16,10 @@ export interface Point {
 const columnWidth = 170;
 const rowHeight = 64;
 const gap = 90;
-/** Most nodes of one column; what is more goes into the next. */
+/** Most nodes in one column; more go into the next. */
 const tallest = 8;
 
-/** Depth of each node from those that nothing calls. A circle counts once: passes are bounded. */
+/** Depth of each node below those without callers. The number of passes is bounded, so a cycle ends. */
 function ranksOf(nodes: readonly Placed[], links: readonly Link[]): Map<string, number> {
   const rank = new Map(nodes.map(({ id }) => [id, 0]));
   for (let pass = 0; pass < 8; pass++) {
@@ -36,7 +36,7 @@ function ranksOf(nodes: readonly Placed[], links: readonly Link[]): Map<string, 
   return rank;
 }
 
-/** The same nodes and links give the same places, whatever their order; numbers play no part. */
+/** The same nodes and links give the same places, whatever their order and their rates. */
 export function layoutOf(nodes: readonly Placed[], links: readonly Link[]): Map<string, Point> {
   const rank = ranksOf(
     nodes,
@@ -72,7 +72,7 @@ function boxOf(members: readonly Placed[], rank: ReadonlyMap<string, number>) {
   const points = columns.flatMap((column, c) =>
     column.map(({ id }, r): [string, Point] => [
       id,
-      // A short column stands in the middle of its box; odd columns stand lower, so that lines between them part.
+      // A short column is centred in its box; odd columns are lower, so that lines between columns do not coincide.
       { x: c * columnWidth, y: (r + (rows - column.length) / 2) * rowHeight + (c % 2) * (rowHeight / 4) },
     ]),
   );
