@@ -53,6 +53,19 @@ describe('renderPlatform', () => {
     expectGolden(import.meta.dirname, `${name}.golden.yaml`, yamlStream(renderPlatform(input)));
   });
 
+  test("shows the instrument the kernel's trace points, which it attaches to for TCP statistics, and ends without", () => {
+    const { spec } = named(renderPlatform(platformDefaults), 'DaemonSet', 'svc-agent') as unknown as {
+      spec: { template: { spec: { containers: { name: string; volumeMounts: object[] }[]; volumes: object[] } } };
+    };
+    const { containers, volumes } = spec.template.spec;
+    expect(volumes).toContainEqual({ name: 'tracing', hostPath: { path: '/sys/kernel/tracing' } });
+    const seenBy = containers.filter(({ volumeMounts }) => JSON.stringify(volumeMounts).includes('tracing'));
+    expect(seenBy.map(({ name }) => name)).toEqual(['instrument']);
+    expect(seenBy[0]!.volumeMounts).toContainEqual({
+      ...{ name: 'tracing', mountPath: '/sys/kernel/tracing', readOnly: true },
+    });
+  });
+
   test('gives equal objects for equal inputs', () => {
     expect(renderPlatform(platformDefaults)).toEqual(renderPlatform(structuredClone(platformDefaults)));
   });

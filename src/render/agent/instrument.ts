@@ -7,7 +7,7 @@ import { volumes } from './volumes.ts';
  * BPF loads programs; PERFMON, SYS_PTRACE, CHECKPOINT_RESTORE and DAC_READ_SEARCH attach to processes of other users;
  * NET_RAW opens the flow socket filter; SYS_RESOURCE lifts the memory lock limit on kernels before 5.11.
  */
-const captureCapabilities = [
+export const captureCapabilities: readonly string[] = [
   'BPF',
   'CHECKPOINT_RESTORE',
   'DAC_READ_SEARCH',
@@ -68,6 +68,9 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       { name: volumes.instrumentRun.name, mountPath: volumes.instrumentRun.path },
       { name: volumes.supervisor.name, mountPath: bin, readOnly: true },
       { name: 'cgroup', mountPath: '/sys/fs/cgroup', readOnly: true },
+      // Where the numbers of trace points are read. A container's own /sys lacks it, and TCP statistics, which attach to
+      // one, would end the instrument.
+      { name: 'tracing', mountPath: '/sys/kernel/tracing', readOnly: true },
     ],
   };
 }

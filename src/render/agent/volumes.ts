@@ -41,5 +41,7 @@ export function agentVolumes(input: PlatformInput) {
     // Node, its libraries and the program: about 130 MB.
     { name: volumes.supervisor.name, emptyDir: { sizeLimit: '512Mi' } },
     { name: 'cgroup', hostPath: { path: '/sys/fs/cgroup' } },
+    // A kernel that can be instrumented has this folder; without it the pod would not start.
+    { name: 'tracing', hostPath: { path: '/sys/kernel/tracing' } },
   ];
 }
