@@ -52,6 +52,37 @@ test.each([
   expect(instrumentFault(ended(message))).toEqual({ reason, message: words, at: '2026-01-01T00:00:00Z' });
 });
 
+const watcher = line('Unable to load eBPF watcher for process events', ' error="setting kprobe: not supported"');
+
+test.each([
+  [
+    'a panic after a probe that could not be set',
+    `${watcher}panic: send on closed channel\n`,
+    'panic: send on closed channel',
+  ],
+  [
+    'a panic whose stack goes through the reader of kprobes',
+    'panic: nil map\n\ngoroutine 1 [running]:\ngo.example/kprobe.Load(...)\n',
+    'panic: nil map',
+  ],
+  [
+    'an exporter, after a warning about another document',
+    'level=WARN msg="cannot unmarshal cloud metadata"\n' + line('ran with errors', ' error="can not export"'),
+    'ran with errors: can not export',
+  ],
+])('only the line that it ended with tells why, not what it lived with before: %s', (_sentence, message, words) => {
+  expect(instrumentFault(ended(message))).toMatchObject({ reason: 'InstrumentCrashed', message: words });
+});
+
+test('the words of the real one, where it cannot attach to a trace point', () => {
+  const error = 'setupStatsO11y: failed tracepoint attachment: neither debugfs nor tracefs are mounted';
+  const log = `${watcher}level=INFO msg="exiting auto-instrumenter"\n${line('ran with errors', ` error="${error}"`)}`;
+  expect(instrumentFault(ended(log))).toMatchObject({
+    reason: 'KernelUnsupported',
+    message: `ran with errors: ${error}`,
+  });
+});
+
 test('an end at the memory limit is told by the kubelet', () => {
   expect(instrumentFault(ended('', { exitCode: 137, reason: 'OOMKilled' }))?.reason).toBe('OutOfMemory');
 });

@@ -71,14 +71,16 @@ function judge({ exitCode, reason, message = '' }: Terminated): Omit<InstrumentF
   if (reason === 'OOMKilled') {
     return { reason: 'OutOfMemory', message: 'the instrument was ended at its memory limit' };
   }
-  const capabilities = missingCapabilities.exec(message)?.[1];
+  const last = lastWords(message);
+  // Earlier lines are of what it lived with: a probe that it did without, a document that it could not read.
+  const capabilities = missingCapabilities.exec(last)?.[1];
   if (capabilities) {
     return { reason: 'MissingCapability', message: capabilities.split(/[, ]+/).filter(Boolean).join(', ') };
   }
   if (refusedCapabilities.test(message)) return { reason: 'MissingCapability', message: refusal(message) };
-  const words = lastWords(message) || `the instrument ended with code ${exitCode}`;
-  if (configTexts.test(message)) return { reason: 'ConfigRefused', message: words };
-  if (kernelTexts.test(message)) return { reason: 'KernelUnsupported', message: words };
+  const words = last.slice(0, 300) || `the instrument ended with code ${exitCode}`;
+  if (configTexts.test(last)) return { reason: 'ConfigRefused', message: words };
+  if (kernelTexts.test(last)) return { reason: 'KernelUnsupported', message: words };
   return { reason: 'InstrumentCrashed', message: words };
 }
 
@@ -97,5 +99,5 @@ function lastWords(log: string): string {
     return quoted?.replaceAll(/\\(.)/g, '$1') ?? new RegExp(`\\b${name}=(\\S+)`).exec(line)?.[1];
   };
   const said = [field('msg'), field('error') ?? field('err')].filter((part) => part !== undefined && part !== '');
-  return (said.length > 0 ? said.join(': ') : line).slice(0, 300);
+  return said.length > 0 ? said.join(': ') : line;
 }
