@@ -41,8 +41,8 @@ e2e: setup ## Only the tests against a real API server (brings its own cluster)
 e2e-peers: setup ## Tests beside real peers: prometheus-adapter, Thanos, CoreDNS, Flux' kustomize-controller, Argo CD's engine (built with Go on the first run)
 	@npm run -s e2e:peers
 
-e2e-instrument: setup ## The real eBPF instrument on this machine's kernel, with real traffic (INSTRUMENT=/path/to/binary; as root)
-	@INSTRUMENT="$(INSTRUMENT)" npm run -s e2e:instrument
+e2e-instrument: setup ## The real eBPF instrument on this machine's kernel, with real traffic (INSTRUMENT=/path/to/binary, INSTRUMENT_VERSION=v0.10; as root)
+	@INSTRUMENT="$(INSTRUMENT)" INSTRUMENT_VERSION="$(INSTRUMENT_VERSION)" npm run -s e2e:instrument
 
 e2e-kernel: setup ## The product on a kernel with kprobes, in a virtual machine (needs QEMU; INSTRUMENT=/path/to/binary, else a stand-in)
 	@INSTRUMENT="$(INSTRUMENT)" npm run -s e2e:kernel -- $(ARGS)

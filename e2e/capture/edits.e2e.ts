@@ -8,7 +8,7 @@ let stage: CaptureStage;
 let node: StageNode;
 
 beforeAll(async () => {
-  stage = await CaptureStage.start({ burst: 5, refillMs: 60_000 });
+  stage = await CaptureStage.start({ restartBudget: { burst: 5, refillMs: 60_000 } });
   await stage.apply({
     apiVersion: 'svc.dev/v1alpha1',
     kind: 'ClusterTrafficPolicy',

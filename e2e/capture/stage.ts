@@ -66,7 +66,11 @@ export class CaptureStage {
   readonly #operator: CaptureOperator;
   readonly #ca: KeyPairPem;
 
-  private constructor(cluster: Cluster, ca: KeyPairPem, restartBudget: RestartBudgetRules | undefined) {
+  private constructor(
+    cluster: Cluster,
+    ca: KeyPairPem,
+    options: { restartBudget?: RestartBudgetRules; instrumentVersion?: string },
+  ) {
     this.cluster = cluster;
     this.#ca = ca;
     this.#client = createKubeClient({ kubeconfig: cluster.kubeconfig });
@@ -74,11 +78,13 @@ export class CaptureStage {
       client: this.#client,
       clock: systemClock,
       agentPort,
-      ...(restartBudget ? { restartBudget } : {}),
+      ...options,
     });
   }
 
-  static async start(restartBudget?: RestartBudgetRules): Promise<CaptureStage> {
+  static async start(
+    options: { restartBudget?: RestartBudgetRules; instrumentVersion?: string } = {},
+  ): Promise<CaptureStage> {
     // Nobody renews the leases of the nodes here.
     const cluster = await startCluster({ nodeMonitorGraceSeconds: 3_600 });
     try {
@@ -96,7 +102,7 @@ export class CaptureStage {
         type: 'kubernetes.io/tls',
         stringData: { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert },
       });
-      return new CaptureStage(cluster, ca, restartBudget);
+      return new CaptureStage(cluster, ca, options);
     } catch (error) {
       await cluster.stop();
       throw error;

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { CaptureStage, type StageNode } from '../capture/stage.ts';
 import { until } from '../../src/testing/until.ts';
+import type { InstrumentVersion } from '../../src/capture/index.ts';
 import { refusedFiles } from './golden-files.ts';
 import type { PodNetwork } from './pod-network.ts';
 import { seriesOf, type Series } from './scrape.ts';
@@ -18,7 +19,12 @@ function eventually<T>(what: string, probe: () => Promise<T | undefined | false>
 }
 
 /** All checks, one after the other; each is told in a line. Resolves with how many failed. */
-export async function runChecks(binary: string, network: PodNetwork, say: (line: string) => void): Promise<number> {
+export async function runChecks(
+  binary: string,
+  version: InstrumentVersion,
+  network: PodNetwork,
+  say: (line: string) => void,
+): Promise<number> {
   let failed = 0;
   const check = async (what: string, run: () => Promise<string | void>): Promise<void> => {
     const started = performance.now();
@@ -35,14 +41,14 @@ export async function runChecks(binary: string, network: PodNetwork, say: (line:
   say(
     `kernel ${kprobes ? 'with' : 'without'} kprobes: requests ${kprobes ? 'are checked too' : 'cannot be captured here, and that must be told'}`,
   );
-  await check('the instrument refuses none of the golden files', () => {
-    const { files, refused } = refusedFiles(binary, 'v0.10');
-    if (refused.length > 0) return Promise.reject(new Error(refused.join('; ')));
-    return Promise.resolve(`${files} files`);
+  await check('the instrument refuses none of the golden files', async () => {
+    const { files, refused } = await refusedFiles(binary, version);
+    if (refused.length > 0) throw new Error(refused.join('; '));
+    return `${files} files`;
   });
-  const stage = await CaptureStage.start();
+  const stage = await CaptureStage.start({ instrumentVersion: version });
   try {
-    const instrument = await begin(stage, binary, network);
+    const instrument = await begin(stage, binary, version, network);
     await runAll(stage, instrument, network, kprobes, check);
     if (failed > 0) say(`--- the instrument's last words\n${instrument.instrument.log.slice(-4_000)}`);
   } finally {
@@ -51,7 +57,12 @@ export async function runChecks(binary: string, network: PodNetwork, say: (line:
   return failed;
 }
 
-async function begin(stage: CaptureStage, binary: string, network: PodNetwork): Promise<StageNode> {
+async function begin(
+  stage: CaptureStage,
+  binary: string,
+  version: InstrumentVersion,
+  network: PodNetwork,
+): Promise<StageNode> {
   const [server, client] = [network.pod('web'), network.pod('client')];
   const uid = await stage.putPod('shop', server.name, node, { labels: { app: 'web' }, podIP: server.ip });
   const clientUid = await stage.putPod('shop', client.name, node, { labels: { app: 'client' }, podIP: client.ip });
@@ -64,7 +75,7 @@ async function begin(stage: CaptureStage, binary: string, network: PodNetwork): 
     env: { OTEL_EBPF_NETWORK_AGENT_IP: server.gateway },
     // The file that goes to every node says 127.0.0.1:4318 and @svc-obi-health, as in a pod.
     healthSocket: '@svc-obi-health',
-    agentFlags: { 'kernel-check': 'true' },
+    agentFlags: { 'kernel-check': 'true', 'instrument-version': version },
   });
 }
 

@@ -1,18 +1,22 @@
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { InstrumentVersion } from '../../src/capture/index.ts';
 import { toolEnvironment } from '../cluster/processes.ts';
 
 const folder = join(import.meta.dirname, '../../src/capture/testdata');
-/** A file that is refused is refused before anything else is done. Units: ms. */
-const refusalMs = 2_000;
+/** Of each version: v0.12 reads what v0.10 reads. */
+const folderOf: Readonly<Record<InstrumentVersion, string>> = { 'v0.9': 'v0.9', 'v0.10': 'v0.10', 'v0.12': 'v0.10' };
+/** It says within a second what it runs with, on a machine that does nothing else. Units: ms. */
+const answerMs = 60_000;
 
 /** Files that the golden tests hold for a version of the instrument, by name of the case and node. */
-function goldenFiles(version: string): Map<string, string> {
+function goldenFiles(version: InstrumentVersion): Map<string, string> {
   const files = new Map<string, string>();
-  for (const name of readdirSync(join(folder, version))) {
-    for (const part of readFileSync(join(folder, version, name), 'utf8').split('\n---\n')) {
+  const own = join(folder, folderOf[version]);
+  for (const name of readdirSync(own)) {
+    for (const part of readFileSync(join(own, name), 'utf8').split('\n---\n')) {
       const node = /^# (\S+): the instrument's file\n/.exec(part)?.[1];
       if (node) files.set(`${name} ${node}`, part.slice(part.indexOf('\n') + 1));
     }
@@ -21,10 +25,13 @@ function goldenFiles(version: string): Map<string, string> {
 }
 
 /**
- * Starts the instrument with each golden file and ends it again. It takes a file if it is still there after a while.
- * Resolves with how many there are and, for those it has refused, its words.
+ * Starts the instrument with each golden file, and ends it when it has said what it runs with, which it does once it has
+ * checked the file. Resolves with how many there are and, for those it has refused, its words.
  */
-export function refusedFiles(binary: string, version: string): { files: number; refused: string[] } {
+export async function refusedFiles(
+  binary: string,
+  version: InstrumentVersion,
+): Promise<{ files: number; refused: string[] }> {
   const dir = mkdtempSync(join(tmpdir(), 'golden-files-'));
   const path = join(dir, 'config.yaml');
   const refused: string[] = [];
@@ -32,18 +39,39 @@ export function refusedFiles(binary: string, version: string): { files: number; 
   try {
     for (const [name, text] of files) {
       writeFileSync(path, text.replaceAll('@svc-obi-health', `@svc-golden-${process.pid}`));
-      const run = spawnSync(binary, ['-config', path], {
-        env: toolEnvironment({ OTEL_EBPF_NETWORK_AGENT_IP: '127.0.0.1', KUBECONFIG: join(dir, 'none') }),
-        timeout: refusalMs,
-        killSignal: 'SIGKILL',
-        encoding: 'utf8',
-      });
-      if (run.status === null) continue;
-      const words = `${run.stdout}${run.stderr}`.split('\n').findLast((line) => line.includes('level=ERROR'));
-      refused.push(`${name} (exit ${run.status}): ${words?.slice(0, 300) ?? ''}`);
+      const words = await refusal(binary, path, { KUBECONFIG: join(dir, 'none') });
+      if (words !== null) refused.push(`${name}: ${words}`);
     }
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
   return { files: files.size, refused };
+}
+
+/** Why the instrument does not run with a file; null when it has begun to. */
+function refusal(binary: string, path: string, env: Readonly<Record<string, string>>): Promise<string | null> {
+  const child = spawn(binary, ['-config', path], {
+    env: toolEnvironment({ OTEL_EBPF_NETWORK_AGENT_IP: '127.0.0.1', OTEL_EBPF_LOG_CONFIG: 'yaml', ...env }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  let begun = false;
+  const hear = (chunk: Buffer): void => {
+    said += chunk.toString();
+    if (!said.includes('log_config: yaml')) return;
+    begun = true;
+    child.kill('SIGKILL');
+  };
+  child.stdout.on('data', hear);
+  child.stderr.on('data', hear);
+  const limit = setTimeout(() => child.kill('SIGKILL'), answerMs);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      clearTimeout(limit);
+      if (begun) return resolve(null);
+      const words = said.split('\n').findLast((line) => line.includes('level=ERROR'));
+      resolve(`${code === null ? signal : `exit ${code}`}: ${(words ?? said.slice(-300)).slice(0, 300)}`);
+    });
+  });
 }

@@ -1,13 +1,14 @@
 /**
  * The real eBPF instrument against the agent and the operator, on this machine's kernel.
  *
- *     make e2e-instrument INSTRUMENT=/path/to/binary
+ *     make e2e-instrument INSTRUMENT=/path/to/binary INSTRUMENT_VERSION=v0.10
  *
  * Two network namespaces stand for two pods that talk HTTP and plain TCP to each other. The capture part of the
  * operator runs on a real API server, a real agent takes the data, and a supervisor restarts the instrument as a
  * kubelet would. Needs Linux, root and `ip`. Without a binary it says that it was skipped and why, and exits with 0.
  */
 import { accessSync, constants } from 'node:fs';
+import { instrumentVersion } from '../../src/capture/index.ts';
 import { networkUnavailable, PodNetwork } from './pod-network.ts';
 import { runChecks } from './checks.ts';
 
@@ -29,7 +30,12 @@ if (reason !== null) say(`skipped: ${reason}`);
 else {
   const network = PodNetwork.create(['web', 'client']);
   try {
-    const failed = await runChecks(binary, network, say);
+    const failed = await runChecks(
+      binary,
+      instrumentVersion(process.env['INSTRUMENT_VERSION'] || 'v0.10'),
+      network,
+      say,
+    );
     say(failed === 0 ? 'all checks passed' : `${failed} checks failed`);
     process.exitCode = failed === 0 ? 0 : 1;
   } finally {

@@ -1,32 +1,17 @@
+import { captureCapabilities } from '../../src/render/agent/instrument.ts';
 import type { Check } from './check.ts';
 
-/** What the instrument asks for, one by one: names as the kernel has them. */
-const capabilities = [
-  'CAP_BPF',
-  'CAP_PERFMON',
-  'CAP_SYS_PTRACE',
-  'CAP_DAC_READ_SEARCH',
-  'CAP_CHECKPOINT_RESTORE',
-  'CAP_NET_RAW',
-];
+/** What the container has and the instrument asks for on this kernel. It asks for SYS_RESOURCE on those before 5.11. */
+const capabilities = captureCapabilities.filter((name) => name !== 'SYS_RESOURCE');
 
 /** Each capability taken away: what the status says, and that it is over when the node is repaired. */
 export const missingCapabilities: readonly Check[] = [
   ...capabilities.map((name): Check => ({
-    what: `without ${name} the status says so`,
+    what: `without CAP_${name} the status says so`,
     run: async (stage) => {
       await stage.instrument.stop();
-      if (stage.standsIn) stage.startInstrument({ STANDIN_MISSING_CAPS: name });
-      else {
-        const bounding = `-${name.slice('CAP_'.length).toLowerCase()}`;
-        stage.startInstrument({}, [
-          '/usr/bin/setpriv',
-          `--bounding-set=${bounding}`,
-          `--inh-caps=${bounding}`,
-          stage.orders.instrument!,
-        ]);
-      }
-      return stage.condition('shop', 'Capturing', 'False/MissingCapability', name);
+      stage.startInstrument(name);
+      return stage.condition('shop', 'Capturing', 'False/MissingCapability', `CAP_${name}`);
     },
   })),
   {

@@ -11,6 +11,7 @@ import { flows } from './check-flows.ts';
 import { kernel } from './check-kernel.ts';
 import { monitors } from './check-monitors.ts';
 import { requests } from './check-requests.ts';
+import { tcp } from './check-tcp.ts';
 import type { Orders, Report } from './orders.ts';
 import { KernelStage } from './stage.ts';
 
@@ -19,6 +20,7 @@ const groups: Readonly<Record<string, readonly Check[]>> = {
   kernel,
   requests,
   flows,
+  tcp,
   monitors,
   deaths,
   capabilities: missingCapabilities,

@@ -11,6 +11,7 @@ import { accessSync, constants, copyFileSync, mkdtempSync, readFileSync, rmSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { instrumentVersion, type InstrumentVersion } from '../../src/capture/index.ts';
 import { refusedFiles } from '../instrument/golden-files.ts';
 import { thisMachine } from '../kubelet/needs.ts';
 import { makeInitialRam, makeRootImage } from './images.ts';
@@ -25,8 +26,10 @@ const help = `usage: node e2e/kernel/main.ts [options]
 Starts a virtual machine with a kernel that can be instrumented, and checks the product in it.
 INSTRUMENT names the real instrument, a static program; without it a stand-in takes its place.
 
-  --only A,B      only these groups of checks: requests, flows, monitors, deaths, capabilities
+  --only A,B      only these groups of checks: requests, flows, tcp, monitors, deaths, capabilities
+  --version V     of the instrument: its file is rendered for it (default v0.10; others: v0.9, v0.12)
   --memory MB     of the machine (default 3584)
+  --slowness N    every wait takes this many times what it takes on an idle machine (default: 1 with KVM, 6 without)
   --limit S       end it after this many seconds (default 1500)
   --help          this text
 `;
@@ -47,34 +50,45 @@ function check(outcome: Outcome, what: string, seen: string): void {
 
 interface Options {
   readonly only: readonly string[];
+  readonly version: InstrumentVersion;
   readonly memoryMb: number;
   readonly limitMs: number;
+  /** 0 for what the acceleration says. */
+  readonly slowness: number;
 }
 
 function parseOptions(): Options | null {
   const { values } = parseArgs({
     options: {
       only: { type: 'string', default: '' },
+      version: { type: 'string', default: 'v0.10' },
       memory: { type: 'string', default: '3584' },
       limit: { type: 'string', default: '1500' },
+      slowness: { type: 'string', default: '0' },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return null;
-  const number = (name: 'memory' | 'limit', least: number): number => {
+  const number = (name: 'memory' | 'limit' | 'slowness', least: number): number => {
     const value = Number(values[name]);
     if (Number.isInteger(value) && value >= least && value <= 1e6) return value;
     throw new Error(`--${name} must be a whole number from ${least}`);
   };
   const only = values.only.split(',').filter(Boolean);
-  return { only, memoryMb: number('memory', 1_024), limitMs: number('limit', 10) * 1_000 };
+  return {
+    only,
+    version: instrumentVersion(values.version),
+    memoryMb: number('memory', 1_024),
+    limitMs: number('limit', 10) * 1_000,
+    slowness: number('slowness', 0),
+  };
 }
 
 /** The real instrument's own check of what we would give it: on this machine, because it asks nothing of the kernel. */
-function checkGoldenFiles(instrument: string | null): void {
+async function checkGoldenFiles(instrument: string | null, version: InstrumentVersion): Promise<void> {
   const what = "golden files: the instrument's own check refuses none of them";
   if (instrument === null) return check('skipped', what, 'only the real instrument has one');
-  const { files, refused } = refusedFiles(instrument, 'v0.10');
+  const { files, refused } = await refusedFiles(instrument, version);
   check(refused.length === 0 ? 'passed' : 'failed', what, refused.join('; ') || `${files} files`);
 }
 
@@ -99,7 +113,8 @@ async function runMachine(
   const orders: Orders = {
     programs: '/programs',
     instrument: instrument === null ? null : '/programs/instrument',
-    slowness: slowness[acceleration],
+    version: options.version,
+    slowness: options.slowness || slowness[acceleration],
     only: options.only,
   };
   writeFileSync(join(programs, programFiles.orders), JSON.stringify(orders));
@@ -161,7 +176,7 @@ async function main(): Promise<number> {
   }
   const dir = mkdtempSync(join(tmpdir(), 'svc-kernel-'));
   try {
-    checkGoldenFiles(instrument);
+    await checkGoldenFiles(instrument, options.version);
     await runMachine(dir, instrument, options, interrupt.signal);
   } finally {
     rmSync(dir, { recursive: true, force: true });

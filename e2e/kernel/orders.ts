@@ -1,9 +1,13 @@
+import type { InstrumentVersion } from '../../src/capture/index.ts';
+
 /** What the command on the host tells the program in the machine: a file in its root image. */
 export interface Orders {
   /** Folder of the programs. */
   readonly programs: string;
   /** The program of the real instrument; null for the stand-in. */
   readonly instrument: string | null;
+  /** Its version, which decides what its file looks like. */
+  readonly version: InstrumentVersion;
   /** Every wait takes this many times what it takes on this machine's own processors. */
   readonly slowness: number;
   /** Names of groups of checks; empty for all. */

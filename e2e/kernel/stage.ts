@@ -8,6 +8,7 @@ import { coreResources } from '../../src/kube/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
 import { agentTls } from '../../src/testing/agent-tls.ts';
 import { startCaptureOperator, type CaptureOperator } from '../../src/testing/capture/operator.ts';
+import { captureCapabilities } from '../../src/render/agent/instrument.ts';
 import { FakeApiServer } from '../../src/testing/fake-api-server/index.ts';
 import { until } from '../../src/testing/until.ts';
 import { AgentProcess, writeIdentity } from '../agent/agent-process.ts';
@@ -37,6 +38,18 @@ const agentPort = 9093;
 /** Where the workloads' reports go while a stand-in plays the instrument. */
 const reports = '127.0.0.1:14318';
 const selfReportMs = 1_000;
+
+/** The command of the instrument with the rights that its container has, and no others. */
+function asInPod(instrument: string, without: string | undefined): string[] {
+  const names = captureCapabilities.filter((name) => name !== without).map((name) => `+${name.toLowerCase()}`);
+  return [
+    '/usr/bin/setpriv',
+    '--no-new-privs',
+    '--inh-caps=-all',
+    `--bounding-set=-all,${names.join(',')}`,
+    instrument,
+  ];
+}
 
 interface RunningPod {
   readonly end: PodEnd;
@@ -138,7 +151,10 @@ export class KernelStage {
   startOperator(): void {
     // A few restarts are free; whoever checks what the budget does checks it elsewhere.
     const restartBudget = { burst: 100, refillMs: 1_000 };
-    this.#operator = startCaptureOperator({ client: this.api.client(), clock: systemClock, agentPort, restartBudget });
+    this.#operator = startCaptureOperator({
+      ...{ client: this.api.client(), clock: systemClock, agentPort, restartBudget },
+      instrumentVersion: this.orders.version,
+    });
   }
 
   async startAgent(): Promise<void> {
@@ -158,6 +174,7 @@ export class KernelStage {
         'remote-read-port': '9091',
         'span-stream-port': '9092',
         'capture-config-port': String(agentPort),
+        'instrument-version': this.orders.version,
         'instrument-state-dir': this.#stateDir,
         'instrument-health-socket': '@svc-obi-health',
       },
@@ -167,12 +184,14 @@ export class KernelStage {
     );
   }
 
-  /** Starts the instrument's container. `faults`: variables of the stand-in until the node is repaired. */
-  startInstrument(faults: Readonly<Record<string, string>> = {}, command?: readonly string[]): void {
+  /** Starts the instrument's container, without one of its capabilities where one is named. */
+  startInstrument(without?: string): void {
     const own =
-      this.orders.instrument === null ? [process.execPath, this.#program('standIn')] : [this.orders.instrument];
+      this.orders.instrument === null
+        ? [process.execPath, this.#program('standIn')]
+        : asInPod(this.orders.instrument, without);
     this.#instrument = new InstrumentProcess({
-      command: command ?? own,
+      command: own,
       config: join(this.#dir, 'agent/instrument/config.yaml'),
       dir: this.#stateDir,
       backoff: { initialMs: 1_000, maxMs: 1_000, resetMs: 60_000 },
@@ -184,7 +203,7 @@ export class KernelStage {
         KUBECONFIG: this.#kubeconfig,
         ...(this.standsIn ? { STANDIN_LISTEN: reports, STANDIN_NETWORKS: 'pods' } : {}),
       },
-      faults,
+      faults: without !== undefined && this.standsIn ? { STANDIN_MISSING_CAPS: `CAP_${without}` } : {},
       onEnd: (ended) => this.#tellEnd(ended),
       onStart: () => this.#tellStart(),
     });
@@ -209,8 +228,8 @@ export class KernelStage {
   }
 
   /** The client sends these to a server, one after the other. Resolves when all are answered. */
-  async send(to: ServerName, requests: readonly Requests[]): Promise<void> {
-    const { port, tls } = servers[to];
+  async send(to: ServerName, requests: readonly Requests[], port: number = servers[to].port): Promise<void> {
+    const { tls } = servers[to];
     const id = this.#nextOrder++;
     const order: TrafficOrder = { id, target: { name: to, ip: this.pod(to).end.ip, port, tls }, requests };
     const error = await new Promise<string | undefined>((resolve) => {

@@ -23,8 +23,9 @@ export function startCaptureOperator(options: {
   clock: Clock;
   agentPort: number;
   restartBudget?: RestartBudgetRules;
+  instrumentVersion?: string;
 }): CaptureOperator {
-  const { client, clock, agentPort, restartBudget } = options;
+  const { client, clock, agentPort, restartBudget, instrumentVersion = 'v0.10.0' } = options;
   const manager = new Manager({
     client,
     clock,
@@ -35,7 +36,7 @@ export function startCaptureOperator(options: {
   });
   const hub = setupCapture(manager, {
     namespace: 'svc-system',
-    instrumentVersion: 'v0.10.0',
+    instrumentVersion,
     instrumentPorts: '80,443,8080,8443',
     agentPort,
     ...(restartBudget ? { restartBudget } : {}),

@@ -1,0 +1,75 @@
+import { until } from '../../src/testing/until.ts';
+import type { Check } from './check.ts';
+import { attached, watched } from './check-requests.ts';
+import type { KernelStage } from './stage.ts';
+import { warmUp } from './traffic.ts';
+
+/** Nobody listens there. */
+const closedPort = 7;
+const refusals = 3;
+
+/** Of connections between the client and a server, whichever end was asked. */
+async function statistic(stage: KernelStage, metric: string, server: string): Promise<number> {
+  const ends = new Set(['client', server]);
+  return (await stage.series(metric))
+    .filter(({ labels: l }) => ends.has(l['k8s_src_owner_name']!) && ends.has(l['k8s_dst_owner_name']!))
+    .filter(({ labels: l }) => l['k8s_src_owner_name'] !== l['k8s_dst_owner_name'])
+    .reduce((sum, { value }) => sum + value, 0);
+}
+
+/** TCP statistics, which the instrument takes from another place of the kernel than requests. */
+export const tcp: readonly Check[] = [
+  {
+    what: 'a monitor asks for TCP statistics too: the file is taken, and requests are still counted',
+    run: async (stage) => {
+      stage.monitor('shop', {
+        selector: { matchLabels: { tier: 'shop' } },
+        metrics: { families: ['HTTPServer', 'HTTPClient', 'TCPStats'] },
+      });
+      const message = await stage.condition('shop', 'Programmed', 'True/Programmed');
+      for (const name of watched) await attached(stage, name);
+      return message;
+    },
+  },
+  {
+    what: 'connections that ended have a round-trip time, and both ends have their names',
+    real: true,
+    run: (stage) =>
+      until(
+        'round trips',
+        async () => {
+          // Node's server closes a connection that has been idle for five seconds.
+          const count = await statistic(stage, 'ebpf_stat_tcp_rtt_count', 'node');
+          if (count === 0) throw new Error(JSON.stringify((await stage.series('ebpf_stat_tcp_rtt_count')).slice(0, 5)));
+          const seconds = await statistic(stage, 'ebpf_stat_tcp_rtt_sum', 'node');
+          if (seconds <= 0 || seconds / count > 1) throw new Error(`${seconds} s in ${count}`);
+          return `${count} round trips, ${((seconds / count) * 1e6).toFixed(0)} µs each`;
+        },
+        stage.patience(20_000),
+      ),
+  },
+  {
+    what: `${refusals} connections that are refused are counted as that`,
+    real: true,
+    run: async (stage) => {
+      const metric = 'ebpf_stat_tcp_failed_connections';
+      const before = await statistic(stage, metric, 'python');
+      for (let i = 0; i < refusals; i++) {
+        const error = await stage.send('python', warmUp, closedPort).then(
+          () => 'it was answered',
+          (reason: unknown) => (reason as Error).message,
+        );
+        if (!error.includes('ECONNREFUSED')) throw new Error(error);
+      }
+      return until(
+        'the failed connections',
+        async () => {
+          const more = (await statistic(stage, metric, 'python')) - before;
+          if (more !== refusals) throw new Error(`${more} of ${refusals}`);
+          return String(more);
+        },
+        stage.patience(20_000),
+      );
+    },
+  },
+];
