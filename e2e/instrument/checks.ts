@@ -68,6 +68,7 @@ async function begin(
   const clientUid = await stage.putPod('shop', client.name, node, { labels: { app: 'client' }, podIP: client.ip });
   network.run(server, [process.execPath, '-e', serverScript], { uid });
   network.run(client, [process.execPath, '-e', clientScript(server.ip)], { uid: clientUid });
+  await flowPolicy(stage);
   await stage.monitor('web', { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 8080 }] });
   await stage.monitor('closed', { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 7 }] });
   return stage.addNode(node, '127.0.0.1', {
@@ -76,6 +77,16 @@ async function begin(
     // The file that goes to every node says 127.0.0.1:4318 and @svc-obi-health, as in a pod.
     healthSocket: '@svc-obi-health',
     agentFlags: { 'kernel-check': 'true', 'instrument-version': version },
+  });
+}
+
+/** Flows are captured only where a policy says so. */
+function flowPolicy(stage: CaptureStage, attributes: readonly string[] = []): Promise<void> {
+  return stage.apply({
+    apiVersion: 'svc.dev/v1alpha1',
+    kind: 'ClusterTrafficPolicy',
+    metadata: { name: 'flows' },
+    spec: { network: { enabled: true, attributes }, instrument: { exportInterval: '5s' } },
   });
 }
 
@@ -141,12 +152,7 @@ async function runAll(
   }
   const before = instrument.starts;
   await check('a changed policy changes what is captured of flows: the port of the server appears', async () => {
-    await stage.apply({
-      apiVersion: 'svc.dev/v1alpha1',
-      kind: 'ClusterTrafficPolicy',
-      metadata: { name: 'flows' },
-      spec: { network: { enabled: true, attributes: ['dst.port'] }, instrument: { exportInterval: '5s' } },
-    });
+    await flowPolicy(stage, ['dst.port']);
     await running(before + 1);
     return eventually('the port', async () => {
       const found = (await toWeb()).map((s) => s.labels);
