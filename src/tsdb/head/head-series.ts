@@ -27,11 +27,11 @@ const splitAbove = samplesPerChunk * 2;
 /** A chunk of floats takes no further sample above this size, as in Prometheus. */
 const maxXorBytes = 1024 - 19;
 /**
- * Initial size of an open chunk, which grows by doubling, then by halves. Idle counters of 120 samples end in the
- * second piece, most others in the third. All series grow at about the same time, and the buffers that they outgrow
- * stay unused until the next chunk begins.
+ * The first size of an open chunk, and how much it grows by when it is full. Small steps: fifty thousand chunks are
+ * open at a time, and what each of them has free is as much as the samples of minutes.
  */
 const firstOpenBytes = 96;
+const growBytes = 64;
 
 const closed = 0;
 const openFloats = 1;
@@ -258,7 +258,7 @@ export class HeadSeries {
 
   #growOpen(slot: number, length: number): void {
     const size = this.#openSize[slot]!;
-    const larger = size < 256 ? size * 2 : size + (size >>> 1);
+    const larger = size + growBytes;
     const address = this.slab.alloc(larger);
     this.slab.copy(this.openAddress[slot]!, address, length);
     this.#freeOpen(slot);

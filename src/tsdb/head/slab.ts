@@ -1,57 +1,56 @@
 import { slackBytes } from '../chunk/index.ts';
+import { FreeRuns, grainBytes } from './free-runs.ts';
 
+const grainBits = Math.log2(grainBytes);
 const pageBits = 18;
 const pageBytes = 1 << pageBits;
-/** Pieces are aligned to this. */
-const grainBits = 5;
-const grainsPerPage = 1 << (pageBits - grainBits);
+const grainsPerPage = pageBytes / grainBytes;
 /** Larger pieces get a page of their own. */
 const maxShared = 32_768;
 
 /**
  * Allocates small pieces of bytes in large pages: an array object for each chunk would cost as much as the chunk.
- * Shape: an address is page × 2^13 + offset / 32, which fits a word up to 128 GiB. Sizes are rounded up to classes; a
- * freed piece is reused by the next one of its class. Chunks may be decoded in place.
+ * Shape: an address is page × 2^13 + offset / 32, which fits a word up to 128 GiB. Sizes are rounded up to 32 bytes.
+ * Pieces that are freed side by side become one: the small pieces that open chunks outgrow make room for larger ones.
+ * A page without a piece is given back to the system, but for one. Chunks may be decoded in place.
  */
 export class Slab {
-  #pages: (Uint8Array | undefined)[] = [];
-  #views: (DataView | undefined)[] = [];
-  #freePages: number[] = [];
-  /** The page that pieces are allocated in, and the offset of its free part. */
-  #current = -1;
-  #used = pageBytes;
-  #free: number[][] = [];
+  readonly #pages: (Uint8Array | undefined)[] = [];
+  readonly #views: (DataView | undefined)[] = [];
+  readonly #free = new FreeRuns(grainsPerPage);
+  readonly #freePages: number[] = [];
+  /** A page without a piece that is kept; −1 for none. */
+  #spare = -1;
   bytes = 0;
 
   /** The allocated bytes of a piece of `size`. */
   capacity(size: number): number {
-    return size <= maxShared ? classBytes(classOf(size)) : size;
+    return size <= maxShared ? grainsOf(size) * grainBytes : size;
   }
 
   alloc(size: number): number {
     if (size > maxShared) return this.#newPage(size) * grainsPerPage;
-    const kind = classOf(size);
-    const again = this.#free[kind]?.pop();
-    if (again !== undefined) return again;
-    const bytes = classBytes(kind);
-    if (this.#used + bytes > pageBytes) {
-      // The rest of the old page is wasted: less than a chunk in a quarter of a megabyte.
-      this.#current = this.#newPage(pageBytes);
-      this.#used = 0;
+    const grains = grainsOf(size);
+    let address = this.#free.take(grains);
+    if (address < 0) {
+      const page = this.#newPage(pageBytes);
+      this.#free.addPage(page, this.#pages[page]!.buffer as ArrayBuffer);
+      address = this.#free.take(grains);
     }
-    const address = this.#current * grainsPerPage + (this.#used >>> grainBits);
-    this.#used += bytes;
+    if (pageOf(address) === this.#spare) this.#spare = -1;
     return address;
   }
 
   /** `size` is the size passed to `alloc`. */
   free(address: number, size: number): void {
-    if (size <= maxShared) return void (this.#free[classOf(size)] ??= []).push(address);
     const page = pageOf(address);
-    this.bytes -= this.#pages[page]!.length - slackBytes;
-    this.#pages[page] = undefined;
-    this.#views[page] = undefined;
-    this.#freePages.push(page);
+    if (size > maxShared) return this.#dropPage(page);
+    if (this.#free.give(address, grainsOf(size)) < grainsPerPage) return;
+    if (this.#spare < 0) this.#spare = page;
+    else {
+      this.#free.removePage(page);
+      this.#dropPage(page);
+    }
   }
 
   page(address: number): Uint8Array {
@@ -72,6 +71,12 @@ export class Slab {
   read(address: number, length: number): Uint8Array {
     const at = this.offset(address);
     return this.page(address).slice(at, at + length);
+  }
+
+  /** The bytes themselves: they change with the piece, and are another's once it is freed. */
+  lend(address: number, length: number): Uint8Array {
+    const at = this.offset(address);
+    return this.page(address).subarray(at, at + length);
   }
 
   /** Copies the first bytes of one piece into another. */
@@ -95,22 +100,19 @@ export class Slab {
     this.bytes += bytes;
     return page;
   }
+
+  #dropPage(page: number): void {
+    this.bytes -= this.#pages[page]!.length - slackBytes;
+    this.#pages[page] = undefined;
+    this.#views[page] = undefined;
+    this.#freePages.push(page);
+  }
 }
 
 function pageOf(address: number): number {
   return address >>> (pageBits - grainBits);
 }
 
-/** Steps of 32 bytes up to 1 KiB, then of an eighth of the size. */
-function classOf(size: number): number {
-  if (size <= 1024) return Math.max(1, (size + 31) >>> 5);
-  const power = 32 - Math.clz32(size - 1);
-  const step = 1 << (power - 4);
-  return 32 + (power - 11) * 8 + (Math.ceil(size / step) - 8);
-}
-
-function classBytes(kind: number): number {
-  if (kind <= 32) return kind << 5;
-  const power = 11 + Math.floor((kind - 33) / 8);
-  return (8 + ((kind - 33) % 8) + 1) << (power - 4);
+function grainsOf(size: number): number {
+  return Math.max(1, (size + grainBytes - 1) >>> grainBits);
 }
