@@ -35,7 +35,7 @@ beforeAll(async () => {
   });
   for (const namespace of ['shop', 'zoo']) {
     const labels = labelsFromObject({ __name__: 'requests_total', k8s_namespace_name: namespace });
-    stage.cluster.agents[0]!.exemplars.add(labels, { timeNs: now * 1e6, value: 1, traceId: 'a', spanId: '' });
+    stage.cluster.agents[0]!.exemplars.add({ labels }, { timeNs: now * 1e6, value: 1, traceId: 'a', spanId: '' });
   }
   for (const [i, node] of ['node-1', 'node-2'].entries()) {
     stage.cluster.append(node, { __name__: 'svc_agent_up' }, now, 1);

@@ -8,7 +8,7 @@ const named = (value: string) => [compileMatcher({ type: '=', name: '__name__', 
 
 test('a full ring gives up its oldest exemplar for each new one', () => {
   const ring = new ExemplarRing(3);
-  for (let second = 1; second <= 5; second++) ring.add(series('a'), exemplar(second));
+  for (let second = 1; second <= 5; second++) ring.add({ labels: series('a') }, exemplar(second));
   expect(ring.size).toBe(3);
   const [found] = ring.select([named('a')], -Infinity, Infinity, (labels) => labels);
   expect(found?.exemplars.map(({ value }) => value)).toEqual([3, 4, 5]);
@@ -16,10 +16,10 @@ test('a full ring gives up its oldest exemplar for each new one', () => {
 
 test('series are in label order and each once, also one that came again', () => {
   const ring = new ExemplarRing();
-  ring.add(series('b'), exemplar(1));
-  ring.add(series('a'), exemplar(3));
-  ring.add(series('a'), exemplar(2));
-  ring.add(series('c'), exemplar(2));
+  ring.add({ labels: series('b') }, exemplar(1));
+  ring.add({ labels: series('a') }, exemplar(3));
+  ring.add({ labels: series('a') }, exemplar(2));
+  ring.add({ labels: series('c') }, exemplar(2));
   const found = ring.select([named('a'), named('b')], 1_000, 3_000, (labels) => labels);
   expect(found.map(({ labels, exemplars }) => [labels[0]![1], exemplars.map(({ value }) => value)])).toEqual([
     ['a', [2, 3]],

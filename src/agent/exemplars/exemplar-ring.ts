@@ -8,14 +8,17 @@ export interface ExemplarSeries {
   readonly exemplars: readonly Exemplar[];
 }
 
-interface Held {
+/** A series that has exemplars: always the same object. */
+interface Owner {
   readonly labels: Labels;
+}
+
+interface Held {
+  readonly series: Owner;
   readonly exemplar: Exemplar;
 }
 
-/**
- * Number of exemplars kept. Each takes about a hundred bytes beside its series' labels, which the series holds anyway.
- */
+/** Number of exemplars kept. Each takes about a hundred bytes beside its series. */
 const defaultCapacity = 5_000;
 
 /**
@@ -35,9 +38,8 @@ export class ExemplarRing {
     return this.#held.length;
   }
 
-  /** `labels` are the series' own object: they are not copied. */
-  add(labels: Labels, exemplar: Exemplar): void {
-    this.#held[this.#next] = { labels, exemplar };
+  add(series: Owner, exemplar: Exemplar): void {
+    this.#held[this.#next] = { series, exemplar };
     this.#next = (this.#next + 1) % this.#capacity;
   }
 
@@ -53,16 +55,16 @@ export class ExemplarRing {
     complete: (labels: Labels) => Labels,
   ): ExemplarSeries[] {
     /** Series examined so far: their labels and what was found; null for a series that does not match. */
-    const known = new Map<Labels, Exemplar[] | null>();
+    const known = new Map<Owner, Exemplar[] | null>();
     const found = new Map<string, { labels: Labels; exemplars: Exemplar[] }>();
-    for (const { labels: own, exemplar } of this.#held) {
+    for (const { series, exemplar } of this.#held) {
       const timeMs = exemplar.timeNs / 1e6;
       if (timeMs < startMs || timeMs > endMs) continue;
-      let list = known.get(own);
+      let list = known.get(series);
       if (list === undefined) {
-        const labels = complete(own);
+        const labels = complete(series.labels);
         list = sets.some((matchers) => matchesAll(matchers, labels)) ? listOf(found, labels) : null;
-        known.set(own, list);
+        known.set(series, list);
       }
       list?.push(exemplar);
     }

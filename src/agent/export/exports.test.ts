@@ -68,8 +68,14 @@ const policyExport = (name: string, change: Partial<Rule> = {}): Rule => ({
   ...change,
 });
 
+/** A series is one object, whose newest exemplar changes. */
+const held = new WeakMap<Labels, { labels: Labels; exemplar: Exemplar | null }>();
+
 async function take(labels: Labels, exemplar: Exemplar | null = null): Promise<void> {
-  exports.sample({ labels, exemplar }, clock.now(), 1);
+  const series = held.get(labels) ?? { labels, exemplar };
+  held.set(labels, series);
+  series.exemplar = exemplar;
+  exports.sample(series, clock.now(), 1);
   await exports.commit();
 }
 

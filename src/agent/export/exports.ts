@@ -49,6 +49,9 @@ interface Lane {
   leaving: boolean;
 }
 
+/** A series as it is taken in: always the same object. */
+export type ExportedSeries = Pick<SampledSeries, 'labels' | 'exemplar'>;
+
 interface Route {
   readonly series: QueuedSeries;
   readonly lanes: readonly Lane[];
@@ -70,8 +73,8 @@ export class Exports {
   readonly #metrics: ExportMetrics;
   #lanes = new Map<string, Lane>();
   #secrets: ExportSecrets = { revision: '', secrets: {} };
-  /** The destinations of each series, by the identity of its labels; valid until the destinations change. */
-  #routes = new WeakMap<Labels, Route>();
+  /** The destinations of each series; valid until they change. */
+  #routes = new WeakMap<ExportedSeries, Route>();
   #closed = false;
 
   constructor(options: ExportsOptions) {
@@ -198,9 +201,10 @@ export class Exports {
   }
 
   /** Queues a stored sample, with the series' newest exemplar if that has not been sent yet. */
-  sample({ labels, exemplar }: Pick<SampledSeries, 'labels' | 'exemplar'>, timeMs: number, value: number): void {
+  sample(series: ExportedSeries, timeMs: number, value: number): void {
     if (this.#lanes.size === 0) return;
-    const route = this.#routeOf(labels);
+    const route = this.#routeOf(series);
+    const { exemplar } = series;
     if (route.lanes.length === 0) return;
     const isNew = exemplar != null && exemplar.timeNs > route.exemplarNs;
     if (isNew) route.exemplarNs = exemplar.timeNs;
@@ -209,18 +213,19 @@ export class Exports {
   }
 
   /** Queues the end of a stored series. */
-  stale({ labels }: Pick<SampledSeries, 'labels'>, timeMs: number): void {
+  stale(ended: ExportedSeries, timeMs: number): void {
     if (this.#lanes.size === 0) return;
-    const { series, lanes } = this.#routeOf(labels);
+    const { series, lanes } = this.#routeOf(ended);
     for (const lane of lanes) lane.queue.append({ series, timeMs, value: NaN, stale: true });
   }
 
-  #routeOf(labels: Labels): Route {
-    const known = this.#routes.get(labels);
+  #routeOf(series: ExportedSeries): Route {
+    const known = this.#routes.get(series);
     if (known) return known;
+    const { labels } = series;
     const lanes = [...this.#lanes.values()].filter((l) => !l.leaving && wantsSeries(l.destination, labels));
     const route = { series: this.#seriesOf(labels), lanes, exemplarNs: 0 };
-    this.#routes.set(labels, route);
+    this.#routes.set(series, route);
     return route;
   }
 

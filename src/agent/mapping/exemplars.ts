@@ -16,7 +16,7 @@ export function noteExemplars(series: readonly Series[], exemplars: readonly Exe
     if (!target) continue;
     const known = target.exemplar;
     if (known !== null && known.timeNs > exemplar.timeNs) continue;
-    if (known === null || known.timeNs < exemplar.timeNs) ring.add(target.labels, exemplar);
+    if (known === null || known.timeNs < exemplar.timeNs) ring.add(target, exemplar);
     target.exemplar = exemplar;
   }
 }

@@ -3,27 +3,45 @@ import type { Exemplar } from '../otlp/model.ts';
 import type { Component, FamilyType, Layout } from './components.ts';
 import type { Pair } from './label-set.ts';
 
-/** One float series as it is stored and served; the store identifies it by this very object. */
-export interface Series extends SeriesRef {
+/** One float series as it is stored and served; the store and the exports identify it by this very object. */
+export class Series implements SeriesRef {
+  readonly group: Group;
   readonly component: Component;
+  slot = -1;
   /** Number of streams that feed it now. */
-  streams: number;
+  streams = 0;
   /** True once two streams have fed it at the same time: from then on increments are added, never overwritten. */
-  merged: boolean;
+  merged = false;
   /** The current value. */
-  total: number;
+  total = 0;
   /** Time of the newest sample handed out, ms; 0 before the first. */
-  lastMs: number;
+  lastMs = 0;
   /** Time of the sample waiting to be handed out, ms; 0 when there is none. */
-  pendingMs: number;
+  pendingMs = 0;
   /** One sample in this many ms is handed out; 0 for all. */
-  intervalMs: number;
+  intervalMs = 0;
   /** Time of the newest sample that was thinned out, ms; 0 when the newest was handed out. */
-  skippedMs: number;
+  skippedMs = 0;
   /** Time of the zero to insert before that sample so that a reset is visible, ms; 0 for none. */
-  zeroMs: number;
+  zeroMs = 0;
   /** Exemplar of one of its values; null before the first. */
-  exemplar: Exemplar | null;
+  exemplar: Exemplar | null = null;
+
+  constructor(group: Group, component: Component) {
+    this.group = group;
+    this.component = component;
+  }
+
+  /**
+   * A new list on each call, of pairs that the series of the group share: the lists of a full node would be a tenth of
+   * the agent's memory, and a series' labels are asked for once or twice in its life.
+   */
+  get labels(): Labels {
+    const { family, base, nameAt, extraAt } = this.group;
+    const { suffix, extra } = this.component;
+    const name = namePair(family, suffix);
+    return extra ? fullLabels(name, nameAt, base, extra, extraAt[extra[0]]) : fullLabels(name, nameAt, base, null, 0);
+  }
 }
 
 /** The series of one label set in one metric: one for a scalar, all buckets, `_count` and `_sum` of a histogram. */
@@ -31,6 +49,9 @@ export interface Group {
   readonly family: Family;
   readonly key: string;
   readonly base: readonly Pair[];
+  /** Where the name, and the label of a bucket or quantile, go among the base labels. */
+  readonly nameAt: number;
+  readonly extraAt: Readonly<Record<'le' | 'quantile', number>>;
   readonly series: Series[];
   /** Charges against the limits, released when the group ends. */
   charge: Charge;
@@ -59,6 +80,8 @@ export interface Charge {
 export class SeriesTable {
   readonly families = new Map<string, Family>();
   #series = 0;
+  /** The base labels of the group that was added last. */
+  #newest: readonly Pair[] = [];
 
   /** Live series. */
   get size(): number {
@@ -73,8 +96,19 @@ export class SeriesTable {
     return family.groups.get(baseKey(base));
   }
 
-  addGroup(family: Family, base: readonly Pair[], charge: Charge): Group {
-    const group: Group = { family, key: baseKey(base), base, series: [], charge, page: null };
+  addGroup(family: Family, labels: readonly Pair[], charge: Charge): Group {
+    const base = sharedPairs(labels, this.#newest);
+    this.#newest = base;
+    const group: Group = {
+      family,
+      key: baseKey(base),
+      base,
+      nameAt: placeOf('__name__', base),
+      extraAt: { le: placeOf('le', base), quantile: placeOf('quantile', base) },
+      series: [],
+      charge,
+      page: null,
+    };
     family.groups.set(group.key, group);
     this.families.set(family.name, family);
     return group;
@@ -82,20 +116,14 @@ export class SeriesTable {
 
   /** The series of a layout's components, in their order; those that are new are created. */
   bind(group: Group, { components, repeats }: Layout): Series[] {
-    const { family, base, series } = group;
+    const { series } = group;
     const before = series.length;
-    const nameAt = placeOf('__name__', base);
-    const extraName = components[0]?.extra?.[0];
-    const extraAt = extraName === undefined ? 0 : placeOf(extraName, base);
     const bound = new Array<Series>(components.length);
     for (let i = 0; i < components.length; i++) {
       const component = components[i]!;
       let found = before === 0 && !repeats ? undefined : findSeries(series, component, i);
       if (!found) {
-        found = newSeries(
-          fullLabels(namePair(family, component.suffix), nameAt, base, component.extra, extraAt),
-          component,
-        );
+        found = new Series(group, component);
         series.push(found);
       }
       bound[i] = found;
@@ -127,10 +155,20 @@ export class SeriesTable {
   }
 }
 
+/** Joined, not added up: V8 would keep each step of the addition as an object, five times the text. */
 function baseKey(base: readonly Pair[]): string {
-  let key = '';
-  for (const [name, value] of base) key += `${name}\u0000${value}\u0001`;
-  return key;
+  return base.map(([name, value]) => `${name}\u0000${value}`).join('\u0001');
+}
+
+/** The labels, where equal ones of another group are those very pairs: label sets come in groups that differ in a few. */
+function sharedPairs(labels: readonly Pair[], others: readonly Pair[]): readonly Pair[] {
+  let at = 0;
+  return labels.map((pair) => {
+    const [name, value] = pair;
+    while (at < others.length && others[at]![0] !== name && compareUtf8(others[at]![0], name) < 0) at++;
+    const other = others[at];
+    return other !== undefined && other[0] === name && other[1] === value ? other : pair;
+  });
 }
 
 function namePair({ name, names }: Family, suffix: string): Pair {
@@ -144,23 +182,6 @@ function findSeries(all: readonly Series[], component: Component, likely: number
   if (all[likely]?.component === component) return all[likely];
   const { suffix, extra } = component;
   return all.find((s) => s.component.suffix === suffix && s.component.extra?.[1] === extra?.[1]);
-}
-
-function newSeries(labels: Labels, component: Component): Series {
-  return {
-    labels,
-    slot: -1,
-    component,
-    streams: 0,
-    merged: false,
-    total: 0,
-    lastMs: 0,
-    pendingMs: 0,
-    zeroMs: 0,
-    intervalMs: 0,
-    skippedMs: 0,
-    exemplar: null,
-  };
 }
 
 /** Where a label of that name goes: the index of the first base label behind it. */

@@ -75,11 +75,11 @@ export class StreamIndex {
   }
 }
 
-/** A text that is equal for equal attributes in any order. */
+/** A text that is equal for equal attributes in any order. Joined, not added up: V8 would keep each step as an object. */
 function attributesKey(attributes: readonly Attribute[]): string {
-  let key = '';
-  for (const { key: name, value } of sorted(attributes)) key += `${name}\u0000${valueText(value)}\u0001`;
-  return key;
+  return sorted(attributes)
+    .map(({ key, value }) => `${key}\u0000${valueText(value)}`)
+    .join('\u0001');
 }
 
 function sorted(attributes: readonly Attribute[]): readonly Attribute[] {

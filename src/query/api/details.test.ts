@@ -27,11 +27,11 @@ const params = {
 
 test('exemplars of the series that the query selects come from every agent, within the times', async () => {
   const [one, two] = stage.cluster.agents;
-  one!.exemplars.add(bucket('0.25'), exemplar(20, 'later'));
-  one!.exemplars.add(bucket('0.25'), exemplar(10, 'first'));
-  one!.exemplars.add(bucket('0.25'), exemplar(200, 'too late'));
-  one!.exemplars.add(bucket('0.25', 'bank'), exemplar(10, 'of another namespace'));
-  two!.exemplars.add(bucket('0.25'), exemplar(30, 'elsewhere', Infinity));
+  one!.exemplars.add({ labels: bucket('0.25') }, exemplar(20, 'later'));
+  one!.exemplars.add({ labels: bucket('0.25') }, exemplar(10, 'first'));
+  one!.exemplars.add({ labels: bucket('0.25') }, exemplar(200, 'too late'));
+  one!.exemplars.add({ labels: bucket('0.25', 'bank') }, exemplar(10, 'of another namespace'));
+  two!.exemplars.add({ labels: bucket('0.25') }, exemplar(30, 'elsewhere', Infinity));
   for (const form of [true, false]) {
     const { status, json } = await stage.ask('/api/v1/query_exemplars', params, { form });
     const labels = { __name__: `${duration}_bucket`, k8s_namespace_name: 'shop', le: '0.25' };
@@ -53,7 +53,7 @@ test('exemplars of the series that the query selects come from every agent, with
 
 test('a node that does not answer is missing from exemplars, and one that lies gives none of them', async () => {
   const [one, two] = stage.cluster.agents;
-  one!.exemplars.add(bucket('1'), exemplar(10, 'here'));
+  one!.exemplars.add({ labels: bucket('1') }, exemplar(10, 'here'));
   await two!.stop();
   const { json, headers } = await stage.ask('/api/v1/query_exemplars', params);
   expect(json).toMatchObject({ degraded: true, missingNodes: ['node-2'], data: [{ exemplars: [{ value: '0.2' }] }] });

@@ -16,7 +16,7 @@ beforeAll(async () => {
     stage.cluster.append('node-1', { __name__: 'svc_agent_up', job: 'a' }, end - (20 - k) * 15_000, 1);
   }
   const exemplar = { timeNs: (end - 60_000) * 1e6, value: 0.7, traceId: 'abc', spanId: 'def' };
-  stage.cluster.agents[0]!.exemplars.add(labelsFromObject({ __name__: 'lat_bucket', le: '1' }), exemplar);
+  stage.cluster.agents[0]!.exemplars.add({ labels: labelsFromObject({ __name__: 'lat_bucket', le: '1' }) }, exemplar);
 });
 afterAll(() => stage.close());
 
