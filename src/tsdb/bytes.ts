@@ -18,6 +18,11 @@ export class ByteWriter {
     return this.#length;
   }
 
+  /** Bytes that it has memory for. */
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
   /** A view of the bytes written so far; the next write may move them. */
   view(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);

@@ -27,9 +27,9 @@ export async function writeCheckpoint(dir: string, files: FileLayer, head: Head,
       let written = 0;
       const out = new ByteWriter(batchBytes + 65_536);
       const drain = async (): Promise<void> => {
-        const bytes = out.take();
-        await file.write(bytes, written);
-        written += bytes.length;
+        await file.write(out.view(), written);
+        written += out.length;
+        out.clear();
       };
       out.bytes(segmentMagic);
       writeFrame(out, recordType.checkpointStart, start);
@@ -43,7 +43,8 @@ export async function writeCheckpoint(dir: string, files: FileLayer, head: Head,
         writeFrame(out, recordType.newSeries, series.view());
         series.clear();
         for (let i = from; i < to; i++) {
-          for (const chunk of view.chunks(i)) writeFrame(out, recordType.encodedChunk, chunkPayload(refs[i]!, chunk));
+          for (const chunk of view.lentChunks(i))
+            writeFrame(out, recordType.encodedChunk, chunkPayload(refs[i]!, chunk));
           if (out.length >= batchBytes) await drain();
         }
       }

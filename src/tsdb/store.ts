@@ -381,5 +381,5 @@ class EmbeddedStore implements Store {
 }
 
 function* seriesOf(view: HeadView): Generator<BlockSource> {
-  for (let i = 0; i < view.size; i++) yield { labels: view.labels(i), chunks: view.chunks(i) };
+  for (let i = 0; i < view.size; i++) yield { labels: view.labels(i), chunks: view.lentChunks(i) };
 }

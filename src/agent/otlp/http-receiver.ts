@@ -71,8 +71,7 @@ async function handle(
     return refuse(415, rpcCodes.invalidArgument, 'content-encoding must be gzip, deflate, zstd or absent', 'encoding');
   }
   try {
-    const body = await readBody(req, options.limits ?? bodyLimits);
-    const { rejected, reason, settled } = take(signal, encoding, body, options.consumer, cache);
+    const { rejected, reason, settled } = await receive(signal, encoding, req, options, cache);
     await settled;
     answer(res, 200, encoding, exportResponse(encoding, signal, rejected, reason));
   } catch (error) {
@@ -84,6 +83,17 @@ async function handle(
     }
     throw error;
   }
+}
+
+/** Apart from the wait for the disk: while senders wait, their bodies are not in memory any more. */
+async function receive(
+  signal: Signal,
+  encoding: Encoding,
+  req: IncomingMessage,
+  { consumer, limits = bodyLimits }: HttpReceiverOptions,
+  cache: AttributeCache,
+): Promise<Acceptance> {
+  return take(signal, encoding, await readBody(req, limits), consumer, cache);
 }
 
 function take(

@@ -42,7 +42,7 @@ export function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buf
   const declared = Number(req.headers['content-length'] ?? 0);
   if (declared > maxBytes) return Promise.reject(tooLarge(maxBytes));
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let chunks: Buffer[] = [];
     let size = 0;
     const broken = (cause?: Error): void => reject(new OperatorError('ERR_INPUT_INVALID', 'body broke off', { cause }));
     req.on('data', (chunk: Buffer) => {
@@ -51,7 +51,11 @@ export function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buf
       req.pause();
       reject(tooLarge(maxBytes));
     });
-    req.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    req.on('end', () => {
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
+      // The request outlives its body by the time until the answer.
+      chunks = [];
+    });
     req.on('error', broken);
     req.on('close', () => req.readableEnded || broken());
   });

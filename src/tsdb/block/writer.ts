@@ -45,9 +45,9 @@ export async function writeBlock(
     let written = 0;
     let samples = 0;
     const drain = async (): Promise<void> => {
-      const bytes = out.take();
-      await file.write(bytes, written);
-      written += bytes.length;
+      await file.write(out.view(), written);
+      written += out.length;
+      out.clear();
     };
     out.bytes(blockMagic);
     const index = new IndexBuilder();

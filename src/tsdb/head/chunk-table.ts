@@ -44,12 +44,21 @@ export class ChunkTable {
 
   /** A copy of the chunk. */
   get(id: number): Chunk {
+    return this.#chunk(id, this.#slab.read(this.#address[id]!, this.#length[id]!));
+  }
+
+  /** The chunk, whose bytes are the head's own: they never change, and hold until the chunk is released. */
+  lend(id: number): Chunk {
+    return this.#chunk(id, this.#slab.lend(this.#address[id]!, this.#length[id]!));
+  }
+
+  #chunk(id: number, bytes: Uint8Array): Chunk {
     return {
       encoding: this.#encoding[id] as ChunkEncoding,
       minT: this.minT[id]!,
       maxT: this.maxT[id]!,
       count: this.#count[id]!,
-      bytes: this.#slab.read(this.#address[id]!, this.#length[id]!),
+      bytes,
     };
   }
 

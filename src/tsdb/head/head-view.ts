@@ -102,7 +102,9 @@ export class HeadView {
     }
     const open = this.#open;
     if (open.count[i]! > 0 && (open.minT[i]! >= this.#mint || open.maxT[i]! <= this.#maxt)) return true;
-    return this.hasChunks(i) && this.chunks(i).some((chunk) => recutChunk(chunk, this.#mint, this.#maxt) !== undefined);
+    return (
+      this.hasChunks(i) && this.lentChunks(i).some((chunk) => recutChunk(chunk, this.#mint, this.#maxt) !== undefined)
+    );
   }
 
   /** Ends the view: its memory may be reused. */
@@ -151,9 +153,18 @@ export class HeadView {
 
   /** Copies, in time order. Errors: RangeError once the view is closed, because the memory may then hold other data. */
   chunks(i: number): Chunk[] {
+    return this.#chunksBy(i, (id) => this.#series.chunks.get(id));
+  }
+
+  /** As `chunks`, without copies of what cannot change: the bytes hold until the view is closed. */
+  lentChunks(i: number): Chunk[] {
+    return this.#chunksBy(i, (id) => this.#series.chunks.lend(id));
+  }
+
+  #chunksBy(i: number, finished: (id: number) => Chunk): Chunk[] {
     this.assertOpen();
     const found: Chunk[] = [];
-    for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) found.push(this.#series.chunks.get(this.#ids[k]!));
+    for (let k = this.#starts[i]!; k < this.#starts[i + 1]!; k++) found.push(finished(this.#ids[k]!));
     const histograms = this.#histograms.get(i);
     if (histograms) found.push(histograms);
     const count = this.#open.count[i]!;

@@ -17,6 +17,8 @@ export interface WalOptions {
 }
 
 const firstBufferBytes = 64 * 1024;
+/** A buffer that a burst has enlarged beyond this is not kept. */
+const keptBufferBytes = 256 * 1024;
 /** Records of series and samples are framed at about this size. */
 const recordBytes = 32_768;
 
@@ -43,7 +45,10 @@ export class Wal {
   #closedBytes = new Map<number, number>();
   /** Written at least once, not yet synced. */
   #pending: Uint8Array<ArrayBufferLike> = new Uint8Array(0);
+  /** Frames that wait for a write. */
   #framed = new ByteWriter(firstBufferBytes);
+  /** Takes turns with `#framed`: one is filled while the bytes of the other are written. */
+  #other = new ByteWriter(firstBufferBytes);
   #series = new ByteWriter(4096);
   readonly #seriesWriter = new SeriesRecordWriter();
   #samples = new DeltaRecord(recordType.samples);
@@ -195,11 +200,13 @@ export class Wal {
 
   async #writeOut(): Promise<void> {
     this.#frameSamples();
-    if (this.#framed.length > 0) {
-      // The buffer itself is written, not a copy; a buffer that a burst has enlarged is not kept.
-      const added = this.#framed.view();
-      this.#framed = new ByteWriter(firstBufferBytes);
-      this.#pending = this.#pending.length === 0 ? added : concat(this.#pending, added);
+    if (this.#pending.length > 0) {
+      this.#pending = concat(this.#pending, this.#framed.view());
+      this.#framed = emptied(this.#framed);
+    } else {
+      // The buffer itself is written, not a copy of it.
+      [this.#framed, this.#other] = [emptied(this.#other), this.#framed];
+      this.#pending = this.#other.view();
     }
     if (this.#pending.length === 0) return;
     const file = (this.#file ??= await this.#openSegment());
@@ -270,6 +277,13 @@ class DeltaRecord {
     this.#ref = 0;
     this.#t = 0;
   }
+}
+
+/** A buffer whose bytes are no longer needed. */
+function emptied(buffer: ByteWriter): ByteWriter {
+  if (buffer.capacity > keptBufferBytes) return new ByteWriter(firstBufferBytes);
+  buffer.clear();
+  return buffer;
 }
 
 function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
