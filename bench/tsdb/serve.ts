@@ -3,21 +3,20 @@
  * Arguments: directory, clock in ms. Prints its port.
  */
 import { createServer } from 'node:http';
-import { once } from 'node:events';
 import { silentLogger } from '../../src/base/logger.ts';
 import { createRemoteReadHandler, openStore } from '../../src/tsdb/index.ts';
 import { standingClock } from './series.ts';
 
 const [dir, now] = process.argv.slice(2);
 const store = await openStore({ dir: dir!, clock: standingClock(Number(now)), logger: silentLogger });
-const handler = createRemoteReadHandler(store);
+const handler = createRemoteReadHandler(store, { reusesParts: true });
 const server = createServer((req, res) => {
   void (async () => {
     const parts: Buffer[] = [];
     for await (const part of req) parts.push(part as Buffer);
     const answer = await handler({ headers: req.headers, body: Buffer.concat(parts) });
     res.writeHead(answer.status, answer.headers);
-    for await (const part of answer.body) if (!res.write(part)) await once(res, 'drain');
+    for await (const part of answer.body) await new Promise((resolve) => res.write(part, resolve));
     res.end();
   })();
 });

@@ -8,6 +8,7 @@ import type { Chunk, HeldSeries } from './types.ts';
 
 /** A selected series that can also state whether it has a sample in the range, mostly without reading a chunk. */
 export interface FoundSeries extends HeldSeries {
+  lentChunks(): Chunk[];
   hasSamples(): boolean;
 }
 
@@ -33,6 +34,10 @@ export class SeriesInHead implements FoundSeries {
 
   chunks(): Chunk[] {
     return this.#view.chunks(this.#i);
+  }
+
+  lentChunks(): Chunk[] {
+    return this.#view.lentChunks(this.#i);
   }
 
   decode(mint: number, out: SampleBuffer): void {
@@ -81,8 +86,13 @@ export class SeriesInBlock implements FoundSeries {
     return guard(() => block.readChunks(this.#ordinal, this.#places));
   }
 
+  lentChunks(): Chunk[] {
+    const { block, guard } = this.#search;
+    return guard(() => block.lendChunks(this.#ordinal, this.#places));
+  }
+
   decode(mint: number, out: SampleBuffer): void {
-    for (const { bytes } of this.chunks()) decodeXorChunk(bytes, out, mint);
+    for (const { bytes } of this.lentChunks()) decodeXorChunk(bytes, out, mint);
   }
 
   hasSamples(): boolean {
@@ -113,6 +123,10 @@ export class SeriesInPlaces implements FoundSeries {
 
   chunks(): Chunk[] {
     return this.#places.flatMap((place) => place.chunks());
+  }
+
+  lentChunks(): Chunk[] {
+    return this.#places.flatMap((place) => place.lentChunks());
   }
 
   decode(mint: number, out: SampleBuffer): void {

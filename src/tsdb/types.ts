@@ -52,6 +52,8 @@ export interface SelectedSeries {
    * ends.
    */
   chunks(): Chunk[];
+  /** As `chunks`, but their bytes are valid only until the next series is read: they lie in memory that reads share. */
+  lentChunks?(): Chunk[];
 }
 
 /**

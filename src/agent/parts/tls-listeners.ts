@@ -110,7 +110,7 @@ function readHandler(settings: AgentSettings, { data, metrics, clock, logger }: 
   const memory = new MemoryPool({ limitBytes });
   return routed(
     [
-      remoteReadRoute({ handler: createRemoteReadHandler(store, { partition }), metrics, logger }),
+      remoteReadRoute({ handler: createRemoteReadHandler(store, { partition, reusesParts: true }), metrics, logger }),
       partialRoute({ handler: createPartialHandler({ store, node, clock, memory }), metrics, logger }),
       indexRoute({ handler: createIndexHandler({ store, node, clock, memory }), metrics, logger }),
       ...detailsRoutes({

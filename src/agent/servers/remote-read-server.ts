@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { callerIn } from '../../net/caller.ts';
-import { goneSignal, writePart } from '../../net/http/index.ts';
+import { goneSignal, sendPart } from '../../net/http/index.ts';
 import { type RemoteReadHandler, remoteReadPath } from '../../tsdb/index.ts';
 import { readRawBody } from '../otlp/request-body.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
@@ -57,7 +57,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, options: RemoteR
   for await (const part of answer.body) {
     if (gone.aborted) return;
     options.metrics.remoteReadBytes.inc(part.length);
-    await writePart(res, part, gone);
+    await sendPart(res, part, gone);
   }
   res.end();
 }

@@ -7,5 +7,5 @@ export { createHttpServer } from './http-server.ts';
 export type { DoorOptions, HttpHandler } from './door.ts';
 export { defaultLimits, probeLimits, type HttpLimits } from './limits.ts';
 export { httpServerMetrics, type HttpServerMetrics } from './metrics.ts';
-export { goneSignal, writePart } from './outgoing.ts';
+export { goneSignal, sendPart, writePart } from './outgoing.ts';
 export { codeForm, plainForm, type Refusal, type RefusalForm } from './refusal.ts';

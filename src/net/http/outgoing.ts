@@ -21,3 +21,16 @@ export async function writePart(out: Writable, part: unknown, gone: AbortSignal)
   await once(out, 'drain', { signal: gone }).catch(() => {});
   return true;
 }
+
+/** As `writePart`, but resolves only when the part has left: its memory may then be written again. */
+export function sendPart(out: Writable, part: Uint8Array, gone: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      gone.removeEventListener('abort', done);
+      resolve();
+    };
+    if (gone.aborted) return done();
+    gone.addEventListener('abort', done);
+    out.write(part, done);
+  });
+}

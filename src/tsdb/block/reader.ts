@@ -29,6 +29,8 @@ export class Block {
   readonly #size: number;
   #window: Uint8Array = new Uint8Array(0);
   #windowAt = 0;
+  /** Whether chunks that were read may still be views of the window: its memory is then not read into again. */
+  #isHeld = false;
   #nextRead = -1;
   #readers = 0;
   #retired = false;
@@ -62,6 +64,15 @@ export class Block {
     }
   }
 
+  /** As `readChunks`, for a caller that is done with the bytes before the next read of this block. */
+  lendChunks(ordinal: number, places: readonly ChunkPlace[]): Chunk[] {
+    const window = this.#window;
+    const wasHeld = this.#isHeld;
+    const chunks = this.readChunks(ordinal, places);
+    this.#isHeld = wasHeld && this.#window === window;
+    return chunks;
+  }
+
   /**
    * Reads chunks of one series, without its deleted samples. Their bytes may be views.
    * Errors: ERR_STORE_CORRUPT for a wrong checksum: damaged bytes are never returned.
@@ -78,11 +89,12 @@ export class Block {
    */
   hasSamples(ordinal: number, places: readonly ChunkPlace[], mint: number, maxt: number): boolean {
     if (!this.tombstones.has(ordinal) && places.some((place) => place.minT >= mint || place.maxT <= maxt)) return true;
-    return this.readChunks(ordinal, places).some((chunk) => recutChunk(chunk, mint, maxt) !== undefined);
+    return this.lendChunks(ordinal, places).some((chunk) => recutChunk(chunk, mint, maxt) !== undefined);
   }
 
   #readChunk({ encoding, minT, maxT, count, offset, length }: ChunkPlace): Chunk {
     const window = this.#bring(offset, length + chunkCrcBytes);
+    this.#isHeld = true;
     const at = offset - this.#windowAt;
     const end = at + length;
     const stored = window[end]! | (window[end + 1]! << 8) | (window[end + 2]! << 16) | (window[end + 3]! << 24);
@@ -101,14 +113,15 @@ export class Block {
     const sequential = this.#nextRead >= 0 && offset >= this.#nextRead && offset - this.#nextRead < 4096;
     this.#nextRead = offset + length;
     const wanted = sequential ? Math.min(Math.max(windowBytes, length), this.#size - offset) : length;
-    this.#window = this.#fileRead(offset, wanted);
+    this.#window = this.#fileRead(offset, wanted, this.#isHeld ? undefined : this.#window);
     this.#windowAt = offset;
+    this.#isHeld = false;
     return this.#window;
   }
 
-  #fileRead(offset: number, length: number): Uint8Array {
+  #fileRead(offset: number, length: number, into?: Uint8Array): Uint8Array {
     try {
-      return this.#file.read(offset, length);
+      return this.#file.read(offset, length, into);
     } catch (cause) {
       throw new OperatorError('ERR_STORE_CORRUPT', `block ${this.path}: cannot be read at ${offset}`, { cause });
     }
@@ -133,6 +146,7 @@ export class Block {
   #closeIfDone(): void {
     if (this.#readers > 0) return;
     this.#window = new Uint8Array(0);
+    this.#isHeld = false;
     if (this.#retired) this.#file.close();
   }
 }

@@ -15,8 +15,11 @@ export interface WritableFile {
 
 /** A file open for random reads. Synchronous: reads come from the page cache and take microseconds. */
 export interface ReadableFile {
-  /** Reads exactly `length` bytes. Errors: throws when the file is shorter. */
-  read(position: number, length: number): Uint8Array;
+  /**
+   * Reads exactly `length` bytes, into the memory of an earlier read if one is given and large enough. Errors: throws
+   * when the file is shorter.
+   */
+  read(position: number, length: number, into?: Uint8Array): Uint8Array;
   close(): void;
 }
 
@@ -69,9 +72,10 @@ export const nodeFiles: FileLayer = {
   openRead: (path) => {
     const fd = openSync(path, 'r');
     return {
-      read: (position, length) => {
+      read: (position, length, into) => {
         // Slack after the bytes keeps the chunk decoder's wide loads inside the buffer.
-        const bytes = new Uint8Array(length + 8);
+        const has = (into?.buffer.byteLength ?? 0) >= length + 8;
+        const bytes = has ? new Uint8Array(into!.buffer, 0, length + 8) : new Uint8Array(length + 8);
         for (let done = 0; done < length;) {
           const n = readSync(fd, bytes, done, length - done, position + done);
           if (n === 0) throw new Error(`${path}: ends ${length - done} bytes early at ${position + done}`);

@@ -24,19 +24,46 @@ export function encodedChunkBytes(chunk: Chunk): number {
 
 /**
  * One frame of a streamed answer with one series: length as uvarint, CRC-32C of the message as u32 big-endian,
- * message. Written straight into one buffer, since a scan of many series does little else.
+ * message.
  */
 export function encodeSeriesFrame(labels: Uint8Array, chunks: readonly Chunk[], queryIndex: number): Uint8Array {
+  const out = Buffer.allocUnsafe(seriesFrameLength(labels, chunks, queryIndex));
+  putSeriesFrame(out, 0, labels, chunks, queryIndex);
+  return out;
+}
+
+export function seriesFrameLength(labels: Uint8Array, chunks: readonly Chunk[], queryIndex: number): number {
+  const message = messageLength(seriesLength(labels, chunks), queryIndex);
+  return varintLength(message) + 4 + message;
+}
+
+function seriesLength(labels: Uint8Array, chunks: readonly Chunk[]): number {
   let series = labels.length;
   for (const chunk of chunks) {
     const length = chunkLength(chunk);
     series += 1 + varintLength(length) + length;
   }
-  const index = queryIndex > 0 ? 1 + varintLength(queryIndex) : 0;
-  const message = 1 + varintLength(series) + series + index;
-  const header = varintLength(message) + 4;
-  const out = Buffer.allocUnsafe(header + message);
-  let at = putVarint(out, 0, message) + 4;
+  return series;
+}
+
+function messageLength(series: number, queryIndex: number): number {
+  return 1 + varintLength(series) + series + (queryIndex > 0 ? 1 + varintLength(queryIndex) : 0);
+}
+
+/**
+ * Writes a frame at `start`, where there is room for it; returns its end. It goes straight to its place, since a scan of
+ * many series does little else.
+ */
+export function putSeriesFrame(
+  out: Buffer,
+  start: number,
+  labels: Uint8Array,
+  chunks: readonly Chunk[],
+  queryIndex: number,
+): number {
+  const series = seriesLength(labels, chunks);
+  let at = putVarint(out, start, messageLength(series, queryIndex)) + 4;
+  const header = at;
   out[at++] = 0x0a;
   at = putVarint(out, at, series);
   out.set(labels, at);
@@ -60,12 +87,12 @@ export function encodeSeriesFrame(labels: Uint8Array, chunks: readonly Chunk[], 
     }
     at += chunk.bytes.length;
   }
-  if (index > 0) {
+  if (queryIndex > 0) {
     out[at++] = 0x10;
-    putVarint(out, at, queryIndex);
+    at = putVarint(out, at, queryIndex);
   }
-  out.writeUInt32BE(crc32c(out, crc, summed), header - 4);
-  return out;
+  out.writeUInt32BE(crc32c(out, crc, summed, at), header - 4);
+  return at;
 }
 
 function chunkLength({ minT, maxT, bytes }: Chunk): number {

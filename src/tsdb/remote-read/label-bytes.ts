@@ -5,12 +5,17 @@ import type { Labels } from '../labels.ts';
 const shortBytes = 120;
 let scratch = new Uint8Array(4096);
 
+/** The labels of a series as prometheus.Label messages of field 1. */
+export function encodeLabels(labels: Labels): Uint8Array {
+  return lendLabels(labels).slice();
+}
+
 /**
- * The labels of a series as prometheus.Label messages of field 1, encoded once and used for each of its frames.
+ * As `encodeLabels`, in memory that the next call writes anew: encoded once and used for each frame of a series.
  * Short ASCII labels, which are nearly all, are written in place: encoding them is most of the work of a scan of many
  * series.
  */
-export function encodeLabels(labels: Labels): Uint8Array {
+export function lendLabels(labels: Labels): Uint8Array {
   let at = 0;
   for (const [name, value] of labels) {
     if (at + shortBytes + 8 > scratch.length) scratch = grown(at);
@@ -24,7 +29,7 @@ export function encodeLabels(labels: Labels): Uint8Array {
     scratch.set(long, at);
     at += long.length;
   }
-  return scratch.slice(0, at);
+  return scratch.subarray(0, at);
 }
 
 /** Returns where the label ends, or −1 when it is not ASCII. */

@@ -144,6 +144,24 @@ describe('the server', () => {
     expect(found.every((s) => s.times.length === 240)).toBe(true);
   });
 
+  test('writes all parts into the same memory for a caller that says it is done with each, and the same bytes', async () => {
+    const many = Array.from({ length: 2_000 }, (_, i) => labelsFromObject({ __name__: 'many', i: String(i) }));
+    for (const labels of many) for (let k = 0; k < 20; k++) store.append(labels, start + k * 15_000, Math.sin(k) * 1e6);
+    const { headers, body } = buildStreamedRead([all]);
+    const expected = await collect((await createRemoteReadHandler(store)({ headers, body })).body);
+
+    const found: Buffer[] = [];
+    const memories = new Set<ArrayBufferLike>();
+    for await (const part of (await createRemoteReadHandler(store, { reusesParts: true })({ headers, body })).body) {
+      found.push(Buffer.from(part));
+      memories.add(part.buffer);
+      part.fill(0);
+    }
+    expect(found.length).toBeGreaterThan(2);
+    expect(memories.size).toBe(1);
+    expect(Buffer.concat(found).equals(expected)).toBe(true);
+  });
+
   test('cuts chunks to a short window, and gives one sample when only the series are asked for', async () => {
     const query = {
       startMs: start + 100_000,

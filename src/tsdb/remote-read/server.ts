@@ -2,10 +2,11 @@ import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts'
 import { recutChunk } from '../chunk/index.ts';
 import { compileMatchers } from '../matcher.ts';
 import type { SelectedSeries, Store, Chunk } from '../types.ts';
-import { encodedChunkBytes, encodeSeriesFrame } from './chunked-series.ts';
+import { encodedChunkBytes } from './chunked-series.ts';
+import { FrameParts } from './frame-parts.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 import { Pace, turns, type Pacing } from '../../base/turns/turns.ts';
-import { encodeLabels } from './label-bytes.ts';
+import { lendLabels } from './label-bytes.ts';
 import { decodeReadRequest, negotiateResponse, responseType } from './read-request.ts';
 import type { ReadQuery, ReadRequest } from './read-request.ts';
 import { encodeReadResponse, encodeTimeSeries } from './sampled-series.ts';
@@ -25,6 +26,11 @@ export interface RemoteReadLimits {
   readonly maxSamples?: number;
   /** A frame of a streamed answer is closed at about this size. Default 1 MiB. */
   readonly maxFrameBytes?: number;
+  /**
+   * The parts of a streamed answer share memory: a part is overwritten once the next one is asked for. For callers that
+   * wait until a part has been written out. Default false.
+   */
+  readonly reusesParts?: boolean;
   /** Most concurrent requests; others wait. Default 10. */
   readonly concurrency?: number;
   /**
@@ -44,8 +50,9 @@ export interface RemoteReadHttpRequest {
 }
 
 /**
- * An answer for any HTTP framework. Write the parts of `body` with back-pressure. When the iteration throws after the
- * first part, cut the connection: a normal end would make a partial answer look complete.
+ * An answer for any HTTP framework. Write the parts of `body` with back-pressure (with `reusesParts` a part must have
+ * left before the next one is asked for). When the iteration throws after the first part, cut the connection: a normal
+ * end would make a partial answer look complete.
  */
 export interface RemoteReadHttpResponse {
   readonly status: number;
@@ -56,8 +63,6 @@ export interface RemoteReadHttpResponse {
 /** Answers one remote-read request, independent of any HTTP framework. */
 export type RemoteReadHandler = (request: RemoteReadHttpRequest) => Promise<RemoteReadHttpResponse>;
 
-/** A streamed answer gives other work a turn after about this many bytes. */
-const batchBytes = 128 * 1024;
 /**
  * Chunks are cut to the window when it is at most this long: in a longer window the excess of the first and the last
  * chunk is negligible.
@@ -79,7 +84,7 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
           'content-type': 'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse',
           ...(limits.partition ? { [partitionHeader]: String(await isClean(store, decoded, limits.partition)) } : {}),
         };
-        const body = streamed(store, decoded, limits.maxFrameBytes ?? 1024 * 1024, gate, request);
+        const body = streamed(store, decoded, limits, gate, request);
         return { status: 200, headers, body };
       }
       const leave = await gate.enter(request.signal, request.user);
@@ -161,31 +166,25 @@ async function sampledResponse(
 async function* streamed(
   store: ReadStore,
   { queries }: ReadRequest,
-  maxFrameBytes: number,
+  { maxFrameBytes = 1024 * 1024, reusesParts = false }: RemoteReadLimits,
   gate: Gate,
   { signal, user = '' }: Pick<RemoteReadHttpRequest, 'signal' | 'user'>,
 ): AsyncGenerator<Uint8Array> {
   const leave = await gate.enter(signal, user);
   const own = turns.begin(user, signal);
   try {
-    let batch: Uint8Array[] = [];
-    let size = 0;
+    const parts = new FrameParts(reusesParts);
     for (const [index, query] of queries.entries()) {
       const matchers = (await store.prepare?.(query.matchers, new Pace(signal, own))) ?? query.matchers;
       for (const series of store.select(matchers, query.startMs, query.endMs)) {
-        for (const frame of seriesFrames(series, query, index, maxFrameBytes)) {
-          batch.push(frame);
-          size += frame.length;
-        }
-        if (size < batchBytes) continue;
-        yield Buffer.concat(batch, size);
-        batch = [];
-        size = 0;
+        addSeries(parts, series, query, index, maxFrameBytes);
+        if (!parts.isFull) continue;
+        yield parts.take();
         await own.next();
         signal?.throwIfAborted();
       }
     }
-    if (size > 0) yield Buffer.concat(batch, size);
+    if (!parts.isEmpty) yield parts.take();
   } finally {
     own.end();
     leave();
@@ -193,33 +192,34 @@ async function* streamed(
 }
 
 /** The frames of one series: one, or several with the same labels when its chunks exceed the frame size. */
-function* seriesFrames(
+function addSeries(
+  parts: FrameParts,
   series: SelectedSeries,
   query: ReadQuery,
   index: number,
   maxFrameBytes: number,
-): Generator<Uint8Array> {
-  const chunks = windowed(series.chunks(), query);
+): void {
+  const chunks = windowed(series.lentChunks?.() ?? series.chunks(), query);
   if (chunks.length === 0) return;
-  const labels = encodeLabels(series.labels);
+  const labels = lendLabels(series.labels);
   let frame: Chunk[] = [];
   let size = labels.length;
   for (const chunk of chunks) {
     if (frame.length > 0 && size + encodedChunkBytes(chunk) > maxFrameBytes) {
-      yield encodeSeriesFrame(labels, frame, index);
+      parts.add(labels, frame, index);
       frame = [];
       size = labels.length;
     }
     frame.push(chunk);
     size += encodedChunkBytes(chunk);
   }
-  yield encodeSeriesFrame(labels, frame, index);
+  parts.add(labels, frame, index);
 }
 
 /** Cuts chunks to a short window; keeps one sample when the client only asks for the list of series. */
-function windowed(chunks: readonly Chunk[], query: ReadQuery): Chunk[] {
+function windowed(chunks: readonly Chunk[], query: ReadQuery): readonly Chunk[] {
   const { startMs, endMs, hints } = query;
-  if (hints?.func !== 'series' && endMs - startMs > recutWindowMs) return [...chunks];
+  if (hints?.func !== 'series' && endMs - startMs > recutWindowMs) return chunks;
   const cut: Chunk[] = [];
   for (const chunk of chunks) {
     const part = recutChunk(chunk, startMs, endMs);
