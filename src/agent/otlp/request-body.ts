@@ -37,12 +37,16 @@ export async function readBody(req: IncomingMessage, limits: { wire: number; dec
   }
 }
 
-/** Reads a request's body as it was sent. Errors: as `readBody`. */
-export function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/**
+ * Reads a request's body as it was sent. Errors: as `readBody`.
+ * Guarantees: the request, which lives until its answer has gone, does not keep the body: no promise that its listeners
+ * settle has the body as its value.
+ */
+export async function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0);
-  if (declared > maxBytes) return Promise.reject(tooLarge(maxBytes));
-  return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = [];
+  if (declared > maxBytes) throw tooLarge(maxBytes);
+  const chunks: Buffer[] = [];
+  await new Promise<void>((resolve, reject) => {
     let size = 0;
     const broken = (cause?: Error): void => reject(new OperatorError('ERR_INPUT_INVALID', 'body broke off', { cause }));
     req.on('data', (chunk: Buffer) => {
@@ -51,14 +55,13 @@ export function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buf
       req.pause();
       reject(tooLarge(maxBytes));
     });
-    req.on('end', () => {
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
-      // The request outlives its body by the time until the answer.
-      chunks = [];
-    });
+    req.on('end', resolve);
     req.on('error', broken);
     req.on('close', () => req.readableEnded || broken());
   });
+  const body = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  chunks.length = 0;
+  return body;
 }
 
 function normalised(header: string | undefined): string {
