@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { readBuildInfo, versionText } from '../base/build-info.ts';
-import { preferMemoryToSpeed } from '../runtime/memory.ts';
+import { collectEarly, preferMemoryToSpeed } from '../runtime/memory.ts';
 import { addCompletion } from './completion/completion-command.ts';
 import { compileCache } from './compile-cache.ts';
 import { runMain } from './main.ts';
@@ -53,6 +53,7 @@ async function register(name: string | undefined): Promise<void> {
     const { agentSettingTable, initConfigSettingTable } = await import('../agent/settings.ts');
     command.enablePositionalOptions();
     settingsCommand(command, agentSettingTable, svcNames, async (settings) => {
+      collectEarly();
       const compiled = compileCache(join(settings.dataDir, 'compiled'), readBuildInfo(process.env));
       const { runAgent } = await import('../agent/index.ts');
       await runMain(settings.logLevel, (context) =>
