@@ -102,7 +102,9 @@ export class AgentClient {
       ...this.#address,
       method,
       path,
-      ...(body ? { body, headers: { 'content-type': 'application/json' } } : {}),
+      ...(body
+        ? { body, headers: { 'content-type': 'application/json', 'content-length': String(lengthOf(body)) } }
+        : {}),
       deadlineMs,
       maxBytes: maxStatusBytes,
       signal,

@@ -1,13 +1,13 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import { Agent, request as httpsRequest, type AgentOptions, type RequestOptions } from 'node:https';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { checkServerIdentity as nameFault, createSecureContext, type PeerCertificate } from 'node:tls';
 import { isOperatorError, OperatorError } from '../base/errors.ts';
 import { plainTimer, type DeadlineTimer } from './attended-timer.ts';
-import { AnswerReader, type AnswerTarget } from './client/answer-reader.ts';
-import { Connections, type Connection, type Occupant } from './client/connections.ts';
-import { requestHead } from './client/request-head.ts';
 import type { TlsSource } from './tls-material.ts';
 
-/** An answer that nobody reads is let in up to this size. Bytes. */
-const unreadBytes = 256 * 1024;
+/** Maximum length of a peer's name in a message, in characters. */
+const maxShownName = 253;
 
 /** One call to a peer of ours by pod address; its certificate is checked against `servername`, not the address. */
 export interface TlsRequest {
@@ -60,18 +60,17 @@ export interface TlsBody extends AsyncIterable<Buffer> {
 }
 
 /**
- * Mutual-TLS client with kept connections, one pool per certificate generation, so a rotation takes effect on the next
+ * Mutual-TLS client with keep-alive, one pool per certificate generation, so a rotation takes effect on the next
  * connection while calls in flight finish on the old one. It repeats only requests marked as repeatable, and only when
  * the connection was already dead.
- * It writes requests and reads answers by itself: for one small call Node's own HTTP client takes three times the
- * processor time, and the shares of a query are small calls.
  */
 export class TlsClient {
   readonly #source: TlsSource;
   readonly #timer: DeadlineTimer;
-  readonly #anyServer: boolean;
-  #connections: Connections | undefined;
+  #agent: Agent | undefined;
   #generation = 0;
+
+  readonly #anyServer: boolean;
 
   /**
    * `timer` decides when a deadline has passed. `anyServer` skips the check of the peer's certificate: only for calls
@@ -84,288 +83,278 @@ export class TlsClient {
   }
 
   /** Sends a request and reads the whole answer. Errors: as for the stream. */
-  async request(options: TlsRequest): Promise<TlsResponse> {
-    const { status, headers, body } = await this.stream(options);
-    const parts: Buffer[] = [];
-    await body.each((part) => parts.push(part));
-    return { status, headers, body: Buffer.concat(parts) };
+  request(options: TlsRequest): Promise<TlsResponse> {
+    return this.#exchange(options, (res, end, resolve, fail) => {
+      const chunks: Buffer[] = [];
+      let total = 0;
+      res.on('data', (chunk: Buffer) => {
+        total += chunk.length;
+        chunks.push(chunk);
+        if (total > options.maxBytes) end.stop(tooLarge(options));
+      });
+      // The cause of the end, not the end itself: a destroyed stream only reports the latter.
+      res.on('error', (cause) => fail(end.reason ?? cause));
+      res.on('close', () => {
+        end.done();
+        if (end.reason || !res.complete) return fail(end.reason ?? brokenOff());
+        resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) });
+      });
+    });
   }
 
   /** Sends a request and returns the answer's body as a stream. */
   stream(options: TlsRequest): Promise<TlsStreamResponse> {
-    return new Promise((resolve, reject) => {
-      if (options.signal?.aborted) return reject(explain(options.signal.reason, options, false));
-      new Exchange(options, { connections: () => this.#pool(), timer: this.#timer, resolve, reject }).begin();
+    return this.#exchange(options, (res, end, resolve) => {
+      res.on('error', () => {}); // the reader of the body gets the error
+      res.on('close', () => end.done());
+      resolve({ status: res.statusCode ?? 0, headers: res.headers, body: new Body(res, options, end) });
     });
   }
 
-  /** Closes all connections: what is in flight fails. */
-  close(): void {
-    this.#connections?.close();
-    this.#connections = undefined;
+  #exchange<T>(
+    options: TlsRequest,
+    take: (res: IncomingMessage, end: Ending, resolve: (value: T) => void, fail: (cause: unknown) => void) => void,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (options.signal?.aborted) return reject(explain(options.signal.reason, options, false));
+      const end = new Ending(options, this.#timer);
+      const fail = (cause: unknown): void => {
+        end.done();
+        reject(explain(cause, options, end.isLate));
+      };
+      const send = (again: boolean): void => {
+        let answered = false;
+        const req = httpsRequest(
+          {
+            host: options.host,
+            port: options.port,
+            servername: options.servername,
+            method: options.method,
+            path: options.path,
+            headers: options.headers ?? {},
+            agent: this.#pool(),
+            ...(options.sharedName === undefined ? {} : { sharedName: options.sharedName }),
+          },
+          (res) => {
+            answered = true;
+            take(res, end, resolve, fail);
+          },
+        );
+        end.of(req);
+        req.on('error', (cause) => {
+          const dead = options.repeatable === true && req.reusedSocket && !answered && isReset(cause) && !end.isOver;
+          if (again || !dead) return fail(cause);
+          this.#forgetIdle(options);
+          send(true);
+        });
+        if (!Array.isArray(options.body)) return void req.end(options.body);
+        req.cork();
+        for (const piece of options.body as readonly Uint8Array[]) req.write(piece);
+        req.end();
+      };
+      send(false);
+    });
   }
 
-  #pool(): Connections {
-    if (!this.#connections || this.#generation !== this.#source.generation) {
+  /** Closes the peer's idle connections: they are as old as the dead one. */
+  #forgetIdle({ host, port, servername, sharedName }: TlsRequest): void {
+    const agent = this.#agent;
+    const name = poolName({ host, port, servername, ...(sharedName === undefined ? {} : { sharedName }) });
+    for (const socket of agent?.freeSockets[name] ?? []) socket.destroy();
+  }
+
+  /** Drops idle connections. */
+  close(): void {
+    this.#agent?.destroy();
+    this.#agent = undefined;
+  }
+
+  #pool(): Agent {
+    if (!this.#agent || this.#generation !== this.#source.generation) {
       this.#generation = this.#source.generation;
-      this.#connections?.retire();
-      this.#connections = new Connections(this.#source, this.#anyServer);
+      const { cert, key, ca } = this.#source.current;
+      const old = this.#agent;
+      this.#agent = new Pool({
+        // Shared by all connections: reading the certificates anew for each costs as much as a handshake.
+        secureContext: createSecureContext({ cert, key, ca, minVersion: 'TLSv1.2' }),
+        keepAlive: true,
+        // First in, first out: a long poll then keeps alive, beside its own connection, the one for the next request.
+        scheduling: 'fifo',
+        rejectUnauthorized: !this.#anyServer,
+        maxSockets: 64,
+        timeout: 60_000,
+      });
+      // Sockets in use are released, and closed, as their calls end.
+      if (old)
+        for (const sockets of Object.values(old.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
     }
-    return this.#connections;
+    return this.#agent;
   }
 }
 
-interface ExchangeDeps {
-  readonly connections: () => Connections;
-  readonly timer: DeadlineTimer;
-  readonly resolve: (response: TlsStreamResponse) => void;
-  readonly reject: (error: OperatorError) => void;
+interface Peer {
+  host?: string | undefined;
+  port?: number | string | null | undefined;
+  servername?: string | undefined;
+  sharedName?: string;
 }
 
 /**
- * One request and its answer. It ends when the answer is whole, at its deadline, when the caller aborts, or with the
- * connection; then the connection is free, or closed.
+ * Connections that share one certificate. They are keyed by address and requested names; Node would join whole PEM
+ * texts. The names belong to the key: neither a kept connection nor a resumed session serves a request for another
+ * name, because Node checks the certificate only when a session begins.
  */
-class Exchange implements Occupant, AnswerTarget {
-  readonly #options: TlsRequest;
-  readonly #deps: ExchangeDeps;
-  readonly #cancelTimer: () => void;
-  readonly #abort = (): void => this.stop(undefined);
-  #leave: () => void = () => {};
-  #connection: Connection | undefined;
-  #reader: AnswerReader | undefined;
-  #body: Body | undefined;
-  #answered = false;
-  #isRepeat = false;
-  #isLate = false;
-  #isOver = false;
+class Pool extends Agent {
+  override getName(options: AgentOptions & Peer = {}): string {
+    return poolName(options);
+  }
 
-  constructor(options: TlsRequest, deps: ExchangeDeps) {
-    this.#options = options;
-    this.#deps = deps;
-    const { signal, deadlineMs, latestMs = deadlineMs } = options;
+  // Set here and not on each request: a request with its own check would get its own connection.
+  override createConnection(
+    options: RequestOptions & Peer,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): Duplex | null | undefined {
+    const checkServerIdentity = (host: string, cert: PeerCertificate): Error | undefined =>
+      identityFault(host, options.sharedName, cert);
+    return super.createConnection({ ...options, checkServerIdentity }, callback);
+  }
+}
+
+function poolName({ host, port, servername, sharedName = '' }: Peer): string {
+  return `${host}:${port}:${servername}:${sharedName}`;
+}
+
+/** Why a certificate with a verified authority does not belong to the requested peer. */
+function identityFault(name: string, sharedName: string | undefined, cert: PeerCertificate): Error | undefined {
+  const fault = nameFault(name, cert);
+  if (!fault) return undefined;
+  const found = (cert.subjectaltname ?? '').split(', ').flatMap((entry) => /^DNS:(.*)$/.exec(entry)?.[1] ?? []);
+  const isShared =
+    sharedName !== undefined && found.includes(sharedName) && !found.some((name) => name.endsWith(`.${sharedName}`));
+  if (isShared) return undefined;
+  // The longest name says most: the others are parts of it.
+  const shown = found.toSorted((a, b) => b.length - a.length)[0] ?? 'nobody';
+  const message = `the certificate is of ${shown.slice(0, maxShownName)}, not of ${name}`;
+  return new OperatorError('ERR_PEER_IDENTITY', message, { cause: fault });
+}
+
+/**
+ * Ends one exchange: at its deadline, or when the caller aborts. Much cheaper than signals created for each request.
+ */
+class Ending {
+  isLate = false;
+  /** The reason for the end, if it is neither the deadline nor the caller. */
+  reason: Error | undefined;
+  readonly #signal: AbortSignal | undefined;
+  readonly #cancelTimer: () => void;
+  #request: ClientRequest | null = null;
+  readonly #abort = (): void => this.#end();
+
+  constructor({ deadlineMs, latestMs = deadlineMs, signal }: TlsRequest, timer: DeadlineTimer) {
+    this.#signal = signal;
     signal?.addEventListener('abort', this.#abort, { once: true });
     const late = (): void => {
-      this.#isLate = true;
-      this.stop(undefined);
+      this.isLate = true;
+      this.#end();
     };
-    this.#cancelTimer = deps.timer(late, deadlineMs, latestMs);
+    this.#cancelTimer = timer(late, deadlineMs, latestMs);
   }
 
-  begin(): void {
-    try {
-      this.#leave = this.#deps.connections().enter(this.#options, this);
-    } catch (error) {
-      this.stop(error);
-    }
+  of(request: ClientRequest): void {
+    this.#request = request;
   }
 
-  ready(connection: Connection): void {
-    this.#connection = connection;
-    this.#reader = new AnswerReader(this);
-    const { socket } = connection;
-    const { body } = this.#options;
-    let head: string;
-    try {
-      head = requestHead(this.#options);
-    } catch (error) {
-      return this.stop(error);
-    }
-    if (body === undefined || typeof body === 'string') return void socket.write(head + (body ?? ''));
-    socket.cork();
-    socket.write(head, 'latin1');
-    for (const piece of body instanceof Uint8Array ? [body] : body) socket.write(piece);
-    socket.uncork();
+  /** Its deadline has passed, or its caller aborted it. */
+  get isOver(): boolean {
+    return this.isLate || this.reason !== undefined || this.#signal?.aborted === true;
   }
 
-  data(bytes: Buffer): void {
-    this.#answered = true;
-    const reader = this.#reader!;
-    try {
-      const used = reader.push(bytes);
-      // What belongs to no request makes the connection useless, and so does a request that was not read to its end.
-      if (reader.isDone) {
-        const { writableLength } = this.#connection!.socket;
-        this.#finish(reader.keepsAlive && used === bytes.length && writableLength === 0);
-      }
-    } catch (error) {
-      this.stop(error);
-    }
-  }
-
-  part(bytes: Buffer): void {
-    this.#body!.add(bytes);
-  }
-
-  head(status: number, headers: IncomingHttpHeaders): void {
-    this.#body = new Body(this.#options, {
-      pause: () => this.#connection?.socket.pause(),
-      resume: () => this.#connection?.socket.resume(),
-      stop: (reason) => this.stop(reason),
-    });
-    this.#deps.resolve({ status, headers, body: this.#body });
-  }
-
-  closed(cause: Error | undefined): void {
-    const wasUsed = this.#connection?.isUsed === true;
-    this.#connection = undefined;
-    if (this.#isOver) return;
-    if (this.#reader?.end() === true) return this.#finish(false);
-    const isDead = this.#options.repeatable === true && wasUsed && !this.#answered && isReset(cause);
-    if (!isDead || this.#isRepeat) return this.stop(cause ?? brokenOff(this.#answered));
-    this.#isRepeat = true;
-    this.#reader = undefined;
-    // They are as old as the dead one.
-    this.#deps.connections().forgetIdle(this.#options);
-    this.begin();
-  }
-
-  /** Ends the exchange without its answer. The deadline and the caller need no cause. */
-  stop(cause: unknown): void {
-    if (this.#isOver) return;
-    this.#over();
-    const error = this.#body?.isEndedBy(cause) === true ? cause : explain(cause, this.#options, this.#isLate);
-    if (this.#body) this.#body.fail(error);
-    else this.#deps.reject(error as OperatorError);
-    const connection = this.#connection;
-    this.#connection = undefined;
-    if (connection) connection.release(false);
-    else this.#leave();
-  }
-
-  #finish(reusable: boolean): void {
-    if (this.#isOver) return;
-    this.#over();
-    const connection = this.#connection;
-    this.#connection = undefined;
-    if (connection?.socket.isPaused() === true) connection.socket.resume();
-    connection?.release(reusable);
-    this.#body!.finish();
-  }
-
-  #over(): void {
-    this.#isOver = true;
+  /** The exchange is complete. */
+  done(): void {
     this.#cancelTimer();
-    this.#options.signal?.removeEventListener('abort', this.#abort);
+    this.#signal?.removeEventListener('abort', this.#abort);
+  }
+
+  stop(reason: Error): void {
+    this.reason = reason;
+    this.#end();
+  }
+
+  #end(): void {
+    this.done();
+    // Without a reason: given one, Node throws it on a connection without listeners.
+    this.#request?.destroy();
   }
 }
 
-function isReset(cause: Error | undefined): boolean {
-  const code = (cause as NodeJS.ErrnoException | undefined)?.code;
-  return cause === undefined || code === 'ECONNRESET' || code === 'EPIPE';
-}
-
-interface BodyDeps {
-  readonly pause: () => void;
-  readonly resume: () => void;
-  readonly stop: (reason: unknown) => void;
+function isReset(cause: unknown): boolean {
+  const { code } = cause as NodeJS.ErrnoException;
+  return code === 'ECONNRESET' || code === 'EPIPE';
 }
 
 /** An answer's body within the limits of its exchange. */
 class Body implements TlsBody {
+  readonly #res: IncomingMessage;
   readonly #options: TlsRequest;
-  readonly #deps: BodyDeps;
-  /** Parts that nobody has read yet, and their size. */
-  #parts: Buffer[] = [];
-  #waiting = 0;
-  #isPaused = false;
+  readonly #end: Ending;
   #total = 0;
-  #use: ((part: Buffer) => void) | undefined;
-  #state: 'open' | 'whole' | 'failed' = 'open';
-  #error: unknown;
-  /** What the function given to `each` threw. */
-  #thrown: { readonly error: unknown } | undefined;
-  #wake: () => void = () => {};
 
-  constructor(options: TlsRequest, deps: BodyDeps) {
+  constructor(res: IncomingMessage, options: TlsRequest, end: Ending) {
+    this.#res = res;
     this.#options = options;
-    this.#deps = deps;
+    this.#end = end;
   }
 
-  /** Errors: ERR_TOO_LARGE, and those of the reader. */
-  add(part: Buffer): void {
-    if (this.#state !== 'open') return;
-    this.#total += part.length;
-    if (this.#total > this.#options.maxBytes) throw tooLarge(this.#options);
-    if (this.#use !== undefined) return this.#use(part);
-    this.#parts.push(part);
-    this.#waiting += part.length;
-    if (this.#waiting > unreadBytes && !this.#isPaused) {
-      this.#isPaused = true;
-      this.#deps.pause();
-    }
-    this.#wake();
-  }
-
-  finish(): void {
-    if (this.#state === 'open') this.#state = 'whole';
-    this.#wake();
-  }
-
-  fail(error: unknown): void {
-    if (this.#state === 'open') this.#state = 'failed';
-    this.#error = error;
-    this.#wake();
-  }
-
-  /** Whether the reader itself threw this. */
-  isEndedBy(cause: unknown): boolean {
-    return this.#thrown !== undefined && this.#thrown.error === cause;
-  }
-
-  each(use: (part: Buffer) => void): Promise<void> {
+  each(use: (chunk: Buffer) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      const guarded = (part: Buffer): void => {
+      const res = this.#res;
+      let cause: unknown;
+      const stop = (error: unknown): void => {
+        reject(error);
+        res.off('data', take).destroy();
+      };
+      const take = (chunk: Buffer): void => {
         try {
-          use(part);
+          this.#count(chunk);
+          use(chunk);
         } catch (error) {
-          this.#thrown = { error };
-          throw error;
+          stop(error);
         }
       };
-      try {
-        for (const part of this.#parts.splice(0)) guarded(part);
-      } catch (error) {
-        this.#deps.stop(error);
-        return reject(error as Error);
-      }
-      this.#use = guarded;
-      this.#wake = () => {
-        if (this.#state === 'whole') resolve();
-        else if (this.#state === 'failed') reject(this.#error as Error);
+      res.on('data', take);
+      res.on('error', (error) => (cause = error));
+      const finish = (): void => {
+        if (res.complete) resolve();
+        else reject(explain(cause ?? brokenOff(), this.#options, this.#end.isLate));
       };
-      this.#taken(this.#waiting);
-      this.#wake();
+      res.on('end', finish).on('close', finish);
+      if (res.closed) finish();
     });
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    const res = this.#res;
     try {
-      for (;;) {
-        const part = this.#parts.shift();
-        if (part !== undefined) {
-          this.#taken(part.length);
-          yield part;
-        } else if (this.#state === 'whole') return;
-        else if (this.#state === 'failed') throw this.#error;
-        else await new Promise<void>((resolve) => (this.#wake = resolve));
+      for await (const chunk of res as AsyncIterable<Buffer>) {
+        this.#count(chunk);
+        yield chunk;
       }
+      if (!res.complete) throw brokenOff();
+    } catch (cause) {
+      throw explain(cause, this.#options, this.#end.isLate);
     } finally {
-      // A reader that leaves early ends the exchange.
-      if (this.#state === 'open') this.#deps.stop(undefined);
+      if (!res.complete) res.destroy();
     }
   }
 
-  #taken(bytes: number): void {
-    this.#waiting -= bytes;
-    if (!this.#isPaused || this.#waiting > unreadBytes) return;
-    this.#isPaused = false;
-    this.#deps.resume();
+  #count(chunk: Buffer): void {
+    this.#total += chunk.length;
+    if (this.#total > this.#options.maxBytes) throw tooLarge(this.#options);
   }
 }
 
-function brokenOff(answered = true): Error {
-  return new Error(answered ? 'connection closed in the middle of the answer' : 'socket hang up');
+function brokenOff(): Error {
+  return new Error('connection closed in the middle of the answer');
 }
 
 function explain(cause: unknown, options: TlsRequest, isLate: boolean): OperatorError {
