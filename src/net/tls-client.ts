@@ -117,11 +117,11 @@ export class TlsClient {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(explain(options.signal.reason, options, false));
-      const end = new Ending(options, this.#timer);
       const fail = (cause: unknown): void => {
         end.done();
         reject(explain(cause, options, end.isLate));
       };
+      const end: Ending = new Ending(options, this.#timer, () => fail(new Error('no connection was free')));
       const send = (again: boolean): void => {
         let answered = false;
         const req = httpsRequest(
@@ -249,8 +249,15 @@ class Ending {
   readonly #cancelTimer: () => void;
   #request: ClientRequest | null = null;
   readonly #abort = (): void => this.#end();
+  readonly #whileQueued: () => void;
 
-  constructor({ deadlineMs, latestMs = deadlineMs, signal }: TlsRequest, timer: DeadlineTimer) {
+  /** `whileQueued` is called at an end that comes before the request has a connection: Node reports that one late. */
+  constructor(
+    { deadlineMs, latestMs = deadlineMs, signal }: TlsRequest,
+    timer: DeadlineTimer,
+    whileQueued: () => void,
+  ) {
+    this.#whileQueued = whileQueued;
     this.#signal = signal;
     signal?.addEventListener('abort', this.#abort, { once: true });
     const late = (): void => {
@@ -282,8 +289,10 @@ class Ending {
 
   #end(): void {
     this.done();
+    const isQueued = this.#request !== null && this.#request.socket === null;
     // Without a reason: given one, Node throws it on a connection without listeners.
     this.#request?.destroy();
+    if (isQueued) this.#whileQueued();
   }
 }
 

@@ -275,3 +275,65 @@ test('what is repeatable is sent anew when the kept connection was dead, once, a
   expect([seen.size, asked]).toEqual([5, 8]);
   client.close();
 });
+
+test('more calls than connections wait for one, in their order, and one that gives up there says so at once', async () => {
+  const sockets = new Set<unknown>();
+  const held: ServerResponse[] = [];
+  const seen: string[] = [];
+  const full = Promise.withResolvers<void>();
+  const port = await serve((req, res) => {
+    sockets.add(req.socket);
+    if (req.url !== '/held') return void (seen.push(req.url!), res.end());
+    if (held.push(res) === 64) full.resolve();
+  });
+  const client = new TlsClient(fixedTls(controller));
+  const all = Array.from({ length: 64 }, () => client.request(call(port, { path: '/held', deadlineMs: 60_000 })));
+  await full.promise;
+  const abort = new AbortController();
+  const more = ['/a', '/gone', '/b'].map((path) =>
+    client.request(call(port, { path, deadlineMs: 60_000, ...(path === '/gone' ? { signal: abort.signal } : {}) })),
+  );
+  abort.abort();
+  await expect(more[1]).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+  held[0]!.end();
+  await Promise.all([more[0], more[2]]);
+  expect([seen, sockets.size]).toEqual([['/a', '/b'], 64]);
+  for (const res of held) res.end();
+  await Promise.all(all);
+  client.close();
+});
+
+test('a client that is closed ends the calls in flight', async () => {
+  const asked = Promise.withResolvers<void>();
+  const port = await serve(() => asked.resolve());
+  const client = new TlsClient(fixedTls(controller));
+  const pending = client.request(call(port));
+  await asked.promise;
+  client.close();
+  await expect(pending).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
+});
+
+test('an answer that nobody reads yet is held back, and then read whole', async () => {
+  const size = 8 * 1024 * 1024;
+  let sent = 0;
+  const port = await serve((_req, res) => {
+    res.writeHead(200, { 'content-length': size });
+    const more = (): void => {
+      while (sent < size) {
+        sent += 64 * 1024;
+        if (!res.write(Buffer.alloc(64 * 1024, 1))) return void res.once('drain', more);
+      }
+      res.end();
+    };
+    more();
+  });
+  const client = new TlsClient(fixedTls(controller));
+  const { body } = await client.stream(call(port, { maxBytes: size }));
+  let read = 0;
+  for await (const part of body) {
+    read += part.length;
+    if (read === part.length) expect(sent).toBeLessThan(size);
+  }
+  expect(read).toBe(size);
+  client.close();
+});
