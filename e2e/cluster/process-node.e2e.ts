@@ -323,7 +323,9 @@ describe('a cluster with two process nodes', () => {
     expect(processesOfRun(run).length).toBeGreaterThanOrEqual(6);
     await cluster.stop();
     expect(processesOfRun(run)).toEqual([]);
-    expect(loopbackNetworks()).not.toContain(network);
+    // The next run that asks gets the same network.
+    const left = loopbackNetworks().filter((held) => held.run === undefined || held.run === run);
+    expect(left.map((held) => held.network)).not.toContain(network);
     expect(existsSync(cluster.dir)).toBe(false);
   });
 });

@@ -187,11 +187,18 @@ function canAddAddresses(): boolean {
   }
 }
 
-/** The networks, `198.18.N.1/24`, that runs have put on this machine's loopback device. */
-export function loopbackNetworks(): string[] {
+/** A network, `198.18.N.1/24`, that a run has put on this machine's loopback device. */
+export interface HeldNetwork {
+  readonly network: string;
+  /** The run that has claimed it; undefined where nobody gave it back. */
+  readonly run: string | undefined;
+}
+
+export function loopbackNetworks(): HeldNetwork[] {
   if (process.platform !== 'linux') return [];
   const shown = execFileSync('ip', ['-o', 'addr', 'show', 'dev', 'lo'], { encoding: 'utf8' });
-  return shown.match(/198\.18\.\d+\.1\/24/g) ?? [];
+  const found = shown.match(/198\.18\.\d+\.1\/24/g) ?? [];
+  return found.map((network) => ({ network, run: readText(join(networks, network.split('.')[2]!)) }));
 }
 
 function removeAddress(n: number): void {
