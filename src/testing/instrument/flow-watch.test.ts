@@ -50,6 +50,18 @@ test('a node reports the flows that have an end on it, and no others', async () 
   expect(Object.keys(await flowsOf('node-2', [connection(100, 900)]))).toHaveLength(2);
 });
 
+test('of each process it asks once a look, and of none whose connections are still', async () => {
+  const asked: number[] = [];
+  const endOf = (pid: number): Promise<FlowEnd | null> => {
+    asked.push(pid);
+    return Promise.resolve(ends[pid] ?? null);
+  };
+  const watch = new FlowWatch({ node: 'node-1', include: owners, endOf });
+  const still = connection(100, 900, 40_001);
+  for (const moving of [connection(1, 2), connection(1, 2), connection(3, 2)]) await watch.look([...moving, ...still], 1);
+  expect(asked).toEqual([1, 2, 1, 2]);
+});
+
 test('only the selected attributes are sent, and a prefix selects all that begin with it', async () => {
   const keys = Object.keys(await flowsOf('node-1', [connection(1, 0)], ['k8s.src.*']));
   expect(keys).toEqual([

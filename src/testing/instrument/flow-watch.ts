@@ -27,17 +27,19 @@ export interface FlowWatchOptions {
   readonly endOf: (pid: number) => Promise<FlowEnd | null>;
 }
 
+const established = /^ESTAB\s+\d+\s+\d+\s+(\S+)\s+(\S+).*?\bpid=(\d+)/;
+const bytesSent = /\bbytes_sent:(\d+)/;
+const bytesReceived = /\bbytes_received:(\d+)/;
+
 /** Reads what `ss -tinpHO` prints; sockets without a process or without counts are left out. Pure. */
 export function parseSockets(text: string): Socket[] {
   return text.split('\n').flatMap((line) => {
-    const [, , , local = '', peer = ''] = line.trim().split(/\s+/);
-    const number = (name: string): number => Number(new RegExp(`\\b${name}:(\\d+)`).exec(line)?.[1] ?? 0);
-    const pid = Number(/\bpid=(\d+)/.exec(line)?.[1] ?? 0);
-    if (pid === 0 || !line.startsWith('ESTAB')) return [];
+    const [, local = '', peer = '', pid] = established.exec(line) ?? [];
+    if (pid === undefined) return [];
+    const number = (name: RegExp): number => Number(name.exec(line)?.[1] ?? 0);
     const plain = (address: string): string => address.replace(/^\[::ffff:([\d.]+)\]/, '$1');
-    return [
-      { local: plain(local), peer: plain(peer), pid, sent: number('bytes_sent'), received: number('bytes_received') },
-    ];
+    const bytes = { sent: number(bytesSent), received: number(bytesReceived) };
+    return [{ local: plain(local), peer: plain(peer), pid: Number(pid), ...bytes }];
   });
 }
 
@@ -58,18 +60,25 @@ export class FlowWatch {
     this.#options = options;
   }
 
-  /** Adds what has passed since the last look. */
+  /** Adds what has passed since the last look. Of each process it asks once, and only where something has passed. */
   async look(sockets: readonly Socket[], nowNs: number): Promise<void> {
     this.#startNs ||= nowNs;
     const byEnds = new Map(sockets.map((socket) => [`${socket.local} ${socket.peer}`, socket]));
+    const asked = new Map<number, Promise<FlowEnd | null>>();
+    const endOf = (pid: number): Promise<FlowEnd | null> => {
+      const end = asked.get(pid) ?? this.#options.endOf(pid);
+      asked.set(pid, end);
+      return end;
+    };
     for (const [key, server] of byEnds) {
       const client = byEnds.get(`${server.peer} ${server.local}`);
       if (!client || portOf(server.local) >= portOf(server.peer)) continue;
       const before = this.#seen.get(key);
       this.#seen.set(key, server);
+      if (before && before.received === server.received && before.sent === server.sent) continue;
       // The same ends with fewer bytes are another connection.
       const known = before && before.received <= server.received && before.sent <= server.sent ? before : undefined;
-      const ends = await Promise.all([this.#options.endOf(client.pid), this.#options.endOf(server.pid)]);
+      const ends = await Promise.all([endOf(client.pid), endOf(server.pid)]);
       if (!ends.some((end) => end?.node === this.#options.node)) continue;
       this.#add('request', ends[0], ends[1], server.received - (known?.received ?? 0));
       this.#add('response', ends[1], ends[0], server.sent - (known?.sent ?? 0));
