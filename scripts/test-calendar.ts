@@ -37,6 +37,7 @@ const withDatedData = ['e2e/promql/pushdown-goldens', 'e2e/tsdb/golden.e2e'];
 function jest(date: string, args: readonly string[]): Promise<number> {
   const program = [
     '--experimental-vm-modules',
+    '--no-compilation-cache',
     '--disable-warning=ExperimentalWarning',
     join(root, 'node_modules/jest/bin/jest.js'),
   ];

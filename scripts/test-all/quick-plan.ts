@@ -12,6 +12,7 @@ const tsc = (project: string, name: string): string[] => [
 const jest = [
   'node',
   '--experimental-vm-modules',
+  '--no-compilation-cache',
   '--disable-warning=ExperimentalWarning',
   'node_modules/jest/bin/jest.js',
 ];
