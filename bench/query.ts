@@ -5,6 +5,7 @@ import { benchClients } from './query/clients.ts';
 import { fanOut } from './query/fan-out.ts';
 import { besidePeer } from './query/peer.ts';
 import { withAgents } from './query/stage.ts';
+import { besideThanos } from './query/thanos.ts';
 
 await bench(
   {
@@ -12,11 +13,18 @@ await bench(
     measures:
       'fanout: one question to many agents, by each way of execution. one-agent: an agent and a query server over HTTPS\n' +
       'beside a Prometheus with the same data in files, cold and warm. clients: fifty of them without a pause. mix: what\n' +
-      'they ask, one by one. Agents compute every answer anew, each from its own store; all of them share one process.',
+      'they ask, one by one. Agents compute every answer anew, each from its own store; all of them share one process.\n' +
+      'thanos: agents in processes of their own beside Thanos Query over a Prometheus and a sidecar for each.',
     options: {
-      only: { kind: 'text', help: 'fanout (or a figure of it: fanout/100-agents/topk), one-agent, clients or mix' },
+      only: {
+        kind: 'text',
+        help: 'fanout (or a figure of it: fanout/100-agents/topk), one-agent, thanos, clients or mix',
+      },
       agents: { kind: 'number', value: 20, quick: 3, help: 'agents of all parts but one-agent' },
       'many-agents': { kind: 'number', value: 100, quick: 6, help: 'agents of the larger fan-out' },
+      stores: { kind: 'number', value: 3, quick: 2, help: 'agents beside Thanos, and its stores' },
+      'many-stores': { kind: 'number', value: 10, quick: 3, help: 'the same, a second time' },
+      'store-series': { kind: 'number', value: 5_000, quick: 200, help: 'series of each of those' },
       series: { kind: 'number', value: 1_000, quick: 200, help: 'series of each agent' },
       nodes: { kind: 'number', value: 20, quick: 2, help: "one-agent's series, in 465s; a second figure is of 465" },
       'rehearsal-ms': { kind: 'number', value: 2_000, quick: 100, help: 'how long one-agent asks each query before' },
@@ -26,7 +34,7 @@ await bench(
   },
   async (stage) => {
     const { only, agents, series, profile, nodes } = stage.flags;
-    const parts = ['fanout', 'one-agent', 'clients', 'mix'];
+    const parts = ['fanout', 'one-agent', 'thanos', 'clients', 'mix'];
     if (only !== '' && !parts.some((part) => only.startsWith(part))) {
       throw new WrongFlag(`--only is ${only}, which begins with none of ${parts.join(', ')}`);
     }
@@ -40,6 +48,9 @@ await bench(
       for (const size of new Set([nodes, 1])) {
         await besidePeer(stage, { nodes: size, rehearsalMs: stage.flags['rehearsal-ms'], profile });
       }
+    }
+    for (const stores of [stage.flags.stores, stage.flags['many-stores']]) {
+      if (wanted(`thanos/${stores}-stores`)) await besideThanos(stage, { stores, series: stage.flags['store-series'] });
     }
     if (wanted('mix')) await withAgents(stage, { agents, series, profile }, (on) => eachAlone(stage, on));
     if (wanted('clients')) {

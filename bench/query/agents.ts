@@ -6,7 +6,8 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { systemClock } from '../../src/base/clock.ts';
-import { startAgentCluster } from '../../src/testing/query/agent-cluster.ts';
+import { startAgentCluster, type ClusterPart } from '../../src/testing/query/agent-cluster.ts';
+import type { KeyPairPem } from '../../src/net/ca.ts';
 import type { TlsMaterial } from '../../src/net/tls-material.ts';
 import type { ExpectedAgent } from '../../src/query/index.ts';
 import { fill } from './data.ts';
@@ -17,6 +18,8 @@ export interface AgentsWork {
   readonly series: number;
   /** The time of the last sample. Units: ms. */
   readonly end: number;
+  /** The agents of processes before this one. Default: none. */
+  readonly part?: ClusterPart;
 }
 
 /** Where a query server finds agents, and what it needs to be let in. */
@@ -25,6 +28,8 @@ export interface AgentsStarted {
   readonly agents: readonly ExpectedAgent[];
   readonly tls: TlsMaterial;
   readonly ca: string;
+  /** For agents in further processes. */
+  readonly authority: KeyPairPem;
 }
 
 /** What the agents have cost so far. */
@@ -34,9 +39,9 @@ export interface AgentsCost {
   readonly bytes: number;
 }
 
-const [{ agents, series, end }] = (await once(process, 'message')) as [AgentsWork];
-const nodes = Array.from({ length: agents }, (_, i) => `node-${i}`);
-const cluster = await startAgentCluster(nodes, systemClock);
+const [{ agents, series, end, part }] = (await once(process, 'message')) as [AgentsWork];
+const nodes = Array.from({ length: agents }, (_, i) => `node-${(part?.before ?? 0) + i}`);
+const cluster = await startAgentCluster(nodes, systemClock, undefined, '', part);
 const sockets = new Set<Socket>();
 let closedBytes = 0;
 for (const agent of cluster.agents) {
@@ -63,5 +68,6 @@ const started: AgentsStarted = {
   agents: cluster.expected,
   tls: cluster.tls.current,
   ca: cluster.ca.cert,
+  authority: cluster.ca,
 };
 process.send!(started);

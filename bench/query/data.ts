@@ -1,5 +1,6 @@
 import { labelsFromObject } from '../../src/tsdb/index.ts';
-import type { Store } from '../../src/tsdb/index.ts';
+import type { Labels, Store } from '../../src/tsdb/index.ts';
+import type { BenchSeries } from '../promql/data.ts';
 
 /** Samples every 30 s for half an hour. Units: milliseconds. */
 const interval = 30_000;
@@ -7,45 +8,56 @@ const samples = 60;
 
 const bounds = ['0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5', '1', '2.5', '5', '+Inf'];
 
+/** The time of sample k of series that end at `end`. Units: milliseconds. */
+export function timeOf(k: number, end: number): number {
+  return end - (samples - 1 - k) * interval;
+}
+
 /**
- * One agent's series, up to `end`: for each pod eleven buckets of a request duration, their count, and four flows.
- * Units: `end` in milliseconds.
+ * One agent's series: for each pod eleven buckets of a request duration, their count, and four flows; and one of the
+ * agent itself. Without the name of the node.
  */
-export async function fill(store: Store, series: number, end: number): Promise<void> {
-  const rows: { labels: ReturnType<typeof labelsFromObject>; perSample: number }[] = [];
-  for (let pod = 0; rows.length + 16 <= series; pod++) {
-    const owner = `app-${pod % 40}`;
-    const labels = {
-      http_request_method: 'GET',
-      http_response_status_code: pod % 9 === 0 ? '500' : '200',
-      k8s_namespace_name: `ns-${pod % 8}`,
-      k8s_pod_name: `${owner}-7d9f-${pod}`,
-      service_name: owner,
-    };
-    for (const [i, le] of bounds.entries()) {
-      const bucket = { __name__: 'http_server_request_duration_bucket', ...labels, le };
-      rows.push({ labels: labelsFromObject(bucket), perSample: (i + 1) * (1 + (pod % 7)) });
-    }
-    rows.push({
-      labels: labelsFromObject({ __name__: 'http_server_request_duration_count', ...labels }),
-      perSample: 11,
-    });
-    for (let peer = 0; peer < 4; peer++) {
-      const flow = { k8s_src_owner_name: owner, k8s_dst_owner_name: `dst-${peer}`, k8s_pod_name: labels.k8s_pod_name };
-      rows.push({
-        labels: labelsFromObject({ __name__: 'ebpf_network_flow_bytes', ...flow }),
-        perSample: 40_000 + pod * 17 + peer,
-      });
-    }
+export function agentSeries(series: number): BenchSeries[] {
+  const rows: BenchSeries[] = [{ labels: up, values: new Float64Array(samples).fill(1) }];
+  let pods = 0;
+  const add = (labels: Labels, perSample: number): void => {
+    rows.push({ labels, values: Float64Array.from({ length: samples }, (_, k) => k * perSample + (k % 3)) });
+  };
+  for (; 16 * pods + 16 <= series; pods++) addPod(pods, add);
+  return rows;
+}
+
+const up = labelsFromObject({ __name__: 'svc_agent_up' });
+
+function addPod(pod: number, add: (labels: Labels, perSample: number) => void): void {
+  const owner = `app-${pod % 40}`;
+  const labels = {
+    http_request_method: 'GET',
+    http_response_status_code: pod % 9 === 0 ? '500' : '200',
+    k8s_namespace_name: `ns-${pod % 8}`,
+    k8s_pod_name: `${owner}-7d9f-${pod}`,
+    service_name: owner,
+  };
+  for (const [i, le] of bounds.entries()) {
+    const bucket = { __name__: 'http_server_request_duration_bucket', ...labels, le };
+    add(labelsFromObject(bucket), (i + 1) * (1 + (pod % 7)));
   }
-  const up = labelsFromObject({ __name__: 'svc_agent_up' });
+  add(labelsFromObject({ __name__: 'http_server_request_duration_count', ...labels }), 11);
+  for (let peer = 0; peer < 4; peer++) {
+    const flow = { k8s_src_owner_name: owner, k8s_dst_owner_name: `dst-${peer}`, k8s_pod_name: labels.k8s_pod_name };
+    add(labelsFromObject({ __name__: 'ebpf_network_flow_bytes', ...flow }), 40_000 + pod * 17 + peer);
+  }
+}
+
+/** Puts an agent's series into its store, up to `end`. Units: `end` in milliseconds. */
+export async function fill(store: Store, series: number, end: number): Promise<void> {
+  const rows = agentSeries(series);
   for (let k = 0; k < samples; k++) {
-    const t = end - (samples - 1 - k) * interval;
-    const taken = (result: string): void => {
+    const t = timeOf(k, end);
+    for (const { labels, values } of rows) {
+      const result = store.append(labels, t, values[k]!);
       if (result !== 'appended') throw new Error(`a sample at ${t} was ${result}`);
-    };
-    taken(store.append(up, t, 1));
-    for (const { labels, perSample } of rows) taken(store.append(labels, t, k * perSample + (k % 3)));
+    }
     await store.commit();
   }
 }

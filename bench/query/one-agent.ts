@@ -40,5 +40,6 @@ const started: AgentsStarted = {
   agents: cluster.expected,
   tls: cluster.tls.current,
   ca: cluster.ca.cert,
+  authority: cluster.ca,
 };
 process.send!(started);

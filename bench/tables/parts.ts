@@ -20,6 +20,7 @@ export const parts: readonly Part[] = [
     shows: /\/(time|bytes-from-agents|query-cpu)$/,
   },
   { name: 'one-agent', script: 'bench:query', args: ['--only', 'one-agent'] },
+  { name: 'thanos', script: 'bench:query', args: ['--only', 'thanos'] },
   { name: 'clients', script: 'bench:query', args: ['--only', 'clients'] },
   { name: 'topology', script: 'bench:topology', args: [] },
   { name: 'page', script: 'bench:page', args: [] },

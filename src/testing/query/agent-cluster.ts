@@ -52,9 +52,19 @@ export interface AgentCluster {
   close(): Promise<void>;
 }
 
+/** A cluster whose agents are started in several processes. */
+export interface ClusterPart {
+  /** The authority of the first part. */
+  readonly ca: KeyPairPem;
+  /** The port of the first part. */
+  readonly port: number;
+  /** How many agents are in the parts before. */
+  readonly before: number;
+}
+
 /**
  * Starts agents on 127.0.0.1, 127.0.0.2, … and one common port, each with a store of its own.
- * `files` is made for each agent; its folder in it is `<root>/<node>`.
+ * `files` is made for each agent; its folder in it is `<root>/<node>`. `part` continues a cluster of another process.
  * Flow: append samples, then query; `agents[i].stop()` or `.misbehave` make a node fail.
  */
 export async function startAgentCluster(
@@ -62,18 +72,19 @@ export async function startAgentCluster(
   clock: Clock,
   files: () => FileLayer = () => new MemoryFiles(),
   root = '',
+  part?: ClusterPart,
 ): Promise<AgentCluster> {
   const now = Date.now();
-  const ca = await createCa({ commonName: 'svc-ca', now });
+  const ca = part?.ca ?? (await createCa({ commonName: 'svc-ca', now }));
   const identity = async (commonName: string): Promise<TlsSource> => {
     const dnsNames = [commonName, `${commonName}.svc-system.svc`, 'localhost'];
     const leaf = await issueLeaf(ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now });
     return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
   };
-  let port = 0;
+  let port = part?.port ?? 0;
   const agents: SimulatedAgent[] = [];
   for (const [i, node] of nodes.entries()) {
-    const agent = await startAgent(node, `127.0.0.${i + 1}`, {
+    const agent = await startAgent(node, `127.0.0.${(part?.before ?? 0) + i + 1}`, {
       port,
       tls: fixedTls(await agentTls(ca, node)),
       clock,

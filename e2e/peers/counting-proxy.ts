@@ -1,0 +1,37 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** A port of this machine before another one. */
+export interface CountingProxy {
+  readonly port: number;
+  /** Bytes from the server behind it. */
+  bytes(): number;
+  close(): void;
+}
+
+/** Passes connections on to a port of this machine. */
+export async function countingProxy(target: number): Promise<CountingProxy> {
+  const sockets = new Set<Socket>();
+  let bytes = 0;
+  const server: Server = createServer((socket) => {
+    const behind = connect({ host: '127.0.0.1', port: target });
+    for (const [one, other] of [[socket, behind] as const, [behind, socket] as const]) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on('error', () => other.destroy());
+      one.once('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+    behind.on('data', (part: Buffer) => (bytes += part.length));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  return {
+    port: (server.address() as AddressInfo).port,
+    bytes: () => bytes,
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
