@@ -28,9 +28,11 @@ test('equal bytes give the same list, wherever they stand', () => {
   expect(get(cache, Uint8Array.of(1, 2, 4), 0, 3, () => list('b'))).not.toBe(first);
 });
 
-test('the cache keeps its own copy of the bytes', () => {
+test.each([
+  ['bytes', Uint8Array.of(1, 2, 3)],
+  ['a Buffer, whose slice is no copy', Buffer.from(Uint8Array.of(1, 2, 3))],
+])('the cache keeps its own copy of %s', (_kind, bytes) => {
   const cache = new AttributeCache();
-  const bytes = Uint8Array.of(1, 2, 3);
   const first = get(cache, bytes, 0, 3, () => list('a'));
   bytes[0] = 7;
   expect(get(cache, Uint8Array.of(1, 2, 3), 0, 3, never)).toBe(first);

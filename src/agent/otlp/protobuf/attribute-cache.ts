@@ -37,7 +37,8 @@ export class AttributeCache {
 
   /** Adds a list that is not known yet. */
   add(bytes: Uint8Array, start: number, end: number, attributes: readonly Attribute[]): void {
-    this.#keep(hashOf(bytes, start, end), bytes.slice(start, end), attributes);
+    // A copy also of a Buffer, whose slice is a view: a list must not keep the whole request that it came with.
+    this.#keep(hashOf(bytes, start, end), Buffer.from(bytes.subarray(start, end)), attributes);
   }
 
   #keep(hash: number, bytes: Uint8Array, attributes: readonly Attribute[]): void {
