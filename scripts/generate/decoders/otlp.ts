@@ -50,7 +50,7 @@ const attributes: ModuleRule = {
         double_value: value('message.double()'),
         array_value: value('readArrayValue(cursor, message.message(), field, depth + 1)'),
         kvlist_value: value('{ entries: readKeyValueList(cursor, message.message(), field, depth + 1) }'),
-        bytes_value: value('message.view().slice()'),
+        bytes_value: value('new Uint8Array(message.view())'),
       },
       result: 'value',
     },

@@ -60,7 +60,7 @@ export function readAnyValue(cursor: Cursor, message: WireReader, field: string,
         break;
       case 7:
         expectWire(cursor, field, wireType, 2);
-        value = message.view().slice();
+        value = new Uint8Array(message.view());
         break;
       default:
         message.skip(wireType);
