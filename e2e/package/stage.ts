@@ -25,8 +25,10 @@ export async function stageRelease(): Promise<Stage> {
   const release = join(dir, 'release');
   const { version } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8')) as { version: string };
   const dist = join(repository, 'dist');
-  await makePackage(join(dist, 'package'));
-  await assembleRelease({ version, identity: buildIdentity(), dist, out: release });
+  // Not in dist/, where the test of the release makes it at the same time.
+  const packageIn = join(dir, 'made');
+  await makePackage(join(packageIn, 'package'));
+  await assembleRelease({ version, identity: buildIdentity(), dist, packageIn, out: release });
   const archive = `${release}/svc-operator-${version}.npm.tgz`;
   await runShell(`tar -xzf ${archive}`, dir, {}, minute);
   const PATH = await toolPath(dir, join(dir, 'package'));

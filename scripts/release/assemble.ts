@@ -12,8 +12,10 @@ import { krewManifest, notesOf, pluginLauncher } from './texts.ts';
 export interface ReleaseOptions {
   readonly version: string;
   readonly identity: BuildIdentity;
-  /** The folder that `npm run build` and `npm run package` filled. */
+  /** The folder that `npm run build` filled. */
   readonly dist: string;
+  /** The folder with the npm package in `package`, as `npm run package` fills it. Default: `dist`. */
+  readonly packageIn?: string;
   /** The folder to fill; images that are in it already stay and get their checksums. */
   readonly out: string;
   /** Base URL of the published release. Without it no krew manifest is made, because the manifest contains it. */
@@ -26,14 +28,14 @@ export interface ReleaseOptions {
  * Errors: where package.json, the chart or the manifest are of another version.
  */
 export async function assembleRelease(options: ReleaseOptions): Promise<void> {
-  const { version, identity, dist, out, url } = options;
+  const { version, identity, dist, packageIn = dist, out, url } = options;
   await checkVersions(version);
   await mkdir(out, { recursive: true });
   await copyFile(join(root, 'manifests/install.yaml'), join(out, 'install.yaml'));
   const epoch = identity.date === 'unknown' ? 0 : Date.parse(identity.date) / 1000;
   await pack(join(root, 'config/helm'), ['svc-operator'], join(out, `svc-operator-${version}.tgz`), epoch);
   // npm's own name of it is the chart's.
-  await pack(dist, ['package'], join(out, `svc-operator-${version}.npm.tgz`), epoch);
+  await pack(packageIn, ['package'], join(out, `svc-operator-${version}.npm.tgz`), epoch);
   const plugin = `kubectl-svc-${version}.tar.gz`;
   await packPlugin(dist, version, join(out, plugin), epoch);
   if (url !== undefined) {
