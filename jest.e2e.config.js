@@ -1,5 +1,10 @@
+/**
+ * Suites that run beside no other. Chromium drops what it is asking for whenever the machine gets or loses an address, as
+ * every cluster that starts or ends gives it; and `drift` holds the operator to one second.
+ */
+const alone = ['<rootDir>/e2e/page/', '<rootDir>/e2e/whole/', '<rootDir>/e2e/life/drift'];
 /** @type {import('jest').Config} */
-export default {
+export const suites = {
   roots: ['<rootDir>/e2e'],
   testMatch: ['**/*.e2e.ts'],
   // Needs minutes of building: `make e2e-peers`.
@@ -8,8 +13,25 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/scripts/jest/strip-types.cjs' },
   modulePathIgnorePatterns: ['<rootDir>/dist'],
-  maxWorkers: 1,
+};
+/** What Jest takes from the whole run's config only. */
+export const run = {
   testTimeout: 180_000,
   // Ends a run that something keeps alive, and names it; the children of this process end with it.
   reporters: ['default', '<rootDir>/scripts/jest/left-open.cjs'],
+};
+
+/** @type {import('jest').Config} */
+export default {
+  ...run,
+  // For `npm run e2e:beside`: a cluster that starts uses both cores, one that has started mostly waits.
+  maxWorkers: 3,
+  projects: [
+    {
+      ...suites,
+      displayName: 'alone',
+      testMatch: alone.map((path) => (path.endsWith('/') ? `${path}**/*.e2e.ts` : `${path}.e2e.ts`)),
+    },
+    { ...suites, displayName: 'beside', testPathIgnorePatterns: [...suites.testPathIgnorePatterns, ...alone] },
+  ],
 };

@@ -1,4 +1,10 @@
-import e2e from './jest.e2e.config.js';
+import { run, suites } from './jest.e2e.config.js';
 
 /** Tests beside products that are built for them (`make e2e-peers`): no part of `make test`. @type {import('jest').Config} */
-export default { ...e2e, roots: ['<rootDir>/e2e/peers'], testPathIgnorePatterns: ['/node_modules/'] };
+export default {
+  ...suites,
+  ...run,
+  maxWorkers: 1,
+  roots: ['<rootDir>/e2e/peers'],
+  testPathIgnorePatterns: ['/node_modules/'],
+};

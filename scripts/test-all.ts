@@ -1,8 +1,9 @@
 /**
- * The whole proof in two lanes side by side. In front the e2e tests, which mostly wait for a control plane; behind them, at
- * a lower priority and cheapest first, what only computes: types, lint, generated files, unit and integration tests.
- * Every step runs even after a failure, so that one look shows everything. Up to three suites of a step that fail run once more: a failure
- * that does not repeat is named as unstable. The end lists the ten slowest suites, what was skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
+ * The whole proof in two lanes side by side. In front the e2e tests, which mostly wait for a control plane: those that
+ * bear no other beside them one after another, then three of the others at a time. Behind them, at a lower priority and cheapest first, what
+ * only computes: types, lint, generated files, unit and integration tests.
+ * Every step runs even after a failure, so that one look shows everything. Up to three suites of a step that fail run once
+ * more, alone: a failure that does not repeat is named as unstable. The end lists the ten slowest suites, what was skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -36,6 +37,8 @@ interface Step extends LaneStep {
   jest?: string;
   /** Whether its command takes the files of suites to run. */
   bySuite?: boolean;
+  /** Its suites run several at a time. */
+  several?: boolean;
   /** Runs at a lower priority, and shows what it printed when it has ended. */
   behind?: true;
 }
@@ -60,6 +63,7 @@ const behind: Step[] = [
     command: ['npm', 'run', '-s', 'test', '--'],
     jest: 'unit.json',
     bySuite: true,
+    several: true,
   },
   ...needed(libfaketime, 'unit and integration across a leap day', {
     command: ['npm', 'run', '-s', 'test:calendar', '--', '--fast'],
@@ -69,10 +73,17 @@ const behind: Step[] = [
 const inFront: Step[] = [
   { name: programs, command: ['npm', 'run', '-s', 'e2e:prepare'] },
   {
-    name: 'e2e on a real control plane',
-    command: ['npm', 'run', '-s', 'e2e:run', '--'],
-    jest: 'e2e.json',
+    name: 'e2e of browsers and within a second',
+    command: ['npm', 'run', '-s', 'e2e:run', '--', '--selectProjects=alone'],
+    jest: 'e2e-alone.json',
     bySuite: true,
+  },
+  {
+    name: 'e2e on a real control plane',
+    command: ['npm', 'run', '-s', 'e2e:beside', '--', '--selectProjects=beside'],
+    jest: 'e2e-beside.json',
+    bySuite: true,
+    several: true,
   },
 ];
 /** A share of a core is enough for what only computes; the e2e tests measure times. */
@@ -137,7 +148,7 @@ async function commandStep(step: Step): Promise<Outcome> {
 }
 
 async function jestStep(step: Step, report: string): Promise<Outcome> {
-  const { command, bySuite } = step;
+  const { command, bySuite, several } = step;
   const json = ['--json', `--outputFile=${report}`];
   let code = await run(step, [...command, ...json]);
   let results = await jestReport(report);
@@ -146,7 +157,8 @@ async function jestStep(step: Step, report: string): Promise<Outcome> {
   if (results && again.length > 0) {
     console.error(`\n▶ once more: ${again.length} that failed`);
     await rm(report, { force: true });
-    const codeAgain = await run(step, [...command, ...json, '--runTestsByPath', ...again]);
+    const alone = several ? ['--runInBand'] : [];
+    const codeAgain = await run(step, [...command, ...json, ...alone, '--runTestsByPath', ...again]);
     const second = await jestReport(report);
     if (second) {
       const before = failureLines(results, root);
