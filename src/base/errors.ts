@@ -122,8 +122,34 @@ export function errorText(error: unknown): string {
     e !== undefined && e !== null && parts.length < 5;
     e = e instanceof Error ? e.cause : undefined
   ) {
-    const text = e instanceof Error ? e.message || e.name : String(e);
+    const text =
+      e instanceof AggregateError
+        ? joined(eachError(e).map(errorText))
+        : e instanceof Error
+          ? e.message || e.name
+          : String(e);
     if (!parts.some((p) => p.includes(text))) parts.push(text);
   }
   return parts.join(': ');
+}
+
+/** Most errors of several whose texts are shown. */
+const maxShown = 5;
+
+/** Texts of several failures as one: equal ones once, and not more than five. Pure. */
+export function joined(texts: readonly string[]): string {
+  const different = [...new Set(texts)];
+  const more = different.length - maxShown;
+  return [...different.slice(0, maxShown), ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+}
+
+/** Throws what went wrong, if anything did: one error as it is, several as an AggregateError. */
+export function throwAll(errors: readonly unknown[]): void {
+  if (errors.length > 1) throw new AggregateError(errors);
+  if (errors.length === 1) throw errors[0];
+}
+
+/** The errors that an AggregateError holds, or the error itself. */
+export function eachError(error: unknown): readonly unknown[] {
+  return error instanceof AggregateError ? error.errors.flatMap(eachError) : [error];
 }

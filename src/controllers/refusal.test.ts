@@ -66,3 +66,12 @@ test.each([
 ])('pods that are not made because of %j', (message, reason) => {
   expect(podRefusal(message)).toMatchObject({ reason, message });
 });
+
+test('several failures are all in the message, and the first that waiting does not help gives the reason', () => {
+  const slow = apiError('apply Service shop/a', 503, { reason: 'ServiceUnavailable', message: 'try later' });
+  const denied = apiError('apply DaemonSet shop/b', 403, { reason: 'Forbidden', message: 'cannot patch' });
+  const { reason, stalled, message } = refusalOf(new AggregateError([slow, new AggregateError([denied, slow])]));
+  expect([reason, stalled]).toEqual(['Forbidden', true]);
+  expect(message).toMatch(/^.*Service shop\/a.*; .*DaemonSet shop\/b.*$/);
+  expect(message.match(/Service shop\/a/g)).toHaveLength(1);
+});

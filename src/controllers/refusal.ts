@@ -1,6 +1,6 @@
 import { isConflict, isForbidden, isInvalid, isQuotaExceeded, isRefusedByAdmission } from '../kube/index.ts';
 import { conflictText } from '../runtime/index.ts';
-import { errorText, isOperatorError } from '../base/errors.ts';
+import { eachError, errorText, isOperatorError, joined } from '../base/errors.ts';
 
 /** Why one of our objects could not be written or run, in the terms of the `Ready` and `Stalled` conditions. */
 export interface Refusal {
@@ -21,10 +21,16 @@ export interface Refusal {
 const stalled = (reason: Refusal['reason'], message: string): Refusal => ({ reason, message, stalled: true });
 
 /**
- * What a failed write means. Pure.
+ * What a failed write means. Of several failures the first one that waiting does not help gives the reason, and the
+ * message has all of them. Pure.
  * The order matters: quotas and webhooks answer with the same status codes as missing permissions.
  */
 export function refusalOf(error: unknown, object?: string): Refusal {
+  if (error instanceof AggregateError) {
+    const all = eachError(error).map((one) => refusalOf(one, object));
+    const worst = all.find((refusal) => refusal.stalled) ?? all[0]!;
+    return { ...worst, message: joined(all.map(({ message }) => message)) };
+  }
   const text = conflictText(error);
   const message = object === undefined || text.includes(object) ? text : `${object}: ${text}`;
   if (isQuotaExceeded(error)) return stalled('QuotaExceeded', message);

@@ -1,3 +1,4 @@
+import { throwAll } from '../../base/errors.ts';
 import { hasSharedCertificate } from '../../api/agents/agent-certificate.ts';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { clusterTrafficPolicies } from '../../api/v1alpha1/index.ts';
@@ -167,7 +168,7 @@ export function setupPlatform(
       ...[plan, external].flatMap(({ condition }) => (condition ? [condition] : [])),
     ];
     await tried(() => writePolicyConditions(policies, writer, conditions, context));
-    if (failures.length > 0) throw failures[0];
+    throwAll(failures);
     const dueMs = (certificates?.nextAt ?? 0) - clock.now();
     return { requeueAfterMs: Math.min(Math.max(60_000, dueMs), longestWaitMs) };
   };

@@ -1,5 +1,5 @@
 import type { KubeObject, OwnerReference, ResourceRef } from '../../api/meta.ts';
-import { errorText, OperatorError } from '../../base/errors.ts';
+import { errorText, OperatorError, eachError, joined, throwAll } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import {
   describe,
@@ -288,14 +288,16 @@ export class ApplySet {
   }
 }
 
-/** Throws the worst failure of an outcome: the first that is not a conflict, else the first. */
-export function throwFailures(outcome: ApplyOutcome): void {
-  const worst = outcome.failures.find((f) => fieldConflicts(f.error).length === 0) ?? outcome.failures[0];
-  if (worst) throw worst.error;
+/** Throws the failures of an outcome, conflicts last: one as it is, several as an AggregateError. */
+export function throwFailures({ failures }: ApplyOutcome): void {
+  const errors = failures.map(({ error }) => error);
+  const isConflict = (error: unknown): boolean => fieldConflicts(error).length > 0;
+  throwAll([...errors.filter((error) => !isConflict(error)), ...errors.filter(isConflict)]);
 }
 
 /** One sentence about conflicts for a condition: which manager owns which field. */
 export function conflictText(error: unknown): string {
+  if (error instanceof AggregateError) return joined(eachError(error).map(conflictText));
   const conflicts = fieldConflicts(error);
   if (conflicts.length === 0) return errorText(error);
   const shown = conflicts.slice(0, 5).map((c) => `${c.field} is held by ${c.manager}`);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
-import { errorText, OperatorError } from '../../base/errors.ts';
+import { eachError, errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { sourceStack } from '../../base/source-stack.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
@@ -243,12 +243,17 @@ export class Controller implements ControllerHandle {
       return 'error';
     }
     // Our own error classes are expected; any other error is a bug, which Go would report as a panic.
-    const foreseen = error instanceof OperatorError;
+    const errors = eachError(error);
+    const [first] = errors;
+    const foreseen = errors.every((one) => one instanceof OperatorError) && first instanceof OperatorError;
     if (!foreseen) metrics.reconcilePanics.inc({ controller });
-    const afterMs = this.queue.retry(item.key, { priority: item.priority, atLeastMs: retryAfterMs(error) });
+    const afterMs = this.queue.retry(item.key, {
+      priority: item.priority,
+      atLeastMs: Math.max(...errors.map(retryAfterMs)),
+    });
     logger[foreseen && item.attempt < 3 ? 'warn' : 'error']('reconcile failed, it will be tried again', {
       error: errorText(error),
-      ...(foreseen ? { code: error.code } : { stack: sourceStack(error) }),
+      ...(foreseen ? { code: first.code } : { stack: sourceStack(error) }),
       attempt: item.attempt,
       retryInMs: Math.round(afterMs),
     });
