@@ -1,8 +1,9 @@
 /**
  * Suites that run beside no other. Chromium drops what it is asking for whenever the machine gets or loses an address, as
- * every cluster that starts or ends gives it; and `drift` holds the operator to one second.
+ * every cluster that starts or ends gives it; `drift` holds the operator to one second, and `hostile`
+ * every server to a quarter of one.
  */
-const alone = ['<rootDir>/e2e/page/', '<rootDir>/e2e/whole/', '<rootDir>/e2e/life/drift'];
+const alone = ['<rootDir>/e2e/page/', '<rootDir>/e2e/whole/', '<rootDir>/e2e/life/drift', '<rootDir>/e2e/hostile/'];
 /** @type {import('jest').Config} */
 export const suites = {
   roots: ['<rootDir>/e2e'],
