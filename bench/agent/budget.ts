@@ -51,7 +51,7 @@ export async function benchBudget({ runs, say, reporter }: Stage, work: BudgetWo
   const emit = (figure: string, unit: string, of: keyof (typeof fullNodes)[number], goal?: Goal): void =>
     report({ name: `${name}/${figure}`, unit, ours: fullNodes.map((one) => one[of]), goal });
   emit('history/rss', 'MiB', 'history');
-  emit(`${full}-samples-per-second/rss`, 'MiB', 'resident', { of: 'ours', atMost: 256 });
+  emit(`${full}-samples-per-second/rss`, 'MiB', 'resident', { of: 'ours', atMost: 160 });
   emit(`${full}-samples-per-second/peak-rss`, 'MiB', 'peak');
   emit(`${full}-samples-per-second/cpu`, '% of a core', 'share');
   reporter({ cores, caches: 'new process, then one interval' })({

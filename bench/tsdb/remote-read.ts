@@ -44,10 +44,10 @@ export async function benchRemoteRead(stage: Stage, { dir, series, scrapes }: St
       ...column(turns, (one) => one[of]),
       goal,
     });
-  emit('time', 's', 'seconds', { of: 'ratio', atMost: 0.7 });
+  emit('time', 's', 'seconds', { of: 'ratio', atMost: 0.6 });
   emit('server-cpu-time', 's', 'cpuSeconds');
   emit('bytes', 'B', 'bytes');
-  emit('memory-above-idle', 'MiB', 'aboveIdleMiB', { of: 'ours', atMost: 64 });
+  emit('memory-above-idle', 'MiB', 'aboveIdleMiB', { of: 'ours', atMost: 24 });
 }
 
 interface Server {
