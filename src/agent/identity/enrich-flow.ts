@@ -46,7 +46,8 @@ const firstEphemeral = 32_768;
 
 /**
  * The server's port, which is the destination of a request and the source of a response, on that side and as
- * `server.port`. The client's port is dropped: it carries no information and differs with each connection.
+ * `server.port`. The client's port is dropped: it carries no information and differs with each connection. Of a
+ * connection that is older than the instrument the direction is unknown and the port a guess, the lower of the two.
  */
 function serverPort(attributes: readonly Attribute[]): Attribute[] {
   const port = (key: string): number => Number(lastText(attributes, key)) || 0;
@@ -56,8 +57,8 @@ function serverPort(attributes: readonly Attribute[]): Attribute[] {
   const guessed = src > 0 && (dst === 0 || src < dst) ? 'src' : 'dst';
   const side = known ?? guessed;
   const own = side === 'src' ? src : dst;
-  const value = port('server.port') || (known || own < firstEphemeral ? own : 0);
-  if (value === 0) return [];
+  const value = port('server.port') || own;
+  if (value === 0 || (known === undefined && value >= firstEphemeral)) return [];
   const named = known !== undefined || own === value ? [{ key: `${side}.port`, value: String(value) }] : [];
   return [...named, { key: 'server.port', value: String(value) }];
 }

@@ -200,6 +200,15 @@ describe('the ends of a flow', () => {
   };
   const remote = { 'k8s.dst.namespace': 'far', 'k8s.dst.owner.name': 'api', 'k8s.dst.owner.type': 'Deployment' };
 
+  test.each([
+    ['8080', '8080'],
+    ['41000', undefined],
+  ])('the port of a connection older than the instrument, which it guesses as %s, is %s', (guessed, told) => {
+    const older = { direction: 'unknown', 'src.address': '10.0.0.5', 'server.port': guessed, ...remote };
+    expect(flow(older).ends['server.port']).toBe(told);
+    expect(flow({ ...older, direction: 'request' }).ends['server.port']).toBe(guessed);
+  });
+
   test('an end with the address of a pod of this node is that pod, whatever names it carries', () => {
     const { ends, local, contradicts } = flow({ 'src.address': '10.0.0.5', 'k8s.src.namespace': 'pay', ...remote });
     expect(ends).toEqual({
