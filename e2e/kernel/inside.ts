@@ -61,12 +61,17 @@ async function runChecks(stage: KernelStage): Promise<void> {
       try {
         report({ kind: 'check', outcome: 'passed', what: told, seen: (await run(stage)) ?? '' });
       } catch (error) {
-        failed = true;
         report({ kind: 'check', outcome: 'failed', what: told, seen: (error as Error).message });
+        // At the first one, since what fails after it may only follow from it, and takes its time.
+        if (!failed) tellWords(stage);
+        failed = true;
       }
     }
   }
-  if (!failed) return;
+  if (failed) tellWords(stage);
+}
+
+function tellWords(stage: KernelStage): void {
   report({ kind: 'words', of: 'the instrument', text: stage.instrument.log.slice(-4_000) });
   report({ kind: 'words', of: 'the agent', text: stage.agent.log.slice(-4_000) });
 }

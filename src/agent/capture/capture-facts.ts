@@ -31,6 +31,7 @@ export async function captureFacts(
     // A file on hold may wait for days: what runs in the meantime is what the controller wants here.
     runningMs: view.up && view.process && !capture.awaitsRestart ? Math.max(0, clock.now() - view.process.startMs) : 0,
     kernel: settings.kernelCheck ? await kernelFault() : null,
+    paranoid: settings.kernelCheck ? await perfEventParanoid() : null,
     attached: attachedProcesses(mapper),
     unplaced: mapper.unplaced,
     ports: (namespace, pod) => ports.get(uidOf(namespace, pod) ?? '') ?? null,
@@ -76,6 +77,12 @@ export async function kernelFault(sys = '/sys'): Promise<string | null> {
     ...((await has('kernel/btf/vmlinux')) ? [] : ['type information (BTF)']),
   ];
   return missing.length === 0 ? null : `the kernel has no ${missing.join(' and no ')}`;
+}
+
+/** How much the kernel refuses of probes; null when it cannot be read. */
+export async function perfEventParanoid(proc = '/proc'): Promise<number | null> {
+  const level = Number.parseInt(await text(`${proc}/sys/kernel/perf_event_paranoid`));
+  return Number.isNaN(level) ? null : level;
 }
 
 /**

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import { kernelFault, listeningPorts } from './capture-facts.ts';
+import { kernelFault, listeningPorts, perfEventParanoid } from './capture-facts.ts';
 import { type CaptureFacts, obstacleOf, ObstacleWatch } from './obstacles.ts';
 
 const rule = { namespace: 'shop', name: 'm', uid: 'u', pods: ['a', 'b'], ports: '8080,9000-9010' };
@@ -11,6 +11,7 @@ const fine: CaptureFacts = {
   runningMs: 120_000,
   kernel: null,
   attached: 3,
+  paranoid: 2,
   unplaced: 0,
   ports: () => new Set([22, 9005]),
 };
@@ -32,6 +33,11 @@ describe('a monitor without data', () => {
       { reason: 'PortNotOpen', message: 'pod a and 1 more does not listen on 8080,9000-9010' },
     ],
     ['an instrument that watches nothing', { attached: 0 }, { reason: 'NotAttached' }],
+    [
+      'a kernel that refuses probes to all but SYS_ADMIN',
+      { attached: 0, paranoid: 3 },
+      { reason: 'NotAttached', message: expect.stringMatching(/perf_event_paranoid is 3.*--instrument-privileges/) },
+    ],
     ['data of containers that nobody knows', { unplaced: 4 }, { reason: 'MetadataMissing' }],
   ])('has %s in its way', (_sentence, facts, expected) => {
     expect(obstacleOf(rule, { ...fine, ...facts })).toMatchObject(expected);
@@ -102,6 +108,14 @@ describe('what is read of the system', () => {
     expect([...ports.get(a)!]).toEqual([8080, 443]);
     expect([...ports.get(b)!]).toEqual([]);
     expect(ports.has(hidden)).toBe(false);
+  });
+
+  test('how much a kernel refuses is a number in its settings, or unknown', async () => {
+    expect(await perfEventParanoid(root)).toBeNull();
+    put('sys/kernel/perf_event_paranoid', '3\n');
+    expect(await perfEventParanoid(root)).toBe(3);
+    put('sys/kernel/perf_event_paranoid', '-1\n');
+    expect(await perfEventParanoid(root)).toBe(-1);
   });
 
   test('a kernel is judged by what sysfs shows, and not at all where it shows nothing', async () => {

@@ -9,6 +9,8 @@ export interface CaptureFacts {
   readonly runningMs: number;
   /** What the kernel lacks, in words; null when it lacks nothing. */
   readonly kernel: string | null;
+  /** `kernel.perf_event_paranoid`; null when it cannot be read. */
+  readonly paranoid: number | null;
   /** Number of processes that the instrument reports it watches; null when it does not report it. */
   readonly attached: number | null;
   /** Live streams of containers whose pod is unknown. */
@@ -43,12 +45,18 @@ export function obstacleOf(
     return { reason: 'PortNotOpen', message: `pod ${closed[0]}${more} does not listen on ${rule.ports}` };
   }
   if (facts.attached === 0) {
-    return { reason: 'NotAttached', message: 'the instrument runs and watches no process' };
+    return { reason: 'NotAttached', message: `the instrument runs and watches no process${refusal(facts.paranoid)}` };
   }
   if (facts.unplaced > 0) {
     return { reason: 'MetadataMissing', message: `${facts.unplaced} streams of containers name no known pod` };
   }
   return null;
+}
+
+/** No kernel of its own has a level above 2: distributions have added them, and may ask for SYS_ADMIN there. */
+function refusal(paranoid: number | null): string {
+  if (paranoid === null || paranoid <= 2) return '';
+  return `; kernel.perf_event_paranoid is ${paranoid}, where kernels refuse its probes: set it to 2 on the node, or --instrument-privileges=sys-admin`;
 }
 
 export interface ObstacleWatchOptions {
