@@ -58,7 +58,8 @@ test('of each process it asks once a look, and of none whose connections are sti
   };
   const watch = new FlowWatch({ node: 'node-1', include: owners, endOf });
   const still = connection(100, 900, 40_001);
-  for (const moving of [connection(1, 2), connection(1, 2), connection(3, 2)]) await watch.look([...moving, ...still], 1);
+  for (const moving of [connection(1, 2), connection(1, 2), connection(3, 2)])
+    await watch.look([...moving, ...still], 1);
   expect(asked).toEqual([1, 2, 1, 2]);
 });
 
