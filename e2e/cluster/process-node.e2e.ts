@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { echoImage } from '../node/testdata/image.ts';
@@ -187,11 +189,18 @@ describe('a cluster with two process nodes', () => {
     await readyPod('talk');
     await until('some lines', async () => (await cluster.kubectl(['logs', 'talk'])).includes('line 5'));
     expect((await cluster.kubectl(['logs', 'talk', '--tail=2'])).trim().split('\n')).toHaveLength(2);
-    const following = cluster.kubectl(['logs', 'talk', '--follow', '--tail=1', '--timestamps']);
-    await until('more lines', async () => (await cluster.kubectl(['logs', 'talk'])).includes('line 15'));
+    const follow = ['logs', 'talk', '--follow', '--tail=1', '--timestamps'];
+    const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
+    const follower = spawn(cluster.binaries.kubectl, follow, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(follower, 'close');
+    let followed = '';
+    follower.stdout.on('data', (part: Buffer) => (followed += part.toString()));
+    await until('more lines', () => followed.split('\n').length > 15);
     await cluster.kubectl(['delete', 'pod', 'talk', '--wait']);
-    expect((await following).split('\n').length).toBeGreaterThan(5);
-    expect(await following).toMatch(/^20\d\d-\S+Z line \d+\n/);
+    expect((await ended)[0]).toBe(0);
+    expect(followed).toMatch(/^20\d\d-\S+Z line \d+\n/);
+    const numbers = [...followed.matchAll(/ line (\d+)\n/g)].map(([, n]) => Number(n));
+    expect(numbers).toEqual(numbers.map((_, i) => numbers[0]! + i));
     await apply(aPod('quiet', { containers: [echo] }));
     await readyPod('quiet');
     await expect(cluster.kubectl(['exec', 'quiet', '--', 'ls'])).rejects.toThrow('a process node has no exec');

@@ -25,11 +25,14 @@ export function observeCases(stage: () => Stage, plugin: () => Plugin): void {
     const times = all.map(({ time }) => time);
     expect(times).toEqual([...times].sort());
     expect(all.every(({ span }) => span?.namespace === 'shop')).toBe(true);
-    const lines = (
-      await observe('-n', 'shop', '--type', 'span', '--workload', 'deployment/catalog', '--last', '5')
-    ).stdout
-      .trim()
-      .split('\n');
+    const lines = await until(
+      'five spans of the catalog',
+      async () => {
+        const last = ['-n', 'shop', '--type', 'span', '--workload', 'deployment/catalog', '--last', '5'];
+        return (await observe(...last)).stdout.trim().split('\n');
+      },
+      { good: ({ length }) => length === 5, timeoutMs: 20_000 },
+    );
     expect(lines).toHaveLength(5);
     for (const line of lines) {
       expect(line).toMatch(/^\S+Z node-[12] \S+ → shop\/catalog-\S+ GET \/\S* \d{3} [\d.]+(µs|ms|s)$/);
