@@ -25,17 +25,20 @@ export function observeCases(stage: () => Stage, plugin: () => Plugin): void {
     const times = all.map(({ time }) => time);
     expect(times).toEqual([...times].sort());
     expect(all.every(({ span }) => span?.namespace === 'shop')).toBe(true);
+    // The catalog's monitor takes no spans.
     const lines = await until(
-      'five spans of the catalog',
+      'five spans of checkout',
       async () => {
-        const last = ['-n', 'shop', '--type', 'span', '--workload', 'deployment/catalog', '--last', '5'];
+        const last = ['-n', 'shop', '--type', 'span', '--workload', 'deployment/checkout', '--last', '5'];
         return (await observe(...last)).stdout.trim().split('\n');
       },
       { good: ({ length }) => length === 5, timeoutMs: 20_000 },
     );
     expect(lines).toHaveLength(5);
     for (const line of lines) {
-      expect(line).toMatch(/^\S+Z node-[12] \S+ → shop\/catalog-\S+ GET \/\S* \d{3} [\d.]+(µs|ms|s)$/);
+      expect(line).toMatch(/^\S+Z node-[12] \S+ → \S+ [A-Z]+ \/\S* \d{3} [\d.]+(µs|ms|s)$/);
+      // It serves orders, and asks the catalog for each.
+      expect(line).toMatch(/ shop\/checkout-\S+ → | → shop\/checkout-/);
     }
     const one = messages((await observe('-A', '--node', 'node-1', '-o', 'json')).stdout);
     expect(new Set(one.map(({ node }) => node))).toEqual(new Set(['node-1']));
