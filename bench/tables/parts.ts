@@ -8,7 +8,7 @@ export interface Part {
   readonly shows?: RegExp;
 }
 
-/** All of them take less than twenty minutes on two idle cores; programs and data are built before, once. */
+/** All of them take some forty minutes on two idle cores; programs and data are built before, once. */
 export const parts: readonly Part[] = [
   { name: 'runtime', script: 'bench:runtime', args: [] },
   { name: 'minter', script: 'bench:minter', args: [] },
