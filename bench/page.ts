@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -9,10 +7,10 @@ import { fixtureServices, fixtureTopology, large } from '../e2e/page/fixture.ts'
 import { withStandIns } from './query/stand-in-stage.ts';
 import { cluster } from './query/topology-data.ts';
 import { bench, type Stage } from './run/bench.ts';
+import { buildPrograms } from './run/build.ts';
 import type { Goal } from './run/figure.ts';
 import { WrongFlag } from './run/flags.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const pageDir = fileURLToPath(new URL('../dist/ui', import.meta.url));
 /** Source of the goals: issue 21. */
 const goals = { firstViewMs: 1_000, gzipKiB: 350, framesPerSecond: 30 } as const;
@@ -49,7 +47,7 @@ await bench(
     const executablePath = findChromium();
     if (executablePath === undefined) throw new Error('no Chromium: install one, or name it in SVC_CHROMIUM');
     stage.say('building the page');
-    await build();
+    await buildPrograms();
     const { agents, only } = stage.flags;
     await withStandIns(stage, { agents, pods: 1_000, pageDir, profile: '' }, async ({ server, cores }) => {
       const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
@@ -64,12 +62,6 @@ await bench(
     });
   },
 );
-
-async function build(): Promise<void> {
-  const child = spawn(process.execPath, ['scripts/build/main.ts'], { cwd: root, stdio: ['ignore', 2, 2] });
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0) throw new Error(`the build ended with ${code}`);
-}
 
 interface Viewed {
   readonly port: number;

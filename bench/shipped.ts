@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createReport } from '../e2e/demo/report.ts';
 import { startStage } from '../e2e/demo/stage.ts';
 import { releasedVersions, unpackRelease } from '../e2e/upgrade/released.ts';
 import { bench, type Stage } from './run/bench.ts';
+import { buildPrograms } from './run/build.ts';
 import { allCores } from './run/cores.ts';
 import type { Goal } from './run/figure.ts';
 import { residentMiB } from './run/process-figures.ts';
@@ -43,7 +42,7 @@ await bench(
     const version = releasedVersions.at(-1);
     if (version === undefined) throw new Error('no release is kept in e2e/upgrade/testdata');
     say('building the programs');
-    await build();
+    await buildPrograms();
     const dir = folder();
     const release = await unpackRelease(version, dir);
     const ours: Side = { dir: root, manifest: join(root, 'manifests/install.yaml') };
@@ -66,12 +65,6 @@ await bench(
     }
   },
 );
-
-async function build(): Promise<void> {
-  const child = spawn(process.execPath, ['scripts/build/main.ts'], { cwd: root, stdio: ['ignore', 2, 2] });
-  const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0) throw new Error(`the build ended with ${code}`);
-}
 
 function tellSizes({ runs, reporter }: Stage, { dir }: Side): void {
   const report = reporter({ cores: 'none', caches: 'none' });
