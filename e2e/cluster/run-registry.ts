@@ -190,7 +190,7 @@ function canAddAddresses(): boolean {
 /** A network, `198.18.N.1/24`, that a run has put on this machine's loopback device. */
 export interface HeldNetwork {
   readonly network: string;
-  /** The run that has claimed it; undefined where nobody gave it back. */
+  /** The run that has claimed it; undefined when no record names one, as after a run that left it behind. */
   readonly run: string | undefined;
 }
 

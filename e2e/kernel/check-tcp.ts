@@ -4,7 +4,7 @@ import { attached, watched } from './check-requests.ts';
 import type { KernelStage } from './stage.ts';
 import { warmUp } from './traffic.ts';
 
-/** Nobody listens there. */
+/** A port without a listener: connections to it are refused. */
 const closedPort = 7;
 const refusals = 3;
 

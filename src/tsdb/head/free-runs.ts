@@ -24,7 +24,7 @@ interface Page {
  * The free grains of pages, as runs: a run that is given back is joined with its free neighbours, and the shortest one
  * that suffices is taken first.
  * Shape: an address is page × grains per page + grain. Source: the boundary tags of Knuth's volume 1, section 2.5.
- * Assumptions: nobody reads or writes free grains; grains per page are a power of two, at most 2^20.
+ * Assumptions: free grains are neither read nor written by others; grains per page are a power of two, at most 2^20.
  */
 export class FreeRuns {
   readonly #grainsPerPage: number;
