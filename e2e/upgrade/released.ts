@@ -3,12 +3,15 @@
  * the programs `svc`, `minter` and `kubectl-svc` where the images have them, with the `package.json` that names the version.
  */
 import { createReadStream, createWriteStream, readdirSync, readFileSync } from 'node:fs';
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { constants, createBrotliCompress, createBrotliDecompress } from 'node:zlib';
 import { extract, pack } from 'tar-stream';
+import { agentSettingTable, initConfigSettingTable } from '../../src/agent/settings.ts';
+import { flagOf, type SettingTable } from '../../src/base/settings.ts';
+import { querySettingTable } from '../../src/query/settings.ts';
 import { ownImages, type ImageTable } from '../node/container/images.ts';
 
 const folder = fileURLToPath(new URL('testdata/', import.meta.url));
@@ -52,9 +55,17 @@ export async function unpackRelease(version: string, dir: string): Promise<Relea
   };
 }
 
-/** Keeps what was built last under the version of `package.json`. */
+/** Keeps what was built last under the version of `package.json`, and the flags of its programs for unit tests. */
 export async function keepRelease(root: string): Promise<string> {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  const flags = (table: SettingTable): string[] => Object.keys(table).map(flagOf).toSorted();
+  const known = {
+    agent: flags(agentSettingTable),
+    'init-config': flags(initConfigSettingTable),
+    query: flags(querySettingTable),
+  };
+  const list = join(root, `src/render/testdata/releases/${version}.flags.json`);
+  await writeFile(list, `${JSON.stringify(known, null, 2)}\n`);
   const file = join(folder, `${version}${suffix}`);
   const archive = pack();
   // Equal content gives an equal archive.

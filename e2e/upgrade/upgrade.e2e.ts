@@ -20,6 +20,11 @@ interface MonitorStatus {
   nodes?: { desired: number; updated: number };
 }
 
+interface OperatorPod extends KubeObject {
+  spec: { containers: { image: string }[] };
+  status: { podIP: string };
+}
+
 const nodes = 2;
 const head = 'svc-operator:head';
 
@@ -45,6 +50,9 @@ describe.each(releasedVersions)('from %s', (version) => {
       good: ({ body }) => body.data?.result[0]?.value[1] === String(nodes),
       timeoutMs: 120_000,
     });
+    await kubectl('-n', 'svc-system', 'create', 'serviceaccount', 'upgrade-scraper');
+    const [role, account] = ['--clusterrole=svc-metrics-reader', '--serviceaccount=svc-system:upgrade-scraper'];
+    await kubectl('create', 'clusterrolebinding', 'upgrade-scraper', role, account);
     before = await written();
     kept = await newestSamples(stage);
     watched = watchAnswers(stage, nodes);
@@ -78,6 +86,7 @@ describe.each(releasedVersions)('from %s', (version) => {
     const rollout = (workload: string): Promise<string> =>
       kubectl('-n', 'svc-system', 'rollout', 'status', workload, '--timeout=180s');
     await rollout('deployment/svc-controller');
+    await untilRendered(operator);
     const workloads = ['daemonset/svc-agent', 'deployment/svc-query'];
     await until(
       'the images that were asked for',
@@ -89,6 +98,41 @@ describe.each(releasedVersions)('from %s', (version) => {
     );
     await Promise.all(workloads.map(rollout));
     await kubectl('wait', '--for=condition=Ready', '--timeout=180s', '-A', '--all', 'ctp,tm,md');
+  }
+
+  /**
+   * Until the operator that leads is of this image and has reconciled what it renders. Before that, workloads that ask for
+   * the same images as before look as if they were done.
+   */
+  async function untilRendered(image: string): Promise<void> {
+    const metrics = async (): Promise<string> => {
+      const selector = 'app.kubernetes.io/component=controller';
+      const [pods, lease] = await Promise.all([
+        kubectl('-n', 'svc-system', 'get', 'pods', '-l', selector, '-o', 'json'),
+        kubectl('-n', 'svc-system', 'get', 'lease', 'svc-controller', '-o', 'json'),
+      ]);
+      const { holderIdentity = '' } = (JSON.parse(lease) as { spec: { holderIdentity?: string } }).spec;
+      const leader = (JSON.parse(pods) as { items: OperatorPod[] }).items.find(
+        ({ metadata, spec }) =>
+          metadata.deletionTimestamp === undefined &&
+          holderIdentity.startsWith(`${metadata.name}_`) &&
+          spec.containers.some((container) => container.image === image),
+      );
+      if (!leader) return '';
+      const token = await kubectl('-n', 'svc-system', 'create', 'token', 'upgrade-scraper');
+      const answer = await fetch(`http://${leader.status.podIP}:8080/metrics`, {
+        headers: { authorization: `Bearer ${token.trim()}` },
+      });
+      return answer.text();
+    };
+    await until(`an operator of ${image} to render`, metrics, {
+      good: (text) => {
+        const results = text.split('\n').filter((line) => line.startsWith('controller_runtime_reconcile_total{'));
+        const done = results.filter((line) => /controller="platform"/.test(line) && /result="success"/.test(line));
+        return done.some((line) => Number(line.split(' ').at(-1)) > 0);
+      },
+      timeoutMs: 60_000,
+    });
   }
 
   /** Asserts that no sample was lost, no object was rewritten, and no instrument was restarted within its pod. */

@@ -1,6 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import type { KubeObject } from '../api/meta.ts';
 import { agentSettingTable, initConfigSettingTable } from '../agent/settings.ts';
-import { readSettings, variableOf } from '../base/settings.ts';
+import { flagOf, readSettings, variableOf } from '../base/settings.ts';
 import type { SettingTable } from '../base/settings.ts';
 import { operatorSettingTable, platformInput } from '../controllers/operator-settings.ts';
 import { minterSettingTable } from '../minter/setting-table.ts';
@@ -48,6 +49,11 @@ function flagsOf(args: readonly string[]): Record<string, string> {
         ];
       }),
   );
+}
+
+/** The container's variables with a value of their own. */
+function variablesOf({ env = [] }: Container): Record<string, string | undefined> {
+  return Object.fromEntries(env.map(({ name, value }) => [name, value]));
 }
 
 /** Every option of the query server, as text that is no default. */
@@ -110,12 +116,43 @@ describe.each<[string, KubeObject[], SettingTable]>([
   ['controller', renderController(controllerDefaults), operatorSettingTable],
   ['controller', renderController({ ...controllerDefaults, query: everyQueryOption }), operatorSettingTable],
 ])('container %s', (name, objects, table) => {
-  test('knows and takes each of its flags', () => {
-    const flags = flagsOf(container(objects, 'Deployment', name).args);
+  test('knows and takes each of its flags and variables', () => {
+    const found = container(objects, 'Deployment', name);
+    const flags = flagsOf(found.args);
     expect(Object.keys(flags).length).toBeGreaterThan(3);
     expect(Object.keys(flags).filter((flag) => !(flag in table))).toEqual([]);
-    expect(() => readSettings(table, { flags, env: {}, prefix: 'SVC_' })).not.toThrow();
+    const env = variablesOf(found);
+    const known = Object.keys(table).map((key) => variableOf(key, 'SVC_'));
+    expect(Object.keys(env).filter((key) => key.startsWith('SVC_') && !known.includes(key))).toEqual([]);
+    expect(() => readSettings(table, { flags, env, prefix: 'SVC_' })).not.toThrow();
   });
+});
+
+const releases = new URL('testdata/releases/', import.meta.url);
+/** The flags of each release's programs, by container. */
+const released = readdirSync(releases).map((file): [string, Record<string, string[]>] => [
+  file.replace('.flags.json', ''),
+  JSON.parse(readFileSync(new URL(file, releases), 'utf8')) as Record<string, string[]>,
+]);
+
+describe.each(released)('during an upgrade from %s', (_, knows) => {
+  const everything = { ...platformDefaults, ...autoscaling, hostNetwork: true, query: everyQueryOption };
+
+  test.each<[string, string, SettingTable]>([
+    ['DaemonSet', 'agent', agentSettingTable],
+    ['DaemonSet', 'init-config', initConfigSettingTable],
+    ['Deployment', 'query', querySettingTable],
+  ])(
+    'this operator gives the %s’s container %s no flag that the release lacks, nor takes one away',
+    (kind, name, table) => {
+      const flags = [platformDefaults, everything].flatMap((input) =>
+        container(renderPlatform(input), kind, name).args.filter((arg) => arg.startsWith('--')),
+      );
+      expect(flags.length).toBeGreaterThan(10);
+      expect(flags.filter((flag) => !knows[name]!.includes(flag.replace(/=.*/s, '')))).toEqual([]);
+      expect(knows[name]!.filter((flag) => !Object.keys(table).map(flagOf).includes(flag))).toEqual([]);
+    },
+  );
 });
 
 test.each<[string, QueryOptions, boolean, string, string]>([
@@ -148,7 +185,11 @@ test.each<[string, Readonly<Record<string, string>>, object]>([
   };
   const settings = readSettings(operatorSettingTable, { flags, env: {}, prefix: 'SVC_' });
   const rendered = container(renderPlatform(platformInput(settings)), 'Deployment', 'query');
-  const told = readSettings(querySettingTable, { flags: flagsOf(rendered.args), env: {}, prefix: 'SVC_' });
+  const told = readSettings(querySettingTable, {
+    flags: flagsOf(rendered.args),
+    env: variablesOf(rendered),
+    prefix: 'SVC_',
+  });
   const { obiInstrumentPorts: ports, instrumentVersion, allowExtraConfig } = told;
   expect({ ports, instrumentVersion, allowExtraConfig }).toEqual(expected);
 });

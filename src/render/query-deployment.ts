@@ -1,4 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
+import { variableOf } from '../base/settings.ts';
 import { instrumentVersion } from './agent/containers.ts';
 import type { PlatformInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
@@ -21,6 +22,14 @@ const fallbackPath = '/etc/svc/custom-metrics-fallback';
 /** The path of the service account's token in every pod. */
 const ownToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const statePath = '/var/lib/svc-query';
+
+/**
+ * Settings that the last release does not know, as variables. During an upgrade the release's program may get this
+ * version's arguments, and it ends at a flag that it does not know; an unknown variable it passes over.
+ */
+function sinceRelease(settings: Readonly<Record<string, string>>): { name: string; value: string }[] {
+  return Object.entries(settings).map(([key, value]) => ({ name: variableOf(key, 'SVC_'), value }));
+}
 
 /** The query server: stateless, so all replicas answer alike. */
 export function renderQueryDeployment(input: PlatformInput): KubeObject {
@@ -61,10 +70,6 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                   `--active-queries-file=${statePath}/queries.active`,
                   ...(query.queryLog === 'true' ? ['--query-log-file=-'] : []),
                   ...queryServerFlags(query),
-                  // What capture is decided by where no policy does, for explanations.
-                  `--obi-instrument-ports=${input.instrumentPorts}`,
-                  `--instrument-version=${instrumentVersion(input)}`,
-                  `--allow-extra-config=${input.allowExtraConfig === true}`,
                   ...(longTermSecret === undefined ? [] : [`--long-term-token-file=${longTermPath}/token`]),
                   ...(input.customMetrics
                     ? [
@@ -85,6 +90,12 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                 env: [
                   fromField('POD_NAMESPACE', 'metadata.namespace'),
                   fromField('POD_NAME', 'metadata.name'),
+                  ...sinceRelease({
+                    // What capture is decided by where no policy does, for explanations.
+                    obiInstrumentPorts: input.instrumentPorts,
+                    instrumentVersion: instrumentVersion(input),
+                    allowExtraConfig: String(input.allowExtraConfig === true),
+                  }),
                   // Only connections without an authority of their own also trust it: those of the long-term store.
                   ...(longTermSecret === undefined
                     ? []
