@@ -66,6 +66,16 @@ describe('renderPlatform', () => {
     });
   });
 
+  test("gives the instrument its node's address for all that asks for one: it looks for a way out, and ends without", () => {
+    const { spec } = named(renderPlatform(platformDefaults), 'DaemonSet', 'svc-agent') as unknown as {
+      spec: { template: { spec: { containers: { name: string; env?: object[] }[] } } };
+    };
+    const { env } = spec.template.spec.containers.find(({ name }) => name === 'instrument')!;
+    for (const name of ['OTEL_EBPF_NETWORK_AGENT_IP', 'OTEL_EBPF_STATS_AGENT_IP']) {
+      expect(env).toContainEqual({ name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'status.hostIP' } } });
+    }
+  });
+
   test('gives equal objects for equal inputs', () => {
     expect(renderPlatform(platformDefaults)).toEqual(renderPlatform(structuredClone(platformDefaults)));
   });

@@ -17,6 +17,16 @@ export const captureCapabilities: readonly string[] = [
   'SYS_RESOURCE',
 ];
 
+/**
+ * What the instrument is told beside its file. Flows and TCP statistics each ask for an address of the node; where none is
+ * given they look for the way to the internet, and the instrument ends on a node that has none.
+ */
+export const instrumentEnv = [
+  { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },
+  fromField('OTEL_EBPF_NETWORK_AGENT_IP', 'status.hostIP'),
+  fromField('OTEL_EBPF_STATS_AGENT_IP', 'status.hostIP'),
+] as const;
+
 /** The program's names in upstream's images, newest first. */
 const programs = ['/obi', '/ebpf-instrument', '/beyla'];
 const bin = volumes.supervisor.path;
@@ -53,11 +63,7 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       '--',
       ...(input.instrumentProgram === undefined ? programs : [input.instrumentProgram]),
     ],
-    env: [
-      { name: 'OTEL_EBPF_CONFIG_PATH', value: volumes.ebpfConfig.file },
-      { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },
-      fromField('OTEL_EBPF_NETWORK_AGENT_IP', 'status.hostIP'),
-    ],
+    env: [{ name: 'OTEL_EBPF_CONFIG_PATH', value: volumes.ebpfConfig.file }, ...instrumentEnv],
     // BPF maps alone take about 338 MiB of the cgroup; some versions leak memory when processes start and end.
     resources: { requests: { cpu: '100m', memory: '512Mi' }, limits: { memory: '2Gi' } },
     securityContext: securityContext(input),
