@@ -117,6 +117,17 @@ export const agentStatusSchema = Type.Object({
     }),
     { maxItems: 20_000 },
   ),
+  /** What the instrument cannot capture on this node, whatever the monitors ask for; absent for nothing known. */
+  limits: Type.Optional(
+    Type.Array(
+      Type.Object({
+        /** False where the node may have this limit, and nothing tells. */
+        certain: Type.Boolean(),
+        message: Type.String({ maxLength: 1024 }),
+      }),
+      { maxItems: 16 },
+    ),
+  ),
   /** One row for each destination. */
   exports: Type.Optional(
     Type.Array(
@@ -141,6 +152,7 @@ export const agentStatusSchema = Type.Object({
 export type Ack = Static<typeof ackSchema>;
 export type AgentStatus = Static<typeof agentStatusSchema>;
 export type ExportSecrets = Static<typeof exportSecretsSchema>;
+export type CaptureLimit = NonNullable<AgentStatus['limits']>[number];
 export type CaptureObstacle = NonNullable<AgentStatus['monitors'][number]['obstacle']>;
 export type ExportState = (typeof exportStates)[number];
 

@@ -27,7 +27,7 @@ export interface CaptureStateOptions {
   /** Puts the agent's own rules of a config in force. */
   readonly onConfig: (config: CaptureConfig) => void;
   /** The parts of the status that other components count. */
-  readonly counts: () => Pick<AgentStatus, 'monitors' | 'totals' | 'exports' | 'secrets'>;
+  readonly counts: () => Pick<AgentStatus, 'monitors' | 'limits' | 'totals' | 'exports' | 'secrets'>;
   /** How long a new file may take until the instrument runs it. Default 90 s. Units: ms. */
   readonly deadlineMs?: number;
   /** Time between probes of the health socket. Default 1 s. Units: ms. */

@@ -50,11 +50,12 @@ describe('a monitor without data', () => {
   });
 });
 
-test('facts are gathered for idle monitors alone, and an obstacle goes with the first sample', async () => {
+test('facts are gathered for idle monitors alone, limits at each look; an obstacle goes with the first sample', async () => {
   const clock = new FakeClock(1_000_000_000);
   const monitor = { rule, lastSampleMs: 0 };
   const busy = { rule: { ...rule, name: 'busy' }, lastSampleMs: clock.now() + 15_000 };
   const asked: string[][] = [];
+  const limit = { certain: true, message: 'no Go' };
   const watch = new ObstacleWatch({
     clock,
     logger: silentLogger,
@@ -63,15 +64,18 @@ test('facts are gathered for idle monitors alone, and an obstacle goes with the 
       asked.push(idle.map(({ name }) => name));
       return Promise.resolve({ ...fine, attached: 0 });
     },
+    limits: () => Promise.resolve(asked.length === 0 ? [limit] : []),
   });
   watch.start();
   await clock.advance(15_000);
   expect(watch.of(rule).obstacle?.reason).toBe('NotAttached');
   expect(watch.of(busy.rule)).toEqual({});
+  expect(watch.limits).toEqual({ limits: [limit] });
   busy.lastSampleMs = clock.now() + 15_000;
   monitor.lastSampleMs = clock.now();
   await clock.advance(15_000);
   expect(watch.of(rule)).toEqual({});
+  expect(watch.limits).toEqual({});
   expect(asked).toEqual([['m']]);
   watch.stop();
 });

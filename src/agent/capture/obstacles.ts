@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { type CaptureMonitorRule, type CaptureObstacle, holdsPort } from '../../capture/index.ts';
+import { type CaptureLimit, type CaptureMonitorRule, type CaptureObstacle, holdsPort } from '../../capture/index.ts';
 
 /** What this node knows about capture that can explain why a monitor has no data. */
 export interface CaptureFacts {
@@ -66,18 +66,21 @@ export interface ObstacleWatchOptions {
   readonly monitors: () => readonly { rule: CaptureMonitorRule; lastSampleMs: number }[];
   /** Gathers the facts for the monitors that have no data. */
   readonly facts: (idle: readonly CaptureMonitorRule[]) => Promise<CaptureFacts>;
+  /** What the instrument that runs cannot capture here. */
+  readonly limits: () => Promise<readonly CaptureLimit[]>;
 }
 
 /** Time between two checks. Units: ms. */
 const lookMs = 15_000;
 
 /**
- * Periodically checks the monitors without recent data and remembers the obstacle of each.
- * Guarantees: while all monitors have data, a check costs one walk over them.
+ * Periodically checks the monitors without recent data and remembers the obstacle of each, and the limits of the node.
+ * Guarantees: while all monitors have data, a check costs one walk over them, and two small files for the limits.
  */
 export class ObstacleWatch {
   readonly #options: ObstacleWatchOptions;
   #found: ReadonlyMap<string, CaptureObstacle> = new Map();
+  #limits: readonly CaptureLimit[] = [];
   #cancel: () => void = () => {};
   #stopped = false;
 
@@ -91,6 +94,11 @@ export class ObstacleWatch {
     return obstacle ? { obstacle } : {};
   }
 
+  /** As a member of the status; empty when there is no limit. */
+  get limits(): { limits?: CaptureLimit[] } {
+    return this.#limits.length > 0 ? { limits: [...this.#limits] } : {};
+  }
+
   start(): void {
     if (!this.#stopped) this.#cancel = this.#options.clock.setTimeout(() => void this.#look(), lookMs);
   }
@@ -101,8 +109,9 @@ export class ObstacleWatch {
   }
 
   async #look(): Promise<void> {
-    const { clock, logger, monitors, facts } = this.#options;
+    const { clock, logger, monitors, facts, limits } = this.#options;
     try {
+      this.#limits = await limits();
       const idle = monitors().flatMap(({ rule, lastSampleMs }) =>
         lastSampleMs < clock.now() - settleMs && rule.pods.length > 0 ? [rule] : [],
       );

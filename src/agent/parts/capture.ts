@@ -5,6 +5,7 @@ import { captureFacts } from '../capture/capture-facts.ts';
 import { CaptureState } from '../capture/capture-state.ts';
 import { instrumentProbe, type InstrumentProbe } from '../capture/instrument-probe.ts';
 import { ObstacleWatch } from '../capture/obstacles.ts';
+import { captureLimits } from '../capture/refused-probes.ts';
 import type { AgentSettings } from '../settings.ts';
 import type { Closing } from './closing.ts';
 import type { AgentData } from './data.ts';
@@ -42,6 +43,10 @@ export function openCapture(settings: AgentSettings, data: AgentData, deps: Capt
     logger,
     monitors: () => mapper.limits.monitors,
     facts: (idle) => captureFacts(idle, { settings, clock, mapper, identity, capture }),
+    limits: async () => {
+      const { up, process } = capture.instrument;
+      return up && process && settings.kernelCheck ? captureLimits(process.pid) : [];
+    },
   });
   closing.add(() => obstacles.stop());
   closing.add(() => capture.stop());
@@ -51,7 +56,7 @@ export function openCapture(settings: AgentSettings, data: AgentData, deps: Capt
 function countsOf(
   { mapper, ingest, spans, exports }: AgentData,
   obstacles: ObstacleWatch,
-): Pick<AgentStatus, 'monitors' | 'totals' | 'exports' | 'secrets'> {
+): Pick<AgentStatus, 'monitors' | 'limits' | 'totals' | 'exports' | 'secrets'> {
   return {
     monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleMs }, i) => ({
       namespace: rule.namespace,
@@ -62,6 +67,7 @@ function countsOf(
       ...(lastSampleMs === 0 ? {} : { lastSampleTime: new Date(lastSampleMs).toISOString() }),
       ...obstacles.of(rule),
     })),
+    ...obstacles.limits,
     exports: exports.statuses(),
     ...(exports.secretsRevision === '' ? {} : { secrets: exports.secretsRevision }),
     totals: { series: mapper.table.size, ...ingest.totals },

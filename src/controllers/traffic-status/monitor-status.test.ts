@@ -100,6 +100,24 @@ describe('Capturing', () => {
       message: 'node-2: CAP_BPF',
     });
   });
+  test('names what nodes cannot capture beside the data that there is, and what they may not where there is none', () => {
+    const message = (nodes: NonNullable<Scene['nodes']>): string =>
+      scene({ nodes }).status.conditions!.find((c) => c.type === 'Capturing')!.message!;
+    const [refuses, may] = [
+      { certain: true, message: 'no Go' },
+      { certain: false, message: 'maybe no Go' },
+    ];
+    expect(
+      message({
+        'node-1': { ...samples(0), limits: [refuses] },
+        'node-2': { ...samples(0), limits: [refuses] },
+      }),
+    ).toBe('recent samples from 2 nodes; node-1 and 1 more: no Go');
+    expect(message({ 'node-1': { ...samples(0), limits: [may] } })).toBe('recent samples from 1 nodes');
+    expect(message({ 'node-1': { ...samples(31_000), limits: [may] } })).toBe(
+      'no sample within 30s; node-1: maybe no Go',
+    );
+  });
   test('is not concerned with a crash that is over', () => {
     const nodes = { 'node-1': { ...crashed('KernelUnsupported'), phase: 'Running' as const } };
     expect(conditionsOf({ nodes })['Capturing']).toBe('False/NoTraffic');

@@ -99,6 +99,8 @@ interface Data {
   lastSampleMs: number | null;
   /** A node's own reason for capturing nothing. */
   obstacle: { reason: string; message: string } | null;
+  /** What nodes cannot capture → their names, for those where that is certain and those where it may be. */
+  limits: { certain: Map<string, string[]>; possible: Map<string, string[]> };
 }
 
 function rank(obstacle: Data['obstacle']): number {
@@ -113,6 +115,7 @@ function dataOf(outcome: MonitorOutcome, nodes: readonly NodeState[], now: numbe
     droppedSeries: 0,
     lastSampleMs: null,
     obstacle: null,
+    limits: { certain: new Map(), possible: new Map() },
   };
   for (const node of nodes) {
     const row = node.status?.monitors.find((m) => m.namespace === outcome.namespace && m.name === outcome.name);
@@ -121,6 +124,10 @@ function dataOf(outcome: MonitorOutcome, nodes: readonly NodeState[], now: numbe
       data.obstacle = { reason: found.reason, message: `${node.name}: ${found.message}` };
     }
     if (!row) continue;
+    for (const { certain, message } of node.status?.limits ?? []) {
+      const of = certain ? data.limits.certain : data.limits.possible;
+      of.set(message, [...(of.get(message) ?? []), node.name]);
+    }
     data.activeSeries += row.activeSeries;
     data.droppedSeries += row.droppedSeries;
     const at = row.lastSampleTime === undefined ? Number.NaN : Date.parse(row.lastSampleTime);
@@ -182,11 +189,18 @@ function capturingCondition(outcome: MonitorOutcome, data: Data): ConditionInput
       type: 'Capturing',
       status: 'True',
       reason: 'TrafficSeen',
-      message: `recent samples from ${data.capturing} nodes`,
+      message: `recent samples from ${data.capturing} nodes${limitsText(data.limits.certain)}`,
     };
   }
   if (data.obstacle) return not(data.obstacle.reason, data.obstacle.message);
-  return not('NoTraffic', `no sample within ${formatDuration(3 * outcome.intervalMs)}`);
+  const limits = limitsText(data.limits.certain) || limitsText(data.limits.possible);
+  return not('NoTraffic', `no sample within ${formatDuration(3 * outcome.intervalMs)}${limits}`);
+}
+
+function limitsText(limits: ReadonlyMap<string, readonly string[]>): string {
+  return [...limits]
+    .map(([message, [first, ...more]]) => `; ${first}${more.length > 0 ? ` and ${more.length} more` : ''}: ${message}`)
+    .join('');
 }
 
 function conflictedCondition(outcome: MonitorOutcome): ConditionInput {

@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises';
+import type { CaptureLimit } from '../../capture/index.ts';
+
+/**
+ * The first release of each series that opens uprobes to SYS_ADMIN alone, where PERFMON was enough since 5.8; all later
+ * series do. Source: kernel.org, "perf: Revert to requiring CAP_SYS_ADMIN for uprobes" (CVE-2025-38466).
+ */
+const refusesSince: readonly (readonly [major: number, minor: number, patch: number])[] = [
+  [5, 10, 240],
+  [5, 15, 189],
+  [6, 1, 146],
+  [6, 6, 99],
+  [6, 12, 39],
+  [6, 15, 7],
+];
+const allSince = [6, 16] as const;
+
+/**
+ * Whether a kernel refuses uprobes to a process without SYS_ADMIN; null when its version does not tell, because
+ * distributions take such a change into older versions.
+ */
+export function refusesUprobes(version: string): boolean | null {
+  const [, major, minor, patch] = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(version)?.map(Number) ?? [];
+  if (major === undefined || minor === undefined) return null;
+  if (major > allSince[0] || (major === allSince[0] && minor >= allSince[1])) return true;
+  if (major < 5 || (major === 5 && minor < 8)) return false;
+  const since = refusesSince.find(([a, b]) => a === major && b === minor)?.[2];
+  return since !== undefined && (patch ?? 0) >= since ? true : null;
+}
+
+/**
+ * The kernel's version with its number in the series, which Debian and Ubuntu leave out of the release's name; null
+ * where nothing tells it.
+ */
+export async function kernelVersion(proc = '/proc'): Promise<string | null> {
+  const ubuntu = /(\d+\.\d+\.\d+)\s*$/.exec(await text(`${proc}/version_signature`))?.[1];
+  if (ubuntu !== undefined) return ubuntu;
+  const version = await text(`${proc}/version`);
+  return (/ Debian (\d+\.\d+\.\d+)/.exec(version) ?? /^Linux version (\d+\.\d+(?:\.\d+)?)/.exec(version))?.[1] ?? null;
+}
+
+const sysAdmin = 1n << 21n;
+
+/** Whether a process has SYS_ADMIN; null when it cannot be seen. */
+export async function hasSysAdmin(pid: number, proc = '/proc'): Promise<boolean | null> {
+  const mask = /^CapEff:\s*([0-9a-f]+)$/m.exec(await text(`${proc}/${pid}/status`))?.[1];
+  return mask === undefined ? null : (BigInt(`0x${mask}`) & sysAdmin) !== 0n;
+}
+
+/** What the kernel refuses to the instrument with this process id; empty for nothing, and for what cannot be seen. */
+export async function captureLimits(pid: number, proc = '/proc'): Promise<readonly CaptureLimit[]> {
+  if ((await hasSysAdmin(pid, proc)) !== false) return [];
+  const version = await kernelVersion(proc);
+  const refuses = version === null ? null : refusesUprobes(version);
+  if (refuses === false) return [];
+  const message = `${version === null ? 'the kernel' : `Linux ${version}`} ${refuses ? 'refuses' : 'may refuse'} uprobes without SYS_ADMIN: requests of Go programs, and those over TLS, are ${refuses ? '' : 'then '}not captured; --instrument-privileges=sys-admin lets them be`;
+  return [{ certain: refuses === true, message }];
+}
+
+async function text(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '');
+}
