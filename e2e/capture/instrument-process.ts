@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { orderPath, type SupervisorState } from '../../src/agent/supervisor/state.ts';
 import type { Backoff } from '../node/node-context.ts';
@@ -28,6 +28,8 @@ export interface InstrumentProcessOptions {
   backoff: Backoff;
   /** The supervisor. Default: that of the sources. */
   supervisor?: string;
+  /** Gets everything that it prints; absent for the end of it, in memory. */
+  logFile?: string;
   onEnd: (ended: Ended) => Promise<void>;
   onStart: () => Promise<void>;
 }
@@ -95,7 +97,7 @@ export class InstrumentProcess {
   }
 
   #run(): void {
-    const { command, config, dir, env, supervisor = supervise } = this.#options;
+    const { command, config, dir, env, logFile, supervisor = supervise } = this.#options;
     const args = [`--config=${config}`, `--order=${orderPath(config)}`, `--dir=${dir}`];
     const child = spawn(process.execPath, [supervisor, 'supervise', ...args], {
       env: toolEnvironment({ ...env, ...this.#faults, SVC_INSTRUMENT_COMMAND: JSON.stringify(command) }),
@@ -106,6 +108,7 @@ export class InstrumentProcess {
     let own = '';
     const hear = (chunk: Buffer): void => {
       own = (own + chunk.toString()).slice(-2_048);
+      if (logFile !== undefined) appendFileSync(logFile, chunk);
       this.log = (this.log + chunk.toString()).slice(-200_000);
     };
     child.stdout.on('data', hear);

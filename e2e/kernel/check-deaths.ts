@@ -1,17 +1,8 @@
 import { until } from '../../src/testing/until.ts';
 import type { Check } from './check.ts';
-import { attached, exact, minus, truth } from './check-requests.ts';
+import { attached, countsOn, exact, minus, truth } from './check-requests.ts';
 import type { KernelStage } from './stage.ts';
 import { countsOfSeries, standardTraffic } from './traffic.ts';
-
-/** Standard traffic to a server, counted exactly from here on. */
-async function countsOn(stage: KernelStage, name: 'node' | 'go'): Promise<void> {
-  await attached(stage, name);
-  const before = countsOfSeries(await stage.series('http_server_request_duration_count', name));
-  const known = truth(stage, name);
-  await stage.send(name, standardTraffic);
-  await exact(stage, name, known, before);
-}
 
 async function killInstrument(stage: KernelStage): Promise<void> {
   const { pid } = stage.instrument.state!;

@@ -1,7 +1,8 @@
 import { askApi } from '../../src/testing/query/api-client.ts';
 import { until } from '../../src/testing/until.ts';
 import type { Check } from './check.ts';
-import { nodeName, servers, type KernelStage, type ServerName } from './stage.ts';
+import { nodeName } from './orders.ts';
+import { servers, type KernelStage, type ServerName } from './stage.ts';
 import { countsOf, countsOfSeries, difference, standardTraffic, warmUp, type Counts } from './traffic.ts';
 
 export const watched = ['node', 'python', 'go', 'tls'] as const satisfies readonly ServerName[];
@@ -67,6 +68,15 @@ export function minus(all: Counts, before: Counts): Counts {
   );
 }
 
+/** Standard traffic to a server, counted exactly from here on. */
+export async function countsOn(stage: KernelStage, name: ServerName): Promise<void> {
+  await attached(stage, name);
+  const before = countsOfSeries(await stage.series('http_server_request_duration_count', name));
+  const known = truth(stage, name);
+  await stage.send(name, standardTraffic);
+  await exact(stage, name, known, before);
+}
+
 const total = (counts: Counts): number => Object.values(counts).reduce((sum, n) => sum + n, 0);
 
 /** The standard traffic to each server, counted on both sides, by metrics, spans and queries. */
@@ -86,29 +96,23 @@ export const requests: readonly Check[] = [
       return `${total(wanted)} requests of ${Object.keys(wanted).length} kinds`;
     },
   })),
-  {
-    what: "the client's side counts the same, by port",
-    run: async (stage) => {
-      const seen = stage.pod('client').seen;
-      for (const port of [8080, 8443]) {
-        const wanted = countsOf(seen.filter((one) => one.port === port));
-        await until(
-          `the client's counts to port ${port}`,
-          async () => {
-            const series = await stage.series('http_client_request_duration_count', 'client');
-            const wrong = difference(
-              wanted,
-              countsOfSeries(series.filter((s) => s.labels['server_port'] === String(port))),
-            );
-            if (wrong !== '') throw new Error(wrong);
-            return true;
-          },
-          stage.patience(30_000),
-        );
-      }
-      return `${total(countsOf(seen))} requests`;
+  ...[8080, 8443].map((port): Check => ({
+    what: `the client's side counts the same, to port ${port}${port === 8443 ? ', over TLS' : ''}`,
+    run: (stage) => {
+      const wanted = countsOf(stage.pod('client').seen.filter((one) => one.port === port));
+      return until(
+        `the client's counts to port ${port}`,
+        async () => {
+          const series = await stage.series('http_client_request_duration_count', 'client');
+          const found = countsOfSeries(series.filter((s) => s.labels['server_port'] === String(port)));
+          const wrong = difference(wanted, found);
+          if (wrong !== '') throw new Error(wrong);
+          return `${total(wanted)} requests`;
+        },
+        stage.patience(30_000),
+      );
     },
-  },
+  })),
   ...watched.map((name): Check => ({
     what: `${name}: the sum of durations is that of the server, request for request`,
     run: async (stage) => {

@@ -4,6 +4,7 @@ import { findOnPath } from '../cluster/go-programs.ts';
 import { runWell } from '../install/tools.ts';
 import type { Linux } from './linux.ts';
 import { python } from './needs.ts';
+import { agentPod } from './orders.ts';
 
 /** In the order in which they need each other. One that a kernel has built in has no file. */
 const modules = [
@@ -13,6 +14,9 @@ const modules = [
 
 /** What the probe of an accelerator prints. */
 export const probeAnswer = 'the kernel has started';
+
+/** The word for the kernel that asks for a shell on the third serial port. */
+export const shellWord = 'svc.shell';
 
 /** Loads the modules, mounts the root image and goes on there; with `svc.probe` it says that it runs, and ends. */
 const firstInit = `#!/bin/busybox sh
@@ -39,10 +43,19 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t tracefs -o ro tracefs /sys/kernel/tracing
 # Debian's own 3 refuses probes to all but SYS_ADMIN, which the container has not.
 echo 2 > /proc/sys/kernel/perf_event_paranoid
+# By its pod's name the instrument finds its node; without one it looks for half a minute.
+echo ${agentPod} > /proc/sys/kernel/hostname
 mount -t tmpfs tmpfs /run
 mkdir -p /dev/shm && mount -t tmpfs tmpfs /dev/shm
 ip link set lo up
 stty -F /dev/ttyS1 raw -echo
+shell() {
+  /usr/bin/busybox --install -s /run/tools
+  stty -F /dev/ttyS2 raw -echo
+  while :; do PATH=$PATH:/run/tools setsid sh -i < /dev/ttyS2 > /dev/ttyS2 2>&1; done
+}
+mkdir /run/tools
+case "$(cat /proc/cmdline)" in *${shellWord}*) shell & ;; esac
 # What a program has compiled once it need not compile again: agents are killed and started here.
 export NODE_COMPILE_CACHE=/tmp/compiled
 ${node} /programs/inside.mjs /programs/orders.json /work > /dev/ttyS1
@@ -102,7 +115,20 @@ export async function makeRootImage(programs: string, dir: string): Promise<stri
   return image;
 }
 
-const busyboxTools = ['sh', 'mount', 'umount', 'mkdir', 'cat', 'stty', 'sync', 'poweroff', 'find', 'ls', 'ps'];
+const busyboxTools = [
+  'sh',
+  'setsid',
+  'mount',
+  'umount',
+  'mkdir',
+  'cat',
+  'stty',
+  'sync',
+  'poweroff',
+  'find',
+  'ls',
+  'ps',
+];
 
 function programPath(name: string): string {
   const found = findOnPath(name, ['/usr/sbin', '/sbin']);

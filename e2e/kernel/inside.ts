@@ -89,6 +89,10 @@ try {
     seen: String((error as Error).stack),
   });
 }
+if (orders.keep && stage !== undefined) {
+  step('the checks are over; everything goes on until the machine is ended');
+  await new Promise(() => undefined);
+}
 await stage?.stop();
 report({ kind: 'end' });
 // Whatever still hangs on a socket: the machine is switched off next.

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
-import { probeAnswer } from './images.ts';
+import { probeAnswer, shellWord } from './images.ts';
 
 /** How the processors of the machine are made. */
 export type Acceleration = 'kvm' | 'tcg';
@@ -14,6 +14,8 @@ export interface MachineOptions {
   /** Absent for a probe, which needs none. */
   readonly rootImage?: string;
   readonly memoryMb: number;
+  /** Path of a Unix socket on which a shell of the machine answers; absent for none. */
+  readonly shell?: string;
   /** More words for the kernel. */
   readonly words?: string;
   /** Gets what the kernel prints. */
@@ -27,17 +29,21 @@ export class VirtualMachine {
   readonly #child: ChildProcess;
 
   constructor(options: MachineOptions) {
-    const { acceleration, kernel, initialRam, rootImage, memoryMb, words = '' } = options;
+    const { acceleration, kernel, initialRam, rootImage, shell, memoryMb, words = '' } = options;
     const how = acceleration === 'kvm' ? ['kvm', 'host'] : ['tcg,thread=multi,tb-size=512', 'max'];
     const out = openSync(`${options.console}.errors`, 'w');
     this.#child = spawnBound(
       [
         ...['qemu-system-x86_64', '-machine', 'q35', '-accel', how[0]!, '-cpu', how[1]!],
         ...['-smp', '2', '-m', String(memoryMb), '-kernel', kernel, '-initrd', initialRam],
-        ...['-append', `console=ttyS0 panic=-1 edd=off mitigations=off quiet ${words}`],
+        ...[
+          '-append',
+          `console=ttyS0 panic=-1 edd=off mitigations=off quiet ${words} ${shell === undefined ? '' : shellWord}`,
+        ],
         ...(rootImage === undefined ? [] : ['-drive', `file=${rootImage},format=raw,if=virtio,cache=unsafe`]),
         ...['-display', 'none', '-monitor', 'none', '-no-reboot', '-nic', 'none'],
         ...['-serial', `file:${options.console}`, '-serial', 'stdio'],
+        ...(shell === undefined ? [] : ['-serial', `unix:${shell},server=on,wait=off`]),
       ],
       { run: `kernel-${process.pid}`, env: toolEnvironment(), stdio: ['ignore', 'pipe', out] },
     );

@@ -31,6 +31,9 @@ INSTRUMENT names the real instrument, a static program; without it a stand-in ta
   --memory MB     of the machine (default 3584)
   --slowness N    every wait takes this many times what it takes on an idle machine (default: 1 with KVM, 6 without)
   --limit S       end it after this many seconds (default 1500)
+  --keep          with everything in it after the checks, until Ctrl-C; from the start a shell of the machine answers on
+                  a socket, whose name is told: socat -,raw,echo=0 UNIX-CONNECT:<name>
+  --debug         the instrument logs at its most talkative level, into /work/stage/instrument.log of the machine
   --help          this text
 `;
 
@@ -53,6 +56,8 @@ interface Options {
   readonly version: InstrumentVersion;
   readonly memoryMb: number;
   readonly limitMs: number;
+  readonly keep: boolean;
+  readonly debug: boolean;
   /** 0 for what the acceleration says. */
   readonly slowness: number;
 }
@@ -65,6 +70,8 @@ function parseOptions(): Options | null {
       memory: { type: 'string', default: '3584' },
       limit: { type: 'string', default: '1500' },
       slowness: { type: 'string', default: '0' },
+      keep: { type: 'boolean', default: false },
+      debug: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
@@ -81,6 +88,8 @@ function parseOptions(): Options | null {
     memoryMb: number('memory', 1_024),
     limitMs: number('limit', 10) * 1_000,
     slowness: number('slowness', 0),
+    keep: values.keep,
+    debug: values.debug,
   };
 }
 
@@ -116,15 +125,20 @@ async function runMachine(
     version: options.version,
     slowness: options.slowness || slowness[acceleration],
     only: options.only,
+    keep: options.keep,
+    debug: options.debug,
   };
   writeFileSync(join(programs, programFiles.orders), JSON.stringify(orders));
   interrupted.throwIfAborted();
   const rootImage = await makeRootImage(programs, dir);
   log('the root image is made; the machine starts');
+  const shell = join(dir, 'shell');
+  if (options.keep) log(`a shell of the machine will answer on ${shell}`);
   interrupted.throwIfAborted();
   let ended = false;
   const machine = new VirtualMachine({
     ...{ acceleration, kernel: linux.image, initialRam, rootImage, console, memoryMb: options.memoryMb },
+    ...(options.keep ? { shell } : {}),
     onLine: (line) => {
       const report = parseReport(line);
       if (report === null) log(`the machine: ${line}`);
@@ -135,10 +149,12 @@ async function runMachine(
     },
   });
   interrupted.addEventListener('abort', () => void machine.kill());
-  const limit = setTimeout(() => {
-    check('failed', 'the machine is done in time', `it was ended after ${options.limitMs / 1_000} s`);
-    void machine.kill();
-  }, options.limitMs);
+  const limit = options.keep
+    ? undefined
+    : setTimeout(() => {
+        check('failed', 'the machine is done in time', `it was ended after ${options.limitMs / 1_000} s`);
+        void machine.kill();
+      }, options.limitMs);
   await machine.off();
   clearTimeout(limit);
   interrupted.throwIfAborted();

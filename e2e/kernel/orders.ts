@@ -12,7 +12,15 @@ export interface Orders {
   readonly slowness: number;
   /** Names of groups of checks; empty for all. */
   readonly only: readonly string[];
+  /** The product and the workloads go on after the last check. */
+  readonly keep: boolean;
+  /** The instrument logs at its most talkative level. */
+  readonly debug: boolean;
 }
+
+/** Name of the only node, and of the agent's pod on it. */
+export const nodeName = 'node-1';
+export const agentPod = `svc-agent-${nodeName}`;
 
 export type Outcome = 'passed' | 'failed' | 'skipped';
 

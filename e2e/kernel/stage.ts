@@ -8,7 +8,7 @@ import { coreResources } from '../../src/kube/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
 import { agentTls } from '../../src/testing/agent-tls.ts';
 import { startCaptureOperator, type CaptureOperator } from '../../src/testing/capture/operator.ts';
-import { captureCapabilities } from '../../src/render/agent/instrument.ts';
+import { captureCapabilities, instrumentEnv } from '../../src/render/agent/instrument.ts';
 import { FakeApiServer } from '../../src/testing/fake-api-server/index.ts';
 import { until } from '../../src/testing/until.ts';
 import { AgentProcess, writeIdentity } from '../agent/agent-process.ts';
@@ -18,11 +18,10 @@ import type { CaptureStatus } from '../capture/stage.ts';
 import { PodNetwork, type PodEnd } from '../instrument/pod-network.ts';
 import { seriesOf, type Series } from '../instrument/scrape.ts';
 import { startQueryProcess, writeTls, type QueryProcess } from '../query/query-process.ts';
-import { programFiles, type Orders } from './orders.ts';
+import { agentPod, nodeName, programFiles, type Orders } from './orders.ts';
 import { SelfReport } from './self-report.ts';
 import type { Requests, Seen, TrafficOrder } from './traffic.ts';
 
-export const nodeName = 'node-1';
 /** Name → how the workload is started. `late` is a pod that no monitor selects at first. */
 export const servers = {
   node: { port: 8080, tls: false, runtime: 'node' },
@@ -39,9 +38,13 @@ const agentPort = 9093;
 const reports = '127.0.0.1:14318';
 const selfReportMs = 1_000;
 
-/** The command of the instrument with the rights that its container has, and no others. */
+/**
+ * The command of the instrument with the rights that its container has, and no others: those of `sys-admin`, since this
+ * kernel refuses uprobes without SYS_ADMIN; without a capability that is named, the others of the default.
+ */
 function asInPod(instrument: string, without: string | undefined): string[] {
-  const names = captureCapabilities.filter((name) => name !== without).map((name) => `+${name.toLowerCase()}`);
+  const granted = [...captureCapabilities, ...(without === undefined ? ['SYS_ADMIN'] : [])];
+  const names = granted.filter((name) => name !== without).map((name) => `+${name.toLowerCase()}`);
   return [
     '/usr/bin/setpriv',
     '--no-new-privs',
@@ -163,7 +166,7 @@ export class KernelStage {
     if (!this.#agent) {
       writeIdentity(join(dir, 'tls'), await agentTls(this.#ca, nodeName));
       const labels = { 'app.kubernetes.io/name': 'svc-operator', 'app.kubernetes.io/component': 'agent' };
-      this.#putPod('svc-system', `svc-agent-${nodeName}`, '127.0.0.1', labels);
+      this.#putPod('svc-system', agentPod, '127.0.0.1', labels);
     }
     this.#agent = await AgentProcess.start(
       dir,
@@ -196,9 +199,10 @@ export class KernelStage {
       dir: this.#stateDir,
       backoff: { initialMs: 1_000, maxMs: 1_000, resetMs: 60_000 },
       supervisor: this.#program('supervisor'),
+      logFile: join(this.#dir, 'instrument.log'),
       env: {
-        OTEL_EBPF_ENFORCE_SYS_CAPS: 'true',
-        OTEL_EBPF_NETWORK_AGENT_IP: this.pod('client').end.gateway,
+        ...(this.orders.debug ? { OTEL_EBPF_LOG_LEVEL: 'DEBUG' } : {}),
+        ...this.#instrumentEnv,
         NODE_NAME: nodeName,
         KUBECONFIG: this.#kubeconfig,
         ...(this.standsIn ? { STANDIN_LISTEN: reports, STANDIN_NETWORKS: 'pods' } : {}),
@@ -294,6 +298,12 @@ export class KernelStage {
     await this.api.stop();
   }
 
+  /** As its container has it; the only field that it is given is the address of the node. */
+  get #instrumentEnv(): Record<string, string> {
+    const hostIp = this.pod('client').end.gateway;
+    return Object.fromEntries(instrumentEnv.map((one) => [one.name, 'value' in one ? one.value : hostIp]));
+  }
+
   get #stateDir(): string {
     return join(this.#dir, 'instrument-run');
   }
@@ -370,7 +380,7 @@ export class KernelStage {
   }
 
   #tellStart(): Promise<void> {
-    const { status } = this.api.storage.get(coreResources.pods, 'svc-system', `svc-agent-${nodeName}`) as never as {
+    const { status } = this.api.storage.get(coreResources.pods, 'svc-system', agentPod) as never as {
       status: { containerStatuses: { name: string }[] };
     };
     const before = status.containerStatuses.find(({ name }) => name === 'instrument');
@@ -379,9 +389,8 @@ export class KernelStage {
   }
 
   #tell(container: object): Promise<void> {
-    const name = `svc-agent-${nodeName}`;
-    const { status } = this.api.storage.get(coreResources.pods, 'svc-system', name) as never as { status: object };
-    this.api.putStatus(coreResources.pods, 'svc-system', name, { ...status, containerStatuses: [container] });
+    const { status } = this.api.storage.get(coreResources.pods, 'svc-system', agentPod) as never as { status: object };
+    this.api.putStatus(coreResources.pods, 'svc-system', agentPod, { ...status, containerStatuses: [container] });
     return Promise.resolve();
   }
 }
