@@ -7,6 +7,8 @@ import { warmUp } from './traffic.ts';
 /** A port without a listener: connections to it are refused. */
 const closedPort = 7;
 const refusals = 3;
+/** Connections that the client opens for one request each. */
+const ended = 5;
 
 /** Of connections between the client and a server, whichever end was asked. */
 async function statistic(stage: KernelStage, metric: string, server: string): Promise<number> {
@@ -32,21 +34,23 @@ export const tcp: readonly Check[] = [
     },
   },
   {
-    what: 'connections that ended have a round-trip time, and both ends have their names',
+    what: `${ended} connections that ended have a round-trip time at each of their ends, and both ends have their names`,
     real: true,
-    run: (stage) =>
-      until(
+    run: async (stage) => {
+      const before = await statistic(stage, 'ebpf_stat_tcp_rtt_count', 'go');
+      await stage.send('go', [{ ...warmUp[0]!, count: ended, closes: true }]);
+      return until(
         'round trips',
         async () => {
-          // Node's server closes a connection that has been idle for five seconds.
-          const count = await statistic(stage, 'ebpf_stat_tcp_rtt_count', 'node');
-          if (count === 0) throw new Error(JSON.stringify((await stage.series('ebpf_stat_tcp_rtt_count')).slice(0, 5)));
-          const seconds = await statistic(stage, 'ebpf_stat_tcp_rtt_sum', 'node');
-          if (seconds <= 0 || seconds / count > 1) throw new Error(`${seconds} s in ${count}`);
-          return `${count} round trips, ${((seconds / count) * 1e6).toFixed(0)} µs each`;
+          const count = (await statistic(stage, 'ebpf_stat_tcp_rtt_count', 'go')) - before;
+          if (count !== 2 * ended) throw new Error(`${count} of ${2 * ended}`);
+          const seconds = await statistic(stage, 'ebpf_stat_tcp_rtt_sum', 'go');
+          if (seconds <= 0 || seconds / (before + count) > 1) throw new Error(`${seconds} s in ${before + count}`);
+          return `${count} round trips, ${((seconds / (before + count)) * 1e6).toFixed(0)} µs each`;
         },
         stage.patience(20_000),
-      ),
+      );
+    },
   },
   {
     what: `${refusals} connections that are refused are counted as that`,

@@ -17,6 +17,8 @@ export interface Requests {
   readonly count: number;
   /** Of the body; absent for none. */
   readonly bytes?: number;
+  /** Each goes over a connection of its own, which ends with the answer; otherwise they share one that stays open. */
+  readonly closes?: true;
 }
 
 export interface TrafficOrder {

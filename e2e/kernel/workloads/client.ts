@@ -1,6 +1,6 @@
 /**
  * The client among the workloads. It takes orders as lines on its standard input, sends the requests of an order one
- * after the other over connections that stay open, and prints a line for each answer and one at the end of the order.
+ * after the other, over connections that stay open where the order does not say otherwise, and prints a line for each answer and one at the end of the order.
  */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -9,8 +9,7 @@ import type { TrafficOrder } from '../traffic.ts';
 
 const agents = {
   http: new HttpAgent({ keepAlive: true, maxSockets: 1 }),
-  // Certificates are not verified: only the traffic matters here.
-  https: new HttpsAgent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false }),
+  https: new HttpsAgent({ keepAlive: true, maxSockets: 1 }),
 };
 
 function send(
@@ -18,12 +17,15 @@ function send(
   method: string,
   path: string,
   body: Buffer | null,
+  closes: boolean,
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const make = tls ? httpsRequest : httpRequest;
-    const agent = tls ? agents.https : agents.http;
+    const agent = closes ? false : tls ? agents.https : agents.http;
     const headers = body === null ? {} : { 'content-length': body.length };
-    const req = make({ host: ip, port, method, path, agent, headers, timeout: 120_000 }, (res) => {
+    // Certificates are not verified: only the traffic matters here.
+    const how = { agent, headers, timeout: 120_000, rejectUnauthorized: false };
+    const req = make({ host: ip, port, method, path, ...how }, (res) => {
       res.resume();
       res.on('end', () => resolve(res.statusCode ?? 0));
       res.on('error', reject);
@@ -37,11 +39,11 @@ function send(
 const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 
 async function follow({ id, target, requests }: TrafficOrder): Promise<void> {
-  for (const { method, path, route, count, bytes } of requests) {
+  for (const { method, path, route, count, bytes, closes = false } of requests) {
     for (let i = 0; i < count; i++) {
       const started = performance.now();
       const body = bytes === undefined ? null : Buffer.alloc(bytes, 'x');
-      const status = await send(target, method, path.replace('%', String(i)), body);
+      const status = await send(target, method, path.replace('%', String(i)), body, closes);
       const seconds = (performance.now() - started) / 1_000;
       print({ to: target.name, port: target.port, tls: target.tls, method, status, route, seconds });
     }
