@@ -128,7 +128,9 @@ describe.each(releasedVersions)('from %s', (version) => {
     await until(`an operator of ${image} to render`, metrics, {
       good: (text) => {
         const results = text.split('\n').filter((line) => line.startsWith('controller_runtime_reconcile_total{'));
-        const done = results.filter((line) => /controller="platform"/.test(line) && /result="success"/.test(line));
+        const done = results.filter(
+          (line) => /controller="platform"/.test(line) && /result="(success|requeue_after)"/.test(line),
+        );
         return done.some((line) => Number(line.split(' ').at(-1)) > 0);
       },
       timeoutMs: 60_000,
