@@ -10,6 +10,7 @@ import { deaths } from './check-deaths.ts';
 import { flows } from './check-flows.ts';
 import { kernel } from './check-kernel.ts';
 import { monitors } from './check-monitors.ts';
+import { otherProtocols } from './check-protocols.ts';
 import { requests } from './check-requests.ts';
 import { tcp } from './check-tcp.ts';
 import type { Orders, Report } from './orders.ts';
@@ -20,6 +21,8 @@ const groups: Readonly<Record<string, readonly Check[]>> = {
   kernel,
   requests,
   flows,
+  // Before TCP statistics, for which the monitor names its families.
+  protocols: otherProtocols,
   tcp,
   monitors,
   deaths,
@@ -33,7 +36,7 @@ const step = (text: string): void => report({ kind: 'step', text });
 
 async function start(stage: KernelStage): Promise<void> {
   await stage.startPods();
-  step('six workloads listen');
+  step('all workloads listen');
   stage.policy({
     // What no monitor selects is not captured, whatever port it listens on.
     capture: { mode: 'AllowList' },

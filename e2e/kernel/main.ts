@@ -26,7 +26,8 @@ const help = `usage: node e2e/kernel/main.ts [options]
 Starts a virtual machine with a kernel that can be instrumented, and checks the product in it.
 INSTRUMENT names the real instrument, a static program; without it a stand-in takes its place.
 
-  --only A,B      only these groups of checks: requests, flows, tcp, monitors, deaths, capabilities
+  --only A,B      only these groups of checks: requests, flows, protocols, tcp, monitors, deaths,
+                  capabilities
   --version V     of the instrument: its file is rendered for it (default v0.10; others: v0.9, v0.12)
   --memory MB     of the machine (default 3584)
   --slowness N    every wait takes this many times what it takes on an idle machine (default: 1 with KVM, 6 without)

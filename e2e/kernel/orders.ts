@@ -41,6 +41,7 @@ export const programFiles = {
   orders: 'orders.json',
   node: 'server.mjs',
   client: 'client.mjs',
+  calls: 'protocols.mjs',
   python: 'server.py',
   go: 'server-go',
 } as const;

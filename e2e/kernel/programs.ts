@@ -19,6 +19,7 @@ export async function buildPrograms(dir: string, log: (line: string) => void): P
     bundleFile('e2e/kernel/inside.ts', to('inside')),
     bundleFile('e2e/kernel/workloads/server.ts', to('node')),
     bundleFile('e2e/kernel/workloads/client.ts', to('client')),
+    bundleFile('e2e/kernel/workloads/protocols.ts', to('calls')),
   ]);
   // The bundle reads its version from where an image has it.
   copyFileSync(join(root, 'package.json'), join(dir, 'package.json'));

@@ -20,6 +20,7 @@ import { seriesOf, type Series } from '../instrument/scrape.ts';
 import { startQueryProcess, writeTls, type QueryProcess } from '../query/query-process.ts';
 import { agentPod, nodeName, programFiles, type Orders } from './orders.ts';
 import { SelfReport } from './self-report.ts';
+import type { CallOrder, Calls, Protocol } from './protocols.ts';
 import type { Requests, Seen, TrafficOrder } from './traffic.ts';
 
 /** Name → how the workload is started. `late` is a pod that no monitor selects at first. */
@@ -31,7 +32,7 @@ export const servers = {
   late: { port: 8080, tls: false, runtime: 'node' },
 } as const;
 export type ServerName = keyof typeof servers;
-const podNames = [...Object.keys(servers), 'client'] as const;
+const podNames = [...Object.keys(servers), 'calls', 'client'] as const;
 
 const agentPort = 9093;
 /** Where the workloads' reports go while a stand-in plays the instrument. */
@@ -235,12 +236,21 @@ export class KernelStage {
   async send(to: ServerName, requests: readonly Requests[], port: number = servers[to].port): Promise<void> {
     const { tls } = servers[to];
     const id = this.#nextOrder++;
-    const order: TrafficOrder = { id, target: { name: to, ip: this.pod(to).end.ip, port, tls }, requests };
+    await this.#order({ id, target: { name: to, ip: this.pod(to).end.ip, port, tls }, requests });
+  }
+
+  /** The client sends these calls, one after the other. Resolves when all are answered. */
+  async call(protocol: Protocol, calls: readonly Calls[]): Promise<void> {
+    await this.#order({ id: this.#nextOrder++, protocol, ip: this.pod('calls').end.ip, calls });
+  }
+
+  async #order(order: TrafficOrder | CallOrder): Promise<void> {
     const error = await new Promise<string | undefined>((resolve) => {
-      this.#waiting.set(id, resolve);
+      this.#waiting.set(order.id, resolve);
       this.pod('client').child.stdin!.write(`${JSON.stringify(order)}\n`);
     });
-    if (error !== undefined) throw new Error(`the traffic to ${to}: ${error}`);
+    if (error === undefined) return;
+    throw new Error(`the traffic to ${'calls' in order ? order.protocol : order.target.name}: ${error}`);
   }
 
   /** Series of a metric of the agent, of one pod where one is named. */
@@ -333,7 +343,8 @@ export class KernelStage {
       PORT: String(server?.port ?? 0),
       ...(server?.tls ? { TLS_CERT: join(this.#dir, 'tls.crt'), TLS_KEY: join(this.#dir, 'tls.key') } : {}),
     };
-    const command = server ? runtimes[server.runtime] : [process.execPath, this.#program('client')];
+    const other = [process.execPath, this.#program(name === 'calls' ? 'calls' : 'client')];
+    const command = server ? runtimes[server.runtime] : other;
     const child = this.#network.run(end, command, { uid, env, stdin: 'pipe' });
     const seen: Seen[] = [];
     this.#pods.set(name, { end, child, seen });

@@ -5,7 +5,9 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { createInterface } from 'node:readline';
+import type { CallOrder } from '../protocols.ts';
 import type { TrafficOrder } from '../traffic.ts';
+import { sendCalls } from './calls.ts';
 
 const agents = {
   http: new HttpAgent({ keepAlive: true, maxSockets: 1 }),
@@ -38,7 +40,12 @@ function send(
 
 const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 
-async function follow({ id, target, requests }: TrafficOrder): Promise<void> {
+async function follow(order: TrafficOrder | CallOrder): Promise<void> {
+  await ('calls' in order ? sendCalls(order) : sendRequests(order));
+  print({ done: order.id });
+}
+
+async function sendRequests({ target, requests }: TrafficOrder): Promise<void> {
   for (const { method, path, route, count, bytes, closes = false } of requests) {
     for (let i = 0; i < count; i++) {
       const started = performance.now();
@@ -48,12 +55,11 @@ async function follow({ id, target, requests }: TrafficOrder): Promise<void> {
       print({ to: target.name, port: target.port, tls: target.tls, method, status, route, seconds });
     }
   }
-  print({ done: id });
 }
 
 let last = Promise.resolve();
 createInterface({ input: process.stdin }).on('line', (text) => {
-  const order = JSON.parse(text) as TrafficOrder;
+  const order = JSON.parse(text) as TrafficOrder | CallOrder;
   last = last
     .then(() => follow(order))
     .catch((error: unknown) => print({ done: order.id, error: (error as Error).message }));

@@ -1,0 +1,101 @@
+import { until } from '../../src/testing/until.ts';
+import type { Check } from './check.ts';
+import type { Calls, Protocol } from './protocols.ts';
+import type { KernelStage } from './stage.ts';
+import { difference, type Counts } from './traffic.ts';
+
+interface Protocols {
+  readonly protocol: Protocol;
+  readonly what: string;
+  readonly calls: readonly Calls[];
+  /** Says whether the processes are watched already; it is compared with nothing. */
+  readonly warm: Calls;
+  readonly metric: string;
+  readonly pod: string;
+  /** The name under which a series counts. */
+  readonly nameOf: (labels: Readonly<Record<string, string>>) => string;
+  /** The same for a call. */
+  readonly named: (call: string) => string;
+}
+
+const verb = (call: string): string => call.split(' ')[0]!;
+const ofSystem =
+  (system: string) =>
+  (labels: Readonly<Record<string, string>>): string =>
+    labels['db_system_name'] === system ? (labels['db_operation_name'] ?? '') : '';
+
+const protocols: readonly Protocols[] = [
+  {
+    protocol: 'redis',
+    what: 'commands of Redis are counted exactly by the client, by their names',
+    calls: [
+      { call: 'GET key', count: 12 },
+      { call: 'SET key value', count: 7 },
+    ],
+    warm: { call: 'PING', count: 1 },
+    ...{ metric: 'db_client_operation_duration_count', pod: 'client', nameOf: ofSystem('redis'), named: verb },
+  },
+  {
+    protocol: 'postgres',
+    what: 'statements of SQL are counted exactly by the client, by their verbs',
+    calls: [
+      { call: 'SELECT name FROM carts', count: 9 },
+      { call: 'INSERT INTO carts VALUES (1)', count: 4 },
+    ],
+    warm: { call: 'DELETE FROM warm', count: 1 },
+    ...{ metric: 'db_client_operation_duration_count', pod: 'client', nameOf: ofSystem('postgresql'), named: verb },
+  },
+  {
+    protocol: 'grpc',
+    what: "calls of gRPC are counted exactly by the server's side, by their methods",
+    calls: [
+      { call: '/shop.Cart/Add', count: 8 },
+      { call: '/shop.Cart/List', count: 5 },
+    ],
+    warm: { call: '/shop.Cart/Warm', count: 1 },
+    metric: 'rpc_server_duration_count',
+    pod: 'calls',
+    nameOf: (labels) => labels['rpc_method'] ?? '',
+    named: (call) => call,
+  },
+];
+
+async function counted(stage: KernelStage, { metric, pod, nameOf }: Protocols): Promise<Counts> {
+  const counts: Record<string, number> = {};
+  for (const { labels, value } of await stage.series(metric, pod)) {
+    const name = nameOf(labels);
+    if (name !== '') counts[name] = (counts[name] ?? 0) + value;
+  }
+  return counts;
+}
+
+/** Protocols beside HTTP, which the instrument tells from what is sent. */
+export const otherProtocols: readonly Check[] = protocols.map((one) => ({
+  what: one.what,
+  real: true,
+  run: async (stage) => {
+    const warm = one.named(one.warm.call);
+    await until(
+      `${one.warm.call} is counted`,
+      async () => {
+        await stage.call(one.protocol, [one.warm]);
+        const found = await counted(stage, one);
+        if (found[warm] === undefined) throw new Error(`counted are ${JSON.stringify(found)}`);
+        return true;
+      },
+      stage.patience(20_000),
+    );
+    await stage.call(one.protocol, one.calls);
+    const wanted = Object.fromEntries(one.calls.map(({ call, count }) => [one.named(call), count]));
+    return until(
+      'the counts',
+      async () => {
+        const { [warm]: _, ...found } = await counted(stage, one);
+        const wrong = difference(wanted, found);
+        if (wrong !== '') throw new Error(wrong);
+        return JSON.stringify(found);
+      },
+      stage.patience(20_000),
+    );
+  },
+}));
