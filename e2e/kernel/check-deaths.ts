@@ -1,8 +1,8 @@
 import { until } from '../../src/testing/until.ts';
 import type { Check } from './check.ts';
-import { attached, countsOn, exact, minus, truth } from './check-requests.ts';
+import { attached, countsOn, exactSince, mark, minus, truth } from './check-requests.ts';
 import type { KernelStage } from './stage.ts';
-import { countsOfSeries, standardTraffic } from './traffic.ts';
+import { standardTraffic } from './traffic.ts';
 
 async function killInstrument(stage: KernelStage): Promise<void> {
   const { pid } = stage.instrument.state!;
@@ -22,8 +22,7 @@ export const deaths: readonly Check[] = [
     run: async (stage) => {
       await attached(stage, 'go');
       const before = stage.instrument.state!;
-      const counted = countsOfSeries(await stage.series('http_server_request_duration_count', 'go'));
-      const known = truth(stage, 'go');
+      const since = await mark(stage, 'go');
       for (let i = 0; i < 10; i++) {
         await stage.send('go', standardTraffic.slice(0, 3));
         const last = stage.agent;
@@ -31,11 +30,11 @@ export const deaths: readonly Check[] = [
         await stage.send('go', standardTraffic.slice(0, 3));
         await stage.startAgent();
       }
-      await exact(stage, 'go', known, counted);
+      await exactSince(stage, 'go', since);
       const { pid, starts } = stage.instrument.state!;
       if (pid !== before.pid || starts !== before.starts)
         throw new Error(`the instrument is start ${starts}, after ${before.starts}`);
-      const sent = Object.values(minus(truth(stage, 'go'), known)).reduce((sum, n) => sum + n, 0);
+      const sent = Object.values(minus(truth(stage, 'go'), since.known)).reduce((sum, n) => sum + n, 0);
       return `${sent} requests; process ${pid}, start ${starts}`;
     },
   },

@@ -1,20 +1,18 @@
 import type { Check } from './check.ts';
-import { attached, exact, minus, truth, watched } from './check-requests.ts';
+import { attached, countsOn, exact, exactSince, mark, minus, watched } from './check-requests.ts';
 import type { KernelStage } from './stage.ts';
-import { countsOfSeries, standardTraffic, type Counts } from './traffic.ts';
+import { standardTraffic } from './traffic.ts';
 import { until } from '../../src/testing/until.ts';
 
 /** The same traffic to two pods: that of `node` is counted exactly, that of `late` not at all. */
 async function countedWithoutLate(stage: KernelStage): Promise<void> {
   await attached(stage, 'node');
-  const series = async (pod: string): Promise<Counts> =>
-    countsOfSeries(await stage.series('http_server_request_duration_count', pod));
-  const [late, counted, known] = [await series('late'), await series('node'), truth(stage, 'node')];
+  const [late, since] = [await mark(stage, 'late'), await mark(stage, 'node')];
   await stage.send('late', standardTraffic);
   await stage.send('node', standardTraffic);
   // What came after is counted: what came before would be, too.
-  await exact(stage, 'node', known, counted);
-  const more = Object.keys(minus(await series('late'), late));
+  await exactSince(stage, 'node', since);
+  const more = Object.keys(minus((await mark(stage, 'late')).before, late.before));
   if (more.length > 0) throw new Error(`of late ${more.join(', ')} are counted`);
 }
 
@@ -30,17 +28,15 @@ export const monitors: readonly Check[] = [
   {
     what: 'a monitor that appears is in force, and its pod is counted exactly; what was counted before goes on',
     run: async (stage) => {
-      const before = countsOfSeries(await stage.series('http_server_request_duration_count', 'go'));
+      const since = await mark(stage, 'go');
       stage.removeMonitor('closed');
       stage.monitor('late', { selector: { matchLabels: { tier: 'late' } } });
       await stage.condition('late', 'Programmed', 'True/Programmed');
       await attached(stage, 'late');
       await stage.send('late', standardTraffic);
       await exact(stage, 'late');
-      await attached(stage, 'go');
-      const known = truth(stage, 'go');
-      await stage.send('go', standardTraffic);
-      await exact(stage, 'go', known, before);
+      await countsOn(stage, 'go');
+      await exactSince(stage, 'go', since);
       return stage.condition('late', 'Capturing', 'True/TrafficSeen');
     },
   },

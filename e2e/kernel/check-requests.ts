@@ -38,12 +38,31 @@ export async function attached(stage: KernelStage, name: ServerName): Promise<vo
   );
 }
 
-/** Until the counts of a server are what it has printed, since a time when they were `before` and it had printed `known`. */
-export async function exact(
+/** Until the counts of a server are what it has printed. */
+export async function exact(stage: KernelStage, name: ServerName): Promise<void> {
+  await same(stage, name, () => served(stage, name), { known: {}, before: {} });
+}
+
+/** What a server has printed, and what the agent has counted of it. */
+export interface Mark {
+  readonly known: Counts;
+  readonly before: Counts;
+}
+
+export async function mark(stage: KernelStage, name: ServerName): Promise<Mark> {
+  return { known: truth(stage, name), before: await stored(stage, name) };
+}
+
+/** Until a server's counts have grown by what it has printed since then, through restarts of whoever counts. */
+export async function exactSince(stage: KernelStage, name: ServerName, since: Mark): Promise<void> {
+  await same(stage, name, () => stored(stage, name), since);
+}
+
+async function same(
   stage: KernelStage,
   name: ServerName,
-  known: Counts = {},
-  before: Counts = {},
+  counted: () => Promise<Counts>,
+  { known, before }: Mark,
 ): Promise<void> {
   await until(
     `the counts of ${name}`,
@@ -52,11 +71,32 @@ export async function exact(
       // Its lines come after its answers.
       if (stage.pod(name).seen.length !== sent)
         throw new Error(`it has told of ${stage.pod(name).seen.length} of ${sent}`);
-      const wrong = difference(minus(truth(stage, name), known), minus(await served(stage, name), before));
+      const wrong = difference(minus(truth(stage, name), known), minus(await counted(), before));
       if (wrong !== '') throw new Error(wrong);
       return true;
     },
     stage.patience(30_000),
+  );
+}
+
+/**
+ * What all stored samples of a server's series grew by. A counter starts anew with the instrument; that is a reset, as
+ * PromQL knows them, and no loss.
+ */
+async function stored(stage: KernelStage, pod: string): Promise<Counts> {
+  const { port } = await stage.queryServer();
+  const query = `http_server_request_duration_count{k8s_pod_name="${pod}"}[1h]`;
+  const { json } = await askApi({ port, ca: stage.caCert }, '/api/v1/query', { query });
+  if (json.status !== 'success' || json.degraded) throw new Error(JSON.stringify(json));
+  const { result } = json.data as { result: { metric: Record<string, string>; values: [number, string][] }[] };
+  return countsOfSeries(
+    result.map(({ metric, values }) => {
+      const growth = values.map(([, text], i) => {
+        const [value, last] = [Number(text), Number(values[i - 1]?.[1] ?? 0)];
+        return value < last ? value : value - last;
+      });
+      return { labels: metric, value: growth.reduce((sum, one) => sum + one, 0) };
+    }),
   );
 }
 
@@ -71,10 +111,9 @@ export function minus(all: Counts, before: Counts): Counts {
 /** Standard traffic to a server, counted exactly from here on. */
 export async function countsOn(stage: KernelStage, name: ServerName): Promise<void> {
   await attached(stage, name);
-  const before = countsOfSeries(await stage.series('http_server_request_duration_count', name));
-  const known = truth(stage, name);
+  const since = await mark(stage, name);
   await stage.send(name, standardTraffic);
-  await exact(stage, name, known, before);
+  await exactSince(stage, name, since);
 }
 
 const total = (counts: Counts): number => Object.values(counts).reduce((sum, n) => sum + n, 0);
@@ -135,9 +174,9 @@ export const requests: readonly Check[] = [
   {
     what: 'PromQL through the query server, over mutual TLS, gives the same numbers, and is whole',
     run: async (stage) => {
-      await stage.startQuery();
+      const { port } = await stage.queryServer();
       const query = 'sum by (k8s_pod_name) (http_server_request_duration_count{http_route!="/warm"})';
-      const ask = { port: stage.query!.port, ca: stage.caCert };
+      const ask = { port, ca: stage.caCert };
       return until(
         'the answer',
         async () => {
@@ -159,7 +198,7 @@ export const requests: readonly Check[] = [
   {
     what: 'the spans of the requests come through the stream of the query server',
     run: async (stage) => {
-      const ask = { port: stage.query!.port, ca: stage.caCert };
+      const ask = { port: (await stage.queryServer()).port, ca: stage.caCert };
       return until(
         'the spans',
         async () => {

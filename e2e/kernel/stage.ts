@@ -81,7 +81,7 @@ export class KernelStage {
   #nextOrder = 1;
   #agent: AgentProcess | undefined;
   #instrument: InstrumentProcess | undefined;
-  query: QueryProcess | undefined;
+  #query: QueryProcess | undefined;
 
   private constructor(orders: Orders, dir: string, api: FakeApiServer, ca: KeyPairPem) {
     this.orders = orders;
@@ -215,11 +215,16 @@ export class KernelStage {
     this.#instrument.start();
   }
 
-  async startQuery(): Promise<void> {
+  /** The query server, started when it is first asked for. */
+  async queryServer(): Promise<QueryProcess> {
+    return (this.#query ??= await this.#startQuery());
+  }
+
+  async #startQuery(): Promise<QueryProcess> {
     const dir = join(this.#dir, 'query');
     mkdirSync(dir, { recursive: true });
     writeTls(dir, { ...(await this.#leaf('svc-query')), ca: this.#ca.cert });
-    this.query = await startQueryProcess({
+    return startQueryProcess({
       dir,
       kubeconfig: this.#kubeconfig,
       flags: [],
@@ -301,7 +306,7 @@ export class KernelStage {
 
   async stop(): Promise<void> {
     await this.#instrument?.stop();
-    await this.query?.kill();
+    await this.#query?.kill();
     await this.#agent?.end('SIGKILL');
     await this.#operator?.stop();
     await this.#network.remove();
