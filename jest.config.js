@@ -1,4 +1,5 @@
 /**
+ * The test files of a worker share one realm and its modules (docs/adr/0047-one-realm-for-a-worker.md).
  * Node runs Jest with --no-compilation-cache: V8's cache of compiled scripts keeps the whole context of every test file
  * that has ended, and a worker with a hundred of them in its heap spends a third of its time collecting garbage.
  * @type {import('jest').Config}
@@ -6,7 +7,8 @@
 export default {
   roots: ['<rootDir>/src', '<rootDir>/scripts', '<rootDir>/bench', '<rootDir>/examples', '<rootDir>/ui'],
   testMatch: ['**/*.test.ts'],
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/scripts/jest/one-realm.cjs',
+  runtime: '<rootDir>/scripts/jest/shared-modules.cjs',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/scripts/jest/strip-types.cjs' },
   setupFilesAfterEnv: ['<rootDir>/scripts/jest/no-exit.cjs', '<rootDir>/scripts/jest/quick-equality.cjs'],

@@ -1,0 +1,78 @@
+/*
+ * The environment of all unit tests of a worker: one realm (a global object with built-in classes of its own), made for
+ * the first test file and kept for those that follow. Jest makes a realm for each file, and with it every module of the
+ * product, of its packages and of Jest itself: more than a third of the processor time of a run. Its global object also
+ * hands every access to a proxy, which no compiled code can get around; this one has none.
+ * Guarantees: a file starts with the global object, environment variables and equality testers of the first one.
+ * Caveats: what a module keeps (a cache, a counter) is there for the next file; `docs/adr/0047-one-realm-for-a-worker.md`.
+ */
+const { constants, createContext, runInContext } = require('node:vm');
+const { ModuleMocker } = require('jest-mock');
+const { installCommonGlobals } = require('jest-util');
+
+/** What every realm has, or is given below. */
+const own = new Set(['GLOBAL', 'root', 'global', 'globalThis', 'Buffer', 'ArrayBuffer', 'Uint8Array']);
+/** Where `expect` keeps what belongs to all of its copies. */
+const ofExpect = Symbol.for('$$jest-matchers-object');
+
+/** Node's globals are handed on when they are first used, as loading all of them takes long. */
+function createRealm(globals) {
+  const context = createContext(constants.DONT_CONTEXTIFY);
+  const global = runInContext('globalThis', context);
+  for (const name of Object.getOwnPropertyNames(globalThis)) {
+    if (own.has(name) || Object.hasOwn(global, name)) continue;
+    const { enumerable } = Object.getOwnPropertyDescriptor(globalThis, name);
+    const get = () => globalThis[name];
+    const set = (value) =>
+      void Object.defineProperty(global, name, { value, enumerable, configurable: true, writable: true });
+    Object.defineProperty(global, name, { get, set, enumerable, configurable: true });
+  }
+  // Node's own modules make and expect these of their realm.
+  Object.assign(global, { global, Buffer, ArrayBuffer, Uint8Array });
+  installCommonGlobals(global, globals);
+  global.Error.stackTraceLimit = 100;
+  return { context, global, putBack: putsBack(global) };
+}
+
+/** What puts the global object and the environment variables back as they are now. */
+function putsBack(global) {
+  const before = Object.getOwnPropertyDescriptors(global);
+  const { env } = global.process;
+  const variables = { ...env };
+  return () => {
+    for (const key of Reflect.ownKeys(global)) {
+      const now = Object.getOwnPropertyDescriptor(global, key);
+      const then = before[key];
+      if (!now.configurable) continue;
+      if (then === undefined) delete global[key];
+      else if (then.value !== now.value || then.get !== now.get) Object.defineProperty(global, key, then);
+    }
+    for (const name of Object.keys(env)) if (!Object.hasOwn(variables, name)) delete env[name];
+    Object.assign(env, variables);
+    global[ofExpect]?.customEqualityTesters.splice(0);
+  };
+}
+
+let realm;
+
+module.exports = class OneRealm {
+  // Nobody uses Jest's own: a clock is a parameter.
+  fakeTimers = null;
+  fakeTimersModern = null;
+
+  constructor({ projectConfig }) {
+    realm ??= createRealm(projectConfig.globals);
+    this.global = realm.global;
+    this.moduleMocker = new ModuleMocker(this.global);
+  }
+  async setup() {}
+  async teardown() {
+    realm.putBack();
+  }
+  exportConditions() {
+    return ['node', 'node-addons'];
+  }
+  getVmContext() {
+    return realm.context;
+  }
+};
