@@ -15,13 +15,15 @@ export interface Waiting {
 
 /** The longest pause between two questions. Units: ms. */
 const longestPauseMs = 200;
+/** How long an answer within this process is asked for without letting the event loop wait for anything. Units: ms. */
+const eagerMs = 10;
 
 /**
  * Asks again until the answer is good and returns it; for effects that cross a socket or a process, where a fake clock
  * cannot say when they are over. `good`: by default any answer that is something.
  * Flow: a question that is answered at once looks into this process, where a state may be over after one turn of the
- * event loop: it is asked at every turn. Between others there is a pause of a tenth of the time waited so far. An error
- * of `ask` is an answer that is not good.
+ * event loop: it is asked at every turn, and of turns that nothing happens in at one in a millisecond. Between others
+ * there is a pause of a tenth of the time waited so far. An error of `ask` is an answer that is not good.
  * Errors: after `timeoutMs`, with `what` and the last answer or error; when `signal` aborts, its reason.
  */
 export function until<T>(
@@ -40,6 +42,7 @@ export async function until(
   { good = Boolean, timeoutMs = 55_000, signal }: Waiting & { good?: ((answer: never) => boolean) | undefined } = {},
 ): Promise<unknown> {
   const started = performance.now();
+  let waits = false;
   for (;;) {
     signal?.throwIfAborted();
     let last: unknown;
@@ -58,8 +61,26 @@ export async function until(
     if (waitedMs > timeoutMs)
       throw new Error(`${what}: not so after ${timeoutMs} ms; last: ${describe(last, cause)}`, { cause });
     const pauseMs = isAnsweredAtOnce ? 0 : Math.min(longestPauseMs, Math.floor(waitedMs / 10));
-    await new Promise<void>((resolve) => void (pauseMs > 0 ? setTimeout(resolve, pauseMs) : setImmediate(resolve)));
+    // One turn that waits, then one that does not: what a timer did is asked about before the next event.
+    waits = !waits && isAnsweredAtOnce && waitedMs > eagerMs;
+    if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    else if (waits) await eventfulTurn();
+    else await new Promise((resolve) => setImmediate(resolve));
   }
+}
+
+/** The end of the next turn of the event loop in which something happens, or of a millisecond in which nothing does. */
+function eventfulTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      clearImmediate(turn);
+      resolve();
+    };
+    const timer = setTimeout(done, 1);
+    // The event loop does not hurry for one that is unreferenced: it runs after what was waited for.
+    const turn = setImmediate(done).unref();
+  });
 }
 
 /** Only for the message: an answer may be large, and it is asked for many times. */
