@@ -1,5 +1,6 @@
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { nodeLabel } from '../api/labels.ts';
+import { metricsOn } from '../base/metric-set.ts';
 import type { Ack } from '../capture/index.ts';
 
 /**
@@ -34,11 +35,7 @@ export function showConfig({ instrumentConfig }: SelfMetrics, ack: Ack | null): 
 export function createSelfMetrics(options: { node: string; version: string }) {
   const registry = new Registry();
   registry.setDefaultLabels({ [nodeLabel]: options.node });
-  const registers = [registry];
-  const counter = <T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> =>
-    new Counter({ name, help, labelNames: [...labelNames], registers });
-  const gauge = <T extends string>(name: string, help: string, labelNames: readonly T[] = []): Gauge<T> =>
-    new Gauge({ name, help, labelNames: [...labelNames], registers });
+  const { counter, gauge } = metricsOn(registry);
 
   const metrics = {
     registry,
@@ -71,7 +68,7 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     seriesActive: gauge('svc_series_active', 'Captured series that are alive now.'),
     seriesLimit: gauge('svc_series_limit', 'Most captured series that the node may have.'),
     tsdbSeries: gauge('svc_tsdb_series', 'Series in the head of the store.'),
-    tsdbSamples: counter('svc_tsdb_samples_appended_total', 'Samples appended to the store since it was opened.', []),
+    tsdbSamples: counter('svc_tsdb_samples_appended_total', 'Samples appended to the store since it was opened.'),
     tsdbBytes: gauge('svc_tsdb_bytes', 'Bytes of finished blocks.'),
     tsdbWalBytes: gauge('svc_tsdb_wal_bytes', 'Bytes of the write-ahead log.'),
     tsdbHeadBytes: gauge(
@@ -81,12 +78,11 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     tsdbQuarantined: counter(
       'svc_tsdb_quarantined_blocks_total',
       'Damaged blocks that were set aside; the rest serves.',
-      [],
     ),
     tsdbOldest: gauge('svc_tsdb_oldest_timestamp', 'Time of the oldest sample, seconds since the epoch.'),
     tsdbWriteError: gauge('svc_tsdb_write_error', '1 while the store cannot write.'),
     instrumentUp: gauge('svc_instrument_up', "1 while the instrument's health socket answers."),
-    instrumentRestarts: counter('svc_instrument_restarts_total', 'Starts of the instrument seen after the first.', []),
+    instrumentRestarts: counter('svc_instrument_restarts_total', 'Starts of the instrument seen after the first.'),
     instrumentStart: gauge('svc_instrument_start_time_seconds', 'Start of the running instrument.'),
     instrumentGap: gauge('svc_instrument_gap_seconds', 'How long nothing was captured around its newest restart.'),
     instrumentConfig: gauge('svc_instrument_config_hash_info', 'The config in force, by its hash.', ['hash', 'phase']),
@@ -110,18 +106,18 @@ export function createSelfMetrics(options: { node: string; version: string }) {
       'reason',
     ]),
     streamClients: gauge('svc_stream_clients', 'Readers of the span stream.'),
-    streamLost: counter('svc_stream_lost_total', 'Stream items that readers were too slow for.', []),
+    streamLost: counter('svc_stream_lost_total', 'Stream items that readers were too slow for.'),
     remoteReadRequests: counter('svc_remote_read_requests_total', 'Remote-read requests, by status.', ['code']),
     remoteReadInflight: gauge('svc_remote_read_inflight', 'Remote-read requests being answered.'),
-    remoteReadBytes: counter('svc_remote_read_bytes_total', 'Bytes sent in answer to remote reads.', []),
+    remoteReadBytes: counter('svc_remote_read_bytes_total', 'Bytes sent in answer to remote reads.'),
     partialRequests: counter('svc_partial_requests_total', 'Shares of queries asked for, by HTTP status.', ['code']),
     partialInflight: gauge('svc_partial_inflight', 'Shares of queries being computed or waiting.'),
-    partialBytes: counter('svc_partial_bytes_total', 'Bytes sent in answer to shares of queries.', []),
+    partialBytes: counter('svc_partial_bytes_total', 'Bytes sent in answer to shares of queries.'),
     indexRequests: counter('svc_index_requests_total', 'Lists of labels and series asked for, by HTTP status.', [
       'code',
     ]),
     indexInflight: gauge('svc_index_inflight', 'Lists of labels and series being made or waiting.'),
-    indexBytes: counter('svc_index_bytes_total', 'Bytes sent in answer to questions for labels and series.', []),
+    indexBytes: counter('svc_index_bytes_total', 'Bytes sent in answer to questions for labels and series.'),
     certExpiry: gauge('svc_cert_expiry_timestamp_seconds', "End of the agent certificate's life; 0 until it has one."),
   };
   metrics.agentUp.set({ version: options.version }, 1);

@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { Clock } from '../base/clock.ts';
+import { metricsOn } from '../base/metric-set.ts';
 import type { RequestObservation } from '../kube/index.ts';
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
@@ -64,17 +65,7 @@ export class RuntimeMetrics {
   constructor(options: RuntimeMetricsOptions = {}) {
     const { registry = new Registry(), prefix = 'operator' } = options;
     this.registry = registry;
-    const registers = [registry];
-    const counter = <L extends string>(name: string, help: string, labelNames: L[]): Counter<L> =>
-      new Counter({ name, help, labelNames, registers });
-    const gauge = <L extends string>(name: string, help: string, labelNames: L[]): Gauge<L> =>
-      new Gauge({ name, help, labelNames, registers });
-    const histogram = <L extends string>(
-      name: string,
-      help: string,
-      labelNames: L[],
-      buckets = seconds,
-    ): Histogram<L> => new Histogram({ name, help, labelNames, buckets, registers });
+    const { counter, gauge, histogram } = metricsOn(registry);
     const c = 'controller_runtime';
     this.reconcileTotal = counter(`${c}_reconcile_total`, 'Reconciles by result', ['controller', 'result']);
     this.reconcileErrors = counter(`${c}_reconcile_errors_total`, 'Reconciles that failed', ['controller']);
@@ -87,14 +78,14 @@ export class RuntimeMetrics {
     this.reconcileTimeouts = counter(`${c}_reconcile_timeouts_total`, 'Reconciles that passed their time limit', [
       'controller',
     ]);
-    this.reconcileTime = histogram(`${c}_reconcile_time_seconds`, 'Time a reconcile took', ['controller']);
+    this.reconcileTime = histogram(`${c}_reconcile_time_seconds`, 'Time a reconcile took', seconds, ['controller']);
     this.maxConcurrent = gauge(`${c}_max_concurrent_reconciles`, 'Workers of a controller', ['controller']);
     this.activeWorkers = gauge(`${c}_active_workers`, 'Workers that are busy', ['controller']);
     const q = ['name', 'controller'] as ('name' | 'controller')[];
     this.queueDepth = gauge('workqueue_depth', 'Keys that are ready to run', q);
     this.queueAdds = counter('workqueue_adds_total', 'Adds to a queue', q);
-    this.queueDuration = histogram('workqueue_queue_duration_seconds', 'Time a ready key waited', q);
-    this.queueWork = histogram('workqueue_work_duration_seconds', 'Time a key was worked on', q);
+    this.queueDuration = histogram('workqueue_queue_duration_seconds', 'Time a ready key waited', seconds, q);
+    this.queueWork = histogram('workqueue_work_duration_seconds', 'Time a key was worked on', seconds, q);
     this.queueUnfinished = gauge(
       'workqueue_unfinished_work_seconds',
       'Sum of the time that running keys took so far',
@@ -103,7 +94,7 @@ export class RuntimeMetrics {
     this.queueLongest = gauge('workqueue_longest_running_processor_seconds', 'Time of the longest running key', q);
     this.queueRetries = counter('workqueue_retries_total', 'Adds after a failure', q);
     this.restRequests = counter('rest_client_requests_total', 'Requests to the API server', ['code', 'method', 'host']);
-    this.restDuration = histogram('rest_client_request_duration_seconds', 'Time to the head of the answer', [
+    this.restDuration = histogram('rest_client_request_duration_seconds', 'Time to the head of the answer', seconds, [
       'verb',
       'host',
     ]);
@@ -121,29 +112,31 @@ export class RuntimeMetrics {
     this.missedEvents = counter(`${prefix}_watch_events_missed_total`, 'Changes that only a later list showed', [
       'kind',
     ]);
-    this.ready = gauge(`${prefix}_ready`, '1 when all sources are synced and fresh', []);
+    this.ready = gauge(`${prefix}_ready`, '1 when all sources are synced and fresh');
     this.applies = counter(
       `${prefix}_apply_operations_total`,
       'Children: applied, of those recreated, skipped (nothing to do), pruned',
       ['controller', 'operation'],
     );
-    this.eventsDropped = counter(`${prefix}_events_dropped_total`, 'Events not written: queue full or refused', []);
+    this.eventsDropped = counter(`${prefix}_events_dropped_total`, 'Events not written: queue full or refused');
     const w = `${c}_webhook`;
     this.webhookRequests = counter(`${w}_requests_total`, 'Admission and conversion requests by HTTP status', [
       'webhook',
       'code',
     ]);
-    this.webhookLatency = histogram(`${w}_latency_seconds`, 'Time to answer an admission or conversion request', [
-      'webhook',
-    ]);
+    this.webhookLatency = histogram(
+      `${w}_latency_seconds`,
+      'Time to answer an admission or conversion request',
+      seconds,
+      ['webhook'],
+    );
     this.webhookInFlight = gauge(`${w}_requests_in_flight`, 'Admission and conversion requests being answered', [
       'webhook',
     ]);
-    this.certificateReads = counter('certwatcher_read_certificate_total', 'Looks at the serving certificate', []);
+    this.certificateReads = counter('certwatcher_read_certificate_total', 'Looks at the serving certificate');
     this.certificateErrors = counter(
       'certwatcher_read_certificate_errors_total',
       'Looks at the serving certificate that failed',
-      [],
     );
   }
 

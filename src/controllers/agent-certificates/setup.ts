@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { agentIdentity, certificateAudience } from '../../api/agents/agent-certificate.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
+import { metricsOn } from '../../base/metric-set.ts';
 import { CertificateClient } from '../../capture/index.ts';
 import { coreResources, reviewTokenFor } from '../../kube/index.ts';
 import { signLeaf } from '../../net/ca.ts';
@@ -254,26 +255,23 @@ function agentCertificateMetrics(
   registry: Registry,
   count: () => Record<AgentCertificate, number>,
 ): AgentCertificateMetrics {
-  const registers = [registry];
-  const issued = new Counter({
-    name: 'svc_controller_agent_certificates_issued_total',
-    help: 'Certificates issued to agents and taken by them.',
-    registers,
-  });
-  const refused = new Counter({
-    name: 'svc_controller_agent_certificates_refused_total',
-    help: 'Certificates refused to what answered as an agent, by reason.',
-    labelNames: ['reason'] as const,
-    registers,
-  });
-  new Gauge({
-    name: 'svc_controller_agent_certificates',
-    help: 'Running agents by their certificate: own, shared (of earlier versions), none (or not looked at yet).',
-    labelNames: ['certificate'] as const,
-    registers,
-    collect() {
-      for (const [certificate, number] of Object.entries(count())) this.set({ certificate }, number);
+  const { counter, gauge } = metricsOn(registry);
+  const issued = counter(
+    'svc_controller_agent_certificates_issued_total',
+    'Certificates issued to agents and taken by them.',
+  );
+  const refused = counter(
+    'svc_controller_agent_certificates_refused_total',
+    'Certificates refused to what answered as an agent, by reason.',
+    ['reason'],
+  );
+  gauge(
+    'svc_controller_agent_certificates',
+    'Running agents by their certificate: own, shared (of earlier versions), none (or not looked at yet).',
+    ['certificate'],
+    (metric) => {
+      for (const [certificate, number] of Object.entries(count())) metric.set({ certificate }, number);
     },
-  });
+  );
   return { issued: () => issued.inc(), refused: (reason) => refused.inc({ reason }) };
 }

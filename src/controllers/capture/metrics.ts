@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { metricsOn } from '../../base/metric-set.ts';
 
 /** Metrics of the capture loop. */
 export interface CaptureMetrics {
@@ -7,29 +8,18 @@ export interface CaptureMetrics {
 }
 
 export function captureMetrics(registry: Registry): CaptureMetrics {
-  const registers = [registry];
-  const compile = new Histogram({
-    name: 'svc_controller_capture_compile_seconds',
-    help: 'Time of one compile of all monitors and policies.',
-    buckets: [0.005, 0.02, 0.1, 0.5, 2, 10],
-    registers,
-  });
-  const failures = new Counter({
-    name: 'svc_controller_capture_compile_failures_total',
-    help: 'Compiles that threw; the one before stays in force.',
-    registers,
-  });
-  const pushes = new Counter({
-    name: 'svc_controller_capture_pushes_total',
-    help: 'Configs sent to agents, by result.',
-    labelNames: ['result'] as const,
-    registers,
-  });
-  const bytes = new Counter({
-    name: 'svc_controller_capture_push_bytes_total',
-    help: 'Bytes of configs that agents acknowledged.',
-    registers,
-  });
+  const { counter, histogram } = metricsOn(registry);
+  const compile = histogram(
+    'svc_controller_capture_compile_seconds',
+    'Time of one compile of all monitors and policies.',
+    [0.005, 0.02, 0.1, 0.5, 2, 10],
+  );
+  const failures = counter(
+    'svc_controller_capture_compile_failures_total',
+    'Compiles that threw; the one before stays in force.',
+  );
+  const pushes = counter('svc_controller_capture_pushes_total', 'Configs sent to agents, by result.', ['result']);
+  const bytes = counter('svc_controller_capture_push_bytes_total', 'Bytes of configs that agents acknowledged.');
   for (const result of ['acknowledged', 'refused', 'unreachable'] as const) pushes.inc({ result }, 0);
   return {
     compiled(seconds, ok) {
@@ -50,15 +40,14 @@ interface NodesByState {
 
 /** Number of nodes by state, counted at each scrape. */
 export function nodeGauge(registry: Registry, hub: NodesByState): void {
-  new Gauge({
-    name: 'svc_controller_capture_nodes',
-    help: 'Nodes by state of their agent: running the wanted config, behind, failed, unreachable.',
-    labelNames: ['state'] as const,
-    registers: [registry],
-    collect() {
+  metricsOn(registry).gauge(
+    'svc_controller_capture_nodes',
+    'Nodes by state of their agent: running the wanted config, behind, failed, unreachable.',
+    ['state'],
+    (metric) => {
       const counts = { running: 0, behind: 0, failed: 0, unreachable: 0 };
       for (const node of hub.nodes.values()) counts[node.state]++;
-      for (const [state, count] of Object.entries(counts)) this.set({ state }, count);
+      for (const [state, count] of Object.entries(counts)) metric.set({ state }, count);
     },
-  });
+  );
 }

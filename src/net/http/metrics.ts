@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Counter, Gauge, Registry } from 'prom-client';
+import { metricsOn } from '../../base/metric-set.ts';
 import { refusalReasons, type RefusalReason } from './refusal.ts';
 
 const known = new WeakMap<Registry, HttpServerMetrics>();
@@ -15,18 +16,13 @@ export class HttpServerMetrics {
   readonly #connections: Gauge<'listener'>;
 
   constructor(registry: Registry, prefix: string) {
-    this.#refused = new Counter({
-      name: `${prefix}_listener_refused_total`,
-      help: 'Requests, connections and sessions that a listener refused or ended by itself',
-      labelNames: ['listener', 'reason'],
-      registers: [registry],
-    });
-    this.#connections = new Gauge({
-      name: `${prefix}_listener_connections`,
-      help: 'Open connections of a listener',
-      labelNames: ['listener'],
-      registers: [registry],
-    });
+    const { counter, gauge } = metricsOn(registry);
+    this.#refused = counter(
+      `${prefix}_listener_refused_total`,
+      'Requests, connections and sessions that a listener refused or ended by itself',
+      ['listener', 'reason'],
+    );
+    this.#connections = gauge(`${prefix}_listener_connections`, 'Open connections of a listener', ['listener']);
   }
 
   declare(listener: string): void {

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Counter, Gauge, Registry } from 'prom-client';
+import { metricsOn } from '../../base/metric-set.ts';
 import { agentFailureReasons } from '../fanout/failure.ts';
 import type { FailureReason } from '../fanout/failure.ts';
 
@@ -10,25 +11,19 @@ export class StreamMetrics {
   readonly #refused: Counter;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#clients = new Gauge({ name: 'svc_query_stream_clients', help: 'Readers of the relayed stream.', registers });
-    this.#lost = new Counter({
-      name: 'svc_query_stream_lost_total',
-      help: 'Stream items that readers were told they lost, by who lost them.',
-      labelNames: ['source'],
-      registers,
-    });
-    this.#failures = new Counter({
-      name: 'svc_query_stream_node_failures_total',
-      help: 'Times that an agent failed a reader of the relayed stream, by reason.',
-      labelNames: ['reason'],
-      registers,
-    });
-    this.#refused = new Counter({
-      name: 'svc_query_stream_refused_total',
-      help: 'Readers that were refused because there were too many.',
-      registers,
-    });
+    const { counter, gauge } = metricsOn(registry);
+    this.#clients = gauge('svc_query_stream_clients', 'Readers of the relayed stream.');
+    this.#lost = counter(
+      'svc_query_stream_lost_total',
+      'Stream items that readers were told they lost, by who lost them.',
+      ['source'],
+    );
+    this.#failures = counter(
+      'svc_query_stream_node_failures_total',
+      'Times that an agent failed a reader of the relayed stream, by reason.',
+      ['reason'],
+    );
+    this.#refused = counter('svc_query_stream_refused_total', 'Readers that were refused because there were too many.');
     for (const source of sources) this.#lost.inc({ source }, 0);
     for (const reason of agentFailureReasons) this.#failures.inc({ reason }, 0);
   }
