@@ -4,7 +4,5 @@ export { createRemoteReadHandler, partitionHeader, remoteReadPath } from './serv
 export type { RemoteReadHandler, RemoteReadHttpRequest, RemoteReadHttpResponse, RemoteReadLimits } from './server.ts';
 export { decodeReadRequest, encodeReadRequest, negotiateResponse, responseType } from './read-request.ts';
 export type { ReadHints, ReadQuery, ReadRequest } from './read-request.ts';
-export { decodeReadResponse } from './sampled-series.ts';
-export type { SampledSeries } from './sampled-series.ts';
 export type { ChunkedSeries } from './chunked-series.ts';
-export { snappyCompress, snappyCompressInTurns, snappyDecompress } from './snappy.ts';
+export { snappyCompress, snappyDecompress } from './snappy.ts';

@@ -4,6 +4,7 @@ import { OperatorError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
+import { decodeReadResponse } from '../../testing/tsdb/sampled-response.ts';
 import { decodeXorChunk, encodeChunks, SampleBuffer } from '../chunk/index.ts';
 import { labelsFromObject, labelsToObject, openStore } from '../index.ts';
 import type { Store } from '../index.ts';
@@ -12,7 +13,6 @@ import {
   buildStreamedRead,
   createRemoteReadHandler,
   decodeReadRequest,
-  decodeReadResponse,
   encodeReadRequest,
   readStreamedSeries,
   responseType,

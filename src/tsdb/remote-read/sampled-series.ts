@@ -1,19 +1,10 @@
-import { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer } from '../chunk/index.ts';
 import type { NativeHistogram } from '../chunk/index.ts';
 import type { Labels } from '../labels.ts';
 import type { Chunk } from '../types.ts';
-import { readLabel } from './chunked-series.ts';
-import { readHistogram, writeHistogram, writeStaleHistogram } from './histogram-message.ts';
+import { writeHistogram, writeStaleHistogram } from './histogram-message.ts';
 import { encodeLabels } from './label-bytes.ts';
-
-/** One series of a SAMPLES answer. */
-export interface SampledSeries {
-  readonly labels: Labels;
-  readonly samples: SampleBuffer;
-  /** Null is a stale marker. */
-  readonly histograms: readonly { readonly t: number; readonly histogram: NativeHistogram | null }[];
-}
 
 const scratch = new SampleBuffer(256);
 
@@ -71,56 +62,6 @@ export function encodeReadResponse(results: readonly (readonly Uint8Array[])[]):
     out.bytes(1, inner.finish());
   }
   return out.finish();
-}
-
-/** Reads a prometheus.ReadResponse: each query's series. Errors: ERR_INPUT_INVALID. */
-export function decodeReadResponse(bytes: Uint8Array): SampledSeries[][] {
-  const results: SampledSeries[][] = [];
-  for (const reader = new WireReader(bytes); !reader.done;) {
-    const key = reader.key();
-    if (key === 10) results.push(readResult(reader.message()));
-    else reader.skip(key & 7);
-  }
-  return results;
-}
-
-function readResult(reader: WireReader): SampledSeries[] {
-  const all: SampledSeries[] = [];
-  while (!reader.done) {
-    const key = reader.key();
-    if (key === 10) all.push(readTimeSeries(reader.message()));
-    else reader.skip(key & 7);
-  }
-  return all;
-}
-
-function readTimeSeries(reader: WireReader): SampledSeries {
-  const labels: [string, string][] = [];
-  const samples = new SampleBuffer();
-  const histograms: { t: number; histogram: NativeHistogram | null }[] = [];
-  while (!reader.done) {
-    const key = reader.key();
-    if (key === 10) labels.push(readLabel(reader.message()));
-    else if (key === 18) readSample(reader.message(), samples);
-    else if (key === 34) histograms.push(readHistogram(reader.message()));
-    else reader.skip(key & 7);
-  }
-  return { labels, samples, histograms };
-}
-
-function readSample(reader: WireReader, out: SampleBuffer): void {
-  let t = 0;
-  let high = 0;
-  let low = 0;
-  while (!reader.done) {
-    const key = reader.key();
-    if (key === 9) {
-      low = reader.fixed32();
-      high = reader.fixed32();
-    } else if (key === 16) t = reader.int();
-    else reader.skip(key & 7);
-  }
-  out.pushBits(t, high, low);
 }
 
 /** Bytes of an int64 varint. */
