@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
+import { readWhole } from '../base/http-body.ts';
 import { CallLimit } from './call-limit.ts';
 import type { Credentials, Endpoint } from './credentials.ts';
 import { ApiError, apiError, isTooManyRequests, isUnauthorized } from './errors.ts';
@@ -94,7 +95,8 @@ export class Transport {
       if (limit.reason) throw limit.reason;
       const answer = await this.#open(call, headers.signal);
       if (answer.statusCode !== 200) {
-        const text = await readCapped(answer, 1024 * 1024, call.what).catch(() => '');
+        const tooLarge = (): Error => new OperatorError('ERR_TOO_LARGE', `${call.what}: too large`);
+        const text = await readWhole(answer.body, 1024 * 1024, tooLarge).then(String, () => '');
         throw this.#failure(call, answer.statusCode, answer.headers['retry-after'], text);
       }
       const abort = (): void => headers.abort(call.signal.reason);
@@ -198,19 +200,6 @@ export class Transport {
     // No answer at all. Only a read may be repeated; a kept-alive connection that the server closed costs one attempt.
     return call.method === 'GET' && attempt < 2 ? 50 * 4 ** attempt : undefined;
   }
-}
-
-async function readCapped(answer: Dispatcher.ResponseData<null>, maxBytes: number, what: string): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > maxBytes) {
-      throw new OperatorError('ERR_TOO_LARGE', `${what}: the answer is larger than ${maxBytes} bytes`);
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 async function* streamed(

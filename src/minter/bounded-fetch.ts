@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
+import { readWhole } from '../base/http-body.ts';
 import { TimeLimit } from '../base/time-limit.ts';
 
 export interface BoundedFetchOptions {
@@ -20,6 +21,7 @@ type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
  * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, or TypeError on network errors, like fetch.
  */
 export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
+  const tooLarge = (): Error => new OperatorError('ERR_TOO_LARGE', `answer larger than ${options.maxBytes} bytes`);
   return async (input, init) => {
     const ms = typeof options.timeoutMs === 'number' ? options.timeoutMs : options.timeoutMs();
     const outer = init?.signal ?? undefined;
@@ -32,7 +34,7 @@ export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
         body: (init?.body ?? null) as string | null,
         signal: limit.signal,
       });
-      if (isPlainJson(headers)) return answer(statusCode, headers, await readCapped(body, options.maxBytes));
+      if (isPlainJson(headers)) return answer(statusCode, headers, await readWhole(body, options.maxBytes, tooLarge));
       // A short rest is read, so that the connection can be reused; a long one is not worth it.
       await body.dump({ limit: options.maxBytes, signal: limit.signal });
       return answer(statusCode, headers, null);
@@ -45,18 +47,6 @@ export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
       limit.release();
     }
   };
-}
-
-/** Leaving the loop early destroys the body and its connection. */
-async function readCapped(body: AsyncIterable<unknown>, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += (chunk as Uint8Array).length;
-    if (length > maxBytes) throw new OperatorError('ERR_TOO_LARGE', `answer larger than ${maxBytes} bytes`);
-    chunks.push(chunk as Uint8Array);
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
 
 function answer(status: number, received: AnswerHeaders, body: Uint8Array | null): Response {

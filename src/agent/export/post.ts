@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, t
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import { answerTo, readWhole } from '../../base/http-body.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { guardedLookup, type GuardRule, hostFault } from './address-guard.ts';
 
@@ -50,22 +51,14 @@ export function createPost(rule: GuardRule, clock: Clock, signal: AbortSignal): 
   };
 }
 
-function send(url: URL, options: RequestOptions, body: Uint8Array): Promise<PostAnswer> {
-  return new Promise((resolve, reject) => {
-    const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
-    const headers = { ...options.headers, 'content-length': String(body.length) };
-    const req = request(url, { ...options, headers }, (res) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      res.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        if (size <= maxAnswerBytes) chunks.push(chunk);
-        else res.destroy(new Error(`the answer is larger than ${maxAnswerBytes} bytes`));
-      });
-      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) }));
-      res.on('error', reject);
-    });
-    req.on('error', reject);
-    req.end(body);
-  });
+async function send(url: URL, options: RequestOptions, body: Uint8Array): Promise<PostAnswer> {
+  const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const headers = { ...options.headers, 'content-length': String(body.length) };
+  const res = await answerTo(request(url, { ...options, headers }).end(body));
+  const tooLarge = (): Error => new Error(`the answer is larger than ${maxAnswerBytes} bytes`);
+  return {
+    status: res.statusCode ?? 0,
+    headers: res.headers,
+    body: await readWhole(res, maxAnswerBytes, tooLarge),
+  };
 }

@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { minterCheckTypes, type MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
+import { answerTo, readWhole } from '../../base/http-body.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { ports } from '../../render/index.ts';
 
@@ -32,24 +33,11 @@ export function minterReadinessReader(clock: Clock): ReadinessReader {
   };
 }
 
-function get(options: object, what: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const req = request({ ...options, agent: false }, (res) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      res.on('data', (chunk: Buffer) => {
-        size += chunk.length;
-        if (size > maxBytes) {
-          reject(new OperatorError('ERR_TOO_LARGE', `${what}: the answer is larger than ${maxBytes} bytes`));
-          req.destroy();
-        } else chunks.push(chunk);
-      });
-      res.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-      res.once('error', reject);
-    });
-    req.once('error', reject);
-    req.end();
-  });
+async function get(options: object, what: string): Promise<string> {
+  const res = await answerTo(request({ ...options, agent: false }).end());
+  const tooLarge = (): Error =>
+    new OperatorError('ERR_TOO_LARGE', `${what}: the answer is larger than ${maxBytes} bytes`);
+  return (await readWhole(res, maxBytes, tooLarge)).toString('utf8');
 }
 
 /** Checks the fields that the status is written from. Errors: ERR_INPUT_INVALID that names the field. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { readWhole } from '../../base/http-body.ts';
 import { requestTarget } from '../../base/request-target.ts';
 import type { HttpHandler } from '../http/index.ts';
 import { admissionAnswer, readAdmissionReview, type Validator } from './admission.ts';
@@ -89,15 +90,10 @@ async function answer(
 }
 
 async function readJson(req: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBody) throw new OperatorError('ERR_TOO_LARGE', `the review is larger than ${maxBody} bytes`);
-    chunks.push(chunk);
-  }
+  const tooLarge = (): Error => new OperatorError('ERR_TOO_LARGE', `the review is larger than ${maxBody} bytes`);
+  const body = await readWhole(req, maxBody, tooLarge);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+    return JSON.parse(body.toString('utf8')) as unknown;
   } catch (cause) {
     throw new OperatorError('ERR_INPUT_INVALID', 'the review is not JSON', { cause });
   }

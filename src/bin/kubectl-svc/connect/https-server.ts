@@ -2,6 +2,7 @@ import { request as httpsRequest, type Agent, type RequestOptions } from 'node:h
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Clock } from '../../../base/clock.ts';
 import { OperatorError } from '../../../base/errors.ts';
+import { readWhole } from '../../../base/http-body.ts';
 import { callFailure, statusFailure } from './failures.ts';
 import type { QueryRequest, QueryResponse, QueryServer } from './query-server.ts';
 
@@ -114,17 +115,9 @@ async function readAll(
   { maxBytes = defaultMaxBytes }: QueryRequest,
   res: IncomingMessage,
 ): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of res as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBytes) {
-      res.destroy();
-      throw new OperatorError('ERR_TOO_LARGE', `${target}: the answer is larger than ${maxBytes >> 20} MiB`);
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const tooLarge = (): Error =>
+    new OperatorError('ERR_TOO_LARGE', `${target}: the answer is larger than ${maxBytes >> 20} MiB`);
+  return (await readWhole(res, maxBytes, tooLarge)).toString('utf8');
 }
 
 async function* body(

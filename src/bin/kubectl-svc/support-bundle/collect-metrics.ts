@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../../base/errors.ts';
+import { answerTo, readWhole } from '../../../base/http-body.ts';
 import { within } from '../../../base/time-limit.ts';
 import type { RestClient } from '../../../kube/index.ts';
 import { askApi } from '../connect/prometheus.ts';
@@ -52,37 +53,21 @@ export async function addMetrics(
 
 async function page(stream: Duplex, signal: AbortSignal): Promise<string> {
   try {
-    return await new Promise<string>((resolve, reject) => {
-      stream.on('error', reject);
-      const req = request(
-        {
-          createConnection: () => stream,
-          host: 'localhost',
-          path: '/metrics',
-          headers: { connection: 'close' },
-          signal,
-        },
-        (res) => {
-          const chunks: Buffer[] = [];
-          let size = 0;
-          res.on('data', (chunk: Buffer) => {
-            size += chunk.length;
-            if (size > maxPageBytes)
-              req.destroy(new OperatorError('ERR_TOO_LARGE', `/metrics: more than ${maxPageBytes >> 20} MiB`));
-            else chunks.push(chunk);
-          });
-          res.on('error', reject);
-          res.on('end', () => {
-            if (res.statusCode === 200) return resolve(Buffer.concat(chunks).toString('utf8'));
-            // On the host's network, and with tenants, loopback does not prove that the caller is inside the pod.
-            const why = res.statusCode === 401 ? '401, it asks for a token; see queries/agents.json' : res.statusCode;
-            reject(new OperatorError('ERR_API_REQUEST', `/metrics: ${why}`));
-          });
-        },
-      );
-      req.on('error', reject);
-      req.end();
-    });
+    const headers = { connection: 'close' };
+    const sent = request({
+      createConnection: () => stream,
+      host: 'localhost',
+      path: '/metrics',
+      headers,
+      signal,
+    }).end();
+    const res = await answerTo(sent);
+    const tooLarge = (): Error => new OperatorError('ERR_TOO_LARGE', `/metrics: more than ${maxPageBytes >> 20} MiB`);
+    const text = await readWhole(res, maxPageBytes, tooLarge);
+    if (res.statusCode === 200) return text.toString('utf8');
+    // On the host's network, and with tenants, loopback does not prove that the caller is inside the pod.
+    const why = res.statusCode === 401 ? '401, it asks for a token; see queries/agents.json' : res.statusCode;
+    throw new OperatorError('ERR_API_REQUEST', `/metrics: ${why}`);
   } finally {
     stream.destroy();
   }
