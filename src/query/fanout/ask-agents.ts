@@ -5,7 +5,7 @@ import type { AgentNames, ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus, unaskedNode } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import { agentTime } from './fan-out.ts';
-import type { AgentTime } from './readers/agent-reader.ts';
+import type { AgentTime } from './readers/call-agent.ts';
 
 /** Largest answer of one agent to a request about its series. Bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;

@@ -6,7 +6,7 @@ import type { LostNode } from '../fanout/failure.ts';
 import { Pushdown } from '../fanout/pushdown.ts';
 import type { ExecutionPath, Fallback, PushdownReport } from '../fanout/pushdown-report.ts';
 import { QueryScope, type ScopeOptions } from '../fanout/query-scope.ts';
-import type { Asker } from '../fanout/readers/agent-reader.ts';
+import type { Asker } from '../fanout/readers/call-agent.ts';
 import type { PartialReader } from '../fanout/readers/partial-reader.ts';
 import { restrictIndex, restrictPartials, restrictReader, restrictStore } from '../fanout/readers/restrict-reader.ts';
 import type { LongTermStore } from '../long-term/long-term-store.ts';

@@ -7,7 +7,7 @@ import type { ExpectedAgent } from '../../agents/directory.ts';
 import { AgentFailure, unaskedNode } from '../failure.ts';
 import type { LostNode } from '../failure.ts';
 import { agentTime, nodeFilter } from '../fan-out.ts';
-import type { AgentTime } from '../readers/agent-reader.ts';
+import type { AgentTime } from '../readers/call-agent.ts';
 import type { FanOutDeps } from '../fan-out.ts';
 import type { IndexQuestion, IndexReader, IndexReading } from '../readers/index-reader.ts';
 import { mergeLists } from './lists.ts';

@@ -1,10 +1,10 @@
-import { turns, type TurnTaking } from '../../../base/turns/turns.ts';
-import { callerHeaders } from '../../../net/caller.ts';
-import type { TlsClient } from '../../../net/tls-client.ts';
+import { turns } from '../../../base/turns/turns.ts';
+import { type AgentTime, callAgent, type CallableAgent } from './call-agent.ts';
+import type { TlsClient, TlsStreamResponse } from '../../../net/tls-client.ts';
 import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../../tsdb/index.ts';
 import type { ReadQuery } from '../../../tsdb/index.ts';
-import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
-import { AgentFailure, asAgentFailure, reasonOfStatus } from '../failure.ts';
+import type { AgentNames } from '../../agents/directory.ts';
+import { AgentFailure, reasonOfStatus } from '../failure.ts';
 import { SeriesCollector } from '../merge/series-collector.ts';
 import type { CollectedSeries, SampleBudget } from '../merge/series-collector.ts';
 
@@ -17,21 +17,6 @@ const maxAnswerBytes = 512 * 1024 * 1024;
  */
 const seriesPerTurn = 512;
 
-/** The caller on whose behalf an agent is read. */
-export interface Asker {
-  /** The key under which the agent shares its time among callers. */
-  readonly caller?: string;
-  /** The turns of the query. Default: those of the process. */
-  readonly turns?: TurnTaking;
-}
-
-/** How long an agent may take: less than the rest of the query, so that the answer can still be made without it. */
-export interface AgentTime extends Asker {
-  readonly deadlineMs: number;
-  /** Upper bound of the deadline after adding the time in which this process was too busy to read. */
-  readonly latestMs: number;
-}
-
 export interface AgentReadOptions extends AgentTime {
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
@@ -41,7 +26,7 @@ export interface AgentReadOptions extends AgentTime {
 
 /** Reads several selectors from one agent in one request: all of them whole, or an AgentFailure. */
 export type AgentReader = (
-  agent: ExpectedAgent & { readonly address: string },
+  agent: CallableAgent,
   queries: readonly ReadQuery[],
   options: AgentReadOptions,
 ) => Promise<CollectedSeries[][]>;
@@ -52,43 +37,24 @@ export type AgentReader = (
  * the sample budget is spent.
  */
 export function createAgentReader(client: TlsClient, port: number, nameOf: AgentNames): AgentReader {
-  return async (agent, queries, { deadlineMs, latestMs, budget, signal, onForeign, caller = '', turns: own }) => {
+  return async (agent, queries, options) => {
+    const { budget, onForeign, turns: own } = options;
     const collector = new SeriesCollector(agent.node, queries.length, budget);
-    let headArrived = false;
-    try {
-      const { headers, body } = buildStreamedRead(queries);
-      const response = await client.stream({
-        host: agent.address,
-        port,
-        ...nameOf(agent, agent.address),
-        method: 'POST',
-        path: remoteReadPath,
-        headers: { ...headers, ...callerHeaders(caller) },
-        body,
-        deadlineMs,
-        latestMs,
-        maxBytes: maxAnswerBytes,
-        signal,
-        repeatable: true,
-      });
-      headArrived = true;
-      if (response.status !== 200) throw await refusal(response.status, response.body);
-      if (response.headers[partitionHeader] === 'false') {
+    const call = { path: remoteReadPath, ...buildStreamedRead(queries), maxBytes: maxAnswerBytes };
+    const read = async ({ status, headers, body }: TlsStreamResponse): Promise<CollectedSeries[][]> => {
+      if (status !== 200) throw await refusal(status, body);
+      if (headers[partitionHeader] === 'false') {
         collector.foreignAllowed = true;
         onForeign?.();
       }
-      const type = response.headers['content-type'];
       let count = 0;
-      for await (const series of readStreamedSeries(type, response.body)) {
+      for await (const series of readStreamedSeries(headers['content-type'], body)) {
         collector.add(series);
         if (++count % seriesPerTurn === 0) await (own ?? turns).next();
       }
       return collector.finish();
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      if (collector.overBudget) throw error;
-      throw asAgentFailure(error, headArrived);
-    }
+    };
+    return callAgent({ client, port, nameOf }, agent, call, options, read, () => collector.overBudget);
   };
 }
 

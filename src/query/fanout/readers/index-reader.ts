@@ -1,7 +1,7 @@
 import { nodeLabel } from '../../../api/labels.ts';
 import { readFrames } from '../../../base/wire/frames.ts';
-import { callerHeaders } from '../../../net/caller.ts';
-import type { TlsClient } from '../../../net/tls-client.ts';
+import { type AgentTime, callAgent, type CallableAgent } from './call-agent.ts';
+import type { TlsClient, TlsStreamResponse } from '../../../net/tls-client.ts';
 import {
   encodeIndexRequest,
   indexContentType,
@@ -12,10 +12,9 @@ import {
   takeMemory,
 } from '../../../promql/index.ts';
 import type { IndexHeader, IndexLists, IndexRequest, SeriesPool } from '../../../promql/index.ts';
-import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
-import type { AgentTime } from './agent-reader.ts';
-import { AgentFailure, asAgentFailure } from '../failure.ts';
-import { refusal, StepDown } from './partial-reader.ts';
+import type { AgentNames } from '../../agents/directory.ts';
+import { AgentFailure } from '../failure.ts';
+import { checkNode, refusal, StepDown } from './partial-reader.ts';
 import type { SampleBudget } from '../merge/series-collector.ts';
 
 /** Most bytes of one agent's answer. */
@@ -44,7 +43,7 @@ export interface IndexReading extends IndexLists {
 
 /** Reads one agent's index: the whole answer, or an error. */
 export type IndexReader = (
-  agent: ExpectedAgent & { readonly address: string },
+  agent: CallableAgent,
   question: IndexQuestion,
   options: IndexReadOptions,
 ) => Promise<IndexReading>;
@@ -55,8 +54,8 @@ export type IndexReader = (
  * `execution` when the budget is spent; the signal's reason when the request itself has ended.
  */
 export function createIndexReader(client: TlsClient, port: number, nameOf: AgentNames): IndexReader {
-  return async (agent, question, { deadlineMs, latestMs, budget, signal, pool, caller = '' }) => {
-    let headArrived = false;
+  return async (agent, question, options) => {
+    const { deadlineMs, budget, pool } = options;
     let overBudget = false;
     const hold = (bytes: number): void => {
       try {
@@ -70,23 +69,14 @@ export function createIndexReader(client: TlsClient, port: number, nameOf: Agent
       overBudget = true;
       throw new QueryError('execution', tooLong, { code: 'ERR_QUERY_LIMIT' });
     };
-    try {
-      const limits = { maxBytes: maxAnswerBytes, deadlineMs: Math.max(1, Math.round(deadlineMs)) };
-      const response = await client.stream({
-        host: agent.address,
-        port,
-        ...nameOf(agent, agent.address),
-        method: 'POST',
-        path: indexPath,
-        headers: { 'content-type': 'application/json', accept: indexContentType, ...callerHeaders(caller) },
-        body: encodeIndexRequest({ ...question, ...limits }),
-        deadlineMs,
-        latestMs,
-        maxBytes: maxAnswerBytes + 1024,
-        signal,
-        repeatable: true,
-      });
-      headArrived = true;
+    const limits = { maxBytes: maxAnswerBytes, deadlineMs: Math.max(1, Math.round(deadlineMs)) };
+    const call = {
+      path: indexPath,
+      headers: { 'content-type': 'application/json', accept: indexContentType },
+      body: encodeIndexRequest({ ...question, ...limits }),
+      maxBytes: maxAnswerBytes + 1024,
+    };
+    const read = async (response: TlsStreamResponse): Promise<IndexReading> => {
       if (response.status === 413) throw new AgentFailure('over limit', (await refusal(response)).message);
       if (response.status !== 200) throw await refusal(response);
       const type = response.headers['content-type'];
@@ -113,11 +103,9 @@ export function createIndexReader(client: TlsClient, port: number, nameOf: Agent
       const { texts, series } = decoder.finish();
       if (isClean) checkTexts(question, texts, agent.node);
       return { texts, series, foreign: !isClean };
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      if (overBudget || error instanceof StepDown) throw error;
-      throw asAgentFailure(error, headArrived);
-    }
+    };
+    const passes = (error: unknown): boolean => overBudget || error instanceof StepDown;
+    return callAgent({ client, port, nameOf }, agent, call, options, read, passes);
   };
 }
 
@@ -126,9 +114,4 @@ function checkTexts({ kind, label, limit }: IndexQuestion, texts: readonly strin
   if (kind === 'values' && label === nodeLabel) for (const text of texts) checkNode(text, node);
   if (kind === 'names' && limit === 0 && texts.length > 0 && !texts.includes(nodeLabel))
     throw new AgentFailure('protocol', `series without ${nodeLabel} from the agent of ${node}`);
-}
-
-function checkNode(found: string, node: string): void {
-  if (found === node) return;
-  throw new AgentFailure('protocol', `answer of ${JSON.stringify(found)} from the agent of ${node}`);
 }

@@ -1,7 +1,7 @@
 import { nodeLabel } from '../../../api/labels.ts';
 import { errorText } from '../../../base/errors.ts';
 import { FrameCutter } from '../../../base/wire/frames.ts';
-import { callerHeaders } from '../../../net/caller.ts';
+import { type AgentTime, callAgent, type CallableAgent } from './call-agent.ts';
 import type { TlsClient, TlsStreamResponse } from '../../../net/tls-client.ts';
 import {
   encodePartialRequest,
@@ -24,9 +24,8 @@ import type {
   Steps,
 } from '../../../promql/index.ts';
 import type { AgentClocks } from '../../agents/agent-clocks.ts';
-import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
-import type { AgentTime } from './agent-reader.ts';
-import { AgentFailure, asAgentFailure } from '../failure.ts';
+import type { AgentNames } from '../../agents/directory.ts';
+import { AgentFailure } from '../failure.ts';
 import type { SampleBudget } from '../merge/series-collector.ts';
 
 /** Most rows of one agent's answer. */
@@ -69,7 +68,7 @@ export interface PartialReading {
 
 /** Requests one agent's share of a query: all of it, or an error. */
 export type PartialReader = (
-  agent: ExpectedAgent & { readonly address: string },
+  agent: CallableAgent,
   call: PartialCall,
   options: PartialReadOptions,
 ) => Promise<PartialReading>;
@@ -100,32 +99,18 @@ export function createPartialReader(
   nameOf: AgentNames,
   clocks?: Pick<AgentClocks, 'ask'>,
 ): PartialReader {
-  return async (agent, call, { deadlineMs, latestMs, budget, maxSamples, signal, caller = '' }) => {
+  return async (agent, call, options) => {
     const { fragment, steps } = call;
-    let headArrived = false;
-    try {
-      const limits = {
-        maxSeries,
-        maxBytes: maxAnswerBytes,
-        maxSamples,
-        deadlineMs: Math.max(1, Math.round(deadlineMs)),
-      };
-      const answered = clocks?.ask(agent.node);
-      const response = await client.stream({
-        host: agent.address,
-        port,
-        ...nameOf(agent, agent.address),
-        method: 'POST',
-        path: partialPath,
-        headers: { 'content-type': 'application/json', accept: partialContentType, ...callerHeaders(caller) },
-        body: encodePartialRequest({ ...call, ...limits }, call.hash),
-        deadlineMs,
-        latestMs,
-        maxBytes: maxAnswerBytes + 1024,
-        signal,
-        repeatable: true,
-      });
-      headArrived = true;
+    const { deadlineMs, budget, maxSamples } = options;
+    const limits = { maxSeries, maxBytes: maxAnswerBytes, maxSamples, deadlineMs: Math.max(1, Math.round(deadlineMs)) };
+    const request = {
+      path: partialPath,
+      headers: { 'content-type': 'application/json', accept: partialContentType },
+      body: encodePartialRequest({ ...call, ...limits }, call.hash),
+      maxBytes: maxAnswerBytes + 1024,
+    };
+    const answered = clocks?.ask(agent.node);
+    const read = async (response: TlsStreamResponse): Promise<PartialReading> => {
       if (response.status !== 200) throw await refusal(response, fragment.kind);
       answered?.(response.headers.date);
       const type = response.headers['content-type'];
@@ -158,11 +143,9 @@ export function createPartialReader(
       frames.end();
       const { result, stats } = decoder.finish();
       return { result, stats, bytes, held };
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      if (error instanceof StepDown || error instanceof QueryError) throw error;
-      throw asAgentFailure(error, headArrived);
-    }
+    };
+    const passes = (error: unknown): boolean => error instanceof StepDown || error instanceof QueryError;
+    return callAgent({ client, port, nameOf }, agent, request, options, read, passes);
   };
 }
 
@@ -178,7 +161,7 @@ function checkHeader(header: PartialHeader, node: string, { shiftedTo, hash }: P
   }
 }
 
-function checkNode(found: string, node: string): void {
+export function checkNode(found: string, node: string): void {
   if (found === node) return;
   throw new AgentFailure('protocol', `answer of ${JSON.stringify(found)} from the agent of ${node}`);
 }

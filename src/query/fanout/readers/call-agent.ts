@@ -1,0 +1,70 @@
+import type { TurnTaking } from '../../../base/turns/turns.ts';
+import { callerHeaders } from '../../../net/caller.ts';
+import type { TlsClient, TlsStreamResponse } from '../../../net/tls-client.ts';
+import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
+import { asAgentFailure } from '../failure.ts';
+
+/** The caller on whose behalf an agent is read. */
+export interface Asker {
+  /** The key under which the agent shares its time among callers. */
+  readonly caller?: string;
+  /** The turns of the query. Default: those of the process. */
+  readonly turns?: TurnTaking;
+}
+
+/** How long an agent may take: less than the rest of the query, so that the answer can still be made without it. */
+export interface AgentTime extends Asker {
+  readonly deadlineMs: number;
+  /** Upper bound of the deadline after adding the time in which this process was too busy to read. */
+  readonly latestMs: number;
+}
+
+/** The way to the agents: the client, their port, and the names of their certificates. */
+export interface AgentWay {
+  readonly client: TlsClient;
+  readonly port: number;
+  readonly nameOf: AgentNames;
+}
+
+/** An agent that can be called. */
+export type CallableAgent = ExpectedAgent & { readonly address: string };
+
+/**
+ * Sends one request to an agent over mutual TLS, and reads its answer by `read`.
+ * Errors: AgentFailure for any fault of the agent, but for errors that `passes` says are none; the signal's reason when
+ * the query itself has ended.
+ */
+export async function callAgent<T>(
+  { client, port, nameOf }: AgentWay,
+  agent: CallableAgent,
+  call: {
+    readonly path: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string | Uint8Array;
+    readonly maxBytes: number;
+  },
+  { deadlineMs, latestMs, signal, caller = '' }: AgentTime & { readonly signal: AbortSignal },
+  read: (response: TlsStreamResponse) => Promise<T>,
+  passes: (error: unknown) => boolean,
+): Promise<T> {
+  let headArrived = false;
+  try {
+    const response = await client.stream({
+      host: agent.address,
+      port,
+      ...nameOf(agent, agent.address),
+      method: 'POST',
+      ...call,
+      headers: { ...call.headers, ...callerHeaders(caller) },
+      deadlineMs,
+      latestMs,
+      signal,
+      repeatable: true,
+    });
+    headArrived = true;
+    return await read(response);
+  } catch (error) {
+    if (signal.aborted) throw signal.reason;
+    throw passes(error) ? error : asAgentFailure(error, headArrived);
+  }
+}
