@@ -104,6 +104,11 @@ export function textSetting(
   };
 }
 
+/** The name of a namespace. */
+export function namespaceSetting(meaning: Meaning): Setting<string> {
+  return textSetting(meaning, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'a namespace name');
+}
+
 /** The parts of a URL that a setting refuses; user info is always refused. */
 export interface UrlShape {
   readonly protocols: readonly ('http' | 'https')[];

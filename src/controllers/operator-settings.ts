@@ -5,6 +5,7 @@ import {
   integerSetting,
   listSetting,
   logLevelSetting,
+  namespaceSetting,
   portSetting,
   type Setting,
   type SettingValues,
@@ -23,30 +24,19 @@ import {
   instrumentPrivileges,
 } from '../render/index.ts';
 
-const image = /^[a-z0-9][a-zA-Z0-9._/:@-]{0,511}$/;
-
 /** Flags and variables of `svc operator`. */
 export const operatorSettingTable = {
-  namespace: textSetting(
-    { help: 'namespace of the operator, its agents and its query server', default: platformDefaults.namespace },
-    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
-    'a namespace name',
-  ),
+  namespace: namespaceSetting({
+    help: 'namespace of the operator, its agents and its query server',
+    default: platformDefaults.namespace,
+  }),
   bindAddress: textSetting({ help: 'address of the metrics and health port', default: '0.0.0.0' }),
   metricsPort: portSetting({ help: 'port of /metrics, /livez and /readyz', default: '8080' }),
-  svcImage: textSetting(
-    { help: 'image of agents and query server', default: platformDefaults.svcImage },
-    image,
-    'an image reference',
-  ),
-  instrumentImage: textSetting(
-    {
-      help: 'image of the eBPF instrument; its tag is the version that its configuration is written for',
-      default: platformDefaults.instrumentImage,
-    },
-    image,
-    'an image reference',
-  ),
+  svcImage: imageSetting({ help: 'image of agents and query server', default: platformDefaults.svcImage }),
+  instrumentImage: imageSetting({
+    help: 'image of the eBPF instrument; its tag is the version that its configuration is written for',
+    default: platformDefaults.instrumentImage,
+  }),
   instrumentVersion: captureOptionTable.instrumentVersion,
   instrumentProgram: textSetting(
     {
@@ -152,6 +142,10 @@ export const operatorSettingTable = {
   ),
   logLevel: logLevelSetting,
 };
+
+function imageSetting(meaning: { help: string; default: string }): Setting<string> {
+  return textSetting(meaning, /^[a-z0-9][a-zA-Z0-9._/:@-]{0,511}$/, 'an image reference');
+}
 
 function serviceAccountSetting(meaning: { help: string; default: string }): Setting<ServiceAccountRef> {
   return {

@@ -3,6 +3,7 @@ import {
   durationSetting,
   integerSetting,
   logLevelSetting,
+  namespaceSetting,
   portSetting,
   textSetting,
   type SettingValues,
@@ -11,11 +12,7 @@ import { captureOptionTable, queryOptionTable } from '../render/index.ts';
 
 /** Flags of `svc query`; each is also an environment variable `SVC_…`. */
 export const querySettingTable = {
-  namespace: textSetting(
-    { help: 'namespace of the agents' },
-    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
-    'a namespace name',
-  ),
+  namespace: namespaceSetting({ help: 'namespace of the agents' }),
   bindAddress: textSetting({ help: 'address of both listeners', default: '0.0.0.0' }),
   port: portSetting({ help: 'port of the query API (TLS)', default: '9095' }),
   healthPort: portSetting({ help: 'port of /livez, /readyz and /metrics (plain HTTP)', default: '9096' }),

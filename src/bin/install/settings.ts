@@ -2,6 +2,7 @@ import {
   choiceSetting,
   integerSetting,
   listSetting,
+  namespaceSetting,
   textSetting,
   type SettingTable,
   type SettingValues,
@@ -91,11 +92,10 @@ export const minterSettingTable = {
     /^\S{1,512}$/,
     'an image reference',
   ),
-  minterNamespace: textSetting(
-    { help: 'namespace of the platform agents, and of the minter', default: 'platform-agent' },
-    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
-    'a namespace name',
-  ),
+  minterNamespace: namespaceSetting({
+    help: 'namespace of the platform agents, and of the minter',
+    default: 'platform-agent',
+  }),
   minterCallers: textSetting(
     { help: 'emails of the service accounts that may ask for tokens, with commas between', default: '' },
     /^[^\s]*$/,
