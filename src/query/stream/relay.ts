@@ -25,8 +25,6 @@ export interface StreamRelayOptions {
   /** An agent's deadline for the start of its answer, and between two pieces of a finite answer. Units: ms. */
   readonly agentTimeoutMs: number;
   readonly maxClients: number;
-  /** Most bytes queued for one slow reader. Units: bytes. */
-  readonly queueBytes?: number;
   /** The owners of addresses; without it the ends of spans and flows stay as agents name them. */
   readonly addresses?: AddressIndex | undefined;
 }
@@ -48,6 +46,8 @@ const holdMs = 1_000;
 const itemsPerAgent = 100;
 const maxItems = 10_000;
 const orderBytes = 4 * 1024 * 1024;
+/** Most bytes queued for one slow reader. */
+const queueBytes = 4 * 1024 * 1024;
 /**
  * Interval of reviewing a follower's rights; after the second time without a successful review the stream is ended.
  * Units: ms.
@@ -109,7 +109,7 @@ export class StreamRelay {
   }
 
   async #serve(plan: StreamPlan, call: StreamCall, sink: StreamSink): Promise<void> {
-    const { clock, metrics, addresses, queueBytes = 4 * 1024 * 1024 } = this.#options;
+    const { clock, metrics, addresses } = this.#options;
     // Writes are serialised: messages about nodes may come at any time.
     let written = Promise.resolve();
     let { namespaces } = call;

@@ -2,6 +2,7 @@ import type { Registry } from 'prom-client';
 import { aborted } from '../../base/aborted.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/index.ts';
 import { Controller } from './controller.ts';
@@ -152,8 +153,8 @@ export class Manager implements ControllerEnvironment {
   async run(signal: AbortSignal): Promise<void> {
     this.#started = true;
     const shared = new AbortController();
-    const fatal = new Fatal();
-    const stop = AbortSignal.any([signal, fatal.signal]);
+    const fatal = new Fatal(signal);
+    const stop = fatal.signal;
     const shuttingDown = (): void => this.readiness.add('shutdown', () => Promise.reject(new Error('shutting down')));
     stop.addEventListener('abort', shuttingDown, { once: true });
     this.cache.start(shared.signal);
@@ -248,17 +249,12 @@ function phaseOf({ beforeCaches, needsLeader }: Runnable): Phase {
   return needsLeader ? 'leader' : 'everywhere';
 }
 
-/** The first fatal error; its signal stops everything. */
-class Fatal {
-  readonly #controller = new AbortController();
+/** The first fatal error. Its signal stops everything, and aborts with the outer one, too. */
+class Fatal extends LinkedAbort {
   error: unknown;
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
 
   with(error: unknown): void {
     this.error ??= error ?? new OperatorError('ERR_ABORTED', 'failed without a reason');
-    this.#controller.abort();
+    this.abort();
   }
 }
