@@ -3,6 +3,5 @@
  * store, and serves scrape, remote read, the span stream and the capture configuration.
  * Data flows in one direction: otlp → ingest → mapping → tsdb. `capture` decides the rules; `servers` only serve.
  */
-export { runAgent, type AgentDeps, type AgentPorts } from './run-agent.ts';
-export { initConfig } from './init-config.ts';
-export { agentSettingTable, initConfigSettingTable, type AgentSettings, type InitConfigSettings } from './settings.ts';
+export { runAgent, type AgentPorts } from './run-agent.ts';
+export { agentSettingTable, initConfigSettingTable } from './settings.ts';

@@ -7,16 +7,11 @@ export * from './capture-config.ts';
 export { pathRewriter } from './redaction-pattern.ts';
 export * from './protocol.ts';
 export * from './node-certificate.ts';
-export { zeroConfig, seedLogText, type SeedOptions } from './seed.ts';
-export {
-  instrumentVersion,
-  instrumentVersions,
-  isSinceV010,
-  type InstrumentVersion,
-} from './instrument-yaml/version.ts';
+export { zeroConfig, seedLogText } from './seed.ts';
+export { instrumentVersion, isSinceV010, type InstrumentVersion } from './instrument-yaml/version.ts';
 export { fileChanges, type FileChanges } from './instrument-yaml/changes.ts';
-export { AgentClient, type AgentAddress, type AgentTransport } from './push-client.ts';
-export { hostMatches, hostOf } from './host-glob.ts';
+export { AgentClient, type AgentTransport } from './push-client.ts';
+export { hostMatches } from './host-glob.ts';
 export { matchesGlob } from './compile/select/selector.ts';
 export { holdsPort } from './ports.ts';
 export { secretRefsOf } from './compile/exports.ts';
@@ -24,13 +19,12 @@ export { compile } from './compile/compile.ts';
 export { Memo as CompileMemo } from './compile/memo.ts';
 export { compareMonitors, comparePolicies } from './compile/select/precedence.ts';
 export type * from './compile/types.ts';
-export { planRollout, type RolloutNode, type RolloutPlan, type HoldReason } from './rollout.ts';
-export { orphanedMonitors, silencedMonitors, type CaptureObjects, type Orphan } from './compile/select/orphans.ts';
+export { planRollout, type RolloutNode, type HoldReason } from './rollout.ts';
+export { orphanedMonitors, silencedMonitors, type CaptureObjects } from './compile/select/orphans.ts';
 export { podMismatch } from './compile/check/pod-mismatch.ts';
 export { podView, type PodSetting, type PodView } from './compile/select/pod-view.ts';
-export type { PodExclusion } from './compile/select/pod-exclusions.ts';
 export { matchPods, workloadName } from './compile/select/pods.ts';
 export { policyFinding } from './compile/check/policy-checks.ts';
 export { monitorFinding } from './compile/check/monitor-checks.ts';
 export { decides, queryFields, queryLimits, queryPolicies } from './query-limits.ts';
-export type { QueryField, QueryLimits, QueryPolicy } from './query-limits.ts';
+export type { QueryField, QueryLimits } from './query-limits.ts';

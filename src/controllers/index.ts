@@ -15,8 +15,7 @@ import { SvcOperator } from './operator.ts';
 import type { OperatorSettings } from './operator-settings.ts';
 
 /** The operator: the controllers of our kinds, one folder per concern. */
-export { operatorSettingTable, platformInput, type OperatorSettings } from './operator-settings.ts';
-export { SvcOperator } from './operator.ts';
+export { operatorSettingTable, type OperatorSettings } from './operator-settings.ts';
 
 export interface OperatorDeps {
   logger: Logger;

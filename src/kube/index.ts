@@ -11,7 +11,7 @@ export type { KubeClientOptions } from './rest-client.ts';
 /** @internal The package exports the client only as the port. */
 export { createKubeClient, RestClient } from './rest-client.ts';
 export { coreResources } from './core-resources.ts';
-export { describe, nameOf, resourcePath } from './paths.ts';
+export { describe, resourcePath } from './paths.ts';
 export { getIfExists, listAll } from './reads.ts';
-export { ApiReviews, reviewTokenFor, type ReviewOptions } from './reviews.ts';
+export { ApiReviews, reviewTokenFor } from './reviews.ts';
 export { discover } from './discovery.ts';

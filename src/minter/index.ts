@@ -2,11 +2,11 @@
  * The token minter: an identity token of a cloud service account in, a one-hour token for exactly the requested
  * repositories out. Rules decide locally; a key service signs; the hosting platform grants; the grant is compared.
  */
-export { runMinterServer, type MinterServerDeps } from './run.ts';
-export { minterSettings, type MinterSettings } from './settings.ts';
+export { runMinterServer } from './run.ts';
+export { minterSettings } from './settings.ts';
 export { loopbackEndpoint, minterSettingTable } from './setting-table.ts';
 export { createKmsClient } from './sign/kms-client.ts';
-export { importPrivateKey, type ImportOptions, type ImportResult } from './tools/import-private-key.ts';
+export { importPrivateKey } from './tools/import-private-key.ts';
 export { checkApp } from './tools/check-app.ts';
 export type { ToolIo } from './tools/tool-io.ts';
 export { validateRules, type ValidateRulesOptions } from './tools/validate-rules.ts';

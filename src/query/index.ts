@@ -2,7 +2,7 @@
  * The query server: PromQL over the stores of all agents, with no central store. It finds the agents, reads them over
  * mutual TLS, evaluates centrally, and says which nodes an answer lacks.
  */
-export { querySettingTable, type QuerySettings } from './settings.ts';
-export { runQuery, type QueryContext } from './run-query.ts';
+export { querySettingTable } from './settings.ts';
+export { runQuery } from './run-query.ts';
 export { startQueryServer, type QueryServer, type QueryServerOptions } from './query-server.ts';
 export { fixedDirectory, type AgentDirectory, type ExpectedAgent } from './agents/directory.ts';

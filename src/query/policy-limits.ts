@@ -9,9 +9,6 @@ export interface LimitSource {
   of(namespaces: ReadonlySet<string> | undefined): QueryLimits;
 }
 
-/** The limits without policies. */
-export const noLimits: LimitSource = { of: () => ({}) };
-
 /**
  * Follows the ClusterTrafficPolicies.
  * Guarantees: a change applies to the next query. The last state is kept while the API server is unreachable.

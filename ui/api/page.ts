@@ -4,21 +4,14 @@ import { ask, askFor, type Answer, type AskOptions } from './client.ts';
 import { servicesQuestion, topologyQuestion, type TopologyRequest } from './questions.ts';
 
 export type {
-  EdgePromql,
   ExplainStep,
   ObjectCondition,
   ObjectItem,
   ObjectKind,
-  Objects,
   NodeReport,
   PodExplanation,
   ServiceSummary,
-  Stats,
   Topology,
-  TopologyEdge,
-  TopologyGrouping,
-  TopologyNode,
-  WorkloadExplanation,
 } from '../../src/api/page/types.ts';
 
 export function topology(request: TopologyRequest, options?: AskOptions): Promise<Answer<Topology>> {

@@ -76,8 +76,3 @@ export function exemplars(
 export function seriesOf(data: QueryData): readonly Series[] {
   return data.resultType === 'vector' || data.resultType === 'matrix' ? data.result : [];
 }
-
-/** A label's value quoted as in PromQL. */
-export function quoted(text: string): string {
-  return JSON.stringify(text);
-}

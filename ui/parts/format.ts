@@ -74,13 +74,6 @@ export function span(ms: number): string {
   return `${Math.floor(size / unit)} ${name}`;
 }
 
-/** A time of day, with the date if it is not that of `now`. Units: ms since the epoch; the browser's zone. */
-export function timeText(ms: number, now: number): string {
-  const date = new Date(ms);
-  const time = date.toLocaleTimeString(undefined, { hour12: false });
-  return date.toDateString() === new Date(now).toDateString() ? time : `${date.toLocaleDateString()} ${time}`;
-}
-
 /** A series in PromQL notation. */
 export function seriesName(metric: Readonly<Record<string, string>>): string {
   const { __name__: name = '', ...labels } = metric;

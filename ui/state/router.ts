@@ -10,13 +10,6 @@ function changed(): void {
   for (const listener of listeners) listener(place);
 }
 
-/** Goes to a view: a new history entry. */
-export function go(view: View, params?: Parameters<typeof addressOf>[1]): void {
-  history.pushState(null, '', addressOf(view, params));
-  scrollTo(0, 0);
-  changed();
-}
-
 /** Changes parameters of the current view, in the same history entry. */
 export function setParams(changes: Readonly<Record<string, string | undefined>>): void {
   const { view, params } = here();

@@ -5,15 +5,15 @@
 export * from './group.ts';
 export { kinds } from './kinds.ts';
 export * from './conditions.ts';
-export { trafficMonitorKind, trafficMonitorSpec, autoscalingPresets } from './traffic-monitor.ts';
+export { trafficMonitorKind, autoscalingPresets } from './traffic-monitor.ts';
 export type { TrafficMonitor, TrafficMonitorSpec, TrafficMonitorStatus } from './traffic-monitor.ts';
-export { clusterTrafficPolicyKind, clusterTrafficPolicySpec } from './cluster-traffic-policy.ts';
+export { clusterTrafficPolicyKind } from './cluster-traffic-policy.ts';
 export type {
   ClusterTrafficPolicy,
   ClusterTrafficPolicySpec,
   ClusterTrafficPolicyStatus,
 } from './cluster-traffic-policy.ts';
-export { minterDeploymentKind, minterDeploymentSpec } from './minter-deployment.ts';
+export { minterDeploymentKind } from './minter-deployment.ts';
 export type { MinterDeployment, MinterDeploymentSpec, MinterDeploymentStatus } from './minter-deployment.ts';
 export {
   familyNames,

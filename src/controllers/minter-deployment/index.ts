@@ -1,2 +1,2 @@
 /** The controller of MinterDeployment. */
-export { setupMinterDeployment, type MinterDeps, type MinterSettings } from './reconciler.ts';
+export { setupMinterDeployment } from './reconciler.ts';

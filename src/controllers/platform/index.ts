@@ -1,4 +1,4 @@
 /** The agent and query stack: one controller with one key. */
-export { setupPlatform, platformKey } from './reconciler.ts';
+export { setupPlatform } from './reconciler.ts';
 export { PlatformTrouble } from './trouble.ts';
 export { announceTrouble, setupPlatformWatch } from './watchman.ts';

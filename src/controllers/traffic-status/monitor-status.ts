@@ -2,7 +2,6 @@ import type { TrafficMonitor, TrafficMonitorStatus } from '../../api/v1alpha1/in
 import { formatDuration } from '../../base/duration.ts';
 import type { MonitorOutcome } from '../../capture/index.ts';
 import {
-  findCondition,
   mergeConditions,
   progressConditions,
   rfc3339,
@@ -241,11 +240,3 @@ export const eventConditions: readonly string[] = [
   'LimitsExceeded',
   'Exporting',
 ];
-
-/** True when the newest status is about exactly this generation. */
-export function isObserved(object: TrafficMonitor): boolean {
-  return (
-    object.status?.observedGeneration === object.metadata.generation &&
-    !!findCondition(object.status?.conditions, 'Ready')
-  );
-}

@@ -99,10 +99,6 @@ export class Door {
     return this.#bySocket.get(socket);
   }
 
-  get draining(): boolean {
-    return this.#draining;
-  }
-
   /** From now on each answer is the last of its connection. New connections are still served. */
   drain(): void {
     this.#draining = true;

@@ -5,7 +5,7 @@
 export { expressHandler, isUndecodable } from './express.ts';
 export { createHttpServer } from './http-server.ts';
 export type { DoorOptions, HttpHandler } from './door.ts';
-export { defaultLimits, probeLimits, type HttpLimits } from './limits.ts';
-export { httpServerMetrics, type HttpServerMetrics } from './metrics.ts';
+export { probeLimits, type HttpLimits } from './limits.ts';
+export { httpServerMetrics } from './metrics.ts';
 export { goneSignal, sendPart, writePart } from './outgoing.ts';
-export { codeForm, plainForm, type Refusal, type RefusalForm } from './refusal.ts';
+export { codeForm, type RefusalForm } from './refusal.ts';

@@ -17,11 +17,6 @@ export class BitReader {
     this.#pos = startByte * 8;
   }
 
-  /** Bits not yet read. */
-  get left(): number {
-    return this.#limit - this.#pos;
-  }
-
   bit(): 0 | 1 {
     const pos = this.#pos++;
     if (pos >= this.#limit) throw short();

@@ -35,11 +35,6 @@ export class BitWriter {
     this.put(low, 32);
   }
 
-  /** Overwrites a header byte. */
-  setByte(at: number, value: number): void {
-    this.#bytes[at] = value;
-  }
-
   /** A copy of the bytes written so far. */
   take(): Uint8Array {
     return this.#bytes.slice(0, this.byteLength);
