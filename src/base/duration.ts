@@ -35,3 +35,15 @@ export function formatDuration(ms: number): string {
   }
   return text;
 }
+
+const ofPrometheus = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
+const sizes = [31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1];
+
+/**
+ * A duration as Prometheus writes it, such as `1h30m`: y w d h m s ms, each unit at most once, largest first.
+ * Units: ms. Undefined for another text.
+ */
+export function prometheusDuration(text: string): number | undefined {
+  const match = text === '' ? null : ofPrometheus.exec(text);
+  return match ? sizes.reduce((sum, size, i) => sum + Number(match[i + 1] ?? 0) * size, 0) : undefined;
+}

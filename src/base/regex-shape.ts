@@ -27,6 +27,29 @@ export function regexShape(source: string): RegexShape {
   return { kind: 'literals', literals };
 }
 
+/** The test of an expression that needs no regex engine. */
+export function shapeTest(shape: Exclude<RegexShape, { kind: 'other' }>): (text: string) => boolean {
+  if (shape.kind === 'prefix') {
+    const { prefix, minRest } = shape;
+    return (text) => text.length >= prefix.length + minRest && text.startsWith(prefix);
+  }
+  const set = new Set(shape.literals);
+  return (text) => set.has(text);
+}
+
+/** A test that keeps its answers for the first `most` texts. */
+export function rememberedTest(test: (text: string) => boolean, most: number): (text: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (text) => {
+    let answer = known.get(text);
+    if (answer === undefined) {
+      answer = test(text);
+      if (known.size < most) known.set(text, answer);
+    }
+    return answer;
+  };
+}
+
 /** Removes one pair of parentheses around the whole expression, if it contains no other group. */
 function unwrap(source: string): string {
   const inner = /^\((?:\?:)?([^()\\?]*)\)$/su.exec(source);

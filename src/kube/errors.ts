@@ -1,3 +1,4 @@
+import { isObject } from '../base/texts.ts';
 import { OperatorError, type ErrorCode } from '../base/errors.ts';
 
 /** The API server's details of a failed request: the fields of a `Status` object that callers act on. */
@@ -46,8 +47,8 @@ export function apiError(
   now = 0,
 ): ApiError {
   const text = typeof body === 'string' ? body : '';
-  const parsed = isRecord(body) ? body : {};
-  const details = isRecord(parsed['details']) ? parsed['details'] : {};
+  const parsed = isObject(body) ? body : {};
+  const details = isObject(parsed['details']) ? parsed['details'] : {};
   const reason = typeof parsed['reason'] === 'string' ? parsed['reason'] : '';
   const message = typeof parsed['message'] === 'string' ? parsed['message'] : text.slice(0, 512).trim();
   const failure: ApiFailure = {
@@ -87,10 +88,6 @@ function retryAfter(header: string | undefined, seconds: unknown, now: number): 
     if (!Number.isNaN(at)) return Math.max(0, at - now);
   }
   return typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }
 
 const status = (error: unknown): number | undefined => (error instanceof ApiError ? error.status : undefined);

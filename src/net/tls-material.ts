@@ -109,3 +109,9 @@ export async function readTlsDirectory(dir: string): Promise<TlsMaterial> {
 export function checkTlsMaterial({ cert, key, ca }: TlsMaterial): void {
   createSecureContext({ cert, key, ca });
 }
+
+/** Every certificate of a PEM bundle. Errors: those of OpenSSL for one that cannot be parsed. */
+export function certificatesOf(pem: string): X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => new X509Certificate(block));
+}

@@ -16,78 +16,59 @@
  */
 export type { QueryOptions } from './query-options.ts';
 export type * from './types.ts';
-export type { FloatHistogram, Buckets, CounterResetHint } from './histogram/float-histogram.ts';
+export type { FloatHistogram, CounterResetHint } from './histogram/float-histogram.ts';
 export { judgeMetric, metricSamples, type MetricFault } from './plan/metric-expression.ts';
 export { takeMemory, tooManySeries } from './eval/budget.ts';
-export { QueryError, ParseError, lineColumn, type QueryErrorType, type Position } from './errors.ts';
+export { QueryError, ParseError } from './errors.ts';
 export { parse, parseSelector } from './parser/parser.ts';
 export { TextLimits } from './parser/text-limits.ts';
-export { bucketQuantile, type ClassicBuckets } from './eval/functions/classic-histogram.ts';
+export { bucketQuantile } from './eval/functions/classic-histogram.ts';
 export { print } from './parser/printer.ts';
 export { withMatchers } from './parser/with-matchers.ts';
 export { typeOf, type Expr } from './parser/ast.ts';
-export { functionTable, type FunctionSignature, type ValueType } from './parser/functions.ts';
-export { compileMatcher, matches, matchesAll, type CompiledMatcher } from './matching/matcher.ts';
+export { functionTable } from './parser/functions.ts';
+export { compileMatcher, matchesAll, type CompiledMatcher } from './matching/matcher.ts';
 export { Engine } from './engine.ts';
 export type { QueryRead } from './eval/select/reads.ts';
-export {
-  addHistograms,
-  compactHistogram,
-  divideHistogram,
-  emptyHistogram,
-  scaleHistogram,
-  subtractHistograms,
-} from './histogram/arithmetic.ts';
+export { addHistograms, compactHistogram, emptyHistogram, scaleHistogram } from './histogram/arithmetic.ts';
 export { detectReset } from './histogram/reset.ts';
 export { allBuckets as histogramBuckets } from './histogram/buckets.ts';
-export { compareLabels, compareStrings, labelsKey, sortedLabels } from './labels.ts';
-export { parseDurationLiteral, formatDurationLiteral } from './parser/durations.ts';
+export { compareLabels, labelsKey, sortedLabels } from './labels.ts';
+export { parseDurationLiteral } from './parser/durations.ts';
 export { unquote, quote, isPlainLabelName } from './parser/strings.ts';
 export { almostEqual } from './numbers.ts';
 export { labelsText } from './labels.ts';
-export { childrenOf } from './parser/ast.ts';
+export { childrenOf, selectorsOf } from './parser/ast.ts';
 export { functionIsUnsafeUnderAt } from './parser/functions.ts';
 export { formatFloatPlain } from './parser/printer.ts';
 export { metricName, labelValue } from './labels.ts';
-export { planQuery, type Fragment, type PlanNode, type PlanOptions, type QueryPlan } from './plan/plan.ts';
+export { planQuery } from './plan/plan.ts';
 export { explain } from './plan/explain.ts';
-export { evaluateFragment, type FragmentOptions } from './plan/evaluate-fragment.ts';
+export { evaluateFragment } from './plan/evaluate-fragment.ts';
 export { packedSums, type PackedAnswer } from './eval/run/packed-sums.ts';
 export { unpackedLabels, type PackedSums } from './plan/packed-rows.ts';
-export { mergePartials, PartialMerge } from './plan/merge-partials.ts';
+export { PartialMerge } from './plan/merge-partials.ts';
 export type { Distribution, FragmentRequest, FragmentResult, FragmentSettings, Steps } from './plan/fragment.ts';
-export type { Column } from './eval/columns.ts';
-export type { GroupRow } from './eval/aggregate/group-rows.ts';
-export type { SumState, SpecialCounts } from './exact/exact-sums.ts';
-export type { PortableAnnotation, ForcedMonotonicity } from './annotations.ts';
 export {
   decodePartialRequest,
   encodePartialRequest,
   engineVersion,
   partialPath,
-  partialVersion,
   planHash,
   UnsupportedRequest,
   type PartialRequest,
   type ReceivedRequest,
 } from './partial/request.ts';
 export { encodePartial, partialContentType } from './partial/encode.ts';
-export { PartialDecoder, type ExpectedPartial } from './partial/decode.ts';
+export { PartialDecoder } from './partial/decode.ts';
 export { LabelPool } from './partial/label-pool.ts';
 export type { PartialHeader, PartialStats } from './partial/answer.ts';
 export { fragmentDemands, type FragmentDemands } from './plan/fragment-demands.ts';
-export { warmUp, type WarmUpOptions } from './warm-up/warm-up.ts';
-export { fromSpans, type SpannedHistogram } from './histogram/from-spans.ts';
-export {
-  decodeIndexRequest,
-  encodeIndexRequest,
-  indexPath,
-  indexVersion,
-  type IndexKind,
-  type IndexRequest,
-} from './label-index/request.ts';
+export { warmUp } from './warm-up/warm-up.ts';
+export { fromSpans } from './histogram/from-spans.ts';
+export { decodeIndexRequest, encodeIndexRequest, indexPath, type IndexRequest } from './label-index/request.ts';
 export { indexContentType, type IndexHeader, type IndexLists } from './label-index/answer.ts';
 export { encodeIndexAnswer } from './label-index/encode.ts';
-export { IndexDecoder, type ExpectedIndex } from './label-index/decode.ts';
+export { IndexDecoder } from './label-index/decode.ts';
 export { PooledSeries, SeriesPool, type LabelList } from './label-index/series-pool.ts';
-export { countSamples, type AskCount, type SampleCounts } from './samples/count-samples.ts';
+export { countSamples, type SampleCounts } from './samples/count-samples.ts';

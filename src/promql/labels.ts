@@ -1,4 +1,7 @@
 import type { Label, Labels } from './types.ts';
+import { compareUtf8 as compareStrings, labelValue } from '../base/labels.ts';
+
+export { compareLabels, compareUtf8 as compareStrings, labelValue } from '../base/labels.ts';
 
 /** Labels of a result without labels. */
 export const noLabels: Labels = [];
@@ -7,44 +10,6 @@ const nameLabel = '__name__';
 
 /** Labels that describe the metric itself: dropped together when a function changes its meaning. */
 const metadataLabels = new Set([nameLabel, '__type__', '__unit__']);
-
-/** Orders strings by their UTF-8 bytes; JS compares UTF-16 units, which differs above U+FFFF. */
-export function compareStrings(a: string, b: string): number {
-  if (a === b) return 0;
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const x = a.charCodeAt(i);
-    const y = b.charCodeAt(i);
-    if (x !== y) return x >= 0xd800 && y >= 0xd800 ? surrogatesLast(x) - surrogatesLast(y) : x - y;
-  }
-  return a.length - b.length;
-}
-
-/** In UTF-8, U+E000…U+FFFF sort before the characters that UTF-16 encodes as surrogates. */
-function surrogatesLast(unit: number): number {
-  return unit >= 0xe000 ? unit - 0x800 : unit + 0x2000;
-}
-
-/** Orders label sets pair by pair: name, then value; the shorter one first where all else is equal. */
-export function compareLabels(a: Labels, b: Labels): number {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const x = a[i]!;
-    const y = b[i]!;
-    if (x === y) continue;
-    const byName = compareStrings(x[0], y[0]);
-    if (byName !== 0) return byName;
-    const byValue = compareStrings(x[1], y[1]);
-    if (byValue !== 0) return byValue;
-  }
-  return a.length - b.length;
-}
-
-/** The value of a label; "" when it is missing. */
-export function labelValue(labels: Labels, name: string): string {
-  for (const label of labels) if (label[0] === name) return label[1];
-  return '';
-}
 
 /** The value of `__name__`, or "". */
 export function metricName(labels: Labels): string {

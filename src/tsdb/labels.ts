@@ -1,4 +1,7 @@
 import { OperatorError } from '../base/errors.ts';
+import { compareUtf8, labelValue } from '../base/labels.ts';
+
+export { compareLabels, compareUtf8, labelValue } from '../base/labels.ts';
 
 /**
  * The labels of one series. Shape: `[name, value]` pairs, names unique and in UTF-8 byte order, no empty value
@@ -22,12 +25,6 @@ export function labelsFromPairs(pairs: Iterable<readonly [string, string]>): Lab
 /** The labels as a plain object, members in label order. */
 export function labelsToObject(labels: Labels): Record<string, string> {
   return Object.fromEntries(labels);
-}
-
-/** The value of one label, or `''` where it is absent. */
-export function labelValue(labels: Labels, name: string): string {
-  for (const pair of labels) if (pair[0] === name) return pair[1];
-  return '';
 }
 
 const keys = new WeakMap<Labels, string>();
@@ -84,37 +81,4 @@ function assertPair(name: string, value: string): void {
   if (!name.isWellFormed() || !value.isWellFormed()) {
     throw new OperatorError('ERR_INPUT_INVALID', `label ${JSON.stringify(name)}: not well-formed Unicode`);
   }
-}
-
-/** Order of series: by name, then value, pair by pair; a prefix comes first. As in Prometheus. */
-export function compareLabels(a: Labels, b: Labels): number {
-  const shared = Math.min(a.length, b.length);
-  for (let i = 0; i < shared; i++) {
-    const x = a[i]!;
-    const y = b[i]!;
-    if (x === y) continue;
-    const order = x[0] === y[0] ? compareUtf8(x[1], y[1]) : compareUtf8(x[0], y[0]);
-    if (order !== 0) return order;
-  }
-  return a.length - b.length;
-}
-
-/**
- * Order of two texts by their UTF-8 bytes. JavaScript's `<` compares UTF-16 units instead, which puts
- * characters above U+FFFF (surrogate pairs) before U+E000…U+FFFF.
- */
-export function compareUtf8(a: string, b: string): number {
-  if (a === b) return 0;
-  const shared = Math.min(a.length, b.length);
-  for (let i = 0; i < shared; i++) {
-    const x = a.charCodeAt(i);
-    const y = b.charCodeAt(i);
-    if (x === y) continue;
-    if (x >= 0xd800 && y >= 0xd800) {
-      const highX = x <= 0xdfff;
-      if (highX !== y <= 0xdfff) return highX ? 1 : -1;
-    }
-    return x - y;
-  }
-  return a.length - b.length;
 }

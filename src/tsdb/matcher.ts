@@ -2,7 +2,7 @@ import { RE2JS } from 're2js';
 import { OperatorError, errorText } from '../base/errors.ts';
 import { patternCost, refuseDearPattern } from '../base/pattern-cost.ts';
 import type { Pacing } from '../base/turns/turns.ts';
-import { regexShape } from '../base/regex-shape.ts';
+import { regexShape, rememberedTest, shapeTest } from '../base/regex-shape.ts';
 
 /** How a matcher compares; regular expressions are RE2 and fully anchored. */
 export type MatchType = '=' | '!=' | '=~' | '!~';
@@ -43,29 +43,12 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
   }
   const negative = type === '!~';
   const shape = regexShape(value);
-  switch (shape.kind) {
-    case 'literals': {
-      const set = new Set(shape.literals);
-      return finish(matcher, negative, (text) => set.has(text), shape.literals);
-    }
-    case 'prefix': {
-      const { prefix, minRest } = shape;
-      return finish(matcher, negative, (text) => text.length >= prefix.length + minRest && text.startsWith(prefix));
-    }
-    case 'other': {
-      const regex = compileRegex(value, name);
-      const known = new Map<string, boolean>();
-      const test = (text: string): boolean => {
-        let answer = known.get(text);
-        if (answer === undefined) {
-          answer = regex.testExact(text);
-          if (known.size < mostKnown) known.set(text, answer);
-        }
-        return answer;
-      };
-      return { ...finish(matcher, negative, test), work: Math.max(1, patternCost(value) / 2) };
-    }
+  if (shape.kind !== 'other') {
+    return finish(matcher, negative, shapeTest(shape), shape.kind === 'literals' ? shape.literals : undefined);
   }
+  const regex = compileRegex(value, name);
+  const test = rememberedTest((text) => regex.testExact(text), mostKnown);
+  return { ...finish(matcher, negative, test), work: Math.max(1, patternCost(value) / 2) };
 }
 
 /** Compiles matchers; compiled ones are kept, with their cached answers. */

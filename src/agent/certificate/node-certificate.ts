@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { certificatesOf } from '../../net/tls-material.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -144,7 +145,7 @@ async function readCa(dir: string): Promise<string> {
   const path = join(dir, 'ca.crt');
   try {
     const ca = await readFile(path, 'utf8');
-    if (authoritiesIn(ca).length === 0) throw new Error('no certificate in it');
+    if (certificatesOf(ca).length === 0) throw new Error('no certificate in it');
     return ca;
   } catch (cause) {
     throw new OperatorError('ERR_TLS_MATERIAL', `cannot read ${path}: ${errorText(cause)}`, { cause });
@@ -182,13 +183,8 @@ function faultOf({ cert, key }: KeyPairPem, ca: string): string | undefined {
     return 'it is no certificate in PEM';
   }
   if (!leaf.checkPrivateKey(createPrivateKey(key))) return 'it is not for the key of the last request';
-  const isTrusted = authoritiesIn(ca).some((issuer) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey));
+  const isTrusted = certificatesOf(ca).some((issuer) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey));
   return isTrusted ? undefined : 'it is of an authority that this agent does not trust (yet)';
-}
-
-function authoritiesIn(bundle: string): X509Certificate[] {
-  const blocks = bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return blocks.map((pem) => new X509Certificate(pem));
 }
 
 /**

@@ -118,3 +118,9 @@ export function truncate(text: string, max: number): string {
   const end = /[\ud800-\udbff]/.test(text[max - 1] ?? '') ? max - 1 : max;
   return text.slice(0, end);
 }
+
+/** The text of the attribute with this key; `''` where there is none. */
+export function attributeText(attributes: readonly Attribute[], key: string): string {
+  for (const attribute of attributes) if (attribute.key === key) return valueText(attribute.value);
+  return '';
+}

@@ -5,7 +5,7 @@ import type { Identity } from '../identity/identity.ts';
 import { instanceKey } from '../identity/instance-id.ts';
 import type { PodIdentity } from '../identity/pod-identity.ts';
 import type { Attribute } from '../otlp/model.ts';
-import { type Pair, streamLabels, truncate, valueText } from './label-set.ts';
+import { attributeText, type Pair, streamLabels, truncate, valueText } from './label-set.ts';
 import { metricFamily, type StreamRules } from './monitor-rules.ts';
 import { labelName } from './names.ts';
 import type { PeerNames } from './peer-names.ts';
@@ -125,11 +125,6 @@ function dropSet(always: ReadonlySet<string>, asked: readonly string[]): Readonl
 
 const isOwnWord = ({ key }: Attribute): boolean => key !== instanceKey && !isReservedLabel(labelName(key));
 const isOwnWords = (attributes: readonly Attribute[]): boolean => attributes.every(isOwnWord);
-
-function attributeText(attributes: readonly Attribute[], key: string): string {
-  for (const attribute of attributes) if (attribute.key === key) return valueText(attribute.value);
-  return '';
-}
 
 const flowPrefixes = ['obi.network.', 'beyla.network.', 'obi.stat.', 'beyla.stat.'];
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { percentDecoded } from '../../base/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
 import { labelName } from '../mapping/names.ts';
 import type { AnyValue } from '../otlp/model.ts';
@@ -135,7 +136,7 @@ function redactUrl(url: string, isSensitive: (name: string) => boolean, queryOnl
     .map((pair) => {
       const equals = pair.indexOf('=');
       if (equals < 0) return pair;
-      return isSensitive(decoded(pair.slice(0, equals))) ? `${pair.slice(0, equals)}=REDACTED` : pair;
+      return isSensitive(percentDecoded(pair.slice(0, equals))) ? `${pair.slice(0, equals)}=REDACTED` : pair;
     })
     .join('&');
   return withoutUser(url.slice(0, at)) + query;
@@ -149,12 +150,4 @@ function rewritePath(url: string, rewrite: (path: string) => string): string {
 
 function withoutUser(url: string): string {
   return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@?#]*@/i, '$1');
-}
-
-function decoded(name: string): string {
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { requestTarget } from '../../base/request-target.ts';
-import { childrenOf, compileMatcher, type Expr, type Matcher, parse, QueryError } from '../../promql/index.ts';
+import { compileMatcher, parse, QueryError, selectorsOf } from '../../promql/index.ts';
 import { type Labels, labelValue } from '../../tsdb/index.ts';
 import type { ExemplarRing } from '../exemplars/exemplar-ring.ts';
 import type { Family } from '../mapping/series-table.ts';
@@ -69,11 +69,6 @@ async function serveExemplars(req: IncomingMessage, res: ServerResponse, options
     })),
   }));
   answerJson(res, 200, { status: 'success', data });
-}
-
-/** The matchers of every selector of an expression. */
-function selectorsOf(expr: Expr): (readonly Matcher[])[] {
-  return expr.kind === 'vector' ? [expr.matchers] : childrenOf(expr).flatMap(selectorsOf);
 }
 
 /** The labels as the store returns them. */

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { CaptureConfig } from '../../capture/index.ts';
 import type { Enriched } from '../identity/enrich.ts';
 import type { Identity } from '../identity/identity.ts';
-import { valueText } from '../mapping/label-set.ts';
+import { attributeText } from '../mapping/label-set.ts';
 import { wants } from '../mapping/monitor-rules.ts';
 import type { Attribute, ResourceSpans, Span, TracesRequest } from '../otlp/model.ts';
 import { type Redactor, Redactors } from '../redaction/redactor.ts';
@@ -112,7 +112,7 @@ export class SpanPipeline {
     const redactor = this.#redactors.of(namespace);
     for (const span of spans.scopes.flatMap((scope) => scope.spans)) {
       if (!isShown(span)) continue;
-      const port = span.kind === 'server' ? Number(textOf(span.attributes, 'server.port')) : 0;
+      const port = span.kind === 'server' ? Number(attributeText(span.attributes, 'server.port')) : 0;
       const rules = this.#rules.of(namespace, pod?.name ?? '', container, port > 0 ? port : null);
       this.#takeOne(span, resource, rules, redactor, mono);
     }
@@ -128,7 +128,7 @@ export class SpanPipeline {
     mono: number,
   ): void {
     if (rules.length > 0) {
-      const attribute = (key: string): string => textOf(span.attributes, key);
+      const attribute = (key: string): string => attributeText(span.attributes, key);
       const paths = [attribute('url.path') || (pathOf(attribute('url.full')) ?? ''), attribute('http.route')];
       const protocol = spanProtocol(attribute);
       const subject = { family: null, protocol, paths: paths.filter((path) => path !== '') };
@@ -177,11 +177,6 @@ const noLimits: CaptureConfig['limits'] = {
   maxLabelValueLength: 0,
   onLimit: 'Drop',
 };
-
-function textOf(attributes: readonly Attribute[], key: string): string {
-  for (const attribute of attributes) if (attribute.key === key) return valueText(attribute.value);
-  return '';
-}
 
 function countSpans({ scopes }: ResourceSpans): number {
   return scopes.reduce((count, { spans }) => count + spans.length, 0);

@@ -1,3 +1,4 @@
+import { compareText } from '../../base/texts.ts';
 import { shouldRunOn } from './scheduling.ts';
 import { hasSharedCertificate } from './agent-certificate.ts';
 import type { PodVolumes } from './agent-certificate.ts';
@@ -72,7 +73,7 @@ export function expectedAgents(
     ready.set(name, isTrue(node.status?.conditions, 'Ready'));
     if (templates.some((template) => shouldRunOn(template, node))) names.add(name);
   }
-  return [...names].sort(byText).map((node) => {
+  return [...names].sort(compareText).map((node) => {
     const pod = best(byNode.get(node) ?? []);
     const address = pod?.status?.podIP;
     const absence = address ? undefined : pod ? `agent pod ${pod.metadata.name} has no address yet` : 'no agent pod';
@@ -95,7 +96,7 @@ function best(pods: readonly PodView[]): PodView | undefined {
       pod.metadata.deletionTimestamp ? 0 : 1,
       pod.metadata.creationTimestamp ?? '',
     ].join(' ');
-  return [...pods].sort((a, b) => byText(rank(b), rank(a)))[0];
+  return [...pods].sort((a, b) => compareText(rank(b), rank(a)))[0];
 }
 
 /**
@@ -110,7 +111,7 @@ function others(chosen: PodView | undefined, pods: readonly PodView[]): string[]
   return serving
     .filter((pod) => pod !== chosen)
     .map((pod) => pod.status!.podIP!)
-    .sort(byText);
+    .sort(compareText);
 }
 
 /** Addresses at which an agent with the shared certificate may answer, and no other. */
@@ -123,8 +124,4 @@ function sharedAddresses(pods: readonly PodView[]): string[] {
 
 function isTrue(conditions: readonly ConditionLike[] | undefined, type: string): boolean {
   return conditions?.some((c) => c.type === type && c.status === 'True') ?? false;
-}
-
-function byText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

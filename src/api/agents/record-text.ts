@@ -1,3 +1,4 @@
+import { isObject } from '../../base/texts.ts';
 import type { DepartedNode, EarlierNodes, NodeRecord, ServingNode } from './node-record.ts';
 
 /** The ConfigMap beside the operator in which the record is kept, by its one writer, for all readers. */
@@ -210,8 +211,4 @@ const listText = (lines: readonly string[]): string => (lines.length === 0 ? '[]
 function byName(a: { readonly node: string; readonly uid: string }, b: typeof a): number {
   const [x, y] = [`${a.node} ${a.uid}`, `${b.node} ${b.uid}`];
   return x < y ? -1 : x > y ? 1 : 0;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

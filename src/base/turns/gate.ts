@@ -68,6 +68,16 @@ export class Gate {
     });
   }
 
+  /** Runs a task when there is a place for it. */
+  async run<T>(task: () => Promise<T>): Promise<T> {
+    const leave = await this.enter();
+    try {
+      return await task();
+    } finally {
+      leave();
+    }
+  }
+
   /** Sets another limit: work beyond it may finish. */
   resize(limit: number): void {
     this.#limit = limit;

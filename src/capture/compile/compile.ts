@@ -1,12 +1,13 @@
+import { compareText } from '../../base/texts.ts';
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { judgeMonitors, judgePolicies, objectRef } from './check/acceptance.ts';
-import { planGroup, type GroupPlan, type MonitorInForce } from './group.ts';
+import { namespaceOf, planGroup, type GroupPlan, type MonitorInForce } from './group.ts';
 import { Memo } from './memo.ts';
 import { nodeConfigs } from './node-configs.ts';
 import { monitorOutcomes, policyOutcomes, type Group } from './outcomes.ts';
 import { matchPods } from './select/pods.ts';
-import { compareMonitors, compareText, objectPath } from './select/precedence.ts';
+import { compareMonitors, objectPath } from './select/precedence.ts';
 import { matchesSelector } from './select/selector.ts';
 import type { PolicyInForce } from './settings.ts';
 import type { CompileInput, CompileResult, NamedLabels, PodFacts } from './types.ts';
@@ -115,8 +116,6 @@ function sameObject(a: TrafficMonitor | ClusterTrafficPolicy, b: TrafficMonitor 
 function byName(items: readonly NamedLabels[]): NamedLabels[] {
   return items.toSorted((a, b) => compareText(a.name, b.name));
 }
-
-const namespaceOf = (m: MonitorInForce): string => m.object.metadata.namespace ?? '';
 
 /** By namespace, and within a namespace strongest first. */
 function ranked(monitors: readonly MonitorInForce[], memo: Memo): readonly MonitorInForce[] {

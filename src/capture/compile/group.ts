@@ -159,7 +159,7 @@ interface Draft {
   pausedBy: string | null;
 }
 
-const namespaceOf = (m: MonitorInForce): string => m.object.metadata.namespace ?? '';
+export const namespaceOf = (m: MonitorInForce): string => m.object.metadata.namespace ?? '';
 
 function draft(m: MonitorInForce, policies: readonly PolicyInForce[]): Draft {
   const leaves = mergeLeaves(policies, m.spec);

@@ -1,3 +1,4 @@
+import { isObject } from '../../base/texts.ts';
 import { keyTables, selectionKeys, type KeyRule } from './keys.ts';
 import type { InstrumentVersion } from './version.ts';
 
@@ -32,10 +33,10 @@ function checkRule(rule: KeyRule, value: unknown, path: string, problems: string
       if (!Array.isArray(value)) return wrong('must be a list');
       return value.forEach((item, i) => checkRule(rule.item, item, `${path}[${i}]`, problems));
     case 'map':
-      if (!isRecord(value)) return wrong('must be a map');
+      if (!isObject(value)) return wrong('must be a map');
       return Object.entries(value).forEach(([key, item]) => checkRule(rule.value, item, `${path}.${key}`, problems));
     case 'object':
-      if (!isRecord(value)) return wrong('must be a map');
+      if (!isObject(value)) return wrong('must be a map');
       for (const [key, item] of Object.entries(value)) {
         const next = path ? `${path}.${key}` : key;
         const known = Object.hasOwn(rule.keys, key) ? rule.keys[key] : undefined;
@@ -96,8 +97,4 @@ function checkWhole(doc: Doc, problems: string[]): void {
   if (traces?.queue_size !== undefined && traces.queue_size < 2 * (traces.batch_max_size ?? 0)) {
     problems.push('otel_traces_export.queue_size: must be at least twice batch_max_size');
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

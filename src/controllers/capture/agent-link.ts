@@ -1,3 +1,4 @@
+import type { Gate } from '../../base/turns/gate.ts';
 import { agentIdentity } from '../../api/agents/agent-certificate.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
@@ -11,7 +12,6 @@ import {
 } from '../../capture/index.ts';
 import type { ExportSecretStore } from './export-secrets.ts';
 import type { AgentPod } from './facts.ts';
-import type { Limiter } from './limiter.ts';
 import type { CaptureMetrics } from './metrics.ts';
 import type { KnownConfig, NodeState } from './node-state.ts';
 
@@ -35,9 +35,9 @@ export interface LinkDeps {
   metrics?: CaptureMetrics;
   secrets: ExportSecretStore | null;
   /** Limits the pushes in flight. */
-  pushes: Limiter;
+  pushes: Gate;
   /** Limits how many agents are connected to, or asked for their configs, at a time. */
-  greetings: Limiter;
+  greetings: Gate;
   /** Waits for a task before the hub's run resolves. */
   track: (task: Promise<unknown>) => void;
   /** The node's state has changed. */

@@ -1,3 +1,4 @@
+import { Gate } from '../../base/turns/gate.ts';
 import { aborted } from '../../base/aborted.ts';
 import { errorText } from '../../base/errors.ts';
 import {
@@ -14,7 +15,6 @@ import { Debounce } from './debounce.ts';
 import { ExportSecretStore, type SecretAbsence } from './export-secrets.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import type { HubChange, HubOptions, World } from './hub-options.ts';
-import { Limiter } from './limiter.ts';
 import { knownOf, NodeState } from './node-state.ts';
 
 function noChanges(): { compiled: boolean; monitors: Set<string>; nodes: Set<string> } {
@@ -84,8 +84,8 @@ export class CaptureHub {
     this.#linkDeps = {
       ...options,
       secrets: this.#secrets,
-      pushes: new Limiter(maxPushes),
-      greetings: new Limiter(maxGreetings),
+      pushes: new Gate(maxPushes),
+      greetings: new Gate(maxGreetings),
       track: (task) => this.#track(task),
       onChange: (node) => this.#nodeChanged(node),
       onUnreachable: (link) => this.#reconnectLater(link),

@@ -72,6 +72,7 @@ function expiryMismatch(expiresAt: unknown, nowMs: number): string | null {
   return end <= nowMs + maxLifeMs ? null : 'lives_too_long';
 }
 
-function record(value: unknown): Map<string, unknown> {
+/** The members of a value that should be an object; none of another. */
+export function record(value: unknown): Map<string, unknown> {
   return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : []);
 }

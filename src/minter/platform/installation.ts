@@ -1,3 +1,4 @@
+import { record } from './grant.ts';
 import type { Clock } from '../../base/clock.ts';
 import { foldName } from '../names.ts';
 import { isLevel, type Level, type Permissions } from '../rules/permissions.ts';
@@ -60,8 +61,4 @@ export class InstallationCache {
   drop(): void {
     this.#entry = undefined;
   }
-}
-
-function record(value: unknown): Map<string, unknown> {
-  return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : []);
 }

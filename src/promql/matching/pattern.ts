@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 import { maxMatchCost, patternCost, refuseDearPattern } from '../../base/pattern-cost.ts';
-import { regexShape } from '../../base/regex-shape.ts';
+import { regexShape, rememberedTest, shapeTest } from '../../base/regex-shape.ts';
 import { executionError } from '../errors.ts';
 
 /** Full-match test of one pattern. */
@@ -27,32 +27,13 @@ export function checkPattern(pattern: string): string | null {
  */
 export function compilePattern(pattern: string): PatternTest {
   const shape = regexShape(pattern);
-  switch (shape.kind) {
-    case 'literals': {
-      const set = new Set(shape.literals);
-      return (value) => set.has(value);
-    }
-    case 'prefix': {
-      const { prefix, minRest } = shape;
-      return (value) => value.length >= prefix.length + minRest && value.startsWith(prefix);
-    }
-    case 'other':
-      return compiledTest(pattern);
-  }
-}
-
-function compiledTest(pattern: string): PatternTest {
-  const compiled = compileWithin(pattern, pattern);
-  const known = new Map<string, boolean>();
-  return (value) => {
-    let answer = known.get(value);
-    if (answer === undefined) {
-      compiled.allow(value);
-      answer = compiled.regex.matches(value);
-      if (known.size < 10_000) known.set(value, answer);
-    }
-    return answer;
+  if (shape.kind !== 'other') return shapeTest(shape);
+  const { allow, regex } = compileWithin(pattern, pattern);
+  const test = (value: string): boolean => {
+    allow(value);
+    return regex.matches(value);
   };
+  return rememberedTest(test, 10_000);
 }
 
 /** A regular expression with a limit on the length of values. */

@@ -1,4 +1,6 @@
-const unitMs: Record<string, number> = {
+import { prometheusDuration } from '../../base/duration.ts';
+
+const unitMs = {
   y: 365 * 86_400_000,
   w: 7 * 86_400_000,
   d: 86_400_000,
@@ -7,8 +9,6 @@ const unitMs: Record<string, number> = {
   s: 1_000,
   ms: 1,
 };
-const shape = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
-const order = ['y', 'w', 'd', 'h', 'm', 's', 'ms'] as const;
 
 /** The longest duration Prometheus can hold: int64 nanoseconds, here in seconds. */
 export const maxDurationSeconds = 2 ** 63 / 1e9;
@@ -18,12 +18,8 @@ export const maxDurationSeconds = 2 ** 63 / 1e9;
  * Errors: throws an Error whose message is the reason.
  */
 export function parseDurationLiteral(text: string): number {
-  const match = shape.exec(text);
-  if (match === null || text === '') throw new Error(`not a valid duration string: ${JSON.stringify(text)}`);
-  let total = 0;
-  order.forEach((unit, i) => {
-    total += Number(match[i + 1] ?? 0) * unitMs[unit]!;
-  });
+  const total = prometheusDuration(text);
+  if (total === undefined) throw new Error(`not a valid duration string: ${JSON.stringify(text)}`);
   if (total / 1000 > maxDurationSeconds) throw new Error('duration out of range');
   return total;
 }
@@ -33,8 +29,8 @@ export function formatDurationLiteral(milliseconds: number): string {
   let ms = Math.trunc(milliseconds);
   if (ms === 0) return '0s';
   let out = '';
-  const take = (unit: (typeof order)[number], exact: boolean): void => {
-    const size = unitMs[unit]!;
+  const take = (unit: keyof typeof unitMs, exact: boolean): void => {
+    const size = unitMs[unit];
     if (exact && ms % size !== 0) return;
     const n = Math.floor(ms / size);
     if (n > 0) {

@@ -1,3 +1,4 @@
+import { compareText } from '../../base/texts.ts';
 import type { Memory } from '../../base/memory-pool.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
@@ -72,7 +73,7 @@ export async function packRows(
   }
   for (const { rest, dropName, members } of families.values()) {
     // Sorted, so that agents with the same bounds send them in the same order.
-    const values = await sortInTurns(budget, [...members.keys()], inOrder, 1);
+    const values = await sortInTurns(budget, [...members.keys()], compareText, 1);
     for (const axis of axesOf(values)) {
       const own = axis.map((value) => members.get(value)!);
       const columns = own.some(({ sums }) => sums!.special !== null) ? 6 : 3;
@@ -92,11 +93,6 @@ function* axesOf(values: readonly string[]): Generator<readonly string[]> {
     while (to < values.length && to - from < longestAxis && width + values[to]!.length <= widestAxis);
     yield values.slice(from, to);
   }
-}
-
-/** The order of an axis: that of UTF-16 units, as `Array.prototype.sort` has it. */
-function inOrder(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function joined(labels: Labels, rows: readonly GroupRow[], steps: number): GroupRow {
@@ -232,7 +228,7 @@ async function unionOf(pacing: Pacing, memory: Memory | undefined, members: read
     for (const value of axis) union.add(value);
     if (pacing.spend(valueWork * axis.length)) await pacing.turn();
   }
-  return sortInTurns(pacing, [...union], inOrder, 1);
+  return sortInTurns(pacing, [...union], compareText, 1);
 }
 
 /** The sums of all rows, each value at its place on an axis that has all of them. */

@@ -1,3 +1,5 @@
+import { prometheusDuration } from '../../base/duration.ts';
+
 const minTimeText = '-292273086-05-16T16:47:06Z';
 const maxTimeText = '292277025-08-18T07:12:54.999999999Z';
 /** Stands for the earliest (latest) possible time in milliseconds; still exact as an integer. */
@@ -6,8 +8,6 @@ export const maxTimeMs = 2 ** 51;
 
 const number = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
-const duration = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
-const unitMs = [31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1];
 
 /** A time parameter: seconds as a float, or RFC 3339. Milliseconds; undefined when it is neither. */
 export function parseTime(text: string): number | undefined {
@@ -21,9 +21,8 @@ export function parseTime(text: string): number | undefined {
 /** A duration parameter: seconds as a float, or `1h30m` with y w d h m s ms in this order. Milliseconds. */
 export function parseDurationParameter(text: string): number | undefined {
   if (number.test(text)) return inRange(Number(text) * 1000);
-  const match = text === '' ? null : duration.exec(text);
-  if (!match) return undefined;
-  return inRange(unitMs.reduce((sum, unit, i) => sum + Number(match[i + 1] ?? 0) * unit, 0));
+  const ms = prometheusDuration(text);
+  return ms === undefined ? undefined : inRange(ms);
 }
 
 function inRange(ms: number): number | undefined {

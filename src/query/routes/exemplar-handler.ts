@@ -1,6 +1,5 @@
 import { nodeLabel } from '../../api/labels.ts';
-import { childrenOf } from '../../promql/index.ts';
-import type { Expr, Matcher } from '../../promql/index.ts';
+import { selectorsOf } from '../../promql/index.ts';
 import { compareLabels, labelsFromObject } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import { concerns } from '../fanout/readers/restrict-reader.ts';
@@ -40,11 +39,6 @@ export const exemplars: Handler = async (call, deps) => {
     .map(({ series }) => series);
   await sendSuccess(req, res, [JSON.stringify(found)], answer);
 };
-
-/** The matchers of each selector in a query. */
-function selectorsOf(expr: Expr): (readonly Matcher[])[] {
-  return expr.kind === 'vector' ? [expr.matchers] : childrenOf(expr).flatMap(selectorsOf);
-}
 
 /** An agent's exemplars, rebuilt from the validated fields. Errors: AgentFailure `protocol`. */
 function seriesOf(data: unknown, node: string): ExemplarSeries[] {

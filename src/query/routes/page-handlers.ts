@@ -1,3 +1,4 @@
+import { compareText } from '../../base/texts.ts';
 import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import type { NodeReport, ObjectKind, Objects } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
@@ -70,7 +71,7 @@ export const objects: Handler = async (call, deps) => {
   const allowed = watched
     .list()
     .filter(({ metadata }) => visible === undefined || visible.has(metadata.namespace ?? ''))
-    .toSorted((a, b) => byText(keyOf(a.metadata), keyOf(b.metadata)));
+    .toSorted((a, b) => compareText(keyOf(a.metadata), keyOf(b.metadata)));
   const answer = kind === 'Node' && allowed.length > 0 ? await nodesAnswer(call, deps) : undefined;
   const missing = absences(deps, answer?.missingNodes ?? []);
   const failures = answer ? await failuresByNode(call, deps) : new Map<string, NodeReport['notCaptured']>();
@@ -128,8 +129,4 @@ async function seriesOf(pacing: Pacing, value: Parameters<typeof rateSamples>[0]
 
 function keyOf({ namespace = '', name = '' }: { namespace?: string; name?: string }): string {
   return `${namespace}/${name}`;
-}
-
-function byText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,3 +1,4 @@
+import { compareText } from '../../base/texts.ts';
 import { namespaceLabel } from '../../api/labels.ts';
 import type { EdgePromql, EdgeSource, Topology, TopologyEdge, TopologyGrouping } from '../../api/page/types.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
@@ -227,7 +228,7 @@ async function finish(
   const concerned = all.filter(
     ({ source, target }) => namespace === undefined || source.namespace === namespace || target.namespace === namespace,
   );
-  const byWeight = (a: Draft, b: Draft): number => weight(b) - weight(a) || byText(idOf(a), idOf(b));
+  const byWeight = (a: Draft, b: Draft): number => weight(b) - weight(a) || compareText(idOf(a), idOf(b));
   const busiest = (await sortInTurns(pacing, concerned, byWeight, compareWork)).slice(0, maxEdges);
   const edges: TopologyEdge[] = [];
   const shown = new Map<string, End>();
@@ -256,7 +257,7 @@ async function finish(
     });
     if (pacing.spend(shownWork + rowWork * (asked.length + sent.length))) await pacing.turn();
   }
-  const byId = (a: { readonly id: string }, b: { readonly id: string }): number => byText(a.id, b.id);
+  const byId = (a: { readonly id: string }, b: { readonly id: string }): number => compareText(a.id, b.id);
   const topology = {
     ...{ window: { startMs: endMs - windowMs, endMs }, by },
     nodes: await sortInTurns(pacing, nodes, byId, compareWork),
@@ -302,8 +303,4 @@ function push<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
   const list = lists.get(key);
   if (list) list.push(value);
   else lists.set(key, [value]);
-}
-
-function byText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

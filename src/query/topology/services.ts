@@ -1,3 +1,4 @@
+import { compareText } from '../../base/texts.ts';
 import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
@@ -107,7 +108,7 @@ export async function assembleServices(pacing: Pacing, input: ServicesInput): Pr
   }
   const keyed = Array.from(rows.values(), (row) => ({ row, key: `${row.namespace}/${row.name}/${row.kind}` }));
   const summaries: ServiceSummary[] = [];
-  for (const { row } of await sortInTurns(pacing, keyed, (a, b) => byText(a.key, b.key), compareWork)) {
+  for (const { row } of await sortInTurns(pacing, keyed, (a, b) => compareText(a.key, b.key), compareWork)) {
     summaries.push(summary(row, input));
     if (pacing.spend(rowWork + 10 * steps + podWork * row.pods.length * input.monitors.length)) await pacing.turn();
   }
@@ -159,8 +160,4 @@ function endsOfFlow(labels: Labels): Workload[] {
     if (of('owner_name') === '' || of('node_name') !== labels[nodeLabel]) return [];
     return [{ namespace: of('namespace'), name: of('owner_name'), kind: of('owner_type') || 'Pod' }];
   });
-}
-
-function byText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

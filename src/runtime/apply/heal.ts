@@ -1,3 +1,4 @@
+import { isObject } from '../../base/texts.ts';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { OperatorError } from '../../base/errors.ts';
 import {
@@ -146,8 +147,4 @@ function sameIdentity(wanted: Json, live: Json): boolean {
 
 function sameName(wanted: Json, live: Json): boolean {
   return wanted['name'] === live['name'];
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
-import type { KubeObject, ManagedFieldsEntry } from '../../api/meta.ts';
+import { isObject } from '../../base/texts.ts';
+import type { KubeObject } from '../../api/meta.ts';
 import { parseQuantity } from '../../base/quantity.ts';
 import type { TypedObject } from '../../kube/index.ts';
 
@@ -18,12 +19,6 @@ export function ownsExactly(live: TypedObject, wanted: KubeObject, manager: stri
   if (!entry?.fieldsV1 || entry.apiVersion !== wanted.apiVersion) return false;
   if (live.apiVersion !== wanted.apiVersion || live.kind !== wanted.kind) return false;
   return sameTree(content(wanted), live, entry.fieldsV1 as FieldSet, '');
-}
-
-/** The managers, other than `manager`, that own fields of the object; for messages about drift. */
-export function otherManagers(live: TypedObject, manager: string): string[] {
-  const entries: ManagedFieldsEntry[] = live.metadata.managedFields ?? [];
-  return [...new Set(entries.map((e) => e.manager ?? 'unknown'))].filter((name) => name !== manager).toSorted();
 }
 
 /** Structured-merge-diff's set encoding: `f:` member, `k:` list item by keys, `v:` set value, `.` the thing itself. */
@@ -107,8 +102,4 @@ export function sameValue(wanted: unknown, live: unknown, path: string): boolean
 /** The server rewrites quantities to their canonical form, so these alone are compared by value. */
 function isQuantityPath(path: string): boolean {
   return /\.(limits|requests|capacity|hard)\.[^.]+$|\.(sizeLimit|divisor)$/.test(path);
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

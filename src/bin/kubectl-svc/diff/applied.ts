@@ -1,3 +1,4 @@
+import { isObject } from '../../../base/texts.ts';
 import type { KubeObject } from '../../../api/meta.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
 
@@ -40,20 +41,17 @@ function lastApplied(live: KubeObject): Partial<KubeObject> | undefined {
   }
 }
 
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 function merged(live: unknown, wanted: unknown, last: unknown): unknown {
   if (wanted === undefined && last === undefined) return live ?? {};
-  if (!isMap(wanted)) return wanted ?? {};
-  const result: Record<string, unknown> = isMap(live) ? { ...live } : {};
-  if (isMap(last))
+  if (!isObject(wanted)) return wanted ?? {};
+  const result: Record<string, unknown> = isObject(live) ? { ...live } : {};
+  if (isObject(last))
     for (const key of Object.keys(last)) if (wanted[key] === undefined || wanted[key] === null) delete result[key];
   for (const [key, value] of Object.entries(wanted)) {
     if (value === null) delete result[key];
     else
-      result[key] = isMap(value)
-        ? merged(isMap(result[key]) ? result[key] : {}, value, isMap(last) ? last[key] : undefined)
+      result[key] = isObject(value)
+        ? merged(isObject(result[key]) ? result[key] : {}, value, isObject(last) ? last[key] : undefined)
         : value;
   }
   return result;

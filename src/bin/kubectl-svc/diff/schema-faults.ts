@@ -1,3 +1,4 @@
+import { isObject } from '../../../base/texts.ts';
 import type { JsonSchema } from '../../../api/schema/crd.ts';
 
 /** One value that a schema refuses. */
@@ -18,7 +19,7 @@ export function schemaFaults(schema: JsonSchema, value: unknown, field: string):
   }
   switch (schema['type']) {
     case 'object':
-      return isMap(value) ? objectFaults(schema, value, field) : fault(`must be an object, is ${nameOf(value)}`);
+      return isObject(value) ? objectFaults(schema, value, field) : fault(`must be an object, is ${nameOf(value)}`);
     case 'array':
       return Array.isArray(value) ? listFaults(schema, value, field) : fault(`must be a list, is ${nameOf(value)}`);
     case 'string':
@@ -40,9 +41,6 @@ export function schemaFaults(schema: JsonSchema, value: unknown, field: string):
 }
 
 type Say = (reason: string) => SchemaFault[];
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function nameOf(value: unknown): string {
   if (value === null) return 'null';
@@ -75,7 +73,7 @@ function objectFaults(schema: JsonSchema, value: Record<string, unknown>, field:
       const path = `${field}.${name}`;
       const own = properties && Object.hasOwn(properties, name) ? properties[name] : undefined;
       if (own) return member === null ? [] : schemaFaults(own, member, path);
-      if (isMap(members)) return schemaFaults(members, member, path);
+      if (isObject(members)) return schemaFaults(members, member, path);
       return schema['x-kubernetes-preserve-unknown-fields'] === true
         ? []
         : [unknownField(path, name, properties ?? {})];

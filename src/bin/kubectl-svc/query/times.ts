@@ -1,7 +1,6 @@
+import { prometheusDuration } from '../../../base/duration.ts';
 import { UsageError } from '../errors.ts';
 
-const durationPattern = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
-const unitMs = [31_536_000_000, 604_800_000, 86_400_000, 3_600_000, 60_000, 1_000, 1];
 const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** A duration as PromQL writes it (`1h30m`, `2d`), or seconds as a number. Units: ms. Errors: UsageError. */
@@ -32,8 +31,7 @@ export function timeFlag(text: string, flag: string, now: number): number {
 
 function durationOf(text: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
-  const match = text === '' ? null : durationPattern.exec(text);
-  return match ? unitMs.reduce((sum, unit, i) => sum + Number(match[i + 1] ?? 0) * unit, 0) : undefined;
+  return prometheusDuration(text);
 }
 
 const niceSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];

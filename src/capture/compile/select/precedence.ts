@@ -1,3 +1,4 @@
+import { compareText } from '../../../base/texts.ts';
 import type { ObjectMeta } from '../../../api/meta.ts';
 import type { TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { isEmptySelector } from './selector.ts';
@@ -40,9 +41,4 @@ export function byAge(a: ObjectMeta, b: ObjectMeta): number {
 /** `namespace/name`, or the name alone. */
 export function objectPath(meta: ObjectMeta): string {
   return meta.namespace === undefined ? (meta.name ?? '') : `${meta.namespace}/${meta.name ?? ''}`;
-}
-
-/** Orders by UTF-16 code units, independent of the locale. */
-export function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,6 +1,6 @@
+import { compareText } from '../../../base/texts.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
 import { parsePorts, normalisePorts, type PortRange } from '../../ports.ts';
-import { compareText } from './precedence.ts';
 import { matchesSelector } from './selector.ts';
 import { effectiveSettings, mergeLeaves, type EffectiveSettings, type PolicyInForce } from '../settings.ts';
 import type { CompileEnvironment, NamedLabels } from '../types.ts';

@@ -1,8 +1,8 @@
+import { compareText } from '../../../base/texts.ts';
 import type { Exclusion, PortRange as ApiPortRange, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
 import type { LabelTest, Selection } from '../../instrument-yaml/settings.ts';
 import { normalisePorts, type PortRange } from '../../ports.ts';
-import { compareText } from './precedence.ts';
 import { labelTests, matchesGlob } from './selector.ts';
 
 /**
@@ -42,8 +42,8 @@ export function exclusionSelections(exclusion: Exclusion, within: readonly strin
 
 /** Sorted and without duplicates, whatever the input order. */
 export function distinct(selections: readonly Selection[]): Selection[] {
-  const byText = new Map(selections.map((s) => [canonicalJson(s), s]));
-  return [...byText.keys()].toSorted(compareText).map((key) => byText.get(key)!);
+  const byJson = new Map(selections.map((s) => [canonicalJson(s), s]));
+  return [...byJson.keys()].toSorted(compareText).map((key) => byJson.get(key)!);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
+import { percentDecoded } from '../../../base/texts.ts';
 import type { UserInfo } from '../../../net/token-auth.ts';
 import type { AuthenticationConfig, ClientCas } from './client-ca.ts';
 
@@ -61,7 +62,7 @@ function userOfHeaders(
   for (const [name, values] of Object.entries(headers)) {
     const prefix = config.extraHeaderPrefixes.find((p) => name.startsWith(p));
     if (prefix === undefined || !values) continue;
-    const key = decoded(name.slice(prefix.length)).toLowerCase();
+    const key = percentDecoded(name.slice(prefix.length)).toLowerCase();
     extra[key] = [...(extra[key] ?? []), ...values];
   }
   return { username, groups, extra, ...(uid === undefined ? {} : { uid }) };
@@ -74,15 +75,6 @@ function userOfHeaders(
 function withAuthenticated(username: string, groups: string[]): string[] {
   const known = groups.includes('system:authenticated') || groups.includes('system:unauthenticated');
   return known || username === anonymous.username ? groups : [...groups, 'system:authenticated'];
-}
-
-/** Keys are percent-encoded where HTTP does not allow their characters. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /**

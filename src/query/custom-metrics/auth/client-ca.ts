@@ -1,4 +1,5 @@
-import { X509Certificate } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
+import { certificatesOf } from '../../../net/tls-material.ts';
 import type { ClientTrust } from '../../../net/https-server.ts';
 
 /** The CAs and names that identify the API server's front proxy and its clients. */
@@ -49,12 +50,6 @@ export function readAuthenticationConfig(data: Readonly<Record<string, string>> 
   certificatesOf(config.clientCa);
   certificatesOf(config.frontProxyCa);
   return config;
-}
-
-/** Every certificate of a PEM bundle. */
-export function certificatesOf(pem: string): X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return blocks.map((block) => new X509Certificate(block));
 }
 
 /** The configuration in force; a change applies to new connections at once. */

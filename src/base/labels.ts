@@ -1,0 +1,41 @@
+/** Labels of a series: pairs with unique names, in UTF-8 byte order. */
+type Pairs = readonly (readonly [name: string, value: string])[];
+
+/** The value of one label, or `''` where it is absent. */
+export function labelValue(labels: Pairs, name: string): string {
+  for (const pair of labels) if (pair[0] === name) return pair[1];
+  return '';
+}
+
+/** Order of series: by name, then value, pair by pair; a prefix comes first. As in Prometheus. */
+export function compareLabels(a: Pairs, b: Pairs): number {
+  const shared = Math.min(a.length, b.length);
+  for (let i = 0; i < shared; i++) {
+    const x = a[i]!;
+    const y = b[i]!;
+    if (x === y) continue;
+    const order = x[0] === y[0] ? compareUtf8(x[1], y[1]) : compareUtf8(x[0], y[0]);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+/**
+ * Order of two texts by their UTF-8 bytes. JavaScript's `<` compares UTF-16 units instead, which puts
+ * characters above U+FFFF (surrogate pairs) before U+E000…U+FFFF.
+ */
+export function compareUtf8(a: string, b: string): number {
+  if (a === b) return 0;
+  const shared = Math.min(a.length, b.length);
+  for (let i = 0; i < shared; i++) {
+    const x = a.charCodeAt(i);
+    const y = b.charCodeAt(i);
+    if (x === y) continue;
+    if (x >= 0xd800 && y >= 0xd800) {
+      const highX = x <= 0xdfff;
+      if (highX !== y <= 0xdfff) return highX ? 1 : -1;
+    }
+    return x - y;
+  }
+  return a.length - b.length;
+}

@@ -1,0 +1,18 @@
+/** Order of two texts by their UTF-16 units, which is that of names in ASCII. */
+export function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** A text of a URL or a header with its percent signs read; one that is malformed stays as it is. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Whether a value from outside is an object with members, rather than null or a list. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
