@@ -2,7 +2,8 @@ import { request as httpsRequest, type Agent, type RequestOptions } from 'node:h
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Clock } from '../../../base/clock.ts';
 import { OperatorError } from '../../../base/errors.ts';
-import { readWhole } from '../../../base/http-body.ts';
+import { answerTo, readWhole } from '../../../base/http-body.ts';
+import { TimeLimit } from '../../../base/time-limit.ts';
 import { callFailure, statusFailure } from './failures.ts';
 import type { QueryRequest, QueryResponse, QueryServer } from './query-server.ts';
 
@@ -42,35 +43,20 @@ async function exchange<T>(
 ): Promise<T> {
   const { clock, target } = options;
   const deadlineMs = request.deadlineMs ?? defaultDeadlineMs;
-  let late = false;
-  let sent: ClientRequest | undefined;
-  const abort = (): void => void sent?.destroy(new OperatorError('ERR_ABORTED', 'interrupted'));
   if (request.signal?.aborted) throw new OperatorError('ERR_ABORTED', 'interrupted');
-  request.signal?.addEventListener('abort', abort, { once: true });
-  const cancel = clock.setTimeout(() => {
-    late = true;
-    sent?.destroy(new Error('too late'));
-  }, deadlineMs);
+  const limit = new TimeLimit(clock, deadlineMs, request.signal);
   try {
-    const res = await new Promise<IncomingMessage>((resolve, reject) => {
-      sent = send(options, request, resolve);
-      sent.on('error', reject);
-    });
-    return await use(res);
+    return await use(await answerTo(send(options, request, limit.signal)));
   } catch (error) {
-    if (late) throw new OperatorError('ERR_TIMEOUT', `${target}: no answer within ${deadlineMs / 1000} s`);
+    if (limit.passed) throw new OperatorError('ERR_TIMEOUT', `${target}: no answer within ${deadlineMs / 1000} s`);
+    if (request.signal?.aborted) throw new OperatorError('ERR_ABORTED', 'interrupted');
     throw callFailure(error, target);
   } finally {
-    cancel();
-    request.signal?.removeEventListener('abort', abort);
+    limit.release();
   }
 }
 
-function send(
-  options: HttpsServerOptions,
-  request: QueryRequest,
-  answered: (res: IncomingMessage) => void,
-): ClientRequest {
+function send(options: HttpsServerOptions, request: QueryRequest, signal: AbortSignal): ClientRequest {
   const { tls, agent, token } = options;
   const content = request.form?.toString() ?? request.body;
   const headers: Record<string, string> = {
@@ -80,18 +66,10 @@ function send(
     ...(content === undefined ? {} : { 'content-length': String(Buffer.byteLength(content)) }),
     ...request.headers,
   };
-  const sent = httpsRequest(
-    {
-      ...tls,
-      agent,
-      method: request.method ?? (content === undefined ? 'GET' : 'POST'),
-      path: `${tls.path ?? ''}${request.path}`,
-      headers,
-    },
-    answered,
+  const method = request.method ?? (content === undefined ? 'GET' : 'POST');
+  return httpsRequest({ ...tls, agent, method, path: `${tls.path ?? ''}${request.path}`, headers, signal }).end(
+    content,
   );
-  sent.end(content);
-  return sent;
 }
 
 async function wholeAnswer(
