@@ -23,7 +23,42 @@ export interface TlsSource {
 
 /** A source that never changes. */
 export function fixedTls(material: TlsMaterial): TlsSource {
-  return { current: material, generation: 1, onChange: () => () => {} };
+  return new HeldTls(material);
+}
+
+/** A source that is given each new identity. */
+export class HeldTls implements TlsSource {
+  #current: TlsMaterial;
+  #generation = 1;
+  readonly #listeners = new Set<(material: TlsMaterial) => void>();
+
+  constructor(first: TlsMaterial) {
+    this.#current = first;
+  }
+
+  get current(): TlsMaterial {
+    return this.#current;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  onChange(fn: (material: TlsMaterial) => void): () => void {
+    this.#listeners.add(fn);
+    return () => this.#listeners.delete(fn);
+  }
+
+  /** Whether an identity is the current one. */
+  has({ cert, key, ca }: TlsMaterial): boolean {
+    return cert === this.#current.cert && key === this.#current.key && ca === this.#current.ca;
+  }
+
+  replace(next: TlsMaterial): void {
+    this.#current = next;
+    this.#generation++;
+    for (const fn of this.#listeners) fn(next);
+  }
 }
 
 /**
@@ -36,34 +71,18 @@ export async function watchTlsDirectory(
   dir: string,
   deps: { clock: Clock; logger: Logger; signal: AbortSignal; pollMs?: number },
 ): Promise<TlsSource> {
-  let current = await readTlsDirectory(dir);
-  let generation = 1;
-  const listeners = new Set<(material: TlsMaterial) => void>();
-  const poll = async (): Promise<void> => {
+  const source = new HeldTls(await readTlsDirectory(dir));
+  pollUntilAborted(deps, async () => {
     try {
       const next = await readTlsDirectory(dir);
-      if (next.cert === current.cert && next.key === current.key && next.ca === current.ca) return;
-      current = next;
-      generation++;
+      if (source.has(next)) return;
+      source.replace(next);
       deps.logger.info('certificate reloaded', { dir, notAfter: new X509Certificate(next.cert).validTo });
-      for (const fn of listeners) fn(next);
     } catch (error) {
       deps.logger.warn('certificate not reloaded, the last good one stays', { dir, error: errorText(error) });
     }
-  };
-  pollUntilAborted(deps, poll);
-  return {
-    get current() {
-      return current;
-    },
-    get generation() {
-      return generation;
-    },
-    onChange(fn) {
-      listeners.add(fn);
-      return () => listeners.delete(fn);
-    },
-  };
+  });
+  return source;
 }
 
 /** Polls until the signal aborts, each time `pollMs` (5 s unless given) after the last read ended. */

@@ -8,7 +8,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { CertificateOffer } from '../../capture/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
 import { createCertificateRequest, type CertificateRequest } from '../../net/certificate-request.ts';
-import { checkTlsMaterial, pollUntilAborted, type TlsMaterial, type TlsSource } from '../../net/tls-material.ts';
+import { checkTlsMaterial, HeldTls, pollUntilAborted } from '../../net/tls-material.ts';
 import { readIfPresent, replaceFile } from '../capture/durable-file.ts';
 
 const fileName = 'certificate.pem';
@@ -38,18 +38,15 @@ export interface NodeCertificateOptions {
  * validity period says: clients judge it by their own clocks, and the operator replaces it in time.
  * Errors: ERR_TLS_MATERIAL when `ca.crt` cannot be read at the start.
  */
-export class NodeCertificate implements TlsSource {
+export class NodeCertificate extends HeldTls {
   readonly #options: NodeCertificateOptions;
-  readonly #listeners = new Set<(material: TlsMaterial) => void>();
-  #current: TlsMaterial;
-  #generation = 1;
   #isIssued: boolean;
   #pending: Promise<CertificateRequest> | undefined;
 
   private constructor(options: NodeCertificateOptions, ca: string, kept: KeyPairPem | undefined, standIn: KeyPairPem) {
+    super({ ...(kept ?? standIn), ca });
     this.#options = options;
     this.#isIssued = kept !== undefined;
-    this.#current = { ...(kept ?? standIn), ca };
   }
 
   static async open(options: NodeCertificateOptions): Promise<NodeCertificate> {
@@ -62,22 +59,9 @@ export class NodeCertificate implements TlsSource {
     return made;
   }
 
-  get current(): TlsMaterial {
-    return this.#current;
-  }
-
-  get generation(): number {
-    return this.#generation;
-  }
-
   /** Whether the agent serves a certificate that an operator issued. */
   get isIssued(): boolean {
     return this.#isIssued;
-  }
-
-  onChange(fn: (material: TlsMaterial) => void): () => void {
-    this.#listeners.add(fn);
-    return () => this.#listeners.delete(fn);
   }
 
   /**
@@ -92,7 +76,7 @@ export class NodeCertificate implements TlsSource {
     });
     const { request } = await (this.#pending ??= createCertificateRequest(`svc-agent of ${node.slice(0, 40)}`));
     const offer = { node, request, token: token.trim() };
-    return this.#isIssued ? { ...offer, certificate: this.#current.cert } : offer;
+    return this.#isIssued ? { ...offer, certificate: this.current.cert } : offer;
   }
 
   /**
@@ -103,12 +87,12 @@ export class NodeCertificate implements TlsSource {
     const { logger, node } = this.#options;
     const pending = await this.#pending;
     if (!pending) throw new OperatorError('ERR_INPUT_INVALID', 'certificate: none was asked for');
-    const fault = faultOf({ cert: certificate, key: pending.key }, this.#current.ca);
+    const fault = faultOf({ cert: certificate, key: pending.key }, this.current.ca);
     if (fault !== undefined) throw new OperatorError('ERR_INPUT_INVALID', `certificate: ${fault}`);
     await this.#keep(pending.key, certificate);
     this.#pending = undefined;
     this.#isIssued = true;
-    this.#replace({ cert: certificate, key: pending.key, ca: this.#current.ca });
+    this.replace({ cert: certificate, key: pending.key, ca: this.current.ca });
     logger.info('certificate installed', { node, notAfter: new X509Certificate(certificate).validTo });
   }
 
@@ -122,18 +106,12 @@ export class NodeCertificate implements TlsSource {
     }
   }
 
-  #replace(material: TlsMaterial): void {
-    this.#current = material;
-    this.#generation++;
-    for (const fn of this.#listeners) fn(material);
-  }
-
   async #followCa(): Promise<void> {
     const { dir, logger } = this.#options;
     try {
       const ca = await readCa(dir);
-      if (ca === this.#current.ca) return;
-      this.#replace({ ...this.#current, ca });
+      if (ca === this.current.ca) return;
+      this.replace({ ...this.current, ca });
       logger.info('certificate authorities reloaded', { dir });
     } catch (error) {
       logger.warn('certificate authorities not reloaded, the last good ones stay', { dir, error: errorText(error) });

@@ -1,8 +1,7 @@
-import { createSecureContext } from 'node:tls';
 import type { KubeObject } from '../../api/meta.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { TlsMaterial, TlsSource } from '../../net/tls-material.ts';
+import { checkTlsMaterial, HeldTls, type TlsMaterial, type TlsSource } from '../../net/tls-material.ts';
 import type { Informer } from '../../runtime/index.ts';
 
 interface SecretObject extends KubeObject {
@@ -19,44 +18,29 @@ export function secretTls(
   logger: Logger,
   onRead: (ok: boolean) => void = () => {},
 ): { source(): TlsSource | null } {
-  let current: TlsMaterial | null = null;
-  let generation = 0;
-  const listeners = new Set<(material: TlsMaterial) => void>();
+  let source: HeldTls | null = null;
   const take = (): void => {
     const secret = informer.get(key) as SecretObject | undefined;
     const next = secret && materialOf(secret);
-    if (!next || (current && next.cert === current.cert && next.key === current.key && next.ca === current.ca)) return;
+    if (!next || source?.has(next)) return;
     try {
-      createSecureContext({ cert: next.cert, key: next.key, ca: next.ca });
+      checkTlsMaterial(next);
     } catch (error) {
       onRead(false);
       logger.warn('certificate Secret does not fit together', { secret: key.name, error: errorText(error) });
       return;
     }
     onRead(true);
-    current = next;
-    generation++;
-    for (const fn of listeners) fn(next);
+    if (source) source.replace(next);
+    else source = new HeldTls(next);
   };
   informer.onEvent(({ object }) => {
     if (object.metadata.name === key.name && object.metadata.namespace === key.namespace) take();
   });
-  const source: TlsSource = {
-    get current() {
-      return current!;
-    },
-    get generation() {
-      return generation;
-    },
-    onChange(fn) {
-      listeners.add(fn);
-      return () => listeners.delete(fn);
-    },
-  };
   return {
     source: () => {
-      if (!current) take();
-      return current ? source : null;
+      if (!source) take();
+      return source;
     },
   };
 }
