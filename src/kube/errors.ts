@@ -1,4 +1,4 @@
-import { isObject } from '../base/texts.ts';
+import { isObject } from '../base/text/texts.ts';
 import { OperatorError, type ErrorCode } from '../base/errors.ts';
 
 /** The API server's details of a failed request: the fields of a `Status` object that callers act on. */

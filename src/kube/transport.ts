@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
-import { readWhole } from '../base/http-body.ts';
+import { readWhole } from '../base/wire/http-body.ts';
 import { CallLimit } from './call-limit.ts';
 import type { Credentials, Endpoint } from './credentials.ts';
 import { ApiError, apiError, isTooManyRequests, isUnauthorized } from './errors.ts';

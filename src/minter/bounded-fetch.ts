@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
-import { readWhole } from '../base/http-body.ts';
+import { readWhole } from '../base/wire/http-body.ts';
 import { TimeLimit } from '../base/time-limit.ts';
 
 export interface BoundedFetchOptions {

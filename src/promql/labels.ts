@@ -1,7 +1,7 @@
 import type { Label, Labels } from './types.ts';
-import { compareUtf8 as compareStrings, labelValue } from '../base/labels.ts';
+import { compareUtf8 as compareStrings, labelValue } from '../base/text/labels.ts';
 
-export { compareLabels, compareUtf8 as compareStrings, labelValue } from '../base/labels.ts';
+export { compareLabels, compareUtf8 as compareStrings, labelValue } from '../base/text/labels.ts';
 
 /** Labels of a result without labels. */
 export const noLabels: Labels = [];

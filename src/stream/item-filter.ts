@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import { RE2JS } from 're2js';
 import { parseDuration } from '../base/duration.ts';
 import { OperatorError } from '../base/errors.ts';
-import { refuseDearPattern } from '../base/pattern-cost.ts';
+import { refuseDearPattern } from '../base/text/pattern-cost.ts';
 import { itemSubject, type ItemSubject } from './item-subject.ts';
 import type { Recorded } from './records.ts';
 

@@ -1,7 +1,7 @@
 import { OperatorError } from '../base/errors.ts';
-import { compareUtf8, labelValue } from '../base/labels.ts';
+import { compareUtf8, labelValue } from '../base/text/labels.ts';
 
-export { compareLabels, compareUtf8, labelValue } from '../base/labels.ts';
+export { compareLabels, compareUtf8, labelValue } from '../base/text/labels.ts';
 
 /**
  * The labels of one series. Shape: `[name, value]` pairs, names unique and in UTF-8 byte order, no empty value

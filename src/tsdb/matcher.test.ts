@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { RE2JS } from 're2js';
 import { compileMatcher } from './index.ts';
-import { regexShape } from '../base/regex-shape.ts';
+import { regexShape } from '../base/text/regex-shape.ts';
 
 const texts = ['', 'a', 'b', 'ab', 'abc', 'a.c', 'a\nc', 'A', 'a|b', '(a)', 'x.*', '\u{1F600}', '2xx', '200'];
 

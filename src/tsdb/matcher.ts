@@ -1,8 +1,8 @@
 import { RE2JS } from 're2js';
 import { OperatorError, errorText } from '../base/errors.ts';
-import { patternCost, refuseDearPattern } from '../base/pattern-cost.ts';
+import { patternCost, refuseDearPattern } from '../base/text/pattern-cost.ts';
 import type { Pacing } from '../base/turns/turns.ts';
-import { regexShape, rememberedTest, shapeTest } from '../base/regex-shape.ts';
+import { regexShape, rememberedTest, shapeTest } from '../base/text/regex-shape.ts';
 
 /** How a matcher compares; regular expressions are RE2 and fully anchored. */
 export type MatchType = '=' | '!=' | '=~' | '!~';

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, t
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
-import { answerTo, readWhole } from '../../base/http-body.ts';
+import { answerTo, readWhole } from '../../base/wire/http-body.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { guardedLookup, type GuardRule, hostFault } from './address-guard.ts';
 

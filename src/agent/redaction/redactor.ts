@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { percentDecoded } from '../../base/texts.ts';
+import { percentDecoded } from '../../base/text/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
 import { labelName } from '../mapping/names.ts';
 import type { AnyValue } from '../otlp/model.ts';

@@ -1,4 +1,4 @@
-import { compareText } from '../../base/texts.ts';
+import { compareText } from '../../base/text/texts.ts';
 import { shouldRunOn } from './scheduling.ts';
 import { hasSharedCertificate } from './agent-certificate.ts';
 import type { PodVolumes } from './agent-certificate.ts';

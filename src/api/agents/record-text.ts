@@ -1,4 +1,4 @@
-import { isObject } from '../../base/texts.ts';
+import { isObject } from '../../base/text/texts.ts';
 import type { DepartedNode, EarlierNodes, NodeRecord, ServingNode } from './node-record.ts';
 
 /** The ConfigMap beside the operator in which the record is kept, by its one writer, for all readers. */

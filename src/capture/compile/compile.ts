@@ -1,4 +1,4 @@
-import { compareText } from '../../base/texts.ts';
+import { compareText } from '../../base/text/texts.ts';
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { judgeMonitors, judgePolicies, objectRef } from './check/acceptance.ts';

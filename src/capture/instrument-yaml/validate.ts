@@ -1,4 +1,4 @@
-import { isObject } from '../../base/texts.ts';
+import { isObject } from '../../base/text/texts.ts';
 import { keyTables, selectionKeys, type KeyRule } from './keys.ts';
 import type { InstrumentVersion } from './version.ts';
 

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { minterCheckTypes, type MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
-import { answerTo, readWhole } from '../../base/http-body.ts';
+import { answerTo, readWhole } from '../../base/wire/http-body.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { ports } from '../../render/index.ts';
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { readWhole } from '../../base/http-body.ts';
+import { readWhole } from '../../base/wire/http-body.ts';
 import { requestTarget } from '../../base/request-target.ts';
 import type { HttpHandler } from '../http/index.ts';
 import { admissionAnswer, readAdmissionReview, type Validator } from './admission.ts';

@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
-import { maxMatchCost, patternCost, refuseDearPattern } from '../../base/pattern-cost.ts';
-import { regexShape, rememberedTest, shapeTest } from '../../base/regex-shape.ts';
+import { maxMatchCost, patternCost, refuseDearPattern } from '../../base/text/pattern-cost.ts';
+import { regexShape, rememberedTest, shapeTest } from '../../base/text/regex-shape.ts';
 import { executionError } from '../errors.ts';
 
 /** Full-match test of one pattern. */

@@ -1,4 +1,4 @@
-import { maxPatternCost, patternCost } from '../../base/pattern-cost.ts';
+import { maxPatternCost, patternCost } from '../../base/text/pattern-cost.ts';
 import { queryLimits } from '../limits.ts';
 import { childrenOf, type Expr } from './ast.ts';
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { readWhole } from '../../base/http-body.ts';
+import { readWhole } from '../../base/wire/http-body.ts';
 import { ApiError } from './api-error.ts';
 
 /**

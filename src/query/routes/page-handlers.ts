@@ -1,4 +1,4 @@
-import { compareText } from '../../base/texts.ts';
+import { compareText } from '../../base/text/texts.ts';
 import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import type { NodeReport, ObjectKind, Objects } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';

@@ -1,4 +1,4 @@
-import { compareText } from '../../base/texts.ts';
+import { compareText } from '../../base/text/texts.ts';
 import { namespaceLabel } from '../../api/labels.ts';
 import type { EdgePromql, EdgeSource, Topology, TopologyEdge, TopologyGrouping } from '../../api/page/types.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';

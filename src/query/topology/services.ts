@@ -1,4 +1,4 @@
-import { compareText } from '../../base/texts.ts';
+import { compareText } from '../../base/text/texts.ts';
 import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { Pacing } from '../../base/turns/turns.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../../base/texts.ts';
+import { isObject } from '../../base/text/texts.ts';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { OperatorError } from '../../base/errors.ts';
 import {

@@ -1,4 +1,4 @@
-import { isObject } from '../../base/texts.ts';
+import { isObject } from '../../base/text/texts.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { parseQuantity } from '../../base/quantity.ts';
 import type { TypedObject } from '../../kube/index.ts';

@@ -2,7 +2,7 @@ import { request as httpsRequest, type Agent, type RequestOptions } from 'node:h
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Clock } from '../../../base/clock.ts';
 import { OperatorError } from '../../../base/errors.ts';
-import { answerTo, readWhole } from '../../../base/http-body.ts';
+import { answerTo, readWhole } from '../../../base/wire/http-body.ts';
 import { TimeLimit } from '../../../base/time-limit.ts';
 import { callFailure, statusFailure } from './failures.ts';
 import type { QueryRequest, QueryResponse, QueryServer } from './query-server.ts';

@@ -1,4 +1,4 @@
-import { isObject } from '../../../base/texts.ts';
+import { isObject } from '../../../base/text/texts.ts';
 import type { JsonSchema } from '../../../api/schema/crd.ts';
 
 /** One value that a schema refuses. */

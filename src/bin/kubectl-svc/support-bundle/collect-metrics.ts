@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../../base/errors.ts';
-import { answerTo, readWhole } from '../../../base/http-body.ts';
+import { answerTo, readWhole } from '../../../base/wire/http-body.ts';
 import { within } from '../../../base/time-limit.ts';
 import type { RestClient } from '../../../kube/index.ts';
 import { askApi } from '../connect/prometheus.ts';

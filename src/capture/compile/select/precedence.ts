@@ -1,4 +1,4 @@
-import { compareText } from '../../../base/texts.ts';
+import { compareText } from '../../../base/text/texts.ts';
 import type { ObjectMeta } from '../../../api/meta.ts';
 import type { TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { isEmptySelector } from './selector.ts';

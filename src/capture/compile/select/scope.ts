@@ -1,4 +1,4 @@
-import { compareText } from '../../../base/texts.ts';
+import { compareText } from '../../../base/text/texts.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
 import { parsePorts, normalisePorts, type PortRange } from '../../ports.ts';
 import { matchesSelector } from './selector.ts';

@@ -1,4 +1,4 @@
-import { compareText } from '../../../base/texts.ts';
+import { compareText } from '../../../base/text/texts.ts';
 import type { Exclusion, PortRange as ApiPortRange, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
 import type { LabelTest, Selection } from '../../instrument-yaml/settings.ts';

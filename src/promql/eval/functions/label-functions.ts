@@ -1,4 +1,4 @@
-import { patternCost } from '../../../base/pattern-cost.ts';
+import { patternCost } from '../../../base/text/pattern-cost.ts';
 import { QueryError, executionError } from '../../errors.ts';
 import { queryLimits } from '../../limits.ts';
 import { checkPattern, compileWithin, type LimitedPattern } from '../../matching/pattern.ts';

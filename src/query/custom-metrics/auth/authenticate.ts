@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
-import { percentDecoded } from '../../../base/texts.ts';
+import { percentDecoded } from '../../../base/text/texts.ts';
 import type { UserInfo } from '../../../net/token-auth.ts';
 import type { AuthenticationConfig, ClientCas } from './client-ca.ts';
 
