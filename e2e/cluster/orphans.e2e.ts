@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { until } from '../../src/testing/until.ts';
-import { loopbackNetworks } from './run-registry.ts';
+import { heldNetworks } from './run-registry.ts';
 import { exited, processesOfRun, spawnBound, toolEnvironment } from './processes.ts';
 
 describe('what a run leaves on the machine', () => {
   test('leaves no process behind when the owner is killed with -9', async () => {
     const { owner, kubeconfig, run } = await startOwner();
-    const held = loopbackNetworks().filter((one) => one.run === run);
+    const held = heldNetworks().filter((one) => one.run === run);
     expect(processesOfRun(run).length).toBeGreaterThanOrEqual(5);
     owner.kill('SIGKILL');
     await exited(owner);
@@ -21,7 +21,7 @@ describe('what a run leaves on the machine', () => {
     await until('its folder is gone', async () => !existsSync(dirname(kubeconfig)), { timeoutMs: 10_000 });
     // Another run may have been given the same network meanwhile.
     const left = (): boolean =>
-      loopbackNetworks().some(
+      heldNetworks().some(
         ({ network, run: holder }) =>
           (holder === undefined || holder === run) && held.some((one) => one.network === network),
       );

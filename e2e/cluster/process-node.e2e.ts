@@ -8,7 +8,7 @@ import { startCluster } from './cluster.ts';
 import type { Cluster } from './cluster.ts';
 import { until } from '../../src/testing/until.ts';
 import { processesOfRun } from './processes.ts';
-import { loopbackNetworks } from './run-registry.ts';
+import { heldNetworks } from './run-registry.ts';
 
 describe('a cluster with two process nodes', () => {
   let cluster: Cluster;
@@ -328,12 +328,12 @@ describe('a cluster with two process nodes', () => {
 
   test('leaves no process, address or file behind after stop', async () => {
     const run = basename(cluster.dir);
-    const network = `${cluster.nodes[0]?.ip}/24`;
+    const network = cluster.nodes[0]!.ip.replace(/\.1$/, '.0/24');
     expect(processesOfRun(run).length).toBeGreaterThanOrEqual(6);
     await cluster.stop();
     expect(processesOfRun(run)).toEqual([]);
     // The next run that asks gets the same network.
-    const left = loopbackNetworks().filter((held) => held.run === undefined || held.run === run);
+    const left = heldNetworks().filter((held) => held.run === undefined || held.run === run);
     expect(left.map((held) => held.network)).not.toContain(network);
     expect(existsSync(cluster.dir)).toBe(false);
   });

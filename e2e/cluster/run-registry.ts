@@ -19,7 +19,7 @@ export interface Run {
   readonly id: string;
   /** Where the run keeps its files. */
   readonly dir: string;
-  /** True when the machine lets us put addresses on the loopback device. */
+  /** True when the machine lets us make networks its own. */
   readonly realAddresses: boolean;
   /** Claims the number of a free network: 1 … 250, unique on the machine. */
   claimNetwork(): number;
@@ -69,7 +69,7 @@ export async function openRun(options: RunOptions = {}): Promise<Run> {
     writeFileSync(join(registry, `${id}.tmp`), JSON.stringify(record));
     renameSync(join(registry, `${id}.tmp`), join(runs, id));
   });
-  const realAddresses = canAddAddresses();
+  const realAddresses = canAddNetworks();
   const reaper = startReaper(id);
   let closed: Promise<void> | undefined;
   return {
@@ -91,7 +91,7 @@ export async function giveBack(id: string): Promise<void> {
   await killRun(id);
   for (const name of namesIn(networks)) {
     if (readText(join(networks, name)) !== id) continue;
-    removeAddress(Number(name));
+    removeNetwork(Number(name));
     rmSync(join(networks, name), { force: true });
   }
   if (record && !record.keep) rmSync(record.dir, { recursive: true, force: true, maxRetries: 5 });
@@ -155,7 +155,7 @@ function claimNetwork(run: string, realAddresses: boolean): number {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') continue;
       throw error;
     }
-    if (realAddresses) execFileSync('ip', ['addr', 'replace', `${networkPrefix(n, true).pods}.1/24`, 'dev', 'lo']);
+    if (realAddresses) addNetwork(n);
     return n;
   }
   throw new Error(`all ${lastNetwork} networks of ${networks} are in use`);
@@ -175,38 +175,59 @@ function startReaper(id: string): ChildProcess {
 }
 
 /** One trial with an address outside the claimable range: root inside a container may still lack CAP_NET_ADMIN. */
-function canAddAddresses(): boolean {
+function canAddNetworks(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   const trial = `198.18.255.${randomInt(1, 255)}/32`;
   try {
-    execFileSync('ip', ['addr', 'replace', trial, 'dev', 'lo'], { stdio: 'ignore' });
-    execFileSync('ip', ['addr', 'del', trial, 'dev', 'lo'], { stdio: 'ignore' });
+    localRoute('replace', trial);
+    localRoute('del', trial);
     return true;
   } catch {
     return false;
   }
 }
 
-/** A network, `198.18.N.1/24`, that a run has put on this machine's loopback device. */
+/**
+ * Every address of the network is this machine's by a route, and none is put on a device: of that all programs would be
+ * told, and a browser drops what it is asking for.
+ */
+function addNetwork(n: number): void {
+  const { pods } = networkPrefix(n, true);
+  // The node's own address first: what is sent to the network comes from it, for which it has to be the machine's.
+  localRoute('replace', `${pods}.1/32`);
+  localRoute('replace', `${pods}.0/24`, 'src', `${pods}.1`);
+}
+
+function removeNetwork(n: number): void {
+  const { pods } = networkPrefix(n, true);
+  for (const network of [`${pods}.0/24`, `${pods}.1/32`]) {
+    try {
+      localRoute('del', network);
+    } catch {
+      // Never added (no root), or removed already.
+    }
+  }
+}
+
+function localRoute(verb: 'replace' | 'del', network: string, ...more: string[]): void {
+  execFileSync('ip', ['route', verb, 'local', network, 'dev', 'lo', ...more], { stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+/** A network, `198.18.N.0/24`, that a run has made this machine's own, whole or its node's address alone. */
 export interface HeldNetwork {
   readonly network: string;
   /** The run that has claimed it; undefined when no record names one, as after a run that left it behind. */
   readonly run: string | undefined;
 }
 
-export function loopbackNetworks(): HeldNetwork[] {
+export function heldNetworks(): HeldNetwork[] {
   if (process.platform !== 'linux') return [];
-  const shown = execFileSync('ip', ['-o', 'addr', 'show', 'dev', 'lo'], { encoding: 'utf8' });
-  const found = shown.match(/198\.18\.\d+\.1\/24/g) ?? [];
-  return found.map((network) => ({ network, run: readText(join(networks, network.split('.')[2]!)) }));
-}
-
-function removeAddress(n: number): void {
-  try {
-    execFileSync('ip', ['addr', 'del', `${networkPrefix(n, true).pods}.1/24`, 'dev', 'lo'], { stdio: 'ignore' });
-  } catch {
-    // Never added (no root), or removed already.
-  }
+  const shown = execFileSync('ip', ['route', 'show', 'table', 'local', 'dev', 'lo'], { encoding: 'utf8' });
+  const numbers = new Set([...shown.matchAll(/^local 198\.18\.(\d+)\./gm)].map(([, n]) => n!));
+  return [...numbers].map((n) => ({
+    network: `${networkPrefix(Number(n), true).pods}.0/24`,
+    run: readText(join(networks, n)),
+  }));
 }
 
 function readRecord(id: string): RunRecord | undefined {
