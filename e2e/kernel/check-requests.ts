@@ -40,7 +40,7 @@ export async function attached(stage: KernelStage, name: ServerName): Promise<vo
 
 /** Until the counts of a server are what it has printed. */
 export async function exact(stage: KernelStage, name: ServerName): Promise<void> {
-  await same(stage, name, () => served(stage, name), { known: {}, before: {} });
+  await exactScraped(stage, name, { known: {}, before: {} });
 }
 
 /** What a server has printed, and what the agent has counted of it. */
@@ -51,6 +51,15 @@ export interface Mark {
 
 export async function mark(stage: KernelStage, name: ServerName): Promise<Mark> {
   return { known: truth(stage, name), before: await stored(stage, name) };
+}
+
+/** The same of what a scrape shows, which knows nothing of earlier runs of the instrument. */
+export async function scraped(stage: KernelStage, name: ServerName): Promise<Mark> {
+  return { known: truth(stage, name), before: await served(stage, name) };
+}
+
+export async function exactScraped(stage: KernelStage, name: ServerName, since: Mark): Promise<void> {
+  await same(stage, name, () => served(stage, name), since);
 }
 
 /** Until a server's counts have grown by what it has printed since then, through restarts of whoever counts. */
@@ -85,7 +94,7 @@ async function same(
  */
 async function stored(stage: KernelStage, pod: string): Promise<Counts> {
   const { port } = await stage.queryServer();
-  const query = `http_server_request_duration_count{k8s_pod_name="${pod}"}[1h]`;
+  const query = `http_server_request_duration_count{k8s_pod_name="${pod}"}[3h]`;
   const { json } = await askApi({ port, ca: stage.caCert }, '/api/v1/query', { query });
   if (json.status !== 'success' || json.degraded) throw new Error(JSON.stringify(json));
   const { result } = json.data as { result: { metric: Record<string, string>; values: [number, string][] }[] };

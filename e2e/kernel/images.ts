@@ -116,6 +116,7 @@ export async function makeRootImage(programs: string, dir: string): Promise<stri
 }
 
 const busyboxTools = [
+  'date',
   'sh',
   'setsid',
   'mount',

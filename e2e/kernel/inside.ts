@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Check } from './check.ts';
 import { missingCapabilities } from './check-capabilities.ts';
+import { clock } from './check-clock.ts';
 import { deaths } from './check-deaths.ts';
 import { flows } from './check-flows.ts';
 import { kernel } from './check-kernel.ts';
@@ -27,6 +28,8 @@ const groups: Readonly<Record<string, readonly Check[]>> = {
   monitors,
   deaths,
   capabilities: missingCapabilities,
+  // The last, since the clock stays an hour ahead.
+  clock,
 };
 
 const [ordersFile = '', dir = ''] = process.argv.slice(2);

@@ -27,11 +27,12 @@ Starts a virtual machine with a kernel that can be instrumented, and checks the 
 INSTRUMENT names the real instrument, a static program; without it a stand-in takes its place.
 
   --only A,B      only these groups of checks: requests, flows, protocols, tcp, monitors, deaths,
-                  capabilities
+                  capabilities, clock
   --version V     of the instrument: its file is rendered for it (default v0.10; others: v0.9, v0.12)
   --memory MB     of the machine (default 3584)
   --slowness N    every wait takes this many times what it takes on an idle machine (default: 1 with KVM, 6 without)
-  --limit S       end it after this many seconds (default 1500)
+  --limit S       end it after this many seconds (default 1500; with the real instrument, whose restarts each take a minute
+                  without KVM, 3600)
   --keep          with everything in it after the checks, until Ctrl-C; from the start a shell of the machine answers on
                   a socket, whose name is told: socat -,raw,echo=0 UNIX-CONNECT:<name>
   --debug         the instrument logs at its most talkative level, into /work/stage/instrument.log of the machine
@@ -69,7 +70,7 @@ function parseOptions(): Options | null {
       only: { type: 'string', default: '' },
       version: { type: 'string', default: 'v0.10' },
       memory: { type: 'string', default: '3584' },
-      limit: { type: 'string', default: '1500' },
+      limit: { type: 'string', default: process.env['INSTRUMENT'] ? '3600' : '1500' },
       slowness: { type: 'string', default: '0' },
       keep: { type: 'boolean', default: false },
       debug: { type: 'boolean', default: false },

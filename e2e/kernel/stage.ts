@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { ChildProcess } from 'node:child_process';
+import { execFileSync, type ChildProcess } from 'node:child_process';
 import { clusterTrafficPolicies, kinds, trafficMonitors } from '../../src/api/v1alpha1/index.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { coreResources } from '../../src/kube/index.ts';
@@ -213,6 +213,13 @@ export class KernelStage {
       onStart: () => this.#tellStart(),
     });
     this.#instrument.start();
+  }
+
+  /** Sets the clock of the machine. Units: s. */
+  stepClock(by: number): void {
+    execFileSync('date', ['-u', '-s', `@${Math.round(Date.now() / 1_000) + by}`], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
   }
 
   /** The query server, started when it is first asked for. */
