@@ -3,7 +3,7 @@ import { until } from '../../src/testing/until.ts';
 import type { Check } from './check.ts';
 import { nodeName } from './orders.ts';
 import { servers, type KernelStage, type ServerName } from './stage.ts';
-import { countsOf, countsOfSeries, difference, standardTraffic, warmUp, type Counts } from './traffic.ts';
+import { countsOf, countsOfSeries, difference, standardTraffic, warmRoute, warmUp, type Counts } from './traffic.ts';
 
 export const watched = ['node', 'python', 'go', 'tls'] as const satisfies readonly ServerName[];
 
@@ -16,21 +16,26 @@ async function served(stage: KernelStage, pod: string): Promise<Counts> {
   return countsOfSeries(await stage.series('http_server_request_duration_count', pod));
 }
 
-/** Sends one request at a time until the instrument has counted one: what comes after is counted too. */
+/**
+ * Sends one request at a time until the instrument has counted one: what comes after is counted too. A new run of the
+ * instrument counts from the start, so that any other number than before says so.
+ */
 export async function attached(stage: KernelStage, name: ServerName): Promise<void> {
-  const total = async (metric: string, pod: string): Promise<number> =>
-    (await stage.series(metric, pod)).reduce((sum, one) => sum + one.value, 0);
-  const server = await total('http_server_request_duration_count', name).catch(() => 0);
-  const client = await total('http_client_request_duration_count', 'client').catch(() => 0);
+  const warmed = async (metric: string, pod: string): Promise<number> =>
+    (await stage.series(metric, pod))
+      .filter(({ labels }) => labels['http_route'] === warmRoute)
+      .reduce((sum, one) => sum + one.value, 0);
+  const both = async (): Promise<readonly [server: number, client: number]> => [
+    await warmed('http_server_request_duration_count', name),
+    await warmed('http_client_request_duration_count', 'client'),
+  ];
+  const before = await both().catch(() => [0, 0] as const);
   await until(
     `requests of ${name} are counted`,
     async () => {
       await stage.send(name, warmUp);
-      const found = [
-        await total('http_server_request_duration_count', name),
-        await total('http_client_request_duration_count', 'client'),
-      ];
-      if (found[0]! <= server || found[1]! <= client)
+      const found = await both();
+      if (found.some((count, i) => count === 0 || count === before[i]))
         throw new Error(`${found[0]} by the server, ${found[1]} by the client`);
       return true;
     },
