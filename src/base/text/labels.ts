@@ -1,14 +1,14 @@
 /** Labels of a series: pairs with unique names, in UTF-8 byte order. */
-type Pairs = readonly (readonly [name: string, value: string])[];
+export type Labels = readonly (readonly [name: string, value: string])[];
 
 /** The value of one label, or `''` where it is absent. */
-export function labelValue(labels: Pairs, name: string): string {
+export function labelValue(labels: Labels, name: string): string {
   for (const pair of labels) if (pair[0] === name) return pair[1];
   return '';
 }
 
 /** Order of series: by name, then value, pair by pair; a prefix comes first. As in Prometheus. */
-export function compareLabels(a: Pairs, b: Pairs): number {
+export function compareLabels(a: Labels, b: Labels): number {
   const shared = Math.min(a.length, b.length);
   for (let i = 0; i < shared; i++) {
     const x = a[i]!;

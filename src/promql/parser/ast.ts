@@ -197,11 +197,6 @@ export function typeOf(expr: Expr): ValueType {
   }
 }
 
-/** The matchers of every selector of an expression. */
-export function selectorsOf(expr: Expr): (readonly Matcher[])[] {
-  return expr.kind === 'vector' ? [expr.matchers] : childrenOf(expr).flatMap(selectorsOf);
-}
-
 /** The direct children of a node, in source order. */
 export function childrenOf(expr: Expr): readonly Expr[] {
   switch (expr.kind) {

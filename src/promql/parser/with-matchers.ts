@@ -1,5 +1,5 @@
 import type { Matcher } from '../types.ts';
-import type { Expr } from './ast.ts';
+import { childrenOf, type Expr } from './ast.ts';
 
 /** The expression with these matchers added to each of its selectors, so that no part of it reads other series. */
 export function withMatchers(expr: Expr, added: readonly Matcher[]): Expr {
@@ -22,4 +22,9 @@ export function withMatchers(expr: Expr, added: readonly Matcher[]): Expr {
     default:
       return expr;
   }
+}
+
+/** The matchers of every selector of an expression. */
+export function selectorsOf(expr: Expr): (readonly Matcher[])[] {
+  return expr.kind === 'vector' ? [expr.matchers] : childrenOf(expr).flatMap(selectorsOf);
 }
