@@ -1,5 +1,6 @@
 /** A real HorizontalPodAutoscaler of the real controller manager, behind the real aggregator, on captured traffic. */
 import { request } from 'node:https';
+import { setTimeout as delay } from 'node:timers/promises';
 import { readyPods } from '../demo/stage.ts';
 import { until } from '../../src/testing/until.ts';
 import { caRotation } from './ca-rotation.ts';
@@ -12,7 +13,7 @@ import { describedWorkloads, scheduledJob, workloadKinds } from './workload-kind
 const api = '/apis/custom.metrics.k8s.io/v1beta2';
 let stage: AutoscalingStage;
 const replicas = async (): Promise<number> =>
-  Number(await stage.kubectl('-n', 'shop', 'get', 'deployment', 'catalog', '-o', 'jsonpath={.spec.replicas}'));
+  (await stage.raw<{ spec: { replicas: number } }>('/apis/apps/v1/namespaces/shop/deployments/catalog')).spec.replicas;
 const apply = (object: object): Promise<string> =>
   stage.cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object) });
 const autoscalerState = (): Promise<{ status?: { desiredReplicas?: number } }> =>
@@ -310,6 +311,8 @@ test('through a rotation of the authority the API answers all the time, in the e
   let rotating = true;
   const asking = (async () => {
     while (rotating) {
+      // Without a pause the questions alone would keep a core busy.
+      await delay(100);
       await stage.raw<Values>(`${api}/namespaces/shop/pods/*/catalog_rps`).then(
         ({ items }) => (items.length === 2 ? answers++ : failures.push(`${items.length} pods`)),
         (error: Error) => failures.push(error.message),
@@ -401,7 +404,7 @@ test('with a node gone pods there are omitted, sums are refused, and the autosca
   const refusal = await until(
     'a refused sum',
     () =>
-      stage.kubectl('get', '--raw', sum).then(
+      stage.raw(sum).then(
         () => 'served',
         (error: Error) => error.message,
       ),

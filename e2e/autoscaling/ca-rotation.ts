@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { until } from '../../src/testing/until.ts';
+import { registration } from './foreign-registration.ts';
 import type { AutoscalingStage } from './stage.ts';
 
 /** A rotation of the product's authority, whose hours of waiting are cut short once everybody has heard of a step. */
@@ -13,37 +14,31 @@ export interface CaRotation {
 }
 
 const namespace = ['-n', 'svc-system'];
+const core = '/api/v1/namespaces/svc-system';
 const hours = 3_600_000;
 /** In a process' log: the query server reads its certificate from a Secret, agents are handed theirs. */
 const taken = /"certificate (?:reloaded|installed|authorities reloaded)"/;
 
 /** Prepares it: nothing is changed yet. */
-export async function caRotation({ kubectl }: AutoscalingStage): Promise<CaRotation> {
+export async function caRotation({ cluster, kubectl, raw }: AutoscalingStage): Promise<CaRotation> {
+  const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString();
   const secret = async (name: string): Promise<Record<string, string>> => {
-    const { data } = JSON.parse(await kubectl(...namespace, 'get', 'secret', name, '-o', 'json')) as {
-      data: Record<string, string>;
-    };
-    return Object.fromEntries(
-      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
-    );
+    const { data } = await raw<{ data: Record<string, string> }>(`${core}/secrets/${name}`);
+    return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, decoded(value)]));
   };
   const registered = async (): Promise<string> => {
-    const field = 'jsonpath={.spec.caBundle}';
-    return Buffer.from(
-      await kubectl('get', 'apiservice', 'v1beta2.custom.metrics.k8s.io', '-o', field),
-      'base64',
-    ).toString();
+    const { spec } = await registration(cluster, 'v1beta2');
+    return decoded(spec.caBundle ?? '');
   };
   /** How often each process has taken new certificates; its log says so. */
   const reloads = async (): Promise<Map<string, number>> => {
-    const pods = await kubectl(
-      ...[...namespace, 'get', 'pods', '-l', 'app.kubernetes.io/component in (agent,query)'],
-      ...['-o', 'jsonpath={.items[*].metadata.name}'],
-    );
-    const counts = pods.split(' ').map(async (pod) => {
-      const container = pod.startsWith('svc-agent') ? ['-c', 'agent'] : [];
-      const log = await kubectl(...namespace, 'logs', pod, ...container);
-      return [pod, log.split(taken).length - 1] as const;
+    const selector = encodeURIComponent('app.kubernetes.io/component in (agent,query)');
+    const pods = await raw<{ items: { metadata: { name: string } }[] }>(`${core}/pods?labelSelector=${selector}`);
+    const counts = pods.items.map(async ({ metadata: { name } }) => {
+      const container = name.startsWith('svc-agent') ? '?container=agent' : '';
+      const path = `${core}/pods/${name}/log${container}`;
+      const log = await cluster.api.request<string>('GET', path, undefined, { raw: true, timeoutMs: 60_000 });
+      return [name, log.split(taken).length - 1] as const;
     });
     return new Map(await Promise.all(counts));
   };

@@ -14,7 +14,7 @@ export interface AutoscalingStage {
   /** What the query servers ask for metrics that they do not know. */
   second: SecondAdapter;
   kubectl(...args: string[]): Promise<string>;
-  /** The body of a path of the API server, as `kubectl get --raw` gives it. */
+  /** What a path of the API server answers. */
   raw<T>(path: string): Promise<T>;
   /** Requests a second on the catalog from now on. */
   load(perSecond: number): void;
@@ -63,7 +63,7 @@ export async function startAutoscalingStage(): Promise<AutoscalingStage> {
       cluster,
       second,
       kubectl,
-      raw: async <T>(path: string) => JSON.parse(await kubectl('get', '--raw', path)) as T,
+      raw: <T>(path: string) => cluster.api.request<T>('GET', path, undefined, { timeoutMs: 60_000 }),
       load(perSecond) {
         abort.abort();
         abort = new AbortController();
