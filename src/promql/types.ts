@@ -2,14 +2,11 @@
  * The public types of the engine: its input (series of one source), its options, and its output (values and
  * annotations). Nothing here depends on HTTP, files, nodes or a store.
  */
+import type { Label, Labels } from '../base/text/labels.ts';
 import type { TurnTaking } from '../base/turns/turns.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
 
-/** One label as `[name, value]`. */
-export type Label = readonly [name: string, value: string];
-
-/** The labels of one series: sorted by UTF-8 byte order of the name, names unique, no empty values. */
-export type Labels = readonly Label[];
+export type { Label, Labels };
 
 /** The comparison of a matcher; the regular expressions are RE2 and fully anchored, dot matches newline. */
 export type MatcherType = '=' | '!=' | '=~' | '!~';

@@ -1,13 +1,7 @@
 import { OperatorError } from '../base/errors.ts';
-import { compareUtf8, labelValue } from '../base/text/labels.ts';
+import { compareUtf8, labelValue, type Labels } from '../base/text/labels.ts';
 
-export { compareLabels, compareUtf8, labelValue } from '../base/text/labels.ts';
-
-/**
- * The labels of one series. Shape: `[name, value]` pairs, names unique and in UTF-8 byte order, no empty value
- * (an empty value means the label is absent). Never changed after it was made: keys are cached by identity.
- */
-export type Labels = readonly (readonly [name: string, value: string])[];
+export { compareLabels, compareUtf8, labelValue, type Labels } from '../base/text/labels.ts';
 
 /** Labels from a plain object or from pairs in any order; empty values are left out, the last of equal names wins. */
 export function labelsFromObject(source: Readonly<Record<string, string>>): Labels {

@@ -1,5 +1,11 @@
-/** Labels of a series: pairs with unique names, in UTF-8 byte order. */
-export type Labels = readonly (readonly [name: string, value: string])[];
+/** One label as `[name, value]`. */
+export type Label = readonly [name: string, value: string];
+
+/**
+ * The labels of one series: sorted by UTF-8 byte order of the name, names unique, no empty value, which means that the
+ * label is absent. Never changed after they were made: keys are cached by identity.
+ */
+export type Labels = readonly Label[];
 
 /** The value of one label, or `''` where it is absent. */
 export function labelValue(labels: Labels, name: string): string {
