@@ -10,7 +10,8 @@ import { freePorts } from '../cluster/ports.ts';
 import { blocksOf } from '../package/guide.ts';
 import { runShell } from '../package/project.ts';
 import { startOperator, type RunningOperator } from '../runtime/running-operator.ts';
-import { converters, definition, first, second } from './second-version.ts';
+import { converters, first, second } from './converters.ts';
+import { definition } from './second-version.ts';
 import { storedVersions } from './stored.ts';
 
 const label = fc.stringMatching(/^[a-z]([a-z0-9-]{0,8}[a-z0-9])?$/);

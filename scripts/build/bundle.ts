@@ -23,6 +23,8 @@ export interface BundleOptions {
   readonly development?: boolean;
   /** What `--version` prints beside the version. Default: unknown. */
   readonly identity?: BuildIdentity;
+  /** Of a test build: what puts something else in the place of a source. */
+  readonly plugins?: readonly Plugin[];
 }
 
 const common = {
@@ -65,7 +67,7 @@ export async function bundleFile(source: string, outfile: string): Promise<void>
  * Returns what went into it.
  */
 export async function bundle(program: Program, options: BundleOptions): Promise<Metafile> {
-  const { outDir, development = false, identity = { commit: 'unknown', date: 'unknown' } } = options;
+  const { outDir, development = false, identity = { commit: 'unknown', date: 'unknown' }, plugins = [] } = options;
   const outdir = `${outDir}/${program}`;
   await rm(outdir, { recursive: true, force: true });
   const { metafile } = await build({
@@ -76,7 +78,7 @@ export async function bundle(program: Program, options: BundleOptions): Promise<
     metafile: true,
     define: { SVC_BUILD_IDENTITY: JSON.stringify(identity) },
     banner,
-    plugins: [lightDotI, lateClientNode, ownRequire, ...(development ? [] : [withoutFileKeys])],
+    plugins: [...plugins, lightDotI, lateClientNode, ownRequire, ...(development ? [] : [withoutFileKeys])],
   });
   if (program === 'svc') {
     await build({ ...common, entryPoints: alone, outdir });
