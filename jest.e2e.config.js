@@ -1,9 +1,15 @@
 /**
  * Suites that run beside no other. Each step of `page` has 15 seconds, in which Chromium starts processes of its own and
- * draws; `drift` holds the operator to one second, and `hostile` every server to a quarter of one; `upgrade` replaces
+ * draws; `whole` holds an edit to five seconds, `drift` the operator to one, and `hostile` every server to a quarter of one; `upgrade` replaces
  * everything four times, each within three minutes.
  */
-const alone = ['<rootDir>/e2e/page/', '<rootDir>/e2e/life/drift', '<rootDir>/e2e/hostile/', '<rootDir>/e2e/upgrade/'];
+const alone = [
+  '<rootDir>/e2e/page/',
+  '<rootDir>/e2e/whole/',
+  '<rootDir>/e2e/life/drift',
+  '<rootDir>/e2e/hostile/',
+  '<rootDir>/e2e/upgrade/',
+];
 /** @type {import('jest').Config} */
 export const suites = {
   roots: ['<rootDir>/e2e'],

@@ -79,7 +79,7 @@ test.each([
     let loaded = Infinity;
     for (let i = 0; i < 3 && loaded > 2 * idle; i++) loaded = await latency(11);
     expect(runner.running).toBeGreaterThanOrEqual(20);
-  expect(loaded).toBeLessThanOrEqual(2 * idle);
+    expect(loaded).toBeLessThanOrEqual(2 * idle);
     stop.abort();
     await Promise.all(others);
   },
