@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 
 /**
@@ -20,9 +19,14 @@ export async function readWhole(
   return Buffer.concat(parts, size);
 }
 
-/** The answer to a request that has been sent. Errors: those of the request; a later one breaks the answer's body off. */
-export async function answerTo(request: ClientRequest): Promise<IncomingMessage> {
-  const [answer] = (await once(request, 'response')) as [IncomingMessage];
-  request.on('error', () => {});
-  return answer;
+/**
+ * The answer to a request that has been sent. A later error of the request, such as a malformed body in the segment of the
+ * head, breaks the answer's body off; the listener stays for it, since without one it would end the process.
+ * Errors: those of the request.
+ */
+export function answerTo(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.on('error', reject);
+    request.once('response', resolve);
+  });
 }
