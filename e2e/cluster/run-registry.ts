@@ -188,8 +188,8 @@ function canAddNetworks(): boolean {
 }
 
 /**
- * Every address of the network is this machine's by a route, and none is put on a device: of that all programs would be
- * told, and a browser drops what it is asking for.
+ * A route makes every address of the network this machine's own. No address is put on a device: the kernel announces such
+ * a change to all programs, and Chromium then aborts its requests.
  */
 function addNetwork(n: number): void {
   const { pods } = networkPrefix(n, true);

@@ -63,7 +63,7 @@ export function Degraded({ answer }: { answer: Answer<unknown> | undefined }): J
   );
 }
 
-/** Says why there is no answer, and what the reader can do about it. */
+/** The reason why a request failed, with a button that repeats it. */
 export function Failed({ failure, again }: { failure: ApiFailure; again?: () => void }): JSX.Element {
   const retry = again ? (
     <button type="button" onClick={again}>

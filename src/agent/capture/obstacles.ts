@@ -94,7 +94,7 @@ export class ObstacleWatch {
     return obstacle ? { obstacle } : {};
   }
 
-  /** As a member of the status; empty when there is no limit. */
+  /** The node's limits as the status has them: the member is absent where there is none. */
   get limits(): { limits?: CaptureLimit[] } {
     return this.#limits.length > 0 ? { limits: [...this.#limits] } : {};
   }

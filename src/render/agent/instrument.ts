@@ -18,8 +18,8 @@ export const captureCapabilities: readonly string[] = [
 ];
 
 /**
- * What the instrument is told beside its file. Flows and TCP statistics each ask for an address of the node; where none is
- * given they look for the way to the internet, and the instrument ends on a node that has none.
+ * The instrument's environment. Flows and TCP statistics each need the node's address. Without it the instrument opens a
+ * connection to the internet to find one, and ends on a node that has no way there.
  */
 export const instrumentEnv = [
   { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },
