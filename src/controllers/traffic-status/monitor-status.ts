@@ -125,7 +125,9 @@ function dataOf(outcome: MonitorOutcome, nodes: readonly NodeState[], now: numbe
     if (!row) continue;
     for (const { certain, message } of node.status?.limits ?? []) {
       const of = certain ? data.limits.certain : data.limits.possible;
-      of.set(message, [...(of.get(message) ?? []), node.name]);
+      const names = of.get(message);
+      if (names) names.push(node.name);
+      else of.set(message, [node.name]);
     }
     data.activeSeries += row.activeSeries;
     data.droppedSeries += row.droppedSeries;
