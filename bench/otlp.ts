@@ -57,7 +57,7 @@ const requestsOfSpans = 100;
 const spansPerRequest = 500;
 const scrapesOfARun = 5;
 
-const noSink: SampleSink = { append: () => {}, stale: () => {} };
+const noSink: SampleSink = { append: () => {}, stale: () => {}, start: () => {} };
 
 await bench(
   {
@@ -177,6 +177,7 @@ async function toStore(stage: Stage, report: Report, work: Intervals, node: Node
         if (store.append(labels, tMs, value) === 'appended') appended++;
       },
       stale: () => {},
+      start: () => {},
     };
     const mapper = new SeriesMapper(defaultPolicy('node-1'), identity(node.pods));
     const cache = new AttributeCache();

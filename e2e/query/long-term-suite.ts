@@ -120,6 +120,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
     const own: IngestStore = {
       append: (series, t, value) => (t < keptFrom ? 'appended' : store.append(series, t, value)),
       appendStale: (series, t) => store.appendStale(series, t),
+      appendStart: (series, t) => store.appendStart(series, t),
       commit: () => store.commit(),
     };
     const tee = teeStore(own, exports);
@@ -155,7 +156,12 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
   /** Nodes of equal names in another cluster, with other values of the same series. */
   const takeInForeign = async (url: string): Promise<void> => {
     const exports = exportsOf('foreign', nodes[0]!, [url]);
-    const nowhere: IngestStore = { append: () => 'appended', appendStale: () => 'appended', commit: async () => {} };
+    const nowhere: IngestStore = {
+      append: () => 'appended',
+      appendStale: () => 'appended',
+      appendStart: () => 'duplicate',
+      commit: async () => {},
+    };
     const tee = teeStore(nowhere, exports);
     for (const { labels, t } of samplesOf(nodes[0]!, 0)) {
       tee.append({ labels: labelsFromObject(labels), slot: -1 }, t + 7_000, 1e6);

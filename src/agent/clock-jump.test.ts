@@ -16,6 +16,7 @@ let clock: FakeClock;
 let store: Store;
 let ingest: Ingest;
 let log: string[];
+let mapper: SeriesMapper;
 let value = 0;
 const metrics = createSelfMetrics({ node: 'n1', version: '1' });
 
@@ -26,7 +27,8 @@ beforeEach(async () => {
   store = await openStore({ dir, clock, logger: silentLogger });
   const logger = createLogger({ write: (line) => void log.push(line) });
   const spans = { take: () => 0, expire: () => {} };
-  ingest = new Ingest({ mapper: new SeriesMapper(defaultPolicy('n1')), store, metrics, clock, logger, spans });
+  mapper = new SeriesMapper(defaultPolicy('n1'));
+  ingest = new Ingest({ mapper, store, metrics, clock, logger, spans });
 });
 afterEach(async () => {
   await ingest.close();
@@ -35,10 +37,10 @@ afterEach(async () => {
 });
 
 /** A report every ten seconds. */
-async function report(times: number): Promise<void> {
+async function report(times: number, startNs = 1e18): Promise<void> {
   for (let i = 0; i < times; i++) {
     await clock.advance(10_000);
-    const point = { attributes: [], startNs: 1e18, timeNs: clock.now() * 1e6, noValue: false, value: ++value };
+    const point = { attributes: [], startNs, timeNs: clock.now() * 1e6, noValue: false, value: ++value };
     const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points: [{ ...point, exemplars: [] }] };
     const metric = { name: 'orders', description: '', unit: '', data } as const;
     const scopes = [{ scope: { name: '', version: '' }, metrics: [metric] }];
@@ -49,6 +51,10 @@ async function report(times: number): Promise<void> {
 
 const newest = (): number | undefined =>
   store.latest([{ type: '=', name: '__name__', value: 'orders' }], 0).find((s) => !s.stale)?.value;
+
+/** What a scrape shows of the counter. */
+const shown = (): number | undefined =>
+  [...(mapper.table.families.get('orders')?.groups.values() ?? [])][0]?.series[0]?.total;
 
 /** The values of the counter by their times. */
 const reports = (): Map<number, string> =>
@@ -84,4 +90,29 @@ test('a clock set back by a minute costs that minute, not the series', async () 
   expect(newest()).toBe(value);
   // Six of the fifteen were sent at times that had been.
   expect(reports().size).toBeGreaterThanOrEqual(9);
+});
+
+test('while a clock that was set back catches up, a scrape shows what is counted, and nothing of it is stored', async () => {
+  await report(3);
+  const stored = reports();
+  clock.jumpWall(-600_000);
+  await report(30);
+  expect({ shown: shown(), stored: reports() }).toEqual({ shown: value, stored });
+  await report(31);
+  expect({ shown: shown(), newest: newest() }).toEqual({ shown: value, newest: value });
+});
+
+test('a counter that restarts while the clock catches up is a reset in the store, however large it has become', async () => {
+  value = 100;
+  await report(3);
+  const before = value;
+  clock.jumpWall(-600_000);
+  value = 0;
+  await report(30, 1.5e18);
+  expect(shown()).toBe(30);
+  value = before;
+  await report(31, 1.5e18);
+  const stored = [...reports().values()].map((hex) => Buffer.from(hex, 'hex').readDoubleBE());
+  expect(stored.slice(0, 5)).toEqual([101, 102, 103, 0, expect.any(Number)]);
+  expect(stored.at(-1)).toBe(value);
 });

@@ -51,10 +51,10 @@ async function startAgent(): Promise<{ child: ChildProcess; otlp: number }> {
 
 const exited = (child: ChildProcess): Promise<unknown> => new Promise((resolve) => child.once('exit', resolve));
 
-/** Sends a counter's value. False when nobody took it. */
-function send(otlp: number, value: number): Promise<boolean> {
+/** Sends the value of a counter that counts since `startMs`. False when nobody took it. */
+function send(otlp: number, value: number, startMs = 1): Promise<boolean> {
   const timeUnixNano = `${Date.now()}000000`;
-  const point = { asInt: String(value), timeUnixNano, startTimeUnixNano: '1' };
+  const point = { asInt: String(value), timeUnixNano, startTimeUnixNano: `${startMs}000000` };
   const metric = { name: 'orders.placed', sum: { aggregationTemporality: 2, isMonotonic: true, dataPoints: [point] } };
   return fetch(`http://127.0.0.1:${otlp}/v1/metrics`, {
     method: 'POST',
@@ -81,6 +81,19 @@ test('kill -9 right after the answer loses nothing of what was answered', async 
   expect(taken).toBe(true);
   await exited(child);
   expect(await stored()).toEqual([41]);
+}, 30_000);
+
+test('a counter that restarted while no agent ran is a reset, also when it is as large as it was', async () => {
+  const first = await startAgent();
+  expect(await send(first.otlp, 41)).toBe(true);
+  first.child.kill('SIGKILL');
+  await exited(first.child);
+  const restartedMs = Date.now();
+  const second = await startAgent();
+  expect(await send(second.otlp, 41, restartedMs)).toBe(true);
+  second.child.kill('SIGKILL');
+  await exited(second.child);
+  expect(await stored()).toEqual([41, 0, 41]);
 }, 30_000);
 
 test('SIGTERM while requests come in: what was answered is on disk, and it ends with 0 well inside the grace period', async () => {

@@ -41,6 +41,7 @@ function ingest(name: string): { mapper: SeriesMapper; samples: Sample[] } {
     stale: () => {
       throw new Error('nothing ends here');
     },
+    start: () => {},
   };
   const recorded = recordedAt(name);
   const request = decodeMetricsRequest(raw[0] === 0x1f ? gunzipSync(raw) : raw);
@@ -157,7 +158,7 @@ test('spans of recorded pods are of the pods that sent them, as the points recor
   expect(named()).toEqual([]);
   const strangers = unknown.length;
   const mapper = new SeriesMapper(defaultPolicy('node-1'), identity);
-  const sink = { append: () => {}, stale: () => {} };
+  const sink = { append: () => {}, stale: () => {}, start: () => {} };
   for (const name of names20) mapper.add(decoded(name), recordedAt(name), sink);
   spans.expire();
   expect([...new Set(named())].toSorted()).toEqual(recordedNames.map((name) => `shop/${name}/main`).toSorted());

@@ -80,6 +80,40 @@ describe('appending', () => {
     await store.close();
   });
 
+  test('a counter that started behind its newest sample gets a zero there, whatever stored that sample', async () => {
+    const files = new MemoryFiles();
+    let store = await open(files, new FakeClock(start));
+    store.append(up, start, 40);
+    await store.commit();
+    files.crash();
+    store = await open(files, new FakeClock(start));
+    expect(store.appendStart(up, start + 8_000)).toBe('appended');
+    store.append(up, start + 11_000, 40);
+    expect([...readSamples(store).values()]).toEqual([
+      new Map([
+        [start, '4044000000000000'],
+        [start + 8_000, '0000000000000000'],
+        [start + 11_000, '4044000000000000'],
+      ]),
+    ]);
+    await store.close();
+  });
+
+  test('no zero is put where the counter was stored since its start, where nothing or a zero is stored', async () => {
+    const store = await open(new MemoryFiles(), new FakeClock(start));
+    expect(store.appendStart(up, start)).toBe('duplicate');
+    store.append(up, start, 40);
+    expect(store.appendStart(up, start)).toBe('duplicate');
+    expect(store.appendStart(up, start - 5_000)).toBe('duplicate');
+    store.append(up, start + 1_000, 0);
+    expect(store.appendStart(up, start + 2_000)).toBe('duplicate');
+    store.appendStale(up, start + 3_000);
+    expect(store.appendStart(up, start + 4_000)).toBe('appended');
+    expect(store.appendStart(up, start + 2 * hour)).toBe('tooNew');
+    expect(store.latest([], 0)).toMatchObject([{ tMs: start + 4_000, value: 0 }]);
+    await store.close();
+  });
+
   test('a stale marker keeps its exact bits through the log, a checkpoint and a block', async () => {
     const files = new MemoryFiles();
     const clock = new FakeClock(start);

@@ -147,6 +147,10 @@ class EmbeddedStore implements Store {
     return this.#append(series, tMs, staleHigh, staleLow);
   }
 
+  appendStart(series: Labels | SeriesRef, startMs: number): AppendResult {
+    return this.#counted(this.#refusal(startMs) ?? this.#head.appendStart(series, startMs, this.#log));
+  }
+
   appendHistogram(series: Labels | SeriesRef, tMs: number, histogram: NativeHistogram): AppendResult {
     assertHistogram(histogram);
     return this.#counted(

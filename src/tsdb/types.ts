@@ -177,6 +177,13 @@ export interface Store {
   /** Ends the series at `tMs`: writes Prometheus' stale marker, bit-exact. */
   appendStale(series: Labels | SeriesRef, tMs: number): AppendResult;
   /**
+   * Makes a reset visible that happened while nobody counted: a zero at `startMs`, the time since which the counter
+   * counts, if the series has an older sample and that is not a zero. Else nothing, which is 'duplicate'. To be called
+   * before the counter's next sample. Source: Prometheus' start timestamps (`AppendSTZeroSample`), which put a zero
+   * before the first sample of a series too.
+   */
+  appendStart(series: Labels | SeriesRef, startMs: number): AppendResult;
+  /**
    * Appends one native histogram. As `append`; a counter's reset is found by comparing with the sample before.
    * Errors: ERR_INPUT_INVALID for a histogram that contradicts itself, naming the field.
    */

@@ -17,6 +17,11 @@ export function teeStore(store: IngestStore, exports: Pick<Exports, 'sample' | '
       if (result === 'appended') exports.stale(series, timeMs);
       return result;
     },
+    appendStart: (series, startMs) => {
+      const result = store.appendStart(series, startMs);
+      if (result === 'appended') exports.sample(series, startMs, 0);
+      return result;
+    },
     commit: async () => {
       const exported = exports.commit();
       try {

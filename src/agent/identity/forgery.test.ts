@@ -69,7 +69,11 @@ function seriesOf(
   const monitors = [{ namespace: 'pay', name: 'm', uid: 'u', pods: ['db-0'] }];
   const mapper = new SeriesMapper({ ...defaultPolicy('n'), monitors }, node());
   const found: Record<string, string>[] = [];
-  const sink = { append: ({ labels }: SeriesRef) => void found.push(Object.fromEntries(labels)), stale: () => {} };
+  const sink = {
+    append: ({ labels }: SeriesRef) => void found.push(Object.fromEntries(labels)),
+    stale: () => {},
+    start: () => {},
+  };
   const points = [{ attributes: ofPoint, startNs: 1, timeNs: 1.8e18, noValue: false, value: 1, exemplars: [] }];
   const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
   const scopes = [{ scope: { name: '', version: '' }, metrics: [{ name, description: '', unit: '', data }] }];

@@ -293,6 +293,7 @@ test('a series of an unknown pod is counted, then named unknown, then given its 
       void names.push(`${labels.find(([k]) => k === 'k8s_pod_name')?.[1]} ${value}`),
     stale: ({ labels }: SeriesRef): void =>
       void names.push(`end of ${labels.find(([k]) => k === 'k8s_pod_name')?.[1]}`),
+    start: (): void => {},
   };
   const resource = attributes(instance);
   const send = (seconds: number): void => {

@@ -26,6 +26,7 @@ function setUp(budgetBytes?: number, refreshSelf?: (metrics: SelfMetrics) => voi
   world.store = {
     append: ({ labels }, tMs, value) => (samples.push({ labels, tMs, value }), 'appended'),
     appendStale: () => 'appended',
+    appendStart: () => 'duplicate',
     commit: () => Promise.resolve(void world.commits++),
   };
   world.ingest = new Ingest({

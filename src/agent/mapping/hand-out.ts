@@ -1,7 +1,6 @@
 import type { SeriesRef } from '../../tsdb/index.ts';
-import type { Exemplar, PointBase } from '../otlp/model.ts';
+import type { Exemplar } from '../otlp/model.ts';
 import type { Series } from './series-table.ts';
-import type { Stream } from './stream.ts';
 
 /** A series as the store knows it, with its newest exemplar. */
 export interface SampledSeries extends SeriesRef {
@@ -13,6 +12,8 @@ export interface SampleSink {
   append(series: SampledSeries, tMs: number, value: number): void;
   /** Ends the series at that time with a stale marker. */
   stale(series: SeriesRef, tMs: number): void;
+  /** Tells since when the counter counts whose first sample comes next: what is stored from before it is another's. */
+  start(series: SampledSeries, startMs: number): void;
 }
 
 /**
@@ -29,7 +30,7 @@ export function handOut(series: Series, sink: SampleSink): number {
     return 0;
   }
   series.skippedMs = 0;
-  if (series.zeroMs !== 0) sink.append(series, series.zeroMs, 0);
+  showReset(series, sink);
   sink.append(series, series.pendingMs, series.total);
   series.lastMs = series.pendingMs;
   series.pendingMs = 0;
@@ -40,30 +41,16 @@ export function handOut(series: Series, sink: SampleSink): number {
 /** The newest value of an ending series, if its window had not come yet. */
 export function handOutSkipped(series: Series, sink: SampleSink): void {
   if (series.skippedMs === 0) return;
-  if (series.zeroMs !== 0) sink.append(series, series.zeroMs, 0);
+  showReset(series, sink);
   sink.append(series, series.skippedMs, series.total);
   series.lastMs = series.skippedMs;
   series.skippedMs = 0;
   series.zeroMs = 0;
 }
 
-/** A counter was reset: its start time moved, or its value (a histogram's count) fell. */
-export function isReset(stream: Stream, point: PointBase, values: readonly number[]): boolean {
-  const { shape, values: last } = stream;
-  if (shape.mode !== 'counter') return false;
-  if (point.startNs !== stream.startNs && point.startNs !== 0 && stream.startNs !== 0) return true;
-  const at = shape.kind === 'scalar' ? 0 : values.length - (shape.hasSum ? 2 : 1);
-  return values[at]! < last[at]!;
-}
-
-/**
- * The next value of a counter. Buckets converted from an exponential histogram may fall when its scale does; the larger
- * value is kept.
- */
-export function keptUp(series: Series | undefined, value: number, before: number): number {
-  return value < before && !isSum(series) ? before : value;
-}
-
-function isSum(series: Series | undefined): boolean {
-  return series?.component.suffix === '_sum';
+/** The zero before a waiting sample. Before the first one only the store knows whether there is something to end. */
+function showReset(series: Series, sink: SampleSink): void {
+  if (series.zeroMs === 0) return;
+  if (series.lastMs === 0) sink.start(series, series.zeroMs);
+  else sink.append(series, series.zeroMs, 0);
 }

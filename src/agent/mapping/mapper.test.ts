@@ -19,10 +19,12 @@ function setUp(
   send: (at: number, request: MetricsRequest) => string[];
   sink: SampleSink;
   out: string[];
+  starts: string[];
   at: (seconds: number) => Moment;
 } {
   const mapper = new SeriesMapper({ ...defaultPolicy('n1'), ...change }, identity);
   const out: string[] = [];
+  const starts: string[] = [];
   const text = (labels: Labels, tMs: number, value: string): void => {
     const own = labels.filter(([name]) => name !== '__name__' && name !== 'k8s_node_name');
     const name = labels.find(([n]) => n === '__name__')![1];
@@ -32,6 +34,7 @@ function setUp(
   const sink: SampleSink = {
     append: ({ labels }, tMs, value) => text(labels, tMs, String(value)),
     stale: ({ labels }, tMs) => text(labels, tMs, 'stale'),
+    start: ({ labels }, tMs) => void starts.push(`${Object.fromEntries(labels)['__name__']} @${(tMs - t0) / 1_000}`),
   };
   const at = (seconds: number): Moment => ({ wall: t0 + seconds * 1_000, mono: seconds * 1_000 });
   const send = (seconds: number, request: MetricsRequest): string[] => {
@@ -40,7 +43,7 @@ function setUp(
     mapper.flush(sink);
     return [...out];
   };
-  return { mapper, send, sink, out, at };
+  return { mapper, send, sink, out, starts, at };
 }
 
 const attributes = (labels: Record<string, string | number>): Attribute[] =>
@@ -112,6 +115,26 @@ test('the zero of a restart never comes before the last sample nor after the new
   send(1, counter([{ at: 1, start: -5, value: 5 }]));
   expect(send(11, counter([{ at: 11, start: -3, value: 7 }]))).toEqual(['c{} 0 @1.001', 'c{} 7 @11']);
   expect(send(12, counter([{ at: 12, start: 50, value: 8 }]))).toEqual(['c{} 0 @11.999', 'c{} 8 @12']);
+});
+
+test('before the first sample of a counter the store learns since when it counts, once', () => {
+  const { send, starts } = setUp();
+  send(11, counter([{ at: 11, start: 8, value: 5 }]));
+  send(21, counter([{ at: 21, start: 8, value: 6 }]));
+  expect(starts).toEqual(['c @8']);
+  send(31, histogram({ at: 31, start: 30, count: 1, sum: 0.5, bounds: [1], bucketCounts: [1, 0] }));
+  expect(starts.slice(1).sort()).toEqual(['h_bucket @30', 'h_bucket @30', 'h_count @30', 'h_sum @30']);
+});
+
+test('what several streams count together starts at no time, nor does a gauge or a counter without a start', () => {
+  const { send, starts } = setUp();
+  send(11, counter([{ at: 11, start: -t0 / 1_000, value: 5 }]));
+  const points = [numberPoint({ at: 11, start: 8, value: 1 })];
+  send(11, request([{ name: 'g', description: '', unit: '', data: { kind: 'gauge', points } }]));
+  const merged = setUp({ monitors: [rule({ dropLabels: ['route'] })] });
+  const ofRoute = (route: string): PointOf => ({ at: 11, start: 8, value: 5, labels: { route } });
+  merged.send(11, counter([ofRoute('/a'), ofRoute('/b')], pod('p1')));
+  expect([...starts, ...merged.starts]).toEqual([]);
 });
 
 test('a restarted histogram gets its zeros in all series, once one of them would hide it', () => {
@@ -512,6 +535,7 @@ test('clients show which server they talk to, by its workload where it is a pod 
   const sink: SampleSink = {
     append: ({ labels }) => void seen.push(Object.fromEntries(labels)['server_address'] ?? '-'),
     stale: () => {},
+    start: () => {},
   };
   const send = (at: number, name: string, servers: readonly string[]): string[] => {
     seen.length = 0;

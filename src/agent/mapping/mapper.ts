@@ -3,7 +3,7 @@ import { Identity } from '../identity/identity.ts';
 import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
 import { type Expanded, expandPoint, familyType, layoutOf, sameShape } from './components.ts';
 import { noteExemplars } from './exemplars.ts';
-import { handOut, handOutSkipped, isReset, keptUp, type SampleSink } from './hand-out.ts';
+import { handOut, handOutSkipped, type SampleSink } from './hand-out.ts';
 import type { Pair } from './label-set.ts';
 import { coversSender, fallbackRules, metricFamily, servedPort, streamRules } from './monitor-rules.ts';
 import { infoMetrics, metricName } from './names.ts';
@@ -13,6 +13,7 @@ import { type Charged, type LimitScope, type MonitorCounts, overflowLabels, Seri
 import { type Family, type Group, type Series, SeriesTable } from './series-table.ts';
 import { rememberEndedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
 import { PeerNames } from './peer-names.ts';
+import { countBehind, isReset, keptUp, noteStart, placeZero } from './resets.ts';
 import { type StreamBounds, StreamShares } from './stream-shares.ts';
 import { accountOf, chargedTo, isFlow, type StreamSubject, streamSubject, subjectLabels } from './stream-subject.ts';
 import { StreamIndex } from './stream-index.ts';
@@ -53,7 +54,8 @@ export interface MapCounts {
  * Flow: `add` (points → streams → series, in memory) → `flush` (one sample per touched series) → `expire` (silence →
  * stale markers). `setPolicy` binds every stream anew.
  * Guarantees: a stream alone in its series passes its raw values on, with a zero inserted between two values when its
- * start time changed and the reset would be invisible otherwise. When the labels that distinguish streams are dropped,
+ * start time changed and the reset would be invisible otherwise; before its first value the sink learns that time, for
+ * the store may have values of an earlier process. When the labels that distinguish streams are dropped,
  * the streams' increments are added, and the sum never falls when one of them restarts or ends.
  * Caveats: the sum of merged streams starts anew with the agent, which a query sees as a counter reset.
  * It does no I/O and has no clock: times are arguments.
@@ -210,6 +212,7 @@ export class SeriesMapper {
     const { point, shape, values } = expanded;
     if (stream.timeNs !== 0 && point.timeNs <= stream.timeNs) {
       this.counts.late++;
+      if (stream.timeNs / 1e6 > now.wall) this.#showBehind(stream, expanded, now);
       return;
     }
     stream.seenMs = now.mono;
@@ -224,7 +227,8 @@ export class SeriesMapper {
     const reset = !first && isReset(stream, point, values);
     const tMs = Math.floor(point.timeNs / 1e6);
     this.#touch(stream, point, sink);
-    if (reset) this.#placeZero(stream, point, values, tMs);
+    if (first) noteStart(stream, point.startNs, tMs);
+    if (reset) placeZero(stream, point, values, tMs);
     if (point.exemplars && point.exemplars.length > 0) noteExemplars(stream.series, point.exemplars, this.exemplars);
     if (first || reset || stream.shape.mode !== 'counter' || stream.shape.kind === 'summary') {
       this.#accumulate(stream, { values, first, reset, tMs }, sink);
@@ -232,6 +236,20 @@ export class SeriesMapper {
     for (const monitor of stream.monitors) if (monitor.lastSampleMs < tMs) monitor.lastSampleMs = tMs;
     stream.startNs = point.startNs;
     stream.endedMs = 0;
+  }
+
+  /**
+   * A point behind the newest one, whose time is yet to come: the clock of the node was set back. Its values are current,
+   * so they are shown and the series live on; a sample is handed out once the clock has caught up, since the store has
+   * later ones. A delta is left out, as it cannot be told from one that is sent twice.
+   */
+  #showBehind(stream: Stream, expanded: Expanded, now: Moment): void {
+    const { point, shape } = expanded;
+    stream.seenMs = now.mono;
+    if (point.noValue || shape.mode === 'increment' || !sameShape(shape, stream.shape)) return;
+    if (stream.endedMs !== 0) this.#revive(stream);
+    stream.endedMs = 0;
+    countBehind(stream, expanded);
   }
 
   /** Notes a point's time. A sample of this stream that still waits is handed out first, so that none is lost. */
@@ -298,20 +316,6 @@ export class SeriesMapper {
     if (waits && s.pendingMs === 0) this.#touched.push(s);
     if (at > s.pendingMs) s.pendingMs = at;
     if (!waits) handOut(s, sink);
-  }
-
-  /** Inserts a zero before the point in each series of a restarted stream, when one of them would hide the reset. */
-  #placeZero(stream: Stream, point: PointBase, values: readonly number[], tMs: number): void {
-    const hidden = stream.series.some(
-      (s, i) => !s.merged && (s.intervalMs > 0 || (stream.values[i]! > 0 && values[i]! >= stream.values[i]!)),
-    );
-    if (!hidden) return;
-    for (const series of stream.series) {
-      if (series.merged || series.total === 0) continue;
-      const earliest = Math.max(series.lastMs, series.pendingMs, stream.endedMs) + 1;
-      const zeroMs = Math.max(earliest, Math.min(Math.floor(point.startNs / 1e6), tMs - 1));
-      if (zeroMs < tMs) series.zeroMs = zeroMs;
-    }
   }
 
   /** Hands out one sample of every series touched since the last call. Returns their number. */
@@ -506,7 +510,9 @@ export class SeriesMapper {
     stream.series = group ? this.table.bind(group, layoutOf(stream.shape)) : [];
     for (const series of stream.series) {
       series.streams++;
-      if (series.streams > 1) series.merged = true;
+      if (series.streams === 1) continue;
+      series.merged = true;
+      if (series.lastMs === 0) series.zeroMs = 0;
     }
     this.#pace(stream);
   }

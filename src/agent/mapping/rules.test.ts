@@ -57,6 +57,7 @@ class Run {
     stale: ({ labels }: SeriesRef, tMs: number): void => {
       this.samples.push(`stale ${labels.find(([k]) => k === 'k8s_pod_name')?.[1]} ${(tMs - t0) / 1_000}`);
     },
+    start: (): void => {},
   };
   send(told: Told, seconds: number): void {
     const at = { wall: t0 + seconds * 1_000, mono: seconds * 1_000 };

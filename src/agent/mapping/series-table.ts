@@ -22,7 +22,10 @@ export class Series implements SeriesRef {
   intervalMs = 0;
   /** Time of the newest sample that was thinned out, ms; 0 when the newest was handed out. */
   skippedMs = 0;
-  /** Time of the zero to insert before that sample so that a reset is visible, ms; 0 for none. */
+  /**
+   * Time of the zero to insert before that sample so that a reset is visible, ms; 0 for none. Before the first sample
+   * the time since which its counter counts: a predecessor of this process may have stored what it counted before.
+   */
   zeroMs = 0;
   /** Exemplar of one of its values; null before the first. */
   exemplar: Exemplar | null = null;

@@ -199,7 +199,7 @@ test('an agent takes its spans for their pod’s once it has its points', async 
   expect(identity.spans(sent)).toMatchObject({ pod: null, unshown: { name: 'checkout-1' } });
   await reporter.exportMetrics();
   const mapper = new SeriesMapper(defaultPolicy('node-1'), identity);
-  const sink = { append: () => {}, stale: () => {} };
+  const sink = { append: () => {}, stale: () => {}, start: () => {} };
   for (const { url, body } of posts) {
     if (url.endsWith('/v1/metrics')) mapper.add(decodeMetricsRequest(body), { wall: 1e6, mono: 0 }, sink);
   }
@@ -213,7 +213,8 @@ describe('the faults of a node reach the agent as facts', () => {
     await reporter.exportMetrics();
     const mapper = new SeriesMapper(defaultPolicy('node-1'), nodePods('shop/a'));
     const now = { wall: 1_000_000, mono: 1_000_000 };
-    for (const { body } of posts) mapper.add(decodeMetricsRequest(body), now, { append: () => {}, stale: () => {} });
+    for (const { body } of posts)
+      mapper.add(decodeMetricsRequest(body), now, { append: () => {}, stale: () => {}, start: () => {} });
     return { attached: attachedProcesses(mapper), unplaced: mapper.unplaced };
   };
   const sdk = { name: 'sdk', version: '' };

@@ -105,6 +105,15 @@ export class Head {
     return result;
   }
 
+  /** Appends a zero at `t` behind an older sample that is not a zero; 'duplicate' where there is none. */
+  appendStart(series: Labels | SeriesRef, t: number, log: HeadLog): AppendResult {
+    if (t < this.minValidT) return 'late';
+    const slot = this.#lookUp(series, log);
+    const newest = this.#series.newest(slot);
+    if (!newest || newest.t >= t || newest.histogram || floatOf(newest.high, newest.low) === 0) return 'duplicate';
+    return this.append(series, t, 0, 0, 0, log);
+  }
+
   appendHistogram(
     series: Labels | SeriesRef,
     t: number,

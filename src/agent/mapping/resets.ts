@@ -1,0 +1,67 @@
+import type { PointBase } from '../otlp/model.ts';
+import type { Expanded } from './components.ts';
+import type { Series } from './series-table.ts';
+import type { Stream } from './stream.ts';
+
+/** A counter was reset: its start time moved, or its value (a histogram's count) fell. */
+export function isReset(stream: Stream, point: PointBase, values: readonly number[]): boolean {
+  const { shape, values: last } = stream;
+  if (shape.mode !== 'counter') return false;
+  if (point.startNs !== stream.startNs && point.startNs !== 0 && stream.startNs !== 0) return true;
+  const at = shape.kind === 'scalar' ? 0 : values.length - (shape.hasSum ? 2 : 1);
+  return values[at]! < last[at]!;
+}
+
+/**
+ * The next value of a counter. Buckets converted from an exponential histogram may fall when its scale does; the larger
+ * value is kept.
+ */
+export function keptUp(series: Series | undefined, value: number, before: number): number {
+  return value < before && !isSum(series) ? before : value;
+}
+
+function isSum(series: Series | undefined): boolean {
+  return series?.component.suffix === '_sum';
+}
+
+/** Inserts a zero before the point in each series of a restarted stream, when one of them would hide the reset. */
+export function placeZero(stream: Stream, point: PointBase, values: readonly number[], tMs: number): void {
+  const hidden = stream.series.some(
+    (s, i) => !s.merged && (s.intervalMs > 0 || (stream.values[i]! > 0 && values[i]! >= stream.values[i]!)),
+  );
+  if (!hidden) return;
+  for (const series of stream.series) {
+    if (series.merged || series.total === 0) continue;
+    const earliest = Math.max(series.lastMs, series.pendingMs, stream.endedMs) + 1;
+    const zeroMs = Math.max(earliest, Math.min(Math.floor(point.startNs / 1e6), tMs - 1));
+    if (zeroMs < tMs) series.zeroMs = zeroMs;
+  }
+}
+
+/**
+ * Before the first sample of a series: since when its counter counts. What several streams count together, and what
+ * goes both ways, begins at no time.
+ */
+export function noteStart({ series, family }: Stream, startNs: number, tMs: number): void {
+  const startMs = Math.floor(startNs / 1e6);
+  if (startMs <= 0 || startMs >= tMs || family.type === 'gauge') return;
+  for (const s of series) {
+    if (s.lastMs === 0 && !s.merged && s.component.mode !== 'level') s.zeroMs = startMs;
+  }
+}
+
+/** Counts a point of a stream whose newest point has a time yet to come; its series hand nothing out. */
+export function countBehind(stream: Stream, { point, shape, values }: Expanded): void {
+  const reset = isReset(stream, point, values);
+  stream.startNs = point.startNs;
+  for (let i = 0; i < values.length; i++) {
+    const s = stream.series[i];
+    const counts = (s?.component.mode ?? shape.mode) === 'counter';
+    const value = counts && !reset ? keptUp(s, values[i]!, stream.values[i]!) : values[i]!;
+    const increment = counts && reset ? value : value - stream.values[i]!;
+    stream.values[i] = value;
+    if (!s) continue;
+    s.total = s.merged ? s.total + increment : value;
+    if (counts && reset && !s.merged) s.zeroMs = Math.max(s.lastMs, s.pendingMs) + 1;
+  }
+}
