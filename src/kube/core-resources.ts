@@ -18,6 +18,8 @@ export const coreResources = {
   daemonSets: grouped('apps', 'DaemonSet', 'daemonsets'),
   replicaSets: grouped('apps', 'ReplicaSet', 'replicasets'),
   statefulSets: grouped('apps', 'StatefulSet', 'statefulsets'),
+  jobs: grouped('batch', 'Job', 'jobs'),
+  cronJobs: grouped('batch', 'CronJob', 'cronjobs'),
   networkPolicies: grouped('networking.k8s.io', 'NetworkPolicy', 'networkpolicies'),
   podDisruptionBudgets: grouped('policy', 'PodDisruptionBudget', 'poddisruptionbudgets'),
   roles: grouped('rbac.authorization.k8s.io', 'Role', 'roles'),

@@ -22,13 +22,13 @@ export const commands: readonly PluginCommand[] = [
     name: 'status',
     summary: 'how the product and its resources fare, and what to do about faults',
     load: async () => (await import('./status/status-command.ts')).registerStatus,
-    complete: async () => (await import('./status/object-names.ts')).objectNames,
+    complete: async () => (await import('./status/parts.ts')).objectNames,
   },
   {
     name: 'explain',
     summary: 'why a pod, workload, monitor or node is captured or not, and how',
     load: async () => (await import('./explain/explain-command.ts')).registerExplain,
-    complete: async () => (await import('./explain/target-names.ts')).targetNames,
+    complete: async () => (await import('./explain/target.ts')).targetNames,
   },
   {
     name: 'diff',

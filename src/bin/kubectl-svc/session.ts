@@ -1,3 +1,4 @@
+import type { ResourceRef } from '../../api/meta.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { RestClient } from '../../kube/index.ts';
 import type { QueryServer } from './connect/query-server.ts';
@@ -66,6 +67,14 @@ export class Session {
     const { allNamespaces, namespace } = this.flags;
     if (allNamespaces) return undefined;
     return namespace ?? (await this.kube()).namespace ?? 'default';
+  }
+
+  /** Names of objects, for completion: those of the selected namespace, at most 500. */
+  async names(resource: ResourceRef): Promise<string[]> {
+    const namespace = resource.namespaced ? await this.namespace() : undefined;
+    const client = await this.kube();
+    const { items } = await client.list(resource, { namespace, metadataOnly: true, limit: 500, signal: this.signal });
+    return items.flatMap(({ metadata }) => metadata.name ?? []);
   }
 
   /** The query server; by default through a port-forward to a ready pod. Errors: PluginError with a remedy. */

@@ -78,8 +78,11 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     if (all.fault !== undefined || all.partial) return read<PodWithStatus>('ownPods', coreResources.pods, own);
     return { items: all.items.filter(({ metadata }) => metadata.namespace === namespace) };
   };
-  const readCrds = crds();
-  const lists = {
+  return settled({
+    namespace,
+    now,
+    crds: crds(),
+    pods: readPods,
     monitors: readMost<TrafficMonitor & KubeObject>('monitors', trafficMonitors),
     policies: read<ClusterTrafficPolicy & KubeObject>('policies', clusterTrafficPolicies),
     minters: read<MinterDeployment & KubeObject>('minters', minterDeployments, { namespace: objectNamespace }),
@@ -92,25 +95,13 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     secrets: read<KubeObject>('secrets', coreResources.secrets, own),
     apiServices: read<KubeObject>('apiServices', coreResources.apiServices),
     events: read<KubeObject>('events', coreResources.events, { fieldSelector: 'type=Warning' }),
-  };
-  return {
-    namespace,
-    now,
-    crds: await readCrds,
-    pods: await readPods,
-    monitors: await lists.monitors,
-    policies: await lists.policies,
-    minters: await lists.minters,
-    namespaces: await lists.namespaces,
-    nodes: await lists.nodes,
-    ownPods: await lists.ownPods,
-    deployments: await lists.deployments,
-    daemonSets: await lists.daemonSets,
-    leases: await lists.leases,
-    secrets: await lists.secrets,
-    apiServices: await lists.apiServices,
-    events: await lists.events,
-  };
+  });
+}
+
+/** The object with every promise in it replaced by its value. */
+async function settled<T extends object>(members: T): Promise<{ [K in keyof T]: Awaited<T[K]> }> {
+  const entries = Object.entries(members).map(async ([name, value]) => [name, (await value) as unknown] as const);
+  return Object.fromEntries(await Promise.all(entries)) as { [K in keyof T]: Awaited<T[K]> };
 }
 
 /** A request that every user may make: a server that does not answer it answers nothing. A refusal is an answer. */

@@ -1,4 +1,3 @@
-import type { KubeObject } from '../../../api/meta.ts';
 import { type CommandShape, type OptionShape, paths, shapeOf } from '../../completion/command-shape.ts';
 import type { PluginCommand } from '../command.ts';
 import { commands as allCommands } from '../commands.ts';
@@ -17,14 +16,7 @@ const flagValues: ReadonlyMap<string, (session: Session) => Promise<readonly str
 
 async function namespaces(session: Session): Promise<string[]> {
   const { coreResources } = await import('../../../kube/core-resources.ts');
-  try {
-    const { items } = await (
-      await session.kube()
-    ).list<KubeObject>(coreResources.namespaces, { metadataOnly: true, limit: 500, signal: session.signal });
-    return items.map(({ metadata }) => metadata.name ?? '');
-  } finally {
-    await session.close();
-  }
+  return session.names(coreResources.namespaces).finally(() => session.close());
 }
 
 async function contexts({ flags }: Session): Promise<string[]> {

@@ -1,11 +1,11 @@
 import { Agent, type AgentOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
-import type { KubeObject } from '../../../api/meta.ts';
 import { isOperatorError } from '../../../base/errors.ts';
 import { coreResources } from '../../../kube/core-resources.ts';
 import type { RestClient } from '../../../kube/index.ts';
-import { ports, selectorLabels } from '../../../render/names.ts';
+import { ports, selectorText } from '../../../render/names.ts';
+import { isReadyPod, type PodWithStatus } from '../cluster/pod-fault.ts';
 import { PluginError } from '../errors.ts';
 
 /**
@@ -13,17 +13,17 @@ import { PluginError } from '../errors.ts';
  * Errors: PluginError when there is none, when none is ready, or when they may not be listed.
  */
 export async function readyQueryPods(kube: RestClient, namespace: string, signal: AbortSignal): Promise<string[]> {
-  const labelSelector = Object.entries(selectorLabels('query'))
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',');
-  let pods: readonly KubeObject[];
+  const labelSelector = selectorText('query');
+  let pods: readonly PodWithStatus[];
   try {
-    pods = (await kube.list(coreResources.pods, { namespace, labelSelector, limit: 100, signal })).items;
+    pods = (await kube.list<PodWithStatus>(coreResources.pods, { namespace, labelSelector, limit: 100, signal })).items;
   } catch (cause) {
     if (!isOperatorError(cause, 'ERR_API_FORBIDDEN')) throw cause;
     throw forbidden(cause, `list pods in namespace ${namespace}`);
   }
-  const ready = pods.filter(isReady).map(({ metadata }) => metadata.name ?? '');
+  const ready = pods
+    .filter((pod) => pod.metadata.deletionTimestamp === undefined && isReadyPod(pod))
+    .map(({ metadata }) => metadata.name ?? '');
   if (ready.length > 0) return ready;
   const look = `kubectl get pods -n ${namespace}`;
   throw new PluginError(
@@ -38,12 +38,6 @@ export async function readyQueryPods(kube: RestClient, namespace: string, signal
           : [look, 'kubectl svc status'],
     },
   );
-}
-
-function isReady(pod: KubeObject): boolean {
-  if (pod.metadata.deletionTimestamp !== undefined) return false;
-  const { conditions } = (pod['status'] ?? {}) as { conditions?: { type: string; status: string }[] };
-  return conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 }
 
 const forbidden = (cause: Error, what: string): PluginError =>

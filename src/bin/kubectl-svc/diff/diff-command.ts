@@ -4,7 +4,7 @@ import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import { readView } from '../cluster/read-view.ts';
 import type { Register } from '../command.ts';
 import { PluginError, UsageError } from '../errors.ts';
-import { json, outputFormat, yaml } from '../output/print.ts';
+import { outputFormat, printed } from '../output/print.ts';
 import type { Session } from '../session.ts';
 import { askServer } from './ask-server.ts';
 import { faultText, isOurs, readDocuments, refOf, type Documents, type Fault } from './documents.ts';
@@ -70,9 +70,7 @@ async function diff(session: Session, flags: DiffFlags): Promise<number> {
   if (!flags.delete) await ask(session, client, documents, input, options);
   const plan = diffPlan(input, wanted, options);
   for (const warning of plan.warnings) session.warn(warning);
-  if (format === 'json') session.stdout.write(json(plan));
-  else if (format === 'yaml') session.stdout.write(await yaml(plan));
-  else session.stdout.write(planText(plan, session.style));
+  session.stdout.write(await printed(format, plan, () => planText(plan, session.style)));
   return differs(plan) ? 1 : 0;
 }
 

@@ -3,7 +3,7 @@ import { readView } from '../cluster/read-view.ts';
 import { itemsOf } from '../cluster/view.ts';
 import type { Register } from '../command.ts';
 import { exitCodes, UsageError } from '../errors.ts';
-import { json, outputFormat, yaml } from '../output/print.ts';
+import { outputFormat, printed } from '../output/print.ts';
 import { podFacts, runsAgents } from '../../../controllers/capture/facts.ts';
 import type { Session } from '../session.ts';
 import { askSeries, maxPods } from './ask-series.ts';
@@ -75,12 +75,6 @@ async function explainCommand(session: Session, args: readonly string[], output:
       `the operator's settings are not known (${unasked.assumed}); those of a new installation stand for them`,
     );
   const explanation = explain(target, namespace, pods, { ...unasked, facts: series });
-  const text =
-    format === 'json'
-      ? json(explanation)
-      : format === 'yaml'
-        ? await yaml(explanation)
-        : explanationText(explanation, session.style);
-  session.stdout.write(text);
+  session.stdout.write(await printed(format, explanation, () => explanationText(explanation, session.style)));
   return explanation.well ? exitCodes.fine : exitCodes.error;
 }

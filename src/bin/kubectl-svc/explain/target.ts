@@ -1,4 +1,7 @@
-import { workloadKinds, type WorkloadKind } from '../../../api/v1alpha1/index.ts';
+import type { WorkloadKind } from '../../../api/v1alpha1/index.ts';
+import { trafficMonitors } from '../../../api/v1alpha1/index.ts';
+import { coreResources } from '../../../kube/core-resources.ts';
+import type { Complete } from '../command.ts';
 import { UsageError } from '../errors.ts';
 
 /** The object to explain. */
@@ -8,47 +11,48 @@ export type Target =
   | { readonly type: 'monitor'; readonly name: string }
   | { readonly type: 'node'; readonly name: string };
 
-type TargetKind = 'Pod' | 'TrafficMonitor' | 'Node' | WorkloadKind;
+/** Kinds that `explain` accepts. Of its words, help and completion show the first. */
+const kinds = [
+  { type: 'pod', words: ['pod', 'pods', 'po'], resource: coreResources.pods },
+  { type: 'Deployment', words: ['deployment', 'deployments', 'deploy'], resource: coreResources.deployments },
+  { type: 'StatefulSet', words: ['statefulset', 'statefulsets', 'sts'], resource: coreResources.statefulSets },
+  { type: 'DaemonSet', words: ['daemonset', 'daemonsets', 'ds'], resource: coreResources.daemonSets },
+  { type: 'ReplicaSet', words: ['replicaset', 'replicasets', 'rs'], resource: coreResources.replicaSets },
+  { type: 'Job', words: ['job', 'jobs'], resource: coreResources.jobs },
+  { type: 'CronJob', words: ['cronjob', 'cronjobs', 'cj'], resource: coreResources.cronJobs },
+  {
+    type: 'monitor',
+    words: ['monitor', 'monitors', 'tm', 'trafficmonitor', 'trafficmonitors'],
+    resource: trafficMonitors,
+  },
+  { type: 'node', words: ['node', 'nodes', 'no'], resource: coreResources.nodes },
+] as const;
 
-const words: ReadonlyMap<string, TargetKind> = new Map<string, TargetKind>([
-  ...(['pod', 'pods', 'po'] as const).map((word) => [word, 'Pod'] as const),
-  ...(['node', 'nodes', 'no'] as const).map((word) => [word, 'Node'] as const),
-  ...(['monitor', 'monitors', 'tm', 'trafficmonitor', 'trafficmonitors'] as const).map(
-    (word) => [word, 'TrafficMonitor'] as const,
-  ),
-  ...(['deploy', 'sts', 'ds', 'rs', 'cj'] as const).map(
-    (word, i) => [word, (['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'CronJob'] as const)[i]!] as const,
-  ),
-  ...workloadKinds.flatMap((kind) => {
-    const word = kind.toLowerCase();
-    return [word, `${word}s`].map((form) => [form, kind] as const);
-  }),
-]);
+const kindOf = (word: string) => kinds.find(({ words }) => words.some((one) => one === word));
 
-/** Kinds that `explain` accepts, for help and completion. */
-export const targetWords: readonly string[] = [
-  'pod',
-  'deployment',
-  'statefulset',
-  'daemonset',
-  'replicaset',
-  'job',
-  'cronjob',
-  'monitor',
-  'node',
-];
+export const targetWords: readonly string[] = kinds.map(({ words }) => words[0]);
 
 /** `pod/NAME`, or `pod NAME`. Errors: UsageError that lists the kinds. */
 export function parseTarget(args: readonly string[]): Target {
-  const [kind = '', name = '', ...rest] = args.length === 1 ? args[0]!.split('/') : args;
-  const found = words.get(kind.toLowerCase().replace(/\.(apps|batch|svc\.dev)$/, ''));
-  if (!found || name === '' || rest.length > 0) {
+  const [word = '', name = '', ...rest] = args.length === 1 ? args[0]!.split('/') : args;
+  const kind = kindOf(word.toLowerCase().replace(/\.(apps|batch|svc\.dev)$/, ''));
+  if (!kind || name === '' || rest.length > 0) {
     throw new UsageError(
       `${JSON.stringify(args.join(' '))} names nothing that can be explained`,
       `name it as KIND/NAME, where KIND is ${targetWords.join(', ')}`,
     );
   }
-  if (found === 'TrafficMonitor') return { type: 'monitor', name };
-  if (found === 'Node') return { type: 'node', name };
-  return found === 'Pod' ? { type: 'pod', name } : { type: 'workload', kind: found, name };
+  const { type } = kind;
+  if (type === 'pod' || type === 'monitor' || type === 'node') return { type, name };
+  return { type: 'workload', kind: type, name };
 }
+
+/** `pod/…`: kinds until a slash is typed, or names after a kind as a word of its own. */
+export const targetNames: Complete = async (session, word, [before, ...rest]) => {
+  if (rest.length > 0) return [];
+  const [kind = '', name] = before === undefined ? word.split('/') : [before];
+  if (before === undefined && name === undefined) return targetWords.map((one) => `${one}/`);
+  const resource = kindOf(kind)?.resource;
+  const names = resource ? await session.names(resource) : [];
+  return before === undefined ? names.map((one) => `${kind}/${one}`) : names;
+};

@@ -6,9 +6,15 @@ export function json(value: unknown): string {
 }
 
 /** `-o yaml`. */
-export async function yaml(value: unknown): Promise<string> {
+async function yaml(value: unknown): Promise<string> {
   const { stringify } = await import('yaml');
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+/** A value in the format of `-o`; `text` writes it for readers. */
+export async function printed(format: string, value: unknown, text: () => string): Promise<string> {
+  if (format === 'json') return json(value);
+  return format === 'yaml' ? yaml(value) : text();
 }
 
 /** The format that `-o` names. Errors: UsageError that lists the formats. */

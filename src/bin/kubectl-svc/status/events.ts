@@ -4,7 +4,7 @@ import type { ClusterView } from '../cluster/view.ts';
 import { unread, type Check } from './check.ts';
 
 /** The shown part of `events.k8s.io/v1`. */
-interface EventObject extends KubeObject {
+export interface EventObject extends KubeObject {
   type?: string;
   reason?: string;
   note?: string;
@@ -34,7 +34,7 @@ export function eventChecks(view: ClusterView): Check[] {
   const newest = view.events.items
     .map((event) => event as EventObject)
     .filter(({ type, regarding }) => type === 'Warning' && concerns(regarding, view.namespace))
-    .map((event) => ({ event, at: timeOf(event) }))
+    .map((event) => ({ event, at: eventTime(event) }))
     .filter(({ event, at }) => view.now - at < recentMs && !hasPassed(view, event, at))
     .toSorted((a, b) => b.at - a.at);
   return newest.slice(0, shown).map(({ event, at }) => {
@@ -65,7 +65,8 @@ function concerns(regarding: EventObject['regarding'], namespace: string): boole
   return regarding?.namespace === namespace || (regarding?.apiVersion ?? '').startsWith(`${group}/`);
 }
 
-function timeOf({ series, eventTime, deprecatedLastTimestamp, metadata }: EventObject): number {
+/** When an event was last seen. Units: ms since 1970. */
+export function eventTime({ series, eventTime, deprecatedLastTimestamp, metadata }: EventObject): number {
   const text = series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? '';
   return Date.parse(text) || 0;
 }

@@ -4,7 +4,6 @@ import {
   minterDeploymentConditions,
   trafficMonitorConditions,
   type ClusterTrafficPolicy,
-  type MinterDeployment,
   type TrafficMonitor,
 } from '../../../api/v1alpha1/index.ts';
 import type { Reading } from '../cluster/view.ts';
@@ -21,6 +20,8 @@ export interface ObjectKind {
   readonly faults: ReadonlySet<string>;
   /** Reasons that are normal for a healthy object. */
   readonly quiet: ReadonlySet<string>;
+  /** The numbers of its status. */
+  figures(object: Conditioned): string;
 }
 
 export const monitorKind: ObjectKind = {
@@ -29,6 +30,10 @@ export const monitorKind: ObjectKind = {
   table: trafficMonitorConditions,
   faults: new Set(['Exporting']),
   quiet: new Set(['NoTraffic', 'NoMatchingPods']),
+  figures({ status }: TrafficMonitor & KubeObject) {
+    const { desired = 0, capturing = 0 } = status?.nodes ?? {};
+    return `${status?.matchedPods ?? 0} pods, ${capturing}/${desired} nodes with data, ${status?.activeSeries ?? 0} series`;
+  },
 };
 export const policyKind: ObjectKind = {
   section: 'policies',
@@ -37,6 +42,10 @@ export const policyKind: ObjectKind = {
   faults: new Set(['Degraded', 'Exporting', 'CertificateExpiring']),
   // A policy switches flows off on purpose.
   quiet: new Set(['SwitchedOff']),
+  figures({ status }: ClusterTrafficPolicy & KubeObject) {
+    const { desired = 0, updated = 0, failed = 0 } = status?.nodes ?? {};
+    return `${updated}/${desired} nodes${failed > 0 ? `, ${failed} failed` : ''}, ${status?.monitors?.accepted ?? 0} monitors`;
+  },
 };
 export const minterKind: ObjectKind = {
   section: 'minters',
@@ -44,21 +53,8 @@ export const minterKind: ObjectKind = {
   table: minterDeploymentConditions,
   faults: new Set(),
   quiet: new Set(),
+  figures: () => '',
 };
-
-export function monitorChecks(reading: Reading<TrafficMonitor & KubeObject>): Check[] {
-  return objectChecks(reading, monitorKind, ({ status }) => {
-    const { desired = 0, capturing = 0 } = status?.nodes ?? {};
-    return `${status?.matchedPods ?? 0} pods, ${capturing}/${desired} nodes with data, ${status?.activeSeries ?? 0} series`;
-  });
-}
-
-export function policyChecks(reading: Reading<ClusterTrafficPolicy & KubeObject>): Check[] {
-  return objectChecks(reading, policyKind, ({ status }) => {
-    const { desired = 0, updated = 0, failed = 0 } = status?.nodes ?? {};
-    return `${updated}/${desired} nodes${failed > 0 ? `, ${failed} failed` : ''}, ${status?.monitors?.accepted ?? 0} monitors`;
-  });
-}
 
 /** Whether flows are captured is a condition of each policy; without a policy only this line shows it. */
 export function flowChecks(reading: Reading<ClusterTrafficPolicy & KubeObject>): Check[] {
@@ -67,20 +63,13 @@ export function flowChecks(reading: Reading<ClusterTrafficPolicy & KubeObject>):
   return [{ section: 'nodes', subject: 'flows', state: 'note', text, hint: ways['NotEnabled']! }];
 }
 
-export function minterChecks(reading: Reading<MinterDeployment & KubeObject>): Check[] {
-  return objectChecks(reading, minterKind, () => '');
-}
-
-function objectChecks<T extends KubeObject>(
-  reading: Reading<T>,
-  kind: ObjectKind,
-  figures: (object: T) => string,
-): Check[] {
+/** A line for each object of a kind. */
+export function objectChecks(reading: Reading<KubeObject>, kind: ObjectKind): Check[] {
   if (reading.fault !== undefined) return [unread(kind.section, kind.plural, reading.fault)];
-  return reading.items.map((object) => objectCheck(object, kind, figures(object)));
+  return reading.items.map((object) => objectCheck(object, kind));
 }
 
-function objectCheck(object: Conditioned, kind: ObjectKind, figures: string): Check {
+function objectCheck(object: Conditioned, kind: ObjectKind): Check {
   const { namespace, name = '' } = object.metadata;
   const readiness = readinessOf(object);
   const other = badConditions(object.status?.conditions, kind.table).find(
@@ -89,7 +78,7 @@ function objectCheck(object: Conditioned, kind: ObjectKind, figures: string): Ch
   const state = readiness.state === 'ok' && other ? besides(other, kind) : readiness.state;
   const reason = readiness.reason ?? (state === 'ok' ? undefined : other?.reason);
   const told = readiness.state === 'ok' && other && other.message !== '' ? `${other.type}: ${other.message}` : '';
-  const words = [readiness.text, conditionLine(object.status?.conditions, kind.table), figures, told];
+  const words = [readiness.text, conditionLine(object.status?.conditions, kind.table), kind.figures(object), told];
   return {
     section: kind.section,
     subject: namespace === undefined ? name : `${namespace}/${name}`,

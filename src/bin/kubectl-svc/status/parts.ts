@@ -1,32 +1,45 @@
 import type { Condition, KubeObject } from '../../../api/meta.ts';
+import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../../../api/v1alpha1/index.ts';
+import { coreResources } from '../../../kube/core-resources.ts';
+import type { Complete } from '../command.ts';
 import { PluginError } from '../errors.ts';
 import type { ClusterView, Reading } from '../cluster/view.ts';
 import { isWell, type Check } from './check.ts';
 import { nodeWayOut, wayOut } from './hints.ts';
 import { nodeRows, type NodeRow } from './node-rows.ts';
-import {
-  minterChecks,
-  minterKind,
-  monitorChecks,
-  monitorKind,
-  policyChecks,
-  policyKind,
-  type ObjectKind,
-} from './objects.ts';
+import { minterKind, monitorKind, objectChecks, policyKind, type ObjectKind } from './objects.ts';
 import type { StatusReport } from './report.ts';
 import { isGood, type Conditioned } from './readiness.ts';
 
-export type PartName = 'trafficmonitors' | 'clustertrafficpolicies' | 'minterdeployments' | 'nodes';
+/** What a report can be narrowed to, with the names that kubectl accepts for the kind. */
+const parts = {
+  trafficmonitors: { list: 'monitors', kind: monitorKind, resource: trafficMonitors, words: ['trafficmonitor', 'tm'] },
+  clustertrafficpolicies: {
+    list: 'policies',
+    kind: policyKind,
+    resource: clusterTrafficPolicies,
+    words: ['clustertrafficpolicy', 'ctp'],
+  },
+  minterdeployments: {
+    list: 'minters',
+    kind: minterKind,
+    resource: minterDeployments,
+    words: ['minterdeployment', 'md'],
+  },
+  nodes: { list: 'nodes', kind: undefined, resource: coreResources.nodes, words: ['node'] },
+} as const;
+export type PartName = keyof typeof parts;
 
-/** The accepted names of each part, in kubectl's style for kinds. */
-export const statusParts: ReadonlyMap<string, PartName> = new Map([
-  ...(['trafficmonitors', 'trafficmonitor', 'tm'] as const).map((word) => [word, 'trafficmonitors'] as const),
-  ...(['clustertrafficpolicies', 'clustertrafficpolicy', 'ctp'] as const).map(
-    (w) => [w, 'clustertrafficpolicies'] as const,
-  ),
-  ...(['minterdeployments', 'minterdeployment', 'md'] as const).map((word) => [word, 'minterdeployments'] as const),
-  ...(['nodes', 'node'] as const).map((word) => [word, 'nodes'] as const),
-]);
+/** Each part by its names. */
+export const statusParts: ReadonlyMap<string, PartName> = new Map(
+  (Object.keys(parts) as PartName[]).flatMap((name) => [name, ...parts[name].words].map((word) => [word, name])),
+);
+
+/** Names of the objects of the kind typed before; the kinds themselves are a fixed set. */
+export const objectNames: Complete = async (session, _word, [word = '', ...rest]) => {
+  const which = statusParts.get(word);
+  return which && rest.length === 0 ? session.names(parts[which].resource) : [];
+};
 
 export interface PartReport extends StatusReport {
   /** Present for nodes. */
@@ -38,7 +51,8 @@ export interface PartReport extends StatusReport {
  * Errors: PluginError when the kind cannot be read, or there is no object of that name.
  */
 export function part(view: ClusterView, which: PartName, name: string | undefined): PartReport {
-  const reading: Reading<KubeObject> = view[listOf[which]];
+  const { list, kind } = parts[which];
+  const reading: Reading<KubeObject> = view[list];
   if (reading.fault !== undefined) {
     const hints = / of all namespaces$/.test(reading.fault) ? ['-n NAMESPACE looks at one namespace only'] : [];
     throw new PluginError('ERR_API_FORBIDDEN', reading.fault, { hints });
@@ -49,30 +63,11 @@ export function part(view: ClusterView, which: PartName, name: string | undefine
       hints: [`kubectl get ${which} -A`],
     });
   }
-  if (which === 'nodes') return nodePart(view, name);
-  const summary = summaries[which]({ ...view, [listOf[which]]: { items: objects } });
-  const details = name === undefined ? [] : objects.flatMap((object) => conditionChecks(object, kindOf[which]));
+  if (!kind) return nodePart(view, name);
+  const summary = objectChecks({ items: objects }, kind);
+  const details = name === undefined ? [] : objects.flatMap((object) => conditionChecks(object, kind));
   return { well: isWell(summary), checks: [...summary, ...details] };
 }
-
-const listOf = {
-  trafficmonitors: 'monitors',
-  clustertrafficpolicies: 'policies',
-  minterdeployments: 'minters',
-  nodes: 'nodes',
-} as const;
-
-const kindOf = {
-  trafficmonitors: monitorKind,
-  clustertrafficpolicies: policyKind,
-  minterdeployments: minterKind,
-} as const;
-
-const summaries: Readonly<Record<keyof typeof kindOf, (view: ClusterView) => Check[]>> = {
-  trafficmonitors: ({ monitors }) => monitorChecks(monitors),
-  clustertrafficpolicies: ({ policies }) => policyChecks(policies),
-  minterdeployments: ({ minters }) => minterChecks(minters),
-};
 
 function nodePart(view: ClusterView, name: string | undefined): PartReport {
   const rows = nodeRows(view).filter((row) => name === undefined || row.name === name);

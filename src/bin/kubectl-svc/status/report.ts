@@ -4,7 +4,7 @@ import { isWell, sections, type Check } from './check.ts';
 import { agentSetChecks, operatorChecks, queryChecks } from './components.ts';
 import { eventChecks } from './events.ts';
 import { agentNodeChecks, captureChecks, nodeRows } from './node-rows.ts';
-import { flowChecks, minterChecks, monitorChecks, policyChecks } from './objects.ts';
+import { flowChecks, minterKind, monitorKind, objectChecks, policyKind } from './objects.ts';
 import { crdChecks, metricsApiChecks } from './registrations.ts';
 
 export interface StatusReport {
@@ -23,11 +23,11 @@ export function statusReport(view: ClusterView): StatusReport {
     ...queryChecks(view),
     ...certificateChecks(view),
     ...metricsApiChecks(view),
-    ...policyChecks(view.policies),
+    ...objectChecks(view.policies, policyKind),
     ...flowChecks(view.policies),
-    ...monitorChecks(view.monitors),
+    ...objectChecks(view.monitors, monitorKind),
     ...captureChecks(rows, view.nodes.fault),
-    ...minterChecks(view.minters),
+    ...objectChecks(view.minters, minterKind),
     ...eventChecks(view),
   ];
   const order = Object.keys(sections);

@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { Argument, Option } from 'commander';
 import { sleep } from '../../../base/clock.ts';
 import { parseDuration } from '../../../base/duration.ts';
@@ -6,13 +5,13 @@ import { readView } from '../cluster/read-view.ts';
 import type { ClusterView } from '../cluster/view.ts';
 import type { Register } from '../command.ts';
 import { exitCodes, UsageError } from '../errors.ts';
-import { json, outputFormat, yaml } from '../output/print.ts';
+import { outputFormat, printed } from '../output/print.ts';
 import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { isWell } from './check.ts';
-import { part, statusParts, type PartName } from './parts.ts';
+import { part, statusParts, type PartName, type PartReport } from './parts.ts';
 import { nodeTable, reportText } from './render.ts';
-import { statusReport } from './report.ts';
+import { statusReport, type StatusReport } from './report.ts';
 
 const formats = ['table', 'json', 'yaml'] as const;
 
@@ -50,7 +49,7 @@ export const registerStatus: Register = (command, run) => {
     .option('--timeout <duration>', 'how long --wait may take', '5m')
     .addHelpText('after', help)
     .action(
-      run((session, kind: string | undefined, name: string | undefined, flags: StatusFlags, _command: Command) =>
+      run((session, kind: string | undefined, name: string | undefined, flags: StatusFlags) =>
         status(session, kind, name, flags),
       ),
     );
@@ -69,14 +68,17 @@ async function status(
   const deadline = clock.monotonic() + (flags.wait ? timeoutMs : 0);
   let written = '';
   for (;;) {
-    const shown = show(await look(session, which, name), which, name);
+    const view = await look(session, which, name);
+    const report: PartReport = which === undefined ? statusReport(view) : part(view, which, name);
     const left = deadline - clock.monotonic();
-    if (shown.well || left <= 0) {
-      session.stdout.write(await shown.print(format, session));
-      if (!shown.well && flags.wait) session.warn(`not well within ${flags.timeout}`);
-      return shown.well ? exitCodes.fine : exitCodes.error;
+    if (report.well || left <= 0) {
+      const { style } = session;
+      const text = () => (report.rows ? nodeTable(report.rows, style) : reportText(report, style));
+      session.stdout.write(await printed(format, report, text));
+      if (!report.well && flags.wait) session.warn(`not well within ${flags.timeout}`);
+      return report.well ? exitCodes.fine : exitCodes.error;
     }
-    const waiting = shown.waitsFor;
+    const waiting = waitsFor(report);
     if (waiting !== written) session.stderr.write(`waiting: ${printable((written = waiting))}\n`);
     await sleep(clock, Math.min(lookMs, left), signal);
   }
@@ -104,27 +106,11 @@ async function look(session: Session, which: PartName | undefined, name: string 
   });
 }
 
-interface Shown {
-  readonly well: boolean;
-  /** A short text about everything that is not well. */
-  readonly waitsFor: string;
-  print(format: (typeof formats)[number], session: Session): Promise<string>;
-}
-
-function show(view: ClusterView, which: PartName | undefined, name: string | undefined): Shown {
-  const report = which === undefined ? statusReport(view) : part(view, which, name);
-  const bad = report.checks.filter((check) => !isWell([check]));
-  const { rows } = report as { rows?: Parameters<typeof nodeTable>[0] };
-  return {
-    well: report.well,
-    waitsFor: bad
-      .slice(0, 3)
-      .map(({ subject, text }) => `${subject}: ${text}`)
-      .join('; '),
-    print: async (format, { style }) => {
-      if (format === 'json') return json(report);
-      if (format === 'yaml') return yaml(report);
-      return rows ? nodeTable(rows, style) : reportText(report, style);
-    },
-  };
+/** A short text about everything that is not well. */
+function waitsFor({ checks }: StatusReport): string {
+  const bad = checks.filter((check) => !isWell([check]));
+  return bad
+    .slice(0, 3)
+    .map(({ subject, text }) => `${subject}: ${text}`)
+    .join('; ');
 }

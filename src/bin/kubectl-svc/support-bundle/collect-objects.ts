@@ -5,6 +5,7 @@ import { coreResources, isForbidden, listAll, type KubeClient } from '../../../k
 import type { ClusterView, Reading } from '../cluster/view.ts';
 import { itemsOf } from '../cluster/view.ts';
 import { styles } from '../output/style.ts';
+import { eventTime, type EventObject } from '../status/events.ts';
 import { reportText } from '../status/render.ts';
 import { statusReport } from '../status/report.ts';
 import type { Bundle } from './bundle.ts';
@@ -77,10 +78,6 @@ function metricsApis(reading: Reading<KubeObject>): Reading<KubeObject> {
   return { items: reading.items.filter(({ metadata }) => metadata.name?.endsWith('.metrics.k8s.io')) };
 }
 
-interface EventObject extends KubeObject {
-  regarding?: { apiVersion?: string; namespace?: string };
-}
-
 /** Events of the operator's namespace and about our objects, the oldest first. */
 export async function addEvents(
   bundle: Bundle,
@@ -93,7 +90,7 @@ export async function addEvents(
   if (all.fault !== undefined) return bundle.lacks(path, all.fault);
   if (all.partial) bundle.lacks(`${path}, in part`, 'only those of the operator’s namespace were read');
   const concerning = itemsOf(all)
-    .map((event) => ({ event: event as EventObject, at: eventTime(event) }))
+    .map((event) => ({ event: event as EventObject, at: eventTime(event as EventObject) }))
     .filter(({ event: { metadata, regarding }, at }) => {
       const about = metadata.namespace === view.namespace || regarding?.apiVersion?.startsWith(`${group}/`);
       return about === true && at >= since;
@@ -101,19 +98,4 @@ export async function addEvents(
     .toSorted((a, b) => a.at - b.at)
     .map(({ event }) => trimObject(event, redactor));
   bundle.addYaml(path, `${concerning.length} events of the operator’s namespace and about objects of ours`, concerning);
-}
-
-/** When an event was last seen. Units: ms since 1970. */
-function eventTime(event: KubeObject): number {
-  const {
-    series,
-    deprecatedLastTimestamp,
-    eventTime: first,
-  } = event as unknown as {
-    series?: { lastObservedTime?: string } | null;
-    deprecatedLastTimestamp?: string | null;
-    eventTime?: string | null;
-  };
-  const text = series?.lastObservedTime ?? deprecatedLastTimestamp ?? first ?? event.metadata.creationTimestamp ?? '';
-  return Date.parse(text) || 0;
 }

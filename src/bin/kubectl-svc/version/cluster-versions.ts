@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { coreResources } from '../../../kube/core-resources.ts';
-import { selectorLabels } from '../../../render/names.ts';
+import { selectorText } from '../../../render/names.ts';
 import { askApi } from '../connect/prometheus.ts';
 import type { VectorSample } from '../query/result.ts';
 import type { Session } from '../session.ts';
@@ -33,14 +33,12 @@ interface PodSpec {
 
 async function operator(session: Session): Promise<PartVersion[]> {
   const namespace = session.flags.operatorNamespace;
-  const labelSelector = Object.entries(selectorLabels('controller'))
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',');
   const client = await session.kube();
-  const options = { namespace, labelSelector, limit: 100, signal: session.signal };
+  const options = { namespace, labelSelector: selectorText('controller'), limit: 100, signal: session.signal };
   const { items } = await client.list<KubeObject>(coreResources.pods, options);
   const images = items.map((pod) => (pod['spec'] as PodSpec).containers[0]?.image ?? '');
-  return counted(images.map(versionOfImage)).map(([version, count]) => ({
+  const versions = [...Map.groupBy(images.map(versionOfImage), (version) => version)].sort();
+  return versions.map(([version, { length: count }]) => ({
     part: 'operator',
     version,
     where: `${count} ${count === 1 ? 'pod' : 'pods'} in ${namespace}`,
@@ -80,10 +78,4 @@ const nodes = (count: number): string => `${count} ${count === 1 ? 'node' : 'nod
 /** The tag of an image; the image itself when it has only a digest. Pure. */
 export function versionOfImage(image: string): string {
   return /:([\w][\w.-]{0,127})(@|$)/.exec(image.slice(image.lastIndexOf('/') + 1))?.[1] ?? image;
-}
-
-function counted(texts: readonly string[]): [string, number][] {
-  const counts = new Map<string, number>();
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
-  return [...counts].sort();
 }

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { readBuildInfo } from '../../../base/build-info.ts';
 import type { Register } from '../command.ts';
 import { errorLines, exitCodes } from '../errors.ts';
-import { json, outputFormat, yaml } from '../output/print.ts';
+import { outputFormat, printed } from '../output/print.ts';
 import { table } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { clusterVersions, type PartVersion } from './cluster-versions.ts';
@@ -30,15 +30,9 @@ async function version(session: Session, { client, output }: Flags): Promise<num
   const own: PartVersion = { part: 'client', version: readBuildInfo(session.host.env).version, where: 'this machine' };
   const { parts, faults } = client ? { parts: [], faults: [] } : await clusterVersions(session);
   const all = [own, ...parts];
-  if (output === 'table') {
-    const columns = [{ title: 'PART' }, { title: 'VERSION' }, { title: 'WHERE' }];
-    session.stdout.write(
-      table(
-        columns,
-        all.map(({ part, version, where }) => [part, version, where]),
-      ),
-    );
-  } else session.stdout.write(output === 'json' ? json({ versions: all }) : await yaml({ versions: all }));
+  const columns = [{ title: 'PART' }, { title: 'VERSION' }, { title: 'WHERE' }];
+  const rows = all.map(({ part, version, where }) => [part, version, where]);
+  session.stdout.write(await printed(output, { versions: all }, () => table(columns, rows)));
   for (const { part, version, where } of parts.filter((one) => one.version !== own.version))
     session.warn(`${part} ${version} (${where}) is not of the plugin's version ${own.version}`);
   for (const fault of faults) session.stderr.write(errorLines(fault));
