@@ -1,15 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
-
-interface ContainerStatus {
-  name: string;
-  image?: string;
-  state?: { waiting?: { reason?: string; message?: string } };
-  lastState?: { terminated?: { exitCode: number; reason?: string; message?: string } };
-}
-interface PodStatus {
-  containerStatuses?: ContainerStatus[];
-  initContainerStatuses?: ContainerStatus[];
-}
+import { containersOf, type ContainerStatus, type PodStatus } from '../api/statuses.ts';
 
 /** The kubelet's reasons for an image that it cannot pull. It alternates between the first two. */
 const pullReasons = new Set([
@@ -82,8 +72,5 @@ function livingByName(pods: readonly KubeObject[]): { pod: KubeObject; container
   return pods
     .filter((pod) => pod.metadata.deletionTimestamp === undefined)
     .toSorted((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1))
-    .map((pod) => {
-      const { initContainerStatuses = [], containerStatuses = [] } = (pod['status'] ?? {}) as PodStatus;
-      return { pod, containers: [...initContainerStatuses, ...containerStatuses] };
-    });
+    .map((pod) => ({ pod, containers: containersOf(pod['status'] as PodStatus | undefined) }));
 }

@@ -1,4 +1,5 @@
 import { compareText } from '../../base/text/texts.ts';
+import { holds, type StatedCondition } from '../statuses.ts';
 import { shouldRunOn } from './scheduling.ts';
 import { hasSharedCertificate } from './agent-certificate.ts';
 import type { PodVolumes } from './agent-certificate.ts';
@@ -19,15 +20,10 @@ export interface ExpectedAgent {
   readonly nodeReady: boolean;
 }
 
-interface ConditionLike {
-  readonly type: string;
-  readonly status: string;
-}
-
 export interface NodeView extends NodeForScheduling {
   readonly metadata: NodeForScheduling['metadata'] & { readonly uid?: string; readonly creationTimestamp?: string };
   readonly status?: {
-    readonly conditions?: readonly ConditionLike[];
+    readonly conditions?: readonly StatedCondition[];
     readonly nodeInfo?: { readonly machineID?: string; readonly systemUUID?: string };
   };
 }
@@ -42,7 +38,7 @@ export interface PodView {
   readonly status?: {
     readonly phase?: string;
     readonly podIP?: string;
-    readonly conditions?: readonly ConditionLike[];
+    readonly conditions?: readonly StatedCondition[];
   };
 }
 
@@ -70,7 +66,7 @@ export function expectedAgents(
   const ready = new Map<string, boolean>();
   for (const node of nodes) {
     const name = node.metadata.name ?? '';
-    ready.set(name, isTrue(node.status?.conditions, 'Ready'));
+    ready.set(name, holds(node, 'Ready'));
     if (templates.some((template) => shouldRunOn(template, node))) names.add(name);
   }
   return [...names].sort(compareText).map((node) => {
@@ -92,7 +88,7 @@ function best(pods: readonly PodView[]): PodView | undefined {
   const rank = (pod: PodView): string =>
     [
       pod.status?.podIP ? 1 : 0,
-      isTrue(pod.status?.conditions, 'Ready') ? 1 : 0,
+      holds(pod, 'Ready') ? 1 : 0,
       pod.metadata.deletionTimestamp ? 0 : 1,
       pod.metadata.creationTimestamp ?? '',
     ].join(' ');
@@ -104,9 +100,7 @@ function best(pods: readonly PodView[]): PodView | undefined {
  * that is going has handed its store over, or takes its samples along.
  */
 function others(chosen: PodView | undefined, pods: readonly PodView[]): string[] {
-  const serving = pods.filter(
-    ({ metadata, status }) => isTrue(status?.conditions, 'Ready') && !metadata.deletionTimestamp && status?.podIP,
-  );
+  const serving = pods.filter((pod) => holds(pod, 'Ready') && !pod.metadata.deletionTimestamp && pod.status?.podIP);
   if (chosen === undefined || !serving.includes(chosen)) return [];
   return serving
     .filter((pod) => pod !== chosen)
@@ -120,8 +114,4 @@ function sharedAddresses(pods: readonly PodView[]): string[] {
   return pods.flatMap(({ spec, status }) =>
     hasSharedCertificate(spec) && status?.podIP && !own.has(status.podIP) ? [status.podIP] : [],
   );
-}
-
-function isTrue(conditions: readonly ConditionLike[] | undefined, type: string): boolean {
-  return conditions?.some((c) => c.type === type && c.status === 'True') ?? false;
 }

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { holds } from '../../api/statuses.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import { coreResources, fieldConflicts, getIfExists, isNotFound, type KubeClient } from '../../kube/index.ts';
@@ -102,8 +103,7 @@ async function untilServed(object: KubeObject, { client, clock, signal }: Instal
   while (clock.monotonic() < deadline) {
     const name = { name: `${plural}.${group}` };
     const crd = await getIfExists<KubeObject>(client, coreResources.customResourceDefinitions, name, { signal });
-    const { conditions } = (crd?.['status'] ?? {}) as { conditions?: { type: string; status: string }[] | null };
-    if (conditions?.some((c) => c.type === 'Established' && c.status === 'True')) return;
+    if (holds(crd, 'Established')) return;
     await sleep(clock, 250, signal);
   }
   throw new OperatorError('ERR_TIMEOUT', `${plural}.${group} is not served after a minute`);

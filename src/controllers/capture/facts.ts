@@ -1,27 +1,21 @@
 import { hasSharedCertificate, type PodVolumes } from '../../api/agents/agent-certificate.ts';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
+import { holds, type ConditionedStatus, type ContainerStatus, type PodStatus } from '../../api/statuses.ts';
 import type { NamedLabels, PodFacts } from '../../capture/index.ts';
 import type { Informer } from '../../runtime/index.ts';
-import {
-  instrumentContainerName,
-  instrumentFault,
-  restartBackOff,
-  type ContainerStatus,
-  type InstrumentFault,
-} from './instrument-fault.ts';
+import { instrumentContainerName, instrumentFault, restartBackOff, type InstrumentFault } from './instrument-fault.ts';
 
 const agentContainerName = 'agent';
 
 /** A pod, reduced to the fields that capture reads. */
 export interface PodObject extends KubeObject {
   spec?: PodVolumes & { nodeName?: string; containers?: { name: string }[] };
-  status?: { phase?: string; podIP?: string; containerStatuses?: ContainerStatus[] };
+  status?: PodStatus;
 }
 
 export interface NodeObject extends KubeObject {
   spec?: { taints?: { key: string; value?: string; effect: string }[] };
-  status?: {
-    conditions?: { type: string; status: string }[];
+  status?: ConditionedStatus & {
     nodeInfo?: { machineID?: string; systemUUID?: string };
   };
 }
@@ -167,7 +161,7 @@ export function runsAgents(node: KubeObject): boolean {
 }
 
 export function isReadyNode(node: NodeObject): boolean {
-  return (node.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True');
+  return holds(node, 'Ready');
 }
 
 /** The agent's pod of a node: its address, and how its instrument's last run ended. */

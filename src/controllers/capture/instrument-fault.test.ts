@@ -1,4 +1,5 @@
-import { instrumentFault, isLasting, restartBackOff, type ContainerStatus } from './instrument-fault.ts';
+import type { ContainerStatus } from '../../api/statuses.ts';
+import { instrumentFault, isLasting, restartBackOff } from './instrument-fault.ts';
 
 const ended = (message: string, more: object = {}): ContainerStatus[] => [
   { name: 'agent' },

@@ -1,25 +1,11 @@
+import type { ContainerStatus, Terminated } from '../../api/statuses.ts';
+
 /** Why the last run of a node's instrument ended, as its pod's status reports it. */
 export interface InstrumentFault {
   reason: 'MissingCapability' | 'KernelUnsupported' | 'ConfigRefused' | 'OutOfMemory' | 'InstrumentCrashed';
   message: string;
   /** When that run ended, RFC 3339: distinguishes one end from the next. */
   at: string;
-}
-
-export interface ContainerStatus {
-  name: string;
-  state?: { terminated?: Terminated; waiting?: { reason?: string; message?: string } };
-  lastState?: { terminated?: Terminated };
-  ready?: boolean;
-  restartCount?: number;
-}
-
-interface Terminated {
-  exitCode: number;
-  reason?: string;
-  /** The last lines of its log when it failed: the pod sets `FallbackToLogsOnError`. */
-  message?: string;
-  finishedAt?: string;
 }
 
 /** The name of the container in the agents' pods. */

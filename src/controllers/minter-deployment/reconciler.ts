@@ -1,4 +1,5 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
+import { conditionOf, type PodStatus } from '../../api/statuses.ts';
 import { minterDeploymentConditions, minterDeployments, type MinterDeployment } from '../../api/v1alpha1/index.ts';
 import type { MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
 import { coreResources, getIfExists, isForbidden, type TypedObject } from '../../kube/index.ts';
@@ -291,24 +292,13 @@ function mintersOfPod(pod: TypedObject): ObjectKey[] {
   return name && namespace ? [{ namespace, name }] : [];
 }
 
-interface PodState {
-  trouble: string | undefined;
-  ip: string | undefined;
-  phase: string | undefined;
-  ready: string | undefined;
-}
-
-function podState(pod: KubeObject): PodState {
-  const status = (pod['status'] ?? {}) as {
-    podIP?: string;
-    phase?: string;
-    conditions?: { type: string; status: string }[];
-  };
+function podState(pod: KubeObject) {
+  const { podIP: ip, phase } = (pod['status'] ?? {}) as PodStatus;
   return {
     trouble: imagePullTrouble([pod]) ?? crashTrouble([pod]),
-    ip: status.podIP,
-    phase: status.phase,
-    ready: status.conditions?.find((c) => c.type === 'Ready')?.status,
+    ip,
+    phase,
+    ready: conditionOf(pod, 'Ready')?.status,
   };
 }
 

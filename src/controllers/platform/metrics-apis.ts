@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { conditionOf, holds, type ConditionedStatus } from '../../api/statuses.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 import {
   customMetricsApiServices,
@@ -10,7 +11,7 @@ import {
 /** A registration with the API server's aggregator. */
 export interface ApiServiceObject extends KubeObject {
   spec?: { service?: { name?: string; namespace?: string } | null };
-  status?: { conditions?: { type: string; status: string; reason?: string; message?: string }[] };
+  status?: ConditionedStatus;
 }
 
 export interface MetricsApiPlan {
@@ -24,12 +25,12 @@ export interface MetricsApiPlan {
 
 /** The Deployment of the query server, reduced to the fields that matter here. */
 export interface QueryDeployment extends KubeObject {
-  status?: { conditions?: { type: string; status: string; message?: string }[] };
+  status?: ConditionedStatus;
 }
 
 /** Whether the query server has enough ready replicas, by its Deployment's status. */
-export function isAvailable({ status }: QueryDeployment): boolean {
-  return status?.conditions?.some((c) => c.type === 'Available' && c.status === 'True') ?? false;
+export function isAvailable(deployment: QueryDeployment): boolean {
+  return holds(deployment, 'Available');
 }
 
 /** Whether a registration points to our query server. Labels are ignored, so that edits by others do not matter. */
@@ -93,7 +94,13 @@ export function planMetricsApi(
     return { serve: true, register: false, condition: unavailable('Unavailable', message) };
   }
   const bad = api.apiServices
-    .map((name) => ({ name, available: availabilityOf(present.find(({ metadata }) => metadata.name === name)) }))
+    .map((name) => ({
+      name,
+      available: conditionOf(
+        present.find(({ metadata }) => metadata.name === name),
+        'Available',
+      ),
+    }))
     .find(({ available }) => available?.status !== 'True');
   const condition: ConditionInput = bad
     ? unavailable(
@@ -103,6 +110,3 @@ export function planMetricsApi(
     : { type: api.condition, status: 'True', reason: 'Available', message: '' };
   return { serve: true, register: true, condition };
 }
-
-const availabilityOf = (api: ApiServiceObject | undefined) =>
-  api?.status?.conditions?.find(({ type }) => type === 'Available');

@@ -1,39 +1,13 @@
-import type { KubeObject } from '../../../api/meta.ts';
+import { conditionOf, containersOf, holds, type ContainerStatus } from '../../../api/statuses.ts';
 import type { PodObject } from '../../../controllers/capture/facts.ts';
 import { instrumentContainerName, instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
 
-interface ContainerState {
-  waiting?: { reason?: string; message?: string };
-  running?: { startedAt?: string };
-  terminated?: { exitCode: number; reason?: string; message?: string; finishedAt?: string };
-}
-
-interface ContainerStatus {
-  name: string;
-  image?: string;
-  ready?: boolean;
-  restartCount?: number;
-  state?: ContainerState;
-  lastState?: ContainerState;
-}
-
 /** A pod with the status of its containers and conditions. */
-export type PodWithStatus = KubeObject &
-  Pick<PodObject, 'spec'> & {
-    status?: {
-      phase?: string;
-      podIP?: string;
-      reason?: string;
-      message?: string;
-      conditions?: { type: string; status: string; reason?: string; message?: string }[];
-      containerStatuses?: ContainerStatus[];
-      initContainerStatuses?: ContainerStatus[];
-    };
-  };
+export type PodWithStatus = PodObject;
 
 /** Whether the kubelet reports the pod as ready. */
-export function isReadyPod({ status }: PodWithStatus): boolean {
-  return status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false;
+export function isReadyPod(pod: PodWithStatus): boolean {
+  return holds(pod, 'Ready');
 }
 
 /** Why a pod is not ready, in a sentence with the last log line of the ended container; null for a ready one. */
@@ -44,10 +18,11 @@ export function podFault(pod: PodWithStatus): string | null {
   if (status?.phase === 'Failed' || status?.phase === 'Succeeded') {
     return [`has ended (${status.reason ?? status.phase})`, status.message].filter(Boolean).join(': ');
   }
-  const unscheduled = status?.conditions?.find((c) => c.type === 'PodScheduled' && c.status === 'False');
-  if (unscheduled) return `is not scheduled: ${unscheduled.message ?? unscheduled.reason ?? 'no node takes it'}`;
+  const unscheduled = conditionOf(pod, 'PodScheduled');
+  if (unscheduled?.status === 'False')
+    return `is not scheduled: ${unscheduled.message ?? unscheduled.reason ?? 'no node takes it'}`;
   if (!spec?.nodeName) return 'is not scheduled yet';
-  const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const containers = containersOf(status);
   const stuck = containers.map(containerFault).find((fault) => fault !== null);
   if (stuck) return stuck;
   const waits = containers.find((c) => c.ready === false && c.state?.running);

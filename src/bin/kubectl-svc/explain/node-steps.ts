@@ -1,6 +1,9 @@
+import type { Condition } from '../../../api/meta.ts';
+import { holds } from '../../../api/statuses.ts';
 import { no, note, unknown, yes, type Step } from '../../../capture/explain/index.ts';
 import type { CompileResult } from '../../../capture/index.ts';
 import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
+import { findCondition } from '../../../runtime/index.ts';
 import { instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
 import { isReadyPod, podFault } from '../cluster/pod-fault.ts';
 import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
@@ -95,8 +98,8 @@ function configStep(input: NodeInput): Step {
       'wait: a change is on its way, or rollout of the policy paces it',
     );
   }
-  const behind = concerned(input).find((object) => programmedOf(object)?.status !== 'True');
-  const condition = behind && programmedOf(behind);
+  const behind = concerned(input).find((object) => !holds(object, 'Programmed'));
+  const condition = findCondition(behind?.status?.conditions, 'Programmed');
   if (behind) {
     const text = condition ? `${condition.reason}, ${condition.message}` : 'not judged yet';
     return note(asks, `${behind.kind} ${behind.metadata.name ?? ''}: ${text}`, 'kubectl svc status nodes');
@@ -128,7 +131,7 @@ interface Concerned {
   kind: string;
   metadata: { name?: string };
   status?: {
-    conditions?: { type: string; status: string; reason: string; message: string }[];
+    conditions?: Condition[];
     failedNodes?: { name: string; reason: string; message?: string }[];
   };
 }
@@ -147,16 +150,10 @@ function concerned({ view, node, compiled, monitors }: NodeInput): Concerned[] {
   return [...policies, ...own] as Concerned[];
 }
 
-const programmedOf = ({ status }: Concerned) => status?.conditions?.find((c) => c.type === 'Programmed');
-
-function capturingOf({ status }: Concerned) {
-  return status?.conditions?.find((c) => c.type === 'Capturing');
-}
-
 /** The conditions of monitors that name this node: the agent's own report. */
 function obstacles(input: NodeInput): { reason: string; message: string }[] {
   return concerned(input).flatMap((object) => {
-    const found = capturingOf(object);
+    const found = findCondition(object.status?.conditions, 'Capturing');
     return found?.status === 'False' && found.message.startsWith(`${input.node}: `)
       ? [{ reason: found.reason, message: found.message.slice(input.node.length + 2) }]
       : [];

@@ -1,9 +1,8 @@
 import { certificateStates, type SecretObject } from '../../../controllers/platform/certificates.ts';
 import { names } from '../../../render/index.ts';
 import { itemsOf, type ClusterView } from '../cluster/view.ts';
-import { unread, type Check } from './check.ts';
+import { about, type Check } from './check.ts';
 
-const section = 'certificates' as const;
 const renewed = `the operator renews certificates two thirds into their life: kubectl logs deployment/${names.controller}`;
 
 /**
@@ -12,7 +11,7 @@ const renewed = `the operator renews certificates two thirds into their life: ku
  */
 export function certificateChecks(view: ClusterView): Check[] {
   if (view.secrets.fault !== undefined)
-    return [unread(section, 'certificates', `${view.secrets.fault}; ${fromPolicies(view)}`)];
+    return [about('certificates', 'certificates')('unknown', `${view.secrets.fault}; ${fromPolicies(view)}`)];
   const wanted: readonly string[] = [
     ...[names.ca, names.queryTls, names.controllerTls],
     // Only while agents of earlier versions run.
@@ -25,18 +24,15 @@ export function certificateChecks(view: ClusterView): Check[] {
   );
   const states = new Map(certificateStates(present, view.now).map((state) => [state.secret, state]));
   return wanted.map((subject): Check => {
+    const is = about('certificates', subject);
     const state = states.get(subject);
-    if (!state) {
-      const text = present.has(subject) ? 'unreadable' : 'not there';
-      return { section, subject, state: 'bad', text, hint: 'the operator issues it: see Operator' };
-    }
+    if (!state)
+      return is('bad', present.has(subject) ? 'unreadable' : 'not there', 'the operator issues it: see Operator');
     const days = Math.floor((state.expiresAt - view.now) / 86_400_000);
     const ends = new Date(state.expiresAt).toISOString();
-    if (state.expiresAt <= view.now) return { section, subject, state: 'bad', text: `ended ${ends}`, hint: renewed };
+    if (state.expiresAt <= view.now) return is('bad', `ended ${ends}`, renewed);
     const text = `ends in ${days} days (${ends})`;
-    return state.overdue
-      ? { section, subject, state: 'bad', text: `${text}, overdue for renewal`, hint: renewed }
-      : { section, subject, state: 'ok', text };
+    return state.overdue ? is('bad', `${text}, overdue for renewal`, renewed) : is('ok', text);
   });
 }
 

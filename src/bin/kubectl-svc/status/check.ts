@@ -35,7 +35,7 @@ export function isWell(checks: readonly Pick<Check, 'state'>[]): boolean {
   return checks.every(({ state }) => state !== 'bad' && state !== 'progressing');
 }
 
-/** A check of a list that could not be read. */
-export function unread(section: Section, subject: string, fault: string): Check {
-  return { section, subject, state: 'unknown', text: fault };
+/** The check of a subject, once its state is known. */
+export function about(section: Section, subject: string): (state: CheckState, text: string, hint?: string) => Check {
+  return (state, text, hint) => ({ section, subject, state, text, ...(hint === undefined ? {} : { hint }) });
 }

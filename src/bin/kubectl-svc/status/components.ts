@@ -1,20 +1,16 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { shouldRunOn, type NodeForScheduling, type PodForScheduling } from '../../../api/agents/scheduling.ts';
+import { conditionOf } from '../../../api/statuses.ts';
 import { names, selectorLabels, type Component } from '../../../render/index.ts';
 import { podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
 import { operatorImage } from '../cluster/operator-environment.ts';
 import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
-import { unread, type Check, type CheckState, type Section } from './check.ts';
+import { about, type Check, type CheckState, type Section } from './check.ts';
 
+/** The numbers of a Deployment. */
 interface Rollout {
   spec?: { replicas?: number };
-  status?: {
-    observedGeneration?: number;
-    replicas?: number;
-    readyReplicas?: number;
-    updatedReplicas?: number;
-    conditions?: { type: string; status: string; reason?: string; message?: string }[];
-  };
+  status?: { observedGeneration?: number; readyReplicas?: number; updatedReplicas?: number };
 }
 
 /** The pods of one of the product's components, oldest name first. */
@@ -35,20 +31,20 @@ export function queryChecks(view: ClusterView): Check[] {
 }
 
 function deploymentChecks(view: ClusterView, section: Section, component: Component, name: string): Check[] {
-  if (view.deployments.fault !== undefined) return [unread(section, name, view.deployments.fault)];
+  const is = about(section, name);
+  if (view.deployments.fault !== undefined) return [is('unknown', view.deployments.fault)];
   const deployment = named(view.deployments, name);
   if (!deployment) {
     const hint =
       component === 'controller'
         ? 'svc install, or name the namespace of the installation with --operator-namespace'
         : 'the operator makes it: see Operator';
-    return [{ section, subject: name, state: 'bad', text: `no Deployment in ${view.namespace}`, hint }];
+    return [is('bad', `no Deployment in ${view.namespace}`, hint)];
   }
   const { state, text } = rolloutOf(deployment);
-  const about = state === 'ok' ? {} : { hint: `kubectl -n ${view.namespace} describe deployment ${name}` };
+  const hint = state === 'ok' ? undefined : `kubectl -n ${view.namespace} describe deployment ${name}`;
   const version = operatorImage(deployment);
-  const first: Check = { section, subject: name, state, text: version ? `${text}, ${version}` : text, ...about };
-  return [first, ...podFaults(view, section, component)];
+  return [is(state, version ? `${text}, ${version}` : text, hint), ...podFaults(view, section, component)];
 }
 
 /** The progress of a Deployment. */
@@ -60,9 +56,10 @@ function rolloutOf(deployment: KubeObject & Rollout): { state: CheckState; text:
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) {
     return { state: 'progressing', text: `${text}, the newest change is not seen yet` };
   }
-  const stuck = status?.conditions?.find((c) => c.type === 'Progressing' && c.status === 'False');
+  const progress = conditionOf(deployment, 'Progressing');
   const short = ready < desired;
-  if (stuck && (short || updated < desired)) return { state: 'bad', text: `${text}: ${stuck.message ?? stuck.reason}` };
+  if (progress?.status === 'False' && (short || updated < desired))
+    return { state: 'bad', text: `${text}: ${progress.message ?? progress.reason}` };
   if (desired === 0) return { state: 'bad', text: 'scaled to 0 replicas' };
   if (ready === 0) return { state: 'bad', text };
   if (short || updated < desired) return { state: 'progressing', text: `${text}, ${updated} updated` };
@@ -76,7 +73,7 @@ function podFaults(view: ClusterView, section: Section, component: Component): C
     if (fault === null || fault === 'is ending') return [];
     const name = pod.metadata.name ?? '';
     const hint = `kubectl -n ${view.namespace} describe pod ${name}; kubectl -n ${view.namespace} logs ${name} --all-containers`;
-    return [{ section, subject: `pod ${name}`, state: 'bad', text: fault, hint }];
+    return [about(section, `pod ${name}`)('bad', fault, hint)];
   });
 }
 
@@ -90,21 +87,16 @@ interface LeaseSpec {
 const skewMs = 60_000;
 
 function leaderChecks(view: ClusterView): Check[] {
-  const subject = 'leader';
-  if (view.leases.fault !== undefined) return [unread('operator', subject, view.leases.fault)];
+  const is = about('operator', 'leader');
+  if (view.leases.fault !== undefined) return [is('unknown', view.leases.fault)];
   const lease = named(view.leases, names.controller);
   const { holderIdentity, renewTime = '', leaseDurationSeconds = 15 } = (lease?.['spec'] ?? {}) as LeaseSpec;
   const hint = `kubectl -n ${view.namespace} logs deployment/${names.controller}`;
-  if (!holderIdentity) {
-    return [{ section: 'operator', subject, state: 'bad', text: 'no replica holds the Lease svc-controller', hint }];
-  }
+  if (!holderIdentity) return [is('bad', 'no replica holds the Lease svc-controller', hint)];
   const silentMs = view.now - Date.parse(renewTime);
   const holder = holderIdentity.split('_')[0]!;
-  if (!(silentMs < leaseDurationSeconds * 1_000 + skewMs)) {
-    const text = `${holder} has not renewed its Lease since ${renewTime || 'ever'}`;
-    return [{ section: 'operator', subject, state: 'bad', text, hint }];
-  }
-  return [{ section: 'operator', subject, state: 'ok', text: holder }];
+  if (silentMs < leaseDurationSeconds * 1_000 + skewMs) return [is('ok', holder)];
+  return [is('bad', `${holder} has not renewed its Lease since ${renewTime || 'ever'}`, hint)];
 }
 
 interface DaemonSetStatus {
@@ -116,22 +108,18 @@ interface DaemonSetStatus {
 
 /** The DaemonSet of the agents; the nodes without a ready agent follow with the reason (`agentsByNode`). */
 export function agentSetChecks(view: ClusterView): Check[] {
-  const { agent } = names;
-  if (view.daemonSets.fault !== undefined) return [unread('agents', agent, view.daemonSets.fault)];
-  const set = named(view.daemonSets, agent);
-  if (!set) {
-    const hint = 'the operator makes it: see Operator';
-    return [{ section: 'agents', subject: agent, state: 'bad', text: `no DaemonSet in ${view.namespace}`, hint }];
-  }
+  const is = about('agents', names.agent);
+  if (view.daemonSets.fault !== undefined) return [is('unknown', view.daemonSets.fault)];
+  const set = named(view.daemonSets, names.agent);
+  if (!set) return [is('bad', `no DaemonSet in ${view.namespace}`, 'the operator makes it: see Operator')];
   const status = (set['status'] ?? {}) as DaemonSetStatus;
   const { desiredNumberScheduled: desired = 0, numberReady: ready = 0, updatedNumberScheduled: updated = 0 } = status;
   const seen = (status.observedGeneration ?? 0) >= (set.metadata.generation ?? 0);
   const text = `${ready}/${desired} ready, ${updated} updated`;
   const hint = `kubectl -n ${view.namespace} get pods -o wide -l app.kubernetes.io/component=agent`;
-  if (desired === 0 && seen)
-    return [{ section: 'agents', subject: agent, state: 'bad', text: 'no node takes an agent', hint }];
+  if (desired === 0 && seen) return [is('bad', 'no node takes an agent', hint)];
   const whole = seen && ready >= desired && updated >= desired;
-  return [{ section: 'agents', subject: agent, state: whole ? 'ok' : 'progressing', text, ...(whole ? {} : { hint }) }];
+  return [whole ? is('ok', text) : is('progressing', text, hint)];
 }
 
 /** Whether the DaemonSet of the agents would place a pod on a node; true when unknown. */

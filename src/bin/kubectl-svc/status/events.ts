@@ -1,7 +1,8 @@
 import type { KubeObject } from '../../../api/meta.ts';
+import { conditionOf } from '../../../api/statuses.ts';
 import { group } from '../../../api/v1alpha1/index.ts';
 import type { ClusterView } from '../cluster/view.ts';
-import { unread, type Check } from './check.ts';
+import { about, type Check } from './check.ts';
 
 /** The shown part of `events.k8s.io/v1`. */
 export interface EventObject extends KubeObject {
@@ -15,12 +16,6 @@ export interface EventObject extends KubeObject {
   regarding?: { apiVersion?: string; kind?: string; namespace?: string; name?: string };
 }
 
-interface ReadyCondition {
-  type: string;
-  status: string;
-  lastTransitionTime?: string;
-}
-
 const shown = 5;
 /** Older events are about past problems. Units: ms. */
 const recentMs = 3_600_000;
@@ -30,7 +25,7 @@ const recentMs = 3_600_000;
  * late or lost.
  */
 export function eventChecks(view: ClusterView): Check[] {
-  if (view.events.fault !== undefined) return [unread('events', 'events', view.events.fault)];
+  if (view.events.fault !== undefined) return [about('events', 'events')('unknown', view.events.fault)];
   const newest = view.events.items
     .map((event) => event as EventObject)
     .filter(({ type, regarding }) => type === 'Warning' && concerns(regarding, view.namespace))
@@ -56,8 +51,7 @@ function hasPassed(view: ClusterView, { regarding }: EventObject, at: number): b
   if (regarding?.kind !== 'Pod' || regarding.namespace !== view.namespace || view.ownPods.fault !== undefined)
     return false;
   const pod = view.ownPods.items.find(({ metadata }) => metadata.name === regarding.name);
-  const conditions = (pod?.['status'] as { conditions?: ReadyCondition[] } | undefined)?.conditions;
-  const ready = conditions?.find((c) => c.type === 'Ready');
+  const ready = conditionOf(pod, 'Ready');
   return pod === undefined || (ready?.status === 'True' && at <= Date.parse(ready.lastTransitionTime ?? ''));
 }
 

@@ -5,7 +5,7 @@ import { compileInput } from '../cluster/compile-input.ts';
 import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import { isReadyPod, podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
 import { isWhole, itemsOf, type ClusterView } from '../cluster/view.ts';
-import type { Check, CheckState } from './check.ts';
+import { about, type Check, type CheckState } from './check.ts';
 import { leftOut, podsOf, wantsAgent } from './components.ts';
 import { nodeWayOut } from './hints.ts';
 
@@ -109,42 +109,33 @@ function compileView(view: ClusterView): CompileResult | undefined {
 
 /** Nodes whose agent is missing or not ready, under Agents: a DaemonSet's counts do not name them. */
 export function agentNodeChecks(rows: readonly NodeRow[], namespace: string): Check[] {
-  return rows
-    .filter(({ state, reason }) => state === 'bad' && (reason === 'NoAgent' || reason === 'AgentNotReady'))
-    .map(({ name, agent, message }) => ({
-      section: 'agents' as const,
-      subject: `node ${name}`,
-      state: 'bad' as const,
-      text: message,
-      hint: agent
-        ? `kubectl -n ${namespace} describe pod ${agent}; kubectl -n ${namespace} logs ${agent} --all-containers`
-        : `kubectl -n ${namespace} describe daemonset svc-agent: taints, node selectors and quotas keep pods away`,
-    }));
+  return rows.filter(lacksAgent).map(({ name, agent, message }) => {
+    const hint = agent
+      ? `kubectl -n ${namespace} describe pod ${agent}; kubectl -n ${namespace} logs ${agent} --all-containers`
+      : `kubectl -n ${namespace} describe daemonset svc-agent: taints, node selectors and quotas keep pods away`;
+    return about('agents', `node ${name}`)('bad', message, hint);
+  });
 }
+
+const lacksAgent = ({ state, reason }: NodeRow): boolean =>
+  state === 'bad' && (reason === 'NoAgent' || reason === 'AgentNotReady');
 
 /** The counts of states with their reasons, then each node with a ready agent and failing capture. */
 export function captureChecks(rows: readonly NodeRow[], nodesFault: string | undefined): Check[] {
-  if (nodesFault !== undefined) return [{ section: 'nodes', subject: 'nodes', state: 'unknown', text: nodesFault }];
+  const are = about('nodes', 'nodes');
+  if (nodesFault !== undefined) return [are('unknown', nodesFault)];
   const counts = Map.groupBy(rows, ({ reason }) => reason);
   const text = [...counts].map(([reason, members]) => `${members.length} ${reason}`).join(', ') || 'no nodes';
   const bad = rows.filter(({ state }) => state === 'bad');
-  const hint = { hint: 'kubectl svc status nodes' };
-  const all: Check = {
-    section: 'nodes',
-    subject: 'nodes',
-    state: bad.length > 0 ? 'bad' : rows.some(({ state }) => state === 'unknown') ? 'unknown' : 'ok',
-    text,
-    ...(bad.length > 0 ? hint : {}),
-  };
-  const separate = bad.filter(({ reason }) => reason !== 'NoAgent' && reason !== 'AgentNotReady');
-  return [
-    all,
-    ...separate.map(({ name, reason, message }): Check => ({
-      section: 'nodes',
-      subject: `node ${name}`,
-      state: 'bad',
-      text: message === '' ? reason : `${reason}: ${message}`,
-      hint: nodeWayOut(reason, name),
-    })),
-  ];
+  const all =
+    bad.length > 0
+      ? are('bad', text, 'kubectl svc status nodes')
+      : are(rows.some(({ state }) => state === 'unknown') ? 'unknown' : 'ok', text);
+  return [all, ...bad.filter((row) => !lacksAgent(row)).map((row) => nodeCheck(row, `node ${row.name}`))];
+}
+
+/** The state of one node. */
+export function nodeCheck({ name, state, reason, message }: NodeRow, subject: string): Check {
+  const text = message === '' ? reason : `${reason}: ${message}`;
+  return about('nodes', subject)(state, text, state === 'bad' ? nodeWayOut(reason, name) : undefined);
 }

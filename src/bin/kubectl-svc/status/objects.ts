@@ -7,7 +7,7 @@ import {
   type TrafficMonitor,
 } from '../../../api/v1alpha1/index.ts';
 import type { Reading } from '../cluster/view.ts';
-import { unread, type Check, type CheckState, type Section } from './check.ts';
+import { about, type Check, type CheckState, type Section } from './check.ts';
 import { wayOut, ways } from './hints.ts';
 import { badConditions, conditionLine, readinessOf, type Conditioned, type ConditionTable } from './readiness.ts';
 
@@ -59,13 +59,12 @@ export const minterKind: ObjectKind = {
 /** Whether flows are captured is a condition of each policy; without a policy only this line shows it. */
 export function flowChecks(reading: Reading<ClusterTrafficPolicy & KubeObject>): Check[] {
   if (reading.fault !== undefined || reading.items.length > 0) return [];
-  const text = 'off: no policy enables them';
-  return [{ section: 'nodes', subject: 'flows', state: 'note', text, hint: ways['NotEnabled']! }];
+  return [about('nodes', 'flows')('note', 'off: no policy enables them', ways['NotEnabled'])];
 }
 
 /** A line for each object of a kind. */
 export function objectChecks(reading: Reading<KubeObject>, kind: ObjectKind): Check[] {
-  if (reading.fault !== undefined) return [unread(kind.section, kind.plural, reading.fault)];
+  if (reading.fault !== undefined) return [about(kind.section, kind.plural)('unknown', reading.fault)];
   return reading.items.map((object) => objectCheck(object, kind));
 }
 
@@ -79,13 +78,9 @@ function objectCheck(object: Conditioned, kind: ObjectKind): Check {
   const reason = readiness.reason ?? (state === 'ok' ? undefined : other?.reason);
   const told = readiness.state === 'ok' && other && other.message !== '' ? `${other.type}: ${other.message}` : '';
   const words = [readiness.text, conditionLine(object.status?.conditions, kind.table), kind.figures(object), told];
-  return {
-    section: kind.section,
-    subject: namespace === undefined ? name : `${namespace}/${name}`,
-    state,
-    text: words.filter((part) => part !== '').join('; '),
-    ...(reason === undefined ? {} : { hint: wayOut(reason, { plural: kind.plural, name, namespace }) }),
-  };
+  const hint = reason === undefined ? undefined : wayOut(reason, { plural: kind.plural, name, namespace });
+  const subject = namespace === undefined ? name : `${namespace}/${name}`;
+  return about(kind.section, subject)(state, words.filter((part) => part !== '').join('; '), hint);
 }
 
 function besides({ type }: Condition, kind: ObjectKind): CheckState {

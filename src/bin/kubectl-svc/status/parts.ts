@@ -4,9 +4,9 @@ import { coreResources } from '../../../kube/core-resources.ts';
 import type { Complete } from '../command.ts';
 import { PluginError } from '../errors.ts';
 import type { ClusterView, Reading } from '../cluster/view.ts';
-import { isWell, type Check } from './check.ts';
+import { about, isWell, type Check } from './check.ts';
 import { nodeWayOut, wayOut } from './hints.ts';
-import { nodeRows, type NodeRow } from './node-rows.ts';
+import { nodeCheck, nodeRows, type NodeRow } from './node-rows.ts';
 import { minterKind, monitorKind, objectChecks, policyKind, type ObjectKind } from './objects.ts';
 import type { StatusReport } from './report.ts';
 import { isGood, type Conditioned } from './readiness.ts';
@@ -71,13 +71,7 @@ export function part(view: ClusterView, which: PartName, name: string | undefine
 
 function nodePart(view: ClusterView, name: string | undefined): PartReport {
   const rows = nodeRows(view).filter((row) => name === undefined || row.name === name);
-  const checks = rows.map(({ name: subject, state, reason, message }): Check => ({
-    section: 'nodes',
-    subject,
-    state,
-    text: message === '' ? reason : `${reason}: ${message}`,
-    ...(state === 'bad' ? { hint: nodeWayOut(reason, subject) } : {}),
-  }));
+  const checks = rows.map((row) => nodeCheck(row, row.name));
   return { well: isWell(checks), checks, rows };
 }
 
@@ -92,20 +86,17 @@ function conditionChecks(object: Conditioned, kind: ObjectKind): Check[] {
   const rows = (object.status?.conditions ?? []).map((condition): Check => {
     const good = isGood(condition, kind.table);
     const state = good ? 'ok' : kind.quiet.has(condition.reason) ? 'note' : conditionState(condition, kind);
-    const hint = good ? {} : { hint: wayOut(condition.reason, { plural: kind.plural, name, namespace }) };
-    return { section: kind.section, subject: condition.type, state, text: words(condition), ...hint };
+    const hint = good ? undefined : wayOut(condition.reason, { plural: kind.plural, name, namespace });
+    return about(kind.section, condition.type)(state, words(condition), hint);
   });
   const nodes = (object.status as { failedNodes?: { name: string; reason: string; message?: string }[] } | undefined)
     ?.failedNodes;
   return [
     ...rows,
-    ...(nodes ?? []).map(({ name: node, reason, message = '' }): Check => ({
-      section: kind.section,
-      subject: `node ${node}`,
-      state: 'bad',
-      text: [reason, message].filter((text) => text !== '').join(': '),
-      hint: nodeWayOut(reason, node),
-    })),
+    ...(nodes ?? []).map(({ name: node, reason, message = '' }) => {
+      const text = [reason, message].filter((part) => part !== '').join(': ');
+      return about(kind.section, `node ${node}`)('bad', text, nodeWayOut(reason, node));
+    }),
   ];
 }
 

@@ -1,6 +1,6 @@
 import type { Styles } from '../output/style.ts';
 import { printable, table } from '../output/table.ts';
-import { sections, type Check, type CheckState, type Section } from './check.ts';
+import { about, sections, type Check, type CheckState, type Section } from './check.ts';
 import { nodeWayOut } from './hints.ts';
 import type { NodeRow } from './node-rows.ts';
 import type { StatusReport } from './report.ts';
@@ -72,8 +72,8 @@ export function nodeTable(rows: readonly NodeRow[], style: Styles): string {
   const notes = rows
     .filter(({ state, message }) => state !== 'ok' && message !== '')
     .map(({ name, state, reason, message }) => {
-      const hint = nodeWayOut(reason, name);
-      return `${checkLine({ section: 'nodes', subject: name, state, text: message, ...(state === 'bad' ? { hint } : {}) }, style)}\n`;
+      const hint = state === 'bad' ? nodeWayOut(reason, name) : undefined;
+      return `${checkLine(about('nodes', name)(state, message, hint), style)}\n`;
     });
   return notes.length > 0 ? `${text}\n${notes.join('')}` : text;
 }

@@ -2,7 +2,7 @@ import { errorText } from '../../../base/errors.ts';
 import { isForbidden, isNotFound, type RestClient } from '../../../kube/index.ts';
 import type { Bundle } from './bundle.ts';
 import { inTurns } from './in-turns.ts';
-import { containersOf, type OwnPod } from './own-pods.ts';
+import { loggedContainers, type OwnPod } from './own-pods.ts';
 import type { Redactor } from './redact/redactor.ts';
 
 /** Limits of one container's log: the newest lines, and the newest bytes of those. */
@@ -25,7 +25,7 @@ export async function addLogs(
   { redactor, sinceSeconds, signal }: LogOptions,
 ): Promise<void> {
   const wanted = pods.flatMap((own) =>
-    containersOf(own.pod).flatMap(({ name, restarted }) =>
+    loggedContainers(own.pod).flatMap(({ name, restarted }) =>
       [false, ...(restarted ? [true] : [])].map((previous) => ({ ...own, container: name, previous })),
     ),
   );

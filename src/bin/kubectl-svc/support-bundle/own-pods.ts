@@ -1,3 +1,4 @@
+import { containersOf } from '../../../api/statuses.ts';
 import { ports } from '../../../render/names.ts';
 import { itemsOf, type ClusterView } from '../cluster/view.ts';
 import { isReadyPod, type PodWithStatus } from '../cluster/pod-fault.ts';
@@ -42,19 +43,10 @@ export const metricsPorts: Readonly<Record<string, number | undefined>> = {
   agent: ports.scrape,
 };
 
-interface ContainerStatus {
-  name: string;
-  restartCount?: number;
-  lastState?: { terminated?: object };
-}
-
 /** Containers of a pod, with whether each has a log and a previous log. Pure. */
-export function containersOf({ spec, status }: PodWithStatus): { name: string; restarted: boolean }[] {
+export function loggedContainers({ spec, status }: PodWithStatus): { name: string; restarted: boolean }[] {
   const { containers = [], initContainers = [] } = (spec ?? {}) as Record<string, { name: string }[] | undefined>;
-  const statuses = [
-    ...(status?.initContainerStatuses ?? []),
-    ...(status?.containerStatuses ?? []),
-  ] as ContainerStatus[];
+  const statuses = containersOf(status);
   return [...initContainers, ...containers].map(({ name }) => {
     const of = statuses.find((s) => s.name === name);
     return { name, restarted: of?.lastState?.terminated !== undefined || (of?.restartCount ?? 0) > 0 };

@@ -1,0 +1,63 @@
+/** Statuses that Kubernetes and others write, as far as we read them. */
+
+/** A condition of another's kind: it may lack a reason and a message. */
+export interface StatedCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+}
+
+/** A status with conditions. The API server writes `null` until the first one of a CRD is set. */
+export interface ConditionedStatus {
+  readonly conditions?: readonly StatedCondition[] | null;
+}
+
+/** The condition of a type in the status of an object of any kind; undefined without one. */
+export function conditionOf(object: object | undefined, type: string): StatedCondition | undefined {
+  return (object as { status?: ConditionedStatus } | undefined)?.status?.conditions?.find((c) => c.type === type);
+}
+
+/** Whether the status of an object says True for a condition. */
+export function holds(object: object | undefined, type: string): boolean {
+  return conditionOf(object, type)?.status === 'True';
+}
+
+/** How a run of a container ended. */
+export interface Terminated {
+  exitCode: number;
+  reason?: string;
+  /** The last lines of its log when it failed, where the pod sets `FallbackToLogsOnError`. */
+  message?: string;
+  finishedAt?: string;
+}
+
+interface ContainerState {
+  waiting?: { reason?: string; message?: string };
+  running?: { startedAt?: string };
+  terminated?: Terminated;
+}
+
+export interface ContainerStatus {
+  name: string;
+  image?: string;
+  ready?: boolean;
+  restartCount?: number;
+  state?: ContainerState;
+  lastState?: ContainerState;
+}
+
+export interface PodStatus extends ConditionedStatus {
+  phase?: string;
+  podIP?: string;
+  reason?: string;
+  message?: string;
+  containerStatuses?: ContainerStatus[];
+  initContainerStatuses?: ContainerStatus[];
+}
+
+/** The containers of a pod, those that run first in front. */
+export function containersOf(status: PodStatus | undefined): ContainerStatus[] {
+  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+}
