@@ -2,6 +2,7 @@
  * The whole proof in two lanes side by side. In front the e2e tests, which mostly wait for a control plane: those that
  * bear no other beside them one after another, then three of the others at a time. Behind them, at a lower priority and cheapest first, what
  * only computes: types, lint, generated files, unit and integration tests.
+ * In CI a real node comes after both, alone.
  * Every step runs even after a failure, so that one look shows everything. Up to three suites of a step that fail run once
  * more, alone: a failure that does not repeat is named as unstable. The end lists the ten slowest suites, what was skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
  */
@@ -13,6 +14,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { libfaketime } from '../src/testing/faketime.ts';
 import { signalGroup } from '../e2e/cluster/processes.ts';
+import { thisMachine, whyNoNode } from '../e2e/kubelet/needs.ts';
 import { conformanceData, conformanceDir, type Need } from '../src/testing/needs.ts';
 import { runLanes, type LaneStep } from './test-all/lanes.ts';
 import {
@@ -33,8 +35,10 @@ import type { JestReport, SuiteTime, Tally } from './test-all/tally.ts';
 const scratch = await mkdtemp(join(tmpdir(), 'svc-test-'));
 interface Step extends LaneStep {
   command: string[];
-  /** The file of its report, where it is a run of Jest. */
+  /** The file of its report, where it is a run of Jest, or of checks that report as Jest does. */
   jest?: string;
+  /** How it takes that file, and the suites to run again, where not as Jest. */
+  takes?: { readonly report: (file: string) => string[]; readonly again: (suites: readonly string[]) => string[] };
   /** Whether its command takes the files of suites to run. */
   bySuite?: boolean;
   /** Its suites run several at a time. */
@@ -48,6 +52,8 @@ const times: SuiteTime[] = [];
 const root = fileURLToPath(new URL('../', import.meta.url));
 const failed: string[] = [];
 const unstable: string[] = [];
+const began = Date.now();
+const inCi = ['true', '1'].includes(process.env['CI'] ?? '');
 const programs = 'programs of the e2e tests';
 const behind: Step[] = [
   { name: 'types', command: ['npm', 'run', '-s', 'typecheck'] },
@@ -86,6 +92,16 @@ const inFront: Step[] = [
     several: true,
   },
 ];
+/** A real kubelet with its pods, in CI alone: a quarter of an hour in which nothing else may run. */
+const onANode: Step = {
+  name: 'e2e on a real node',
+  command: ['npm', 'run', '-s', 'e2e:node', '--'],
+  jest: 'node.json',
+  bySuite: true,
+  takes: { report: (file) => ['--report', file], again: (groups) => ['--only', groups.join(',')] },
+};
+/** It begins no later: on a new machine its programs are built first, another quarter of an hour. Units: ms. */
+const lastStartOfNodeMs = 45 * 60_000;
 /** A share of a core is enough for what only computes; the e2e tests measure times. */
 const lowerPriority = ['nice', '-n', '5'];
 
@@ -110,13 +126,13 @@ const late = setTimeout(() => {
 
 try {
   await runLanes([inFront, behind], runStep);
+  if (inCi && !isEnding) for (const step of needed(needOfNode(), onANode.name, onANode)) await runStep(step);
 } finally {
   clearTimeout(late);
   await rm(scratch, { recursive: true, force: true });
 }
 const slowest = slowestLines(times, root);
 if (slowest.length > 0) console.error(`\n${slowest.join('\n')}`);
-const inCi = ['true', '1'].includes(process.env['CI'] ?? '');
 const allowed = readAllowedSkips(await readFile(new URL('../.ci/allowed-skips', import.meta.url), 'utf8'));
 const { tally, refused } = inCi ? judgeInCi(total, allowed) : { tally: total, refused: [] };
 console.log(lastLines(tally, refused, { failed, unstable }).join('\n'));
@@ -149,7 +165,7 @@ async function commandStep(step: Step): Promise<Outcome> {
 
 async function jestStep(step: Step, report: string): Promise<Outcome> {
   const { command, bySuite, several } = step;
-  const json = ['--json', `--outputFile=${report}`];
+  const json = step.takes?.report(report) ?? ['--json', `--outputFile=${report}`];
   let code = await run(step, [...command, ...json]);
   let results = await jestReport(report);
   times.push(...suiteTimes(results));
@@ -158,7 +174,8 @@ async function jestStep(step: Step, report: string): Promise<Outcome> {
     console.error(`\n▶ once more: ${again.length} that failed`);
     await rm(report, { force: true });
     const alone = several ? ['--runInBand'] : [];
-    const codeAgain = await run(step, [...command, ...json, ...alone, '--runTestsByPath', ...again]);
+    const only = step.takes?.again(again) ?? [...alone, '--runTestsByPath', ...again];
+    const codeAgain = await run(step, [...command, ...json, ...only]);
     const second = await jestReport(report);
     if (second) {
       const before = failureLines(results, root);
@@ -171,6 +188,11 @@ async function jestStep(step: Step, report: string): Promise<Outcome> {
   const tally = tallyOfJest(results, code);
   const failures = failureLines(results, root);
   return { tally, failures: tally.failed > 0 && failures.length === 0 ? [`ended with ${code}`] : failures };
+}
+
+function needOfNode(): Need {
+  const late = Date.now() - began > lastStartOfNodeMs ? 'no time is left for it: run make e2e-node' : undefined;
+  return { name: 'node', missing: whyNoNode(thisMachine()) ?? late };
 }
 
 /** The step where its need is met; elsewhere it is a skip. */

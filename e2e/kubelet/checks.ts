@@ -6,6 +6,7 @@ import { edits } from './check-edits.ts';
 import { failures } from './check-failures.ts';
 import { pods } from './check-pods.ts';
 import { policies } from './check-policies.ts';
+import type { Outcome } from './report.ts';
 import { rollouts } from './check-rollouts.ts';
 import { uninstall } from './check-uninstall.ts';
 import { upgrade } from './check-upgrade.ts';
@@ -24,25 +25,25 @@ const groups: Readonly<Record<string, readonly Check[]>> = {
   uninstall,
 };
 
-/** Runs them one after the other; each is reported in a line. Resolves with how many failed. */
-export async function runChecks(stage: Stage): Promise<number> {
+/** Runs them one after the other; each is reported in a line, and as an outcome. */
+export async function runChecks(stage: Stage): Promise<Outcome[]> {
   const { only } = stage.orders;
   const unknown = only.filter((name) => !(name in groups));
   if (unknown.length > 0) throw new Error(`--only: ${unknown.join(', ')}: choose of ${Object.keys(groups).join(', ')}`);
-  let failed = 0;
-  for (const [name, checks] of Object.entries(groups)) {
-    if (only.length > 0 && !only.includes(name)) continue;
-    for (const check of checks) {
-      const started = performance.now();
-      const took = (): string => `${((performance.now() - started) / 1000).toFixed(1)} s`;
-      try {
-        const seen = await check.run(stage);
-        stage.log(`ok    ${name}: ${check.what}${seen ? `: ${seen}` : ''} (${took()})`);
-      } catch (error) {
-        failed++;
-        stage.log(`FAIL  ${name}: ${check.what}: ${(error as Error).message} (${took()})`);
-      }
+  const outcomes: Outcome[] = [];
+  for (const [group, checks] of Object.entries(groups)) {
+    if (only.length > 0 && !only.includes(group)) continue;
+    for (const { what, run } of checks) {
+      const startTime = Date.now();
+      const seen = await run(stage).then(
+        (text) => ({ passed: true, text: text ?? '' }),
+        (error: unknown) => ({ passed: false, text: (error as Error).message }),
+      );
+      const endTime = Date.now();
+      const took = `${((endTime - startTime) / 1000).toFixed(1)} s`;
+      stage.log(`${seen.passed ? 'ok   ' : 'FAIL '} ${group}: ${what}${seen.text ? `: ${seen.text}` : ''} (${took})`);
+      outcomes.push({ group, what, passed: seen.passed, startTime, endTime });
     }
   }
-  return failed;
+  return outcomes;
 }

@@ -1,5 +1,5 @@
 /** The first program inside the enclosure: makes the surroundings, the cluster and the product, and runs the checks. */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startControlPlane } from '../cluster/control-plane.ts';
 import { createKubectl } from '../cluster/kubectl.ts';
@@ -9,6 +9,7 @@ import { createLog } from './log.ts';
 import { startNode } from './node.ts';
 import type { Given } from './orders.ts';
 import { install, installMinter } from './product.ts';
+import { reportOf } from './report.ts';
 import { nodeAddress, prepareSurroundings, serviceRange } from './surroundings.ts';
 
 const given = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Given;
@@ -62,7 +63,9 @@ async function main(): Promise<number> {
     await install(product, log);
     await installMinter(product, world);
     log('the minter is Ready');
-    failed = await runChecks({ ...product, dir, orders, node, world, plane, programs, log });
+    const outcomes = await runChecks({ ...product, dir, orders, node, world, plane, programs, log });
+    if (orders.report !== '') writeFileSync(orders.report, JSON.stringify(reportOf(outcomes)));
+    failed = outcomes.filter(({ passed }) => !passed).length;
     log(failed === 0 ? 'all checks passed' : `${failed} checks failed`);
   } catch (error) {
     log((error as Error).message);

@@ -8,7 +8,7 @@
  * node has none.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createAuthority } from '../cluster/pki.ts';
 import { repository } from '../install/tools.ts';
@@ -29,6 +29,7 @@ Brings up one real Kubernetes node, installs the product on it, checks it in rea
   --chaos-seconds S  faults in a row for so long, each kind once at least (default 300; an hour: 3600)
   --seed N           order of the faults (default: of this moment; the log has it)
   --only A,B         only these checks, by the name of their file (edits, rollouts, …)
+  --report FILE      write the outcomes there, in the form of Jest's JSON report
   --keep             stay up after the checks until Ctrl-C, and say how to get in
   --help             this text
 `;
@@ -45,6 +46,7 @@ function parseOrders(): Orders | null {
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       only: { type: 'string', default: '' },
       keep: { type: 'boolean', default: false },
+      report: { type: 'string', default: '' },
       help: { type: 'boolean', default: false },
     },
   });
@@ -62,6 +64,7 @@ function parseOrders(): Orders | null {
     seed: number('seed', 999_999),
     only: values.only.split(',').filter(Boolean),
     keep: values.keep,
+    report: values.report === '' ? '' : resolve(values.report),
   };
 }
 

@@ -1,9 +1,11 @@
 import { tookMs } from './check-edits.ts';
 import { hierarchies } from './enclosure.ts';
 import { whyNoNode, type Machine } from './needs.ts';
+import { failureLines, suitesToRepeat, suiteTimes, tallyOfJest } from '../../scripts/test-all/tally.ts';
+import { reportOf } from './report.ts';
 import { withholdsResources } from './surroundings.ts';
 
-const able: Machine = { platform: 'linux', uid: 0, has: () => true, exists: () => true };
+const able: Machine = { platform: 'linux', uid: 0, has: () => true, exists: () => true, refuses: () => '' };
 
 test('a machine with everything can bring up a node', () => {
   expect(whyNoNode(able)).toBeNull();
@@ -21,6 +23,11 @@ test.each<[string, Partial<Machine>, string]>([
     'a machine without network plugins',
     { exists: () => false },
     'programs are missing: apt-get install containernetworking-plugins',
+  ],
+  [
+    'a container without privileges',
+    { refuses: () => 'unshare: unshare failed: Operation not permitted' },
+    'this machine refuses what containers are made of (unshare: unshare failed: Operation not permitted): run it on another one',
   ],
 ])('%s is told what to do', (_, lack, reason) => {
   expect(whyNoNode({ ...able, ...lack })).toBe(reason);
@@ -44,4 +51,22 @@ test('an edit that was gathered counts from the end of the stated time, another 
   expect(tookMs({ generation: 2, at: 1_000, stated: null, done: 4_000 })).toBe(3_000);
   expect(tookMs({ generation: 2, at: 1_000, stated: 61_000, done: 64_000 })).toBe(3_000);
   expect(tookMs({ generation: 2, at: 1_000, stated: 61_000, done: 60_500 })).toBe(0);
+});
+
+test('outcomes of checks are counted by group, as tests are by suite', () => {
+  const outcome = (group: string, what: string, passed: boolean, at: number) => {
+    return { group, what, passed, startTime: at, endTime: at + 5 };
+  };
+  const report = reportOf([
+    outcome('pods', 'a', true, 10),
+    outcome('edits', 'b', false, 20),
+    outcome('edits', 'c', true, 30),
+  ]);
+  expect(tallyOfJest(report, 1)).toEqual({ passed: 2, failed: 1, skipped: [] });
+  expect(failureLines(report, '/')).toEqual(['edits: b']);
+  expect(suitesToRepeat(report)).toEqual(['edits']);
+  expect(suiteTimes(report)).toEqual([
+    { file: 'pods', seconds: 0.005 },
+    { file: 'edits', seconds: 0.015 },
+  ]);
 });

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { findOnPath } from '../cluster/go-programs.ts';
@@ -26,6 +27,8 @@ export interface Machine {
   readonly has: (program: string) => boolean;
   /** Whether a file exists. */
   readonly exists: (path: string) => boolean;
+  /** Tries what containers are made of; resolves to what was refused, empty for nothing. */
+  readonly refuses: () => string;
 }
 
 /** Where Debian's package puts the network plugins of containers. */
@@ -39,8 +42,9 @@ export function whyNoNode(machine: Machine): string | null {
     .filter(([program]) => !machine.has(program))
     .map(([, name]) => name);
   if (!machine.exists(join(cniPlugins, 'bridge'))) missing.push('containernetworking-plugins');
-  if (missing.length === 0) return null;
-  return `programs are missing: apt-get install ${[...new Set(missing)].sort().join(' ')}`;
+  if (missing.length > 0) return `programs are missing: apt-get install ${[...new Set(missing)].sort().join(' ')}`;
+  const refused = machine.refuses();
+  return refused === '' ? null : `this machine refuses what containers are made of (${refused}): run it on another one`;
 }
 
 export function thisMachine(): Machine {
@@ -49,5 +53,24 @@ export function thisMachine(): Machine {
     uid: process.getuid?.() ?? -1,
     has: (program) => findOnPath(program) !== undefined,
     exists: existsSync,
+    refuses: refusedHere,
   };
+}
+
+/** A namespace of each kind, with a file system in layers, a bridge and a table of rules in it. */
+const trial = `
+set -e
+mount -t tmpfs none /mnt
+mkdir /mnt/lower /mnt/upper /mnt/work /mnt/merged
+mount -t overlay overlay -o lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work /mnt/merged
+ip link add svc-trial type bridge
+nft add table ip svc-trial
+iptables -w -t nat -L -n >/dev/null
+`;
+
+function refusedHere(): string {
+  const namespaces = ['--net', '--mount', '--pid', '--fork', '--mount-proc', '--cgroup', '--ipc', '--uts'];
+  const tried = spawnSync('unshare', [...namespaces, '--', 'sh', '-c', trial], { encoding: 'utf8', timeout: 30_000 });
+  if (tried.status === 0) return '';
+  return tried.stderr.trim().split('\n').at(-1) || `ended with ${tried.status ?? tried.signal}`;
 }

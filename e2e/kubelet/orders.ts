@@ -13,6 +13,8 @@ export interface Orders {
   /** Names of checks; empty for all. */
   readonly only: readonly string[];
   readonly keep: boolean;
+  /** Absolute path of the file for the outcomes; empty for none. */
+  readonly report: string;
 }
 
 /** What the process outside hands to the one inside. */
