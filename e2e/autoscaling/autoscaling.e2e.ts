@@ -3,7 +3,7 @@ import { request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readyPods } from '../demo/stage.ts';
 import { until } from '../../src/testing/until.ts';
-import { caRotation } from './ca-rotation.ts';
+import { caRotation } from '../cluster/ca-rotation.ts';
 import { foreignName, foreignOwner, registration } from './foreign-registration.ts';
 import { autoscaler, monitor } from './manifests.ts';
 import { startAutoscalingStage, type AutoscalingStage } from './stage.ts';
@@ -305,7 +305,7 @@ test('the aggregator publishes the types of the answers', async () => {
 }, 120_000);
 
 test('through a rotation of the authority the API answers all the time, in the end by the new one alone', async () => {
-  const ca = await caRotation(stage);
+  const ca = await caRotation(stage.cluster.api, (args) => stage.kubectl(...args));
   const failures: string[] = [];
   let answers = 0;
   let rotating = true;

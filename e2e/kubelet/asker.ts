@@ -26,6 +26,19 @@ export async function openAsker(stage: Stage): Promise<Asker> {
   const token = (await kubectl(['-n', namespace, 'create', 'token', name, '--duration=3h'])).trim();
   const path = '/api/v1/namespaces/svc-system/services/svc-query';
   const { spec } = await api.request<{ spec: { clusterIP: string } }>('GET', path);
-  const target: QueryTarget = { host: spec.clusterIP, port: 9_095, ca: await publishedAuthority(stage), token };
-  return { query: (promql) => instantQuery(target, promql) };
+  let ca = await publishedAuthority(stage);
+  return {
+    async query(promql) {
+      const target: QueryTarget = { host: spec.clusterIP, port: 9_095, ca, token };
+      try {
+        return await instantQuery(target, promql);
+      } finally {
+        // As a pod that mounts it: what was published last, also while the API server is away.
+        void publishedAuthority(stage).then(
+          (published) => (ca = published),
+          () => {},
+        );
+      }
+    },
+  };
 }

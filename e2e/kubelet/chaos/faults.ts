@@ -3,6 +3,7 @@ import { execFileSync, type ExecFileSyncOptions } from 'node:child_process';
 import { rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import { caRotation } from '../../cluster/ca-rotation.ts';
 import type { Component } from '../../cluster/component.ts';
 import type { Random } from '../../../src/testing/promql/random.ts';
 import { until } from '../../../src/testing/until.ts';
@@ -154,6 +155,17 @@ const replaced: Fault = {
   },
 };
 
+/** A rotation of the authority, whose hours of waiting are cut short; over when nobody trusts the old one any more. */
+const authorityReplaced: Fault = {
+  name: 'authority replaced',
+  async run({ api, kubectl }) {
+    const rotation = await caRotation(api, kubectl);
+    await rotation.distribute();
+    await rotation.sign();
+    await rotation.retire();
+  },
+};
+
 /** The serial number of the certificate that a query server presents. */
 function serialNumberAt(host: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -183,6 +195,7 @@ export const faults: readonly Fault[] = [
   slowed,
   filled,
   replaced,
+  authorityReplaced,
 ];
 
 /** All of them in an order of chance. */

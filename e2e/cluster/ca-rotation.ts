@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { until } from '../../src/testing/until.ts';
-import { registration } from './foreign-registration.ts';
-import type { AutoscalingStage } from './stage.ts';
+import type { Api } from './api.ts';
+import type { Kubectl } from './kubectl.ts';
 
 /** A rotation of the product's authority, whose hours of waiting are cut short once everybody has heard of a step. */
 export interface CaRotation {
@@ -19,15 +19,20 @@ const hours = 3_600_000;
 /** In a process' log: the query server reads its certificate from a Secret, agents are handed theirs. */
 const taken = /"certificate (?:reloaded|installed|authorities reloaded)"/;
 
+/** A kubelet takes a minute or more to hand a changed Secret to a pod. Units: ms. */
+const timeoutMs = 180_000;
+
 /** Prepares it: nothing is changed yet. */
-export async function caRotation({ cluster, kubectl, raw }: AutoscalingStage): Promise<CaRotation> {
+export async function caRotation(api: Api, kubectl: Kubectl): Promise<CaRotation> {
+  const raw = <T>(path: string): Promise<T> => api.request<T>('GET', path);
   const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString();
   const secret = async (name: string): Promise<Record<string, string>> => {
     const { data } = await raw<{ data: Record<string, string> }>(`${core}/secrets/${name}`);
     return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, decoded(value)]));
   };
   const registered = async (): Promise<string> => {
-    const { spec } = await registration(cluster, 'v1beta2');
+    const path = '/apis/apiregistration.k8s.io/v1/apiservices/v1beta2.custom.metrics.k8s.io';
+    const { spec } = await raw<{ spec: { caBundle?: string } }>(path);
     return decoded(spec.caBundle ?? '');
   };
   /** How often each process has taken new certificates; its log says so. */
@@ -37,7 +42,7 @@ export async function caRotation({ cluster, kubectl, raw }: AutoscalingStage): P
     const counts = pods.items.map(async ({ metadata: { name } }) => {
       const container = name.startsWith('svc-agent') ? '?container=agent' : '';
       const path = `${core}/pods/${name}/log${container}`;
-      const log = await cluster.api.request<string>('GET', path, undefined, { raw: true, timeoutMs: 60_000 });
+      const log = await api.request<string>('GET', path, undefined, { raw: true, timeoutMs: 60_000 });
       return [name, log.split(taken).length - 1] as const;
     });
     return new Map(await Promise.all(counts));
@@ -45,11 +50,12 @@ export async function caRotation({ cluster, kubectl, raw }: AutoscalingStage): P
   const heard = async (what: string, before: ReadonlyMap<string, number>): Promise<void> => {
     await until(`every process has taken ${what}`, async () => Object.fromEntries(await reloads()), {
       good: (now) => [...before].every(([pod, count]) => (now[pod] ?? 0) > count),
+      timeoutMs,
     });
   };
   const note = async (annotation: string): Promise<Map<string, number>> => {
     const before = await reloads();
-    await kubectl(...namespace, 'annotate', 'secret', 'svc-ca', '--overwrite', annotation);
+    await kubectl([...namespace, 'annotate', 'secret', 'svc-ca', '--overwrite', annotation]);
     return before;
   };
   const longAgo = new Date(Date.now() - 48 * hours).toISOString();
@@ -57,7 +63,7 @@ export async function caRotation({ cluster, kubectl, raw }: AutoscalingStage): P
   let next = '';
   return {
     async distribute() {
-      const before = await note('svc.dev/rotate-ca=1');
+      const before = await note(`svc.dev/rotate-ca=${Date.now()}`);
       const made = await until('a new authority', () => secret('svc-ca'), {
         good: (data) => data['next.crt'] !== undefined,
       });
