@@ -35,7 +35,8 @@ INSTRUMENT names the real instrument, a static program; without it a stand-in ta
                   without KVM, 3600)
   --keep          with everything in it after the checks, until Ctrl-C; from the start a shell of the machine answers on
                   a socket, whose name is told: socat -,raw,echo=0 UNIX-CONNECT:<name>
-  --debug         the instrument logs at its most talkative level, into /work/stage/instrument.log of the machine
+  --debug         the instrument logs at its most talkative level, and each request that it sees, into
+                  /work/stage/instrument.log of the machine
   --help          this text
 `;
 

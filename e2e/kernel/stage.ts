@@ -202,7 +202,7 @@ export class KernelStage {
       supervisor: this.#program('supervisor'),
       logFile: join(this.#dir, 'instrument.log'),
       env: {
-        ...(this.orders.debug ? { OTEL_EBPF_LOG_LEVEL: 'DEBUG' } : {}),
+        ...(this.orders.debug ? { OTEL_EBPF_LOG_LEVEL: 'DEBUG', OTEL_EBPF_TRACE_PRINTER: 'text' } : {}),
         ...this.#instrumentEnv,
         NODE_NAME: nodeName,
         KUBECONFIG: this.#kubeconfig,
