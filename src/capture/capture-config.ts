@@ -1,8 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
-import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { canonicalJson, sha256Hex } from '../base/canonical-json.ts';
-import { OperatorError } from '../base/errors.ts';
 import { familyNames, protocolNames } from '../api/v1alpha1/index.ts';
+import { oneOf, parser } from './parser.ts';
 
 /**
  * What one agent and its instrument run: compiled by the leader, pushed whole, addressed by its hash.
@@ -12,9 +11,6 @@ import { familyNames, protocolNames } from '../api/v1alpha1/index.ts';
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const count = Type.Integer({ minimum: 0 });
 const strict = { additionalProperties: false } as const;
-
-const oneOf = <T extends readonly string[]>(values: T) =>
-  Type.Unsafe<T[number]>(Type.String({ pattern: `^(${values.join('|')})$`, maxLength: 63 }));
 
 /** The rules that apply per pod, from a monitor or from a policy's defaults. */
 const podRules = {
@@ -227,17 +223,11 @@ export function isCaptureHash(text: string): boolean {
   return /^sha256:[0-9a-f]{64}$/.test(text);
 }
 
-const check = TypeCompiler.Compile(captureConfigSchema);
-
 /**
  * Checks an outside value (a request body, a file) and returns it as a CaptureConfig.
  * Errors: ERR_INPUT_INVALID that names the first wrong field as a JSON pointer.
  */
-export function parseCaptureConfig(value: unknown): CaptureConfig {
-  if (check.Check(value)) return value;
-  const first = check.Errors(value).First();
-  throw new OperatorError('ERR_INPUT_INVALID', `capture config ${first?.path || '/'}: ${first?.message ?? 'invalid'}`);
-}
+export const parseCaptureConfig = parser('capture config', captureConfigSchema);
 
 /** The limits that apply unless a policy sets others. Units: series and characters. */
 export const builtinLimits: CaptureLimits = {

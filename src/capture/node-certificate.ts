@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import type { TlsResponse } from '../net/tls-client.ts';
 import { OperatorError } from '../base/errors.ts';
 import { parser } from './parser.ts';
-import type { AgentAddress, AgentTransport } from './push-client.ts';
+import { askAgent, type AgentAddress, type AgentTransport } from './push-client.ts';
 
 /**
  * How the agent of a node obtains its certificate, on the port of the capture protocol. The operator initiates the
@@ -76,21 +76,9 @@ export class CertificateClient {
     await this.#send('PUT', signal, 204, { certificate });
   }
 
-  async #send(method: string, signal: AbortSignal, expected: number, body?: IssuedCertificate): Promise<TlsResponse> {
-    const answer = await this.#transport.request({
-      ...this.#address,
-      method,
-      path: certificatePath,
-      ...(body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {}),
-      deadlineMs,
-      maxBytes: maxCertificateBytes,
-      signal,
-    });
-    if (answer.status === expected) return answer;
-    const words = answer.body.toString('utf8', 0, 500);
-    throw new OperatorError(
-      'ERR_CAPTURE_PUSH',
-      `${method} ${certificatePath}: agent answered ${answer.status} ${words}`,
-    );
+  #send(method: string, signal: AbortSignal, expected: number, body?: IssuedCertificate): Promise<TlsResponse> {
+    const sent = body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {};
+    const request = { method, path: certificatePath, ...sent, deadlineMs, maxBytes: maxCertificateBytes, signal };
+    return askAgent(this.#transport, this.#address, request, [expected]);
   }
 }

@@ -1,4 +1,4 @@
-import type { Static, TSchema } from '@sinclair/typebox';
+import { Type, type Static, type TSchema } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { OperatorError } from '../base/errors.ts';
 
@@ -11,3 +11,7 @@ export function parser<T extends TSchema>(what: string, schema: T): (value: unkn
     throw new OperatorError('ERR_INPUT_INVALID', `${what} ${first?.path || '/'}: ${first?.message ?? 'invalid'}`);
   };
 }
+
+/** One of a fixed set of texts. */
+export const oneOf = <T extends readonly string[]>(values: T) =>
+  Type.Unsafe<T[number]>(Type.String({ pattern: `^(${values.join('|')})$`, maxLength: 63 }));

@@ -50,3 +50,8 @@ export function holdsPort(text: string, port: number): boolean {
     return port >= from && port <= to;
   });
 }
+
+/** The ports of a spec, where a single port has no end. Sorted, without overlaps. */
+export function portRanges(list: readonly { port: number; endPort?: number }[]): PortRange[] {
+  return normalisePorts(list.map(({ port, endPort = port }) => ({ port, endPort })));
+}

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { isCaptureHash } from './capture-config.ts';
-import { parser } from './parser.ts';
+import { oneOf, parser } from './parser.ts';
 
 /**
  * The messages between the leading controller and one agent on :9093 (mutual TLS, JSON).
@@ -72,7 +72,7 @@ export const obstacleReasons = ['KernelUnsupported', 'PortNotOpen', 'NotAttached
 export const ackSchema = Type.Object({
   node: Type.String({ maxLength: 253 }),
   hash: Type.String({ maxLength: 80 }),
-  phase: Type.Unsafe<Phase>(Type.String({ pattern: `^(${phases.join('|')})$` })),
+  phase: oneOf(phases),
   /** CamelCase, one of the reasons of `Capturing` and `Programmed` if one fits, e.g. `MissingCapability`. */
   reason: Type.Optional(Type.String({ maxLength: 128 })),
   message: Type.Optional(Type.String({ maxLength: 1024 })),
@@ -108,9 +108,7 @@ export const agentStatusSchema = Type.Object({
       /** Absent for a monitor with data, and when no obstacle is known. */
       obstacle: Type.Optional(
         Type.Object({
-          reason: Type.Unsafe<(typeof obstacleReasons)[number]>(
-            Type.String({ pattern: `^(${obstacleReasons.join('|')})$` }),
-          ),
+          reason: oneOf(obstacleReasons),
           message: Type.String({ maxLength: 1024 }),
         }),
       ),
@@ -135,7 +133,7 @@ export const agentStatusSchema = Type.Object({
         /** `ClusterTrafficPolicy/<name>` or `TrafficMonitor/<namespace>/<name>`. */
         owner: Type.String({ maxLength: 600 }),
         name: Type.String({ maxLength: 63 }),
-        state: Type.Unsafe<(typeof exportStates)[number]>(Type.String({ pattern: `^(${exportStates.join('|')})$` })),
+        state: oneOf(exportStates),
         message: Type.Optional(Type.String({ maxLength: 1024 })),
         pendingBytes: count,
         sent: count,

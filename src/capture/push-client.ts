@@ -90,7 +90,7 @@ export class AgentClient {
     return answer.status === 404 ? null : parsed('capture config', answer, parseCaptureConfig);
   }
 
-  async #send(
+  #send(
     method: string,
     path: string,
     deadlineMs: number,
@@ -98,24 +98,26 @@ export class AgentClient {
     body?: readonly Uint8Array[],
     accept: readonly number[] = [200],
   ): Promise<TlsResponse> {
-    const answer = await this.#transport.request({
-      ...this.#address,
-      method,
-      path,
-      ...(body
-        ? { body, headers: { 'content-type': 'application/json', 'content-length': String(lengthOf(body)) } }
-        : {}),
-      deadlineMs,
-      maxBytes: maxStatusBytes,
-      signal,
-    });
-    if (accept.includes(answer.status)) return answer;
-    const words = answer.body.toString('utf8', 0, 500);
-    throw new OperatorError(
-      'ERR_CAPTURE_PUSH',
-      `${method} ${path.split('?')[0]}: agent answered ${answer.status} ${words}`,
-    );
+    const headers = { ...json, 'content-length': String(lengthOf(body ?? [])) };
+    const request = { method, path, ...(body ? { body, headers } : {}), deadlineMs, maxBytes: maxStatusBytes, signal };
+    return askAgent(this.#transport, this.#address, request, accept);
   }
+}
+
+const json = { 'content-type': 'application/json' };
+
+/** Sends a request to an agent. Errors: those of the transport; ERR_CAPTURE_PUSH for a status that is not accepted. */
+export async function askAgent(
+  transport: AgentTransport,
+  address: AgentAddress,
+  request: Omit<TlsRequest, keyof AgentAddress> & { method: string },
+  accept: readonly number[],
+): Promise<TlsResponse> {
+  const answer = await transport.request({ ...address, ...request });
+  if (accept.includes(answer.status)) return answer;
+  const words = answer.body.toString('utf8', 0, 500);
+  const path = request.path.split('?')[0];
+  throw new OperatorError('ERR_CAPTURE_PUSH', `${request.method} ${path}: agent answered ${answer.status} ${words}`);
 }
 
 function lengthOf(pieces: readonly Uint8Array[]): number {

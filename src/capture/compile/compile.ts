@@ -1,7 +1,7 @@
 import { compareText } from '../../base/text/texts.ts';
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { judgeMonitors, judgePolicies, objectRef } from './check/acceptance.ts';
+import { judgeMonitors, judgePolicies, objectRef, policiesInForce } from './check/acceptance.ts';
 import { namespaceOf, planGroup, type GroupPlan, type MonitorInForce } from './group.ts';
 import { Memo } from './memo.ts';
 import { nodeConfigs } from './node-configs.ts';
@@ -26,11 +26,7 @@ export function compile(input: CompileInput, memo = new Memo()): CompileResult {
   const policies = memo.cell(root, 'policies', [environment, ...world.policies], () =>
     judgePolicies(world.policies, environment),
   );
-  const inForce = memo.cell(root, 'policies in force', [policies], () =>
-    policies.flatMap((p): PolicyInForce[] =>
-      p.inForce ? [{ name: p.object.metadata.name ?? '', spec: p.inForce }] : [],
-    ),
-  );
+  const inForce = memo.cell(root, 'policies in force', [policies], () => policiesInForce(policies));
   const namespaces = memo.list(root, 'namespaces', byName(world.namespaces));
   const nodes = memo.list(root, 'nodes', byName(world.nodes));
   const judged = judgeMonitors(world.monitors, inForce, namespaces, memo);

@@ -1,7 +1,7 @@
 import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import type { CaptureExportRule, CapturePolicyExport } from '../capture-config.ts';
 import { hostMatches, hostOf } from '../host-glob.ts';
-import { policiesOf } from './select/scope.ts';
+import { namespacesOf } from './select/scope.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
 import type { ExportOutcome, NamedLabels } from './types.ts';
 
@@ -61,9 +61,7 @@ export function policyExports(
   namespaces: readonly NamedLabels[],
 ): CapturePolicyExport[] {
   return policies.flatMap((p) => {
-    const names = p.spec.namespaceSelector
-      ? sortedSet(namespaces.filter((ns) => policiesOf([p], ns.labels).length > 0).map((ns) => ns.name))
-      : undefined;
+    const names = namespacesOf(p, namespaces);
     return (p.spec.export ?? [])
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
       .map((item) => ({

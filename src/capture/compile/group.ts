@@ -3,7 +3,7 @@ import { familyNames } from '../../api/v1alpha1/index.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule, CapturePolicyExport } from '../capture-config.ts';
 import { builtinTraceInstrumentations } from '../instrument-yaml/builtin.ts';
-import { portsText } from '../ports.ts';
+import { portRanges, portsText } from '../ports.ts';
 import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
 import { monitorExports, policyExports } from './exports.ts';
@@ -11,8 +11,8 @@ import { capturedHeaders } from './headers.ts';
 import type { Memo } from './memo.ts';
 import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
 import { headerNames, redactionOf } from './check/redaction.ts';
-import { baseScopes, policiesOf, type BaseScope } from './select/scope.ts';
-import { distinct, exclusionSelections, mayOverlap, monitorSelections, portRanges } from './select/selections.ts';
+import { baseScopes, namespacesOf, policiesOf, type BaseScope } from './select/scope.ts';
+import { distinct, exclusionSelections, mayOverlap, monitorSelections } from './select/selections.ts';
 import {
   effectiveSettings,
   mergeLeaves,
@@ -219,12 +219,7 @@ function askedFor({ exports }: EffectiveSettings): EffectiveSettings['exports'] 
 function exclusions(input: GroupInput): Selection[] {
   const own: Selection = { namespaces: ['svc-system'] };
   const byPolicies = input.policies.flatMap((p) => {
-    const within = p.spec.namespaceSelector
-      ? input.namespaces
-          .filter((ns) => policiesOf([p], ns.labels).length > 0)
-          .map((ns) => ns.name)
-          .toSorted()
-      : undefined;
+    const within = namespacesOf(p, input.namespaces);
     return (p.spec.exclusions ?? []).flatMap((e) => exclusionSelections(e, within));
   });
   const byMonitors = input.monitors

@@ -1,4 +1,5 @@
 import type { PodView } from '../compile/select/pod-view.ts';
+import { holdsPort } from '../ports.ts';
 import { no, note, unknown, yes, type Step } from './step.ts';
 
 /** A declared port of a pod; a process may listen on other ports all the same. */
@@ -103,11 +104,10 @@ function portStep({ ports, monitors, base }: PodView, declared: readonly Declare
   const asks = 'port';
   if (ports === null) return yes(asks, 'any port is captured');
   if (ports === '') return unknown(asks, 'no port is captured: see above');
-  const listed = (port: number): boolean => ports.split(',').some((range) => inRange(range, port));
   const names = declared.map(({ container, port }) => `${port} (${container})`);
   if (declared.length === 0)
     return unknown(asks, `the pod declares no ports; processes that listen on ${ports} are captured`);
-  const missing = declared.filter(({ port }) => !listed(port));
+  const missing = declared.filter(({ port }) => !holdsPort(ports, port));
   if (missing.length === 0) return yes(asks, `${names.join(', ')} in ${ports}`);
   const left = missing.map(({ container, port }) => `${port} (${container})`).join(', ');
   const where = monitors[0]
@@ -118,11 +118,6 @@ function portStep({ ports, monitors, base }: PodView, declared: readonly Declare
   const way = `add ${missing.map(({ port }) => port).join(', ')} to ${where}`;
   const fact = `${left} is not among ${ports}`;
   return missing.length === declared.length && !hasData ? no(asks, fact, way) : note(asks, fact, way);
-}
-
-function inRange(range: string, port: number): boolean {
-  const [from, to = from] = range.split('-').map(Number);
-  return port >= from! && port <= to!;
 }
 
 function signalStep({ settings, monitors }: PodView, silenced: ReadonlyMap<string, string>): Step {

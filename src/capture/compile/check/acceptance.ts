@@ -52,6 +52,13 @@ export function judgePolicies(
 }
 
 /** Accepted, with a note on the part that an agent cannot hold. */
+/** The policies with a spec in force, in their order. */
+export function policiesInForce(judged: readonly Judged<ClusterTrafficPolicy>[]): PolicyInForce[] {
+  return judged.flatMap(({ object, inForce }) =>
+    inForce ? [{ name: object.metadata.name ?? '', spec: inForce }] : [],
+  );
+}
+
 function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<ClusterTrafficPolicy>['accepted'] {
   const size = retention?.spans?.size;
   if (size === undefined || parseBytes(size) <= largestSpanRing) return accepted;

@@ -8,15 +8,7 @@ import { exportFault } from '../exports.ts';
 import { extraConfigFinding } from '../extra-config.ts';
 import { flowAttributes } from '../flow-attributes.ts';
 import { pathRewriteFault } from './redaction.ts';
-import {
-  globText,
-  headerText,
-  labelKeyText,
-  literalText,
-  pathGlobText,
-  routeText,
-  type TextCheck,
-} from './text-checks.ts';
+import { globText, headerText, labelKeyText, literalText, pathGlobText, routeText, textFault } from './text-checks.ts';
 import type { CompileEnvironment, PolicyFinding } from '../types.ts';
 
 /** Why a policy cannot be compiled for that instrument, or null. The order decides which fault is reported. */
@@ -24,8 +16,7 @@ export function policyFinding(
   spec: ClusterTrafficPolicySpec,
   environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>,
 ): PolicyFinding | null {
-  return (
-    extraConfigFinding(spec, environment) ??
+  const message =
     exclusions(spec) ??
     settings('spec.defaults', spec.defaults) ??
     settings('spec.overrides', spec.overrides) ??
@@ -34,43 +25,38 @@ export function policyFinding(
     network(spec) ??
     histogram(spec) ??
     nodeWide(spec) ??
-    pathRewrites(spec) ??
-    destinations(spec)
-  );
+    pathRewriteFault(spec) ??
+    exportFault(spec.export);
+  return extraConfigFinding(spec, environment) ?? (message === null ? null : { reason: 'Invalid', message });
 }
 
-const invalid = (message: string): PolicyFinding => ({ reason: 'Invalid', message });
-
-function exclusions(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+function exclusions(spec: ClusterTrafficPolicySpec): string | null {
   for (const [i, item] of (spec.exclusions ?? []).entries()) {
     const at = `spec.exclusions[${i}]`;
     if (!item.namespaces && !item.podLabels && !item.workloads && !item.executables && !item.ports) {
-      return invalid(`${at}: names nothing, which would exclude everything`);
+      return `${at}: names nothing, which would exclude everything`;
     }
-    const finding =
-      each(`${at}.namespaces`, item.namespaces, globText) ??
-      each(`${at}.podLabels`, Object.keys(item.podLabels ?? {}), labelKeyText) ??
-      each(`${at}.podLabels`, Object.values(item.podLabels ?? {}), globText) ??
-      each(
-        `${at}.workloads`,
-        item.workloads?.map((w) => w.name),
-        globText,
-      ) ??
-      each(`${at}.executables`, item.executables, pathGlobText);
-    if (finding) return finding;
+    const workloads = item.workloads?.map((w) => w.name);
+    const fault =
+      textFault(`${at}.namespaces`, item.namespaces, globText) ??
+      textFault(`${at}.podLabels`, Object.keys(item.podLabels ?? {}), labelKeyText) ??
+      textFault(`${at}.podLabels`, Object.values(item.podLabels ?? {}), globText) ??
+      textFault(`${at}.workloads`, workloads, globText) ??
+      textFault(`${at}.executables`, item.executables, pathGlobText);
+    if (fault) return fault;
   }
   return null;
 }
 
-function settings(at: string, value: MonitorSettings | undefined): PolicyFinding | null {
+function settings(at: string, value: MonitorSettings | undefined): string | null {
   return (
-    each(`${at}.http.routes`, value?.http?.routes, routeText) ??
-    each(`${at}.metrics.labels.podLabels`, value?.metrics?.labels?.podLabels, labelKeyText)
+    textFault(`${at}.http.routes`, value?.http?.routes, routeText) ??
+    textFault(`${at}.metrics.labels.podLabels`, value?.metrics?.labels?.podLabels, labelKeyText)
   );
 }
 
-function durations(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
-  const fault =
+function durations(spec: ClusterTrafficPolicySpec): string | null {
+  return (
     durationFault(
       {
         'spec.defaults.metrics.interval': spec.defaults?.metrics?.interval,
@@ -89,65 +75,60 @@ function durations(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
         'spec.retention.spans.time': spec.retention?.spans?.time,
       },
       longestRetention,
-    );
-  return fault ? invalid(fault) : null;
-}
-
-function instrument(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
-  const { clusterName, kubeMetaCache } = spec.instrument ?? {};
-  return (
-    each('spec.instrument.clusterName', clusterName === undefined ? [] : [clusterName], literalText) ??
-    each('spec.instrument.kubeMetaCache', kubeMetaCache === undefined ? [] : [kubeMetaCache], literalText) ??
-    each('spec.redaction.queryParams.add', spec.redaction?.queryParams?.add, literalText) ??
-    each('spec.redaction.queryParams.remove', spec.redaction?.queryParams?.remove, literalText) ??
-    each('spec.redaction.headers.allow', spec.redaction?.headers?.allow, headerText) ??
-    each('spec.redaction.headers.obfuscate', spec.redaction?.headers?.obfuscate, headerText)
+    )
   );
 }
 
-function network(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+function instrument(spec: ClusterTrafficPolicySpec): string | null {
+  const { clusterName, kubeMetaCache } = spec.instrument ?? {};
+  return (
+    textFault('spec.instrument.clusterName', clusterName === undefined ? [] : [clusterName], literalText) ??
+    textFault('spec.instrument.kubeMetaCache', kubeMetaCache === undefined ? [] : [kubeMetaCache], literalText) ??
+    textFault('spec.redaction.queryParams.add', spec.redaction?.queryParams?.add, literalText) ??
+    textFault('spec.redaction.queryParams.remove', spec.redaction?.queryParams?.remove, literalText) ??
+    textFault('spec.redaction.headers.allow', spec.redaction?.headers?.allow, headerText) ??
+    textFault('spec.redaction.headers.obfuscate', spec.redaction?.headers?.obfuscate, headerText)
+  );
+}
+
+function network(spec: ClusterTrafficPolicySpec): string | null {
   const n = spec.network;
   if (n?.source === 'TC' && !n.acknowledgeCiliumConflict) {
-    return invalid('spec.network.source: TC conflicts with Cilium; set acknowledgeCiliumConflict: true');
+    return 'spec.network.source: TC conflicts with Cilium; set acknowledgeCiliumConflict: true';
   }
   if (n?.excludeInterfaces && n.excludeInterfaces.length > 0 && n.source !== 'TC') {
-    return invalid('spec.network.excludeInterfaces: takes effect with source: TC only');
+    return 'spec.network.excludeInterfaces: takes effect with source: TC only';
   }
   for (const [i, { cidr, name }] of (n?.cidrs ?? []).entries()) {
-    if (!isCidr(cidr)) return invalid(`spec.network.cidrs[${i}].cidr: ${JSON.stringify(cidr)} is no address range`);
+    if (!isCidr(cidr)) return `spec.network.cidrs[${i}].cidr: ${JSON.stringify(cidr)} is no address range`;
     const wrong = name === undefined ? null : literalText(name);
-    if (wrong) return invalid(`spec.network.cidrs[${i}].name: ${wrong}`);
+    if (wrong) return `spec.network.cidrs[${i}].name: ${wrong}`;
   }
   const unknown = (n?.attributes ?? []).find((a) => !flowAttributes.includes(a));
   if (unknown !== undefined) {
-    return invalid(`spec.network.attributes: ${JSON.stringify(unknown)} is none of ${flowAttributes.join(' ')}`);
+    return `spec.network.attributes: ${JSON.stringify(unknown)} is none of ${flowAttributes.join(' ')}`;
   }
-  return each('spec.network.excludeInterfaces', n?.excludeInterfaces, literalText);
+  return textFault('spec.network.excludeInterfaces', n?.excludeInterfaces, literalText);
 }
 
-function histogram(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+function histogram(spec: ClusterTrafficPolicySpec): string | null {
   const h = spec.http?.histogram;
   for (const field of ['durationBuckets', 'sizeBuckets'] as const) {
     let values: number[];
     try {
       values = (h?.[field] ?? []).map((v) => bucketBound(field, v));
     } catch (error) {
-      return invalid(`spec.http.histogram.${errorText(error)}`);
+      return `spec.http.histogram.${errorText(error)}`;
     }
     if (values.some((v, i) => i > 0 && v <= values[i - 1]!)) {
-      return invalid(`spec.http.histogram.${field}: bounds must ascend`);
+      return `spec.http.histogram.${field}: bounds must ascend`;
     }
   }
   return null;
 }
 
-function pathRewrites(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
-  const fault = pathRewriteFault(spec);
-  return fault ? invalid(fault) : null;
-}
-
 /** These settings exist once per node, so a policy of a few namespaces cannot set them. */
-function nodeWide(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
+function nodeWide(spec: ClusterTrafficPolicySpec): string | null {
   if (!spec.namespaceSelector) return null;
   const limit = (
     ['maxSeriesPerNode', 'maxSeriesPerNamespace', 'maxLabelValueLength', 'maxSpansPerSecondPerNode', 'onLimit'] as const
@@ -156,26 +137,13 @@ function nodeWide(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
     (name) => spec[name] !== undefined,
   );
   const field = limit ? `limits.${limit}` : member;
-  if (field) return invalid(`spec.${field}: exists once per node; move it to a policy without namespaceSelector`);
+  if (field) return `spec.${field}: exists once per node; move it to a policy without namespaceSelector`;
   return spec.capture?.containersOnly === false
-    ? invalid('spec.capture.containersOnly: only containers have a namespace; leave it true with namespaceSelector')
+    ? 'spec.capture.containersOnly: only containers have a namespace; leave it true with namespaceSelector'
     : null;
-}
-
-function destinations(spec: ClusterTrafficPolicySpec): PolicyFinding | null {
-  const fault = exportFault(spec.export);
-  return fault === null ? null : invalid(fault);
 }
 
 /** A duration text in seconds, a size in bytes: the units of the instrument. Errors: ERR_INPUT_INVALID. */
 export function bucketBound(field: 'durationBuckets' | 'sizeBuckets', value: number | string): number {
   return field === 'sizeBuckets' ? parseBytes(value) : parseDuration(String(value), field) / 1000;
-}
-
-function each(field: string, values: readonly string[] | undefined, check: TextCheck): PolicyFinding | null {
-  for (const [i, value] of (values ?? []).entries()) {
-    const wrong = check(value);
-    if (wrong) return invalid(`${field}[${i}]: ${JSON.stringify(value.slice(0, 80))} ${wrong}`);
-  }
-  return null;
 }

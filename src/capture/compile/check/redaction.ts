@@ -1,7 +1,7 @@
 import type { ClusterTrafficPolicySpec } from '../../../api/v1alpha1/index.ts';
 import type { CaptureRedaction } from '../../capture-config.ts';
 import { patternFault } from '../../redaction-pattern.ts';
-import { policiesOf } from '../select/scope.ts';
+import { namespacesOf } from '../select/scope.ts';
 import { sortedSet, type PolicyInForce } from '../settings.ts';
 import type { NamedLabels } from '../types.ts';
 
@@ -13,9 +13,8 @@ export function redactionOf(
   return policies.flatMap((policy) => {
     const rule = ruleOf(policy.spec.redaction);
     if (!rule) return [];
-    if (!policy.spec.namespaceSelector) return [rule];
-    const within = namespaces.filter((ns) => policiesOf([policy], ns.labels).length > 0).map((ns) => ns.name);
-    return [{ namespaces: within.toSorted(), ...rule }];
+    const within = namespacesOf(policy, namespaces);
+    return [within ? { namespaces: within, ...rule } : rule];
   });
 }
 

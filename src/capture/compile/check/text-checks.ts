@@ -63,3 +63,17 @@ const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/;
 function loneSurrogate(text: string): string | null {
   return text.isWellFormed() ? null : 'is not well-formed text';
 }
+
+/** The fault of the first text of a list that a check refuses, with its place; null when there is none. */
+export function textFault(
+  field: string,
+  values: readonly string[] | undefined,
+  check: TextCheck,
+  member = '',
+): string | null {
+  for (const [i, value] of (values ?? []).entries()) {
+    const wrong = check(value);
+    if (wrong) return `${field}[${i}]${member}: ${JSON.stringify(value.slice(0, 80))} ${wrong}`;
+  }
+  return null;
+}

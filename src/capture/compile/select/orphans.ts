@@ -1,5 +1,5 @@
 import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
-import { judgeMonitors, judgePolicies } from '../check/acceptance.ts';
+import { judgeMonitors, judgePolicies, policiesInForce } from '../check/acceptance.ts';
 import { objectPath } from './precedence.ts';
 import { policiesOf } from './scope.ts';
 import { matchesSelector } from './selector.ts';
@@ -45,9 +45,7 @@ export function silencedMonitors(objects: CaptureObjects): ReadonlyMap<string, s
 
 /** Monitors that capture nothing under these policies → why. Monitors that exclude or are suspended are left out. */
 function silenced(objects: CaptureObjects, policies: readonly ClusterTrafficPolicy[]): Map<string, string> {
-  const inForce = judgePolicies(policies, objects.environment).flatMap((p): PolicyInForce[] =>
-    p.inForce ? [{ name: p.object.metadata.name ?? '', spec: p.inForce }] : [],
-  );
+  const inForce = policiesInForce(judgePolicies(policies, objects.environment));
   const labels = new Map(objects.namespaces.map((ns) => [ns.name, ns.labels]));
   const groups = coveringSets(inForce, objects.nodes);
   const found = new Map<string, string>();

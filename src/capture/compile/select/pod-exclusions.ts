@@ -4,7 +4,7 @@ import { portsText } from '../../ports.ts';
 import type { Judged } from '../check/acceptance.ts';
 import { workloadName } from './pods.ts';
 import { objectPath } from './precedence.ts';
-import { policiesOf } from './scope.ts';
+import { namespacesOf } from './scope.ts';
 import { exclusionSelections, monitorSelections } from './selections.ts';
 import { matchesGlob } from './selector.ts';
 import type { PolicyInForce } from '../settings.ts';
@@ -40,9 +40,7 @@ export function policyExclusions(
     onNode.find((p) => p.spec.systemNamespaces !== undefined)?.spec.systemNamespaces ?? 'Inherit';
   const inherited = systemNamespaces === 'Inherit' && instrumentsOwn.some((glob) => matchesGlob(glob, pod.namespace));
   const byPolicies = onNode.flatMap((p) => {
-    const within = p.spec.namespaceSelector
-      ? namespaces.filter((ns) => policiesOf([p], ns.labels).length > 0).map((ns) => ns.name)
-      : undefined;
+    const within = namespacesOf(p, namespaces);
     return (p.spec.exclusions ?? [])
       .flatMap((exclusion) => exclusionSelections(exclusion, within))
       .filter((selection) => matchesSelection(selection, pod))

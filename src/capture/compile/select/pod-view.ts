@@ -1,13 +1,12 @@
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { builtinLimits } from '../../capture-config.ts';
-import { normalisePorts, portsText, type PortRange } from '../../ports.ts';
-import { judgeMonitors, judgePolicies, type Judged } from '../check/acceptance.ts';
+import { normalisePorts, portRanges, portsText, type PortRange } from '../../ports.ts';
+import { judgeMonitors, judgePolicies, policiesInForce, type Judged } from '../check/acceptance.ts';
 import { monitorExclusions, policyExclusions, type PodExclusion } from './pod-exclusions.ts';
 import { podMismatch } from '../check/pod-mismatch.ts';
 import { matchPods } from './pods.ts';
 import { compareMonitors, objectPath } from './precedence.ts';
 import { baseOf, policiesOf } from './scope.ts';
-import { portRanges } from './selections.ts';
 import { matchesSelector } from './selector.ts';
 import { mergeLeaves, type LeafValue, type PolicyInForce } from '../settings.ts';
 import type { CompileInput, PodFacts } from '../types.ts';
@@ -51,9 +50,7 @@ export interface PodSetting {
  */
 export function podView(input: CompileInput, pod: PodFacts): PodView {
   const judgedPolicies = judgePolicies(input.policies, input.environment);
-  const inForce = judgedPolicies.flatMap((p): PolicyInForce[] =>
-    p.inForce ? [{ name: p.object.metadata.name ?? '', spec: p.inForce }] : [],
-  );
+  const inForce = policiesInForce(judgedPolicies);
   const nodeLabels = input.nodes.find((n) => n.name === pod.nodeName)?.labels ?? {};
   const namespaceLabels = input.namespaces.find((n) => n.name === pod.namespace)?.labels ?? {};
   const onNode = inForce.filter((p) => matchesSelector(p.spec.nodeSelector, nodeLabels));
@@ -62,7 +59,11 @@ export function podView(input: CompileInput, pod: PodFacts): PodView {
   const all = judgeMonitors(input.monitors, inForce, input.namespaces);
   const own = all.filter((m) => m.object.metadata.namespace === pod.namespace);
   const selecting = own
-    .flatMap((m) => (m.inForce && isCapturing(m.inForce) && selects(m.inForce, pod) ? [strength(m, m.inForce)] : []))
+    .flatMap((m) =>
+      m.inForce && isCapturing(m.inForce) && selects(m.inForce, pod)
+        ? [{ metadata: m.object.metadata, spec: m.inForce }]
+        : [],
+    )
     .toSorted(compareMonitors);
   const monitors = selecting.map(({ metadata, spec }) => ({
     path: objectPath(metadata),
@@ -101,10 +102,6 @@ export function podView(input: CompileInput, pod: PodFacts): PodView {
 
 const isCapturing = (spec: TrafficMonitorSpec): boolean => spec.mode !== 'Exclude' && !spec.suspend;
 const selects = (spec: TrafficMonitorSpec, pod: PodFacts): boolean => matchPods(spec, [pod]).length > 0;
-const strength = ({ object }: Judged<TrafficMonitor>, spec: TrafficMonitorSpec) => ({
-  metadata: object.metadata,
-  spec,
-});
 
 function otherMonitor({ object, accepted, inForce: spec }: Judged<TrafficMonitor>, pod: PodFacts) {
   const path = objectPath(object.metadata);

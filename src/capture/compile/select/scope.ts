@@ -1,6 +1,6 @@
 import { compareText } from '../../../base/text/texts.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
-import { parsePorts, normalisePorts, type PortRange } from '../../ports.ts';
+import { parsePorts, portRanges, type PortRange } from '../../ports.ts';
 import { matchesSelector } from './selector.ts';
 import { effectiveSettings, mergeLeaves, type EffectiveSettings, type PolicyInForce } from '../settings.ts';
 import type { CompileEnvironment, NamedLabels } from '../types.ts';
@@ -30,6 +30,13 @@ export function policiesOf(
   );
 }
 
+/** The names of the namespaces that a policy is restricted to, sorted; undefined for one that is not. */
+export function namespacesOf({ spec }: PolicyInForce, namespaces: readonly NamedLabels[]): string[] | undefined {
+  if (!spec.namespaceSelector) return undefined;
+  const within = namespaces.filter(({ labels }) => matchesSelector(spec.namespaceSelector, labels));
+  return within.map(({ name }) => name).toSorted();
+}
+
 /** The merged base of one set of policies. */
 export function baseOf(policies: readonly PolicyInForce[], environment: CompileEnvironment): Base {
   const first = <T>(get: (p: PolicyInForce) => T | undefined): T | undefined => {
@@ -39,9 +46,7 @@ export function baseOf(policies: readonly PolicyInForce[], environment: CompileE
   const ports = first((p) => p.spec.capture?.ports);
   return {
     mode: first((p) => p.spec.capture?.mode) ?? 'ByPort',
-    ports: ports
-      ? normalisePorts(ports.map((r) => ({ port: r.port, endPort: r.endPort ?? r.port })))
-      : parsePorts(environment.ports, '--obi-instrument-ports'),
+    ports: ports ? portRanges(ports) : parsePorts(environment.ports, '--obi-instrument-ports'),
     containersOnly: first((p) => p.spec.capture?.containersOnly) ?? policies.length > 0,
     pausedBy: policies.find((p) => p.spec.paused)?.name ?? null,
     settings: effectiveSettings(mergeLeaves(policies, {})),

@@ -1,8 +1,8 @@
 import { compareText } from '../../../base/text/texts.ts';
-import type { Exclusion, PortRange as ApiPortRange, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
+import type { Exclusion, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
 import type { LabelTest, Selection } from '../../instrument-yaml/settings.ts';
-import { normalisePorts, type PortRange } from '../../ports.ts';
+import { portRanges } from '../../ports.ts';
 import { labelTests, matchesGlob } from './selector.ts';
 
 /**
@@ -59,12 +59,6 @@ export function mayOverlap(a: TrafficMonitorSpec, b: TrafficMonitorSpec): boolea
   }
   return true;
 }
-
-/** Sorted, without overlaps. */
-export function portRanges(list: readonly ApiPortRange[]): PortRange[] {
-  return normalisePorts(list.map((r) => ({ port: r.port, endPort: r.endPort ?? r.port })));
-}
-
 function globTests(labels: Readonly<Record<string, string>>): Record<string, LabelTest> {
   return Object.fromEntries(Object.entries(labels).map(([key, glob]) => [key, { glob }]));
 }
