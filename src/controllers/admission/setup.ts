@@ -31,7 +31,7 @@ import {
   type AdmissionMode,
 } from '../../render/index.ts';
 import { ApplySet, toKey, type ControllerEnvironment } from '../../runtime/index.ts';
-import { namedLabels, nodeTransform, runsAgents, type NodeObject } from '../capture/facts.ts';
+import { captureObjects, nodeTransform, type NodeObject } from '../capture/facts.ts';
 import { secretTls } from '../capture/secret-tls.ts';
 import { managedSelector } from '../platform/certificates.ts';
 import type { ClientCa } from './client-ca.ts';
@@ -228,15 +228,14 @@ function capturedObjects(env: ControllerEnvironment, environment: CaptureObjects
   const namespaces = cache.informer({ resource: coreResources.namespaces, metadataOnly: true });
   const nodes = cache.informer<NodeObject>({ resource: coreResources.nodes, transform: nodeTransform });
   const informers = [policies, monitors, namespaces, nodes];
-  const living = <T extends KubeObject>(list: T[]): T[] => list.filter((o) => !o.metadata.deletionTimestamp);
   return () => {
     if (!informers.every(({ synced }) => synced)) throw new OperatorError('ERR_CACHE_SYNC', 'the caches are filling');
-    return {
-      policies: living(policies.list()),
-      monitors: living(monitors.list()),
-      namespaces: namespaces.list().map(namedLabels),
-      nodes: nodes.list().filter(runsAgents).map(namedLabels),
-      environment,
+    const lists = {
+      monitors: monitors.list(),
+      policies: policies.list(),
+      namespaces: namespaces.list(),
+      nodes: nodes.list(),
     };
+    return { ...captureObjects(lists), environment };
   };
 }

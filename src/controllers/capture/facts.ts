@@ -154,6 +154,23 @@ export function namedLabels(object: KubeObject): NamedLabels {
   return { name: object.metadata.name ?? '', labels: object.metadata.labels ?? {} };
 }
 
+/** What a compile takes from lists of objects. Objects that are being deleted do not count. */
+export function captureObjects<M extends KubeObject, P extends KubeObject>(lists: {
+  monitors: readonly M[];
+  policies: readonly P[];
+  namespaces: readonly KubeObject[];
+  nodes: readonly KubeObject[];
+}): { monitors: M[]; policies: P[]; namespaces: NamedLabels[]; nodes: NamedLabels[] } {
+  return {
+    monitors: lists.monitors.filter(isLiving),
+    policies: lists.policies.filter(isLiving),
+    namespaces: lists.namespaces.map(namedLabels),
+    nodes: lists.nodes.filter(runsAgents).map(namedLabels),
+  };
+}
+
+const isLiving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp === undefined;
+
 /** Nodes that can run an agent. */
 export function runsAgents(node: KubeObject): boolean {
   const os = node.metadata.labels?.['kubernetes.io/os'];

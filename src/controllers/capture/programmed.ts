@@ -1,4 +1,5 @@
-import type { ConditionInput } from '../../runtime/index.ts';
+import { progressConditions, type ConditionInput } from '../../runtime/index.ts';
+import type { Refusal } from '../refusal.ts';
 import type { NodeState } from './node-state.ts';
 
 /** A row of `status.failedNodes`. */
@@ -17,11 +18,7 @@ export interface Programmed {
   failedNodes: FailedNode[];
 }
 
-/** True for reasons of `Programmed` that pass by themselves. */
-export function isMoving(reason: string): boolean {
-  return moving.has(reason);
-}
-
+/** Reasons of `Programmed` that pass by themselves. */
 const moving: ReadonlySet<string> = new Set(['RollingOut', 'NodesUnreachable', 'RestartsLimited', 'RestartBackOff']);
 
 /** Rows that a status shows. */
@@ -103,4 +100,33 @@ function untilText(nodes: readonly NodeState[]): string {
 function gapText(nodes: readonly NodeState[]): string {
   const longest = Math.max(0, ...nodes.map((n) => n.status?.instrument.gapMs ?? 0));
   return longest > 0 ? `; the newest restart paused capture for ${(longest / 1_000).toFixed(1)} s` : '';
+}
+
+/** An object of one of the kinds that capture compiles, as it was judged. */
+interface Judged {
+  accepted: { ok: boolean; reason: string; message: string };
+  inForce: object | null;
+}
+
+/** `Accepted` and `Programmed` of an object: a spec that is refused is programmed nowhere. */
+export function acceptance({ accepted, inForce }: Judged, { condition }: Programmed): ConditionInput[] {
+  const { ok, reason, message } = accepted;
+  const fallback = !ok && inForce ? '; the last accepted spec stays in force' : '';
+  return [
+    { type: 'Accepted', status: ok ? 'True' : 'False', reason, message: message + fallback },
+    ok
+      ? condition
+      : { type: 'Programmed', status: 'False', reason: 'RollingOut', message: 'this generation is not accepted' },
+  ];
+}
+
+/** kstatus' conditions of an object; `trouble` is the fault of the agents' and query server's own objects. */
+export function progressOf({ accepted }: Judged, { condition }: Programmed, trouble?: Refusal): ConditionInput[] {
+  const isMoving = condition.status === 'False' && moving.has(condition.reason);
+  const retrying = trouble && !trouble.stalled ? { reason: 'Retrying', message: trouble.message } : undefined;
+  const stalled = trouble?.stalled ? { reason: trouble.reason, message: trouble.message } : undefined;
+  return progressConditions({
+    stalled: accepted.ok ? stalled : { reason: 'Invalid', message: accepted.message },
+    reconciling: retrying ?? (isMoving ? { reason: 'Progressing', message: condition.message } : undefined),
+  });
 }

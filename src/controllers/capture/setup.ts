@@ -3,11 +3,11 @@ import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/inde
 import type { KubeObject } from '../../api/meta.ts';
 import { coreResources } from '../../kube/index.ts';
 import type { AgentTransport } from '../../capture/index.ts';
-import type { ControllerEnvironment, Informer } from '../../runtime/index.ts';
+import { changed, type ControllerEnvironment, type Informer } from '../../runtime/index.ts';
 import {
   agentOf,
+  captureObjects,
   isReadyNode,
-  namedLabels,
   nodeTransform,
   podFacts,
   podTransform,
@@ -95,12 +95,9 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
 
 /** Notifies the hub when a field that it reads changes; other changes of an object do not concern it. */
 function onFacts<T extends KubeObject>(informer: Informer<T>, read: (object: T) => unknown, hub: CaptureHub): void {
+  const isNews = changed(read);
   informer.onEvent((event) => {
-    const same =
-      event.type === 'updated' &&
-      event.old !== undefined &&
-      JSON.stringify(read(event.old)) === JSON.stringify(read(event.object));
-    if (!same) hub.changed();
+    if (isNews(event)) hub.changed();
   });
 }
 
@@ -114,16 +111,16 @@ interface Informers {
 
 function readWorld(informers: Informers, namespace: string): World {
   const pods = informers.pods.list();
-  const nodes = informers.nodes.list().filter(runsAgents);
-  const living = <T extends KubeObject>(objects: readonly T[]): T[] =>
-    objects.filter((o) => o.metadata.deletionTimestamp === undefined);
+  const nodes = informers.nodes.list();
   return {
-    monitors: living(informers.monitors.list()),
-    policies: living(informers.policies.list()),
-    namespaces: informers.namespaces.list().map(namedLabels),
-    nodes: nodes.map(namedLabels),
+    ...captureObjects({
+      monitors: informers.monitors.list(),
+      policies: informers.policies.list(),
+      namespaces: informers.namespaces.list(),
+      nodes,
+    }),
     pods: pods.flatMap((pod) => podFacts(pod) ?? []),
-    ready: new Set(nodes.filter(isReadyNode).map((n) => n.metadata.name ?? '')),
+    ready: new Set(nodes.filter((n) => runsAgents(n) && isReadyNode(n)).map((n) => n.metadata.name ?? '')),
     agents: new Map(
       pods
         .flatMap((pod) => agentOf(pod, namespace) ?? [])

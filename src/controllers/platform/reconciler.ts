@@ -1,3 +1,4 @@
+import { metricsOn } from '../../base/metric-set.ts';
 import { throwAll } from '../../base/errors.ts';
 import { hasSharedCertificate } from '../../api/agents/agent-certificate.ts';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
@@ -44,7 +45,6 @@ import {
   type QueryDeployment,
 } from './metrics-apis.ts';
 import { fromPolicies } from './from-policies.ts';
-import { certificateGauge } from './metrics.ts';
 import { applyMonitors, isMonitor, monitorSources, servedMonitors } from './monitors.ts';
 import { installationOwner, ownedFromOutside } from './ownership.ts';
 import type { WaitingAgents } from '../agent-certificates/waiting.ts';
@@ -127,7 +127,16 @@ export function setupPlatform(
   const monitorSet = new ApplySet({ ...common, children: monitorChildren, events: env.events });
   const writer = new StatusWriter({ client: env.client, fieldManager, informer: policies });
   const toPlatform = toKey(platformKey);
-  certificateGauge(env.registry, () => certificateStates(certificatesIn(secrets), env.clock.now()));
+  const certificateTimes = () => certificateStates(certificatesIn(secrets), env.clock.now());
+  metricsOn(env.registry).gauge(
+    'svc_controller_cert_expiry_timestamp_seconds',
+    "End of a certificate's life, by the Secret that holds it.",
+    ['secret'],
+    (metric) => {
+      metric.reset();
+      for (const { secret, expiresAt } of certificateTimes()) metric.set({ secret }, expiresAt / 1000);
+    },
+  );
 
   const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
     const { clock, logger, signal } = context;
@@ -164,7 +173,7 @@ export function setupPlatform(
     await tried(() => set.apply({ wanted: others, adjust, belongs, force: true, logger, signal }));
     await tried(() => applyMonitors(monitorSet, { wanted: monitorObjects, force: true, logger, signal }));
     const conditions = [
-      certificateCondition(certificateStates(certificatesIn(secrets), clock.now()), options.waiting?.summary),
+      certificateCondition(certificateTimes(), options.waiting?.summary),
       ...[plan, external].flatMap(({ condition }) => (condition ? [condition] : [])),
     ];
     await tried(() => writePolicyConditions(policies, writer, conditions, context));

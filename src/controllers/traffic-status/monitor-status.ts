@@ -1,19 +1,13 @@
 import type { TrafficMonitor, TrafficMonitorStatus } from '../../api/v1alpha1/index.ts';
 import { formatDuration } from '../../base/duration.ts';
 import type { MonitorOutcome } from '../../capture/index.ts';
-import {
-  mergeConditions,
-  progressConditions,
-  rfc3339,
-  summarizeReady,
-  type ConditionInput,
-} from '../../runtime/index.ts';
+import { mergeConditions, rfc3339, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
 import { exporting, resolvedRefs } from './export-conditions.ts';
 import { metricsOffered } from './metric-conditions.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { heldBack, limitsExceeded } from '../capture/limits.ts';
 import type { SecretAbsence } from '../capture/export-secrets.ts';
-import { isMoving, programmed, type Programmed } from '../capture/programmed.ts';
+import { acceptance, programmed, progressOf, type Programmed } from '../capture/programmed.ts';
 import { platformDefaults } from '../../render/index.ts';
 
 export interface MonitorStatusInput {
@@ -145,19 +139,9 @@ function conditionsOf(
   data: Data,
   more: readonly ConditionInput[],
 ): ConditionInput[] {
-  const { accepted } = outcome;
-  const acceptedCondition: ConditionInput = {
-    type: 'Accepted',
-    status: accepted.ok ? 'True' : 'False',
-    reason: accepted.reason,
-    message: accepted.ok ? accepted.message : withFallback(accepted.message, outcome),
-  };
   const capturing = capturingCondition(outcome, data);
   const conditions: ConditionInput[] = [
-    acceptedCondition,
-    accepted.ok
-      ? rollout.condition
-      : { type: 'Programmed', status: 'False', reason: 'RollingOut', message: 'this generation is not accepted' },
+    ...acceptance(outcome, rollout),
     capturing,
     ...more,
     conflictedCondition(outcome),
@@ -169,29 +153,17 @@ function conditionsOf(
   return [summarizeReady(conditions, order, ready), ...conditions, ...progressOf(outcome, rollout)];
 }
 
-function withFallback(message: string, outcome: MonitorOutcome): string {
-  return outcome.inForce ? `${message}; the last accepted spec stays in force` : message;
-}
-
 function capturingCondition(outcome: MonitorOutcome, data: Data): ConditionInput {
-  const not = (reason: string, message: string): ConditionInput => ({
-    type: 'Capturing',
-    status: 'False',
-    reason,
-    message,
-  });
+  const type = 'Capturing';
+  const not = (reason: string, message: string): ConditionInput => ({ type, status: 'False', reason, message });
   if (!outcome.inForce) return not('NotAttached', 'nothing of this monitor is in force');
   if (outcome.inForce.mode === 'Exclude') return not('NoTraffic', 'an excluding monitor captures nothing');
   if (outcome.suspended) return not('NoTraffic', 'the monitor is suspended');
   if (outcome.pausedBy) return not('NoTraffic', `capture is paused by ClusterTrafficPolicy ${outcome.pausedBy}`);
   if (outcome.matchedPods === 0) return not('NoMatchingPods', 'no running pod matches');
   if (data.capturing > 0) {
-    return {
-      type: 'Capturing',
-      status: 'True',
-      reason: 'TrafficSeen',
-      message: `recent samples from ${data.capturing} nodes${limitsText(data.limits.certain)}`,
-    };
+    const message = `recent samples from ${data.capturing} nodes${limitsText(data.limits.certain)}`;
+    return { type, status: 'True', reason: 'TrafficSeen', message };
   }
   if (data.obstacle) return not(data.obstacle.reason, data.obstacle.message);
   const limits = limitsText(data.limits.certain) || limitsText(data.limits.possible);
@@ -214,15 +186,6 @@ function conflictedCondition(outcome: MonitorOutcome): ConditionInput {
     reason: byPolicy ? 'OverriddenByPolicy' : 'OverriddenByMonitor',
     message: outcome.conflicts.map((c) => `${c.fields.join(', ')}: ${c.with} (${c.resolution})`).join('; '),
   };
-}
-
-function progressOf(outcome: MonitorOutcome, rollout: Programmed): ConditionInput[] {
-  const { accepted } = outcome;
-  const { status, reason, message } = rollout.condition;
-  return progressConditions({
-    stalled: accepted.ok ? undefined : { reason: 'Invalid', message: accepted.message },
-    reconciling: status === 'False' && isMoving(reason) ? { reason: 'Progressing', message } : undefined,
-  });
 }
 
 /** Changes in steps of a minute, so that a busy monitor is not written with every sample. */

@@ -1,10 +1,10 @@
 import type { ClusterTrafficPolicy, ClusterTrafficPolicyStatus } from '../../api/v1alpha1/index.ts';
 import type { PolicyOutcome } from '../../capture/index.ts';
-import { mergeConditions, progressConditions, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
+import { mergeConditions, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { heldBack, limitsExceeded, type HeldBack } from '../capture/limits.ts';
 import { sending } from '../capture/sending.ts';
-import { isMoving, programmed, type Programmed } from '../capture/programmed.ts';
+import { acceptance, programmed, progressOf, type Programmed } from '../capture/programmed.ts';
 import type { Refusal } from '../refusal.ts';
 
 export interface PolicyStatusInput {
@@ -54,20 +54,10 @@ function conditionsOf(
   rollout: Programmed,
   dropped: HeldBack,
 ): ConditionInput[] {
-  const { accepted } = outcome;
-  const fallback = outcome.inForce ? '; the last accepted spec stays in force' : '';
   const degraded = rollout.condition.reason === 'NodesFailed' || rollout.condition.reason === 'RolloutPaused';
   const silent = rollout.failedNodes.some((n) => n.reason === 'Unreachable');
   const conditions: ConditionInput[] = [
-    {
-      type: 'Accepted',
-      status: accepted.ok ? 'True' : 'False',
-      reason: accepted.reason,
-      message: accepted.ok ? accepted.message : accepted.message + fallback,
-    },
-    accepted.ok
-      ? rollout.condition
-      : { type: 'Programmed', status: 'False', reason: 'RollingOut', message: 'this generation is not accepted' },
+    ...acceptance(outcome, rollout),
     degraded || silent
       ? {
           type: 'Degraded',
@@ -101,20 +91,6 @@ function readyDespite(trouble: Refusal | undefined, ready: ConditionInput): Cond
   if (!trouble || ready.status === 'False') return ready;
   const reason = trouble.reason === 'Invalid' ? 'ApplyFailed' : trouble.reason;
   return { type: 'Ready', status: 'False', reason, message: trouble.message };
-}
-
-function progressOf({ accepted }: PolicyOutcome, rollout: Programmed, trouble?: Refusal): ConditionInput[] {
-  const { status, reason, message } = rollout.condition;
-  const moving = status === 'False' && isMoving(reason);
-  const retrying = trouble && !trouble.stalled ? { reason: 'Retrying', message: trouble.message } : undefined;
-  return progressConditions({
-    stalled: !accepted.ok
-      ? { reason: 'Invalid', message: accepted.message }
-      : trouble?.stalled
-        ? { reason: trouble.reason, message: trouble.message }
-        : undefined,
-    reconciling: retrying ?? (moving ? { reason: 'Progressing', message } : undefined),
-  });
 }
 
 /** Conditions whose change is worth an Event. */
