@@ -83,38 +83,15 @@ export class TlsClient {
   }
 
   /** Sends a request and reads the whole answer. Errors: as for the stream. */
-  request(options: TlsRequest): Promise<TlsResponse> {
-    return this.#exchange(options, (res, end, resolve, fail) => {
-      const chunks: Buffer[] = [];
-      let total = 0;
-      res.on('data', (chunk: Buffer) => {
-        total += chunk.length;
-        chunks.push(chunk);
-        if (total > options.maxBytes) end.stop(tooLarge(options));
-      });
-      // The cause of the end, not the end itself: a destroyed stream only reports the latter.
-      res.on('error', (cause) => fail(end.reason ?? cause));
-      res.on('close', () => {
-        end.done();
-        if (end.reason || !res.complete) return fail(end.reason ?? brokenOff());
-        resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) });
-      });
-    });
+  async request(options: TlsRequest): Promise<TlsResponse> {
+    const { status, headers, body } = await this.stream(options);
+    const chunks: Buffer[] = [];
+    await body.each((chunk) => chunks.push(chunk));
+    return { status, headers, body: Buffer.concat(chunks) };
   }
 
   /** Sends a request and returns the answer's body as a stream. */
   stream(options: TlsRequest): Promise<TlsStreamResponse> {
-    return this.#exchange(options, (res, end, resolve) => {
-      res.on('error', () => {}); // the reader of the body gets the error
-      res.on('close', () => end.done());
-      resolve({ status: res.statusCode ?? 0, headers: res.headers, body: new Body(res, options, end) });
-    });
-  }
-
-  #exchange<T>(
-    options: TlsRequest,
-    take: (res: IncomingMessage, end: Ending, resolve: (value: T) => void, fail: (cause: unknown) => void) => void,
-  ): Promise<T> {
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(explain(options.signal.reason, options, false));
       const fail = (cause: unknown): void => {
@@ -137,7 +114,9 @@ export class TlsClient {
           },
           (res) => {
             answered = true;
-            take(res, end, resolve, fail);
+            res.on('error', () => {}); // the reader of the body gets the error
+            res.on('close', () => end.done());
+            resolve({ status: res.statusCode ?? 0, headers: res.headers, body: new Body(res, options, end) });
           },
         );
         end.of(req);
@@ -243,8 +222,6 @@ function identityFault(name: string, sharedName: string | undefined, cert: PeerC
  */
 class Ending {
   isLate = false;
-  /** The reason for the end, if it is neither the deadline nor the caller. */
-  reason: Error | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #cancelTimer: () => void;
   #request: ClientRequest | null = null;
@@ -273,18 +250,13 @@ class Ending {
 
   /** Its deadline has passed, or its caller aborted it. */
   get isOver(): boolean {
-    return this.isLate || this.reason !== undefined || this.#signal?.aborted === true;
+    return this.isLate || this.#signal?.aborted === true;
   }
 
   /** The exchange is complete. */
   done(): void {
     this.#cancelTimer();
     this.#signal?.removeEventListener('abort', this.#abort);
-  }
-
-  stop(reason: Error): void {
-    this.reason = reason;
-    this.#end();
   }
 
   #end(): void {
