@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { canonicalJson } from '../base/canonical-json.ts';
+import { RecentAnswers } from '../base/recent-answers.ts';
 import { within } from '../base/time-limit.ts';
 import type { UserInfo } from './token-auth.ts';
 
@@ -13,11 +14,11 @@ export interface NamespaceAccessOptions {
   readonly clock: Clock;
   /** The existing namespaces; `synced` is false until the list is complete. */
   readonly namespaces: { readonly synced: boolean; names(): readonly string[] };
-  /** How long a review is reused. Units: ms. Default 10 s, so that a revoked right ends soon. */
-  readonly cacheMs?: number;
 }
 
 const maxCached = 10_000;
+/** How long a review is reused: a revoked right ends soon. Units: ms. */
+const cacheMs = 10_000;
 const parallel = 16;
 const deadlineMs = 10_000;
 
@@ -27,10 +28,11 @@ const deadlineMs = 10_000;
  */
 export class NamespaceAccess {
   readonly #options: NamespaceAccessOptions;
-  readonly #cache = new Map<string, { until: number; allowed: Promise<boolean> }>();
+  readonly #allowed: RecentAnswers<boolean>;
 
   constructor(options: NamespaceAccessOptions) {
     this.#options = options;
+    this.#allowed = new RecentAnswers({ clock: options.clock, keptMs: cacheMs, most: maxCached });
   }
 
   /** Undefined: all of them. Errors: those of a review; nothing may be shown then. */
@@ -56,21 +58,8 @@ export class NamespaceAccess {
     return visible;
   }
 
-  async #may(user: UserInfo, userKey: string, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
-    const { clock, reviews, cacheMs = 10_000 } = this.#options;
-    const key = `${namespace ?? ''} ${userKey}`;
-    const now = clock.monotonic();
-    const known = this.#cache.get(key);
-    if (known && known.until > now) return known.allowed;
-    const allowed = reviews.mayReadPods(user, namespace, signal);
-    this.#cache.delete(key);
-    if (this.#cache.size >= maxCached) this.#cache.delete(this.#cache.keys().next().value!);
-    this.#cache.set(key, { until: now + cacheMs, allowed });
-    try {
-      return await allowed;
-    } catch (error) {
-      this.#cache.delete(key);
-      throw error;
-    }
+  #may(user: UserInfo, userKey: string, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
+    const { reviews } = this.#options;
+    return this.#allowed.get(`${namespace ?? ''} ${userKey}`, () => reviews.mayReadPods(user, namespace, signal));
   }
 }

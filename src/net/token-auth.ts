@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
-import { TimeLimit } from '../base/time-limit.ts';
+import { RecentAnswers } from '../base/recent-answers.ts';
+import { within } from '../base/time-limit.ts';
 import { isLoopback } from './https-server.ts';
 import { ReviewLimit } from './review-limit.ts';
 
@@ -29,11 +30,11 @@ export interface TokenAuthOptions {
   clock: Clock;
   /** Requests from 127.0.0.1 and ::1, that is from inside the pod, pass without a token. */
   loopbackExempt: boolean;
-  /** How long a decision is reused. Units: ms. Default 10 s, so that a revoked right ends soon. */
-  cacheMs?: number;
 }
 
 const maxCached = 2_000;
+/** How long a decision is reused: a revoked right ends soon. Units: ms. */
+const cacheMs = 10_000;
 const reviewDeadlineMs = 5_000;
 const maxTokenLength = 16 * 1024;
 
@@ -45,13 +46,14 @@ const maxTokenLength = 16 * 1024;
  */
 export class TokenAuth {
   readonly #options: TokenAuthOptions;
-  readonly #cache = new Map<string, { until: number; decision: Decision }>();
-  readonly #running = new Map<string, Promise<Decision>>();
+  readonly #decisions: RecentAnswers<Decision>;
   readonly #limit: ReviewLimit;
 
   constructor(options: TokenAuthOptions) {
     this.#options = options;
     this.#limit = new ReviewLimit(options.clock);
+    const isKept = (decision: Decision): boolean => decision.allowed || decision.status !== 503;
+    this.#decisions = new RecentAnswers({ clock: options.clock, keptMs: cacheMs, most: maxCached, isKept });
   }
 
   async decide(req: IncomingMessage, verb: string, path: string): Promise<Decision> {
@@ -59,25 +61,16 @@ export class TokenAuth {
     const token = bearerToken(req.headers.authorization);
     if (token === undefined) return { allowed: false, status: 401, message: 'a bearer token is required' };
     const key = `${sha256Hex(token)} ${verb} ${path}`;
-    const now = this.#options.clock.monotonic();
-    const cached = this.#cache.get(key);
-    if (cached && cached.until > now) return cached.decision;
-    const running = this.#running.get(key);
-    if (running) return running;
-    const waitSeconds = this.#limit.take(req.socket.remoteAddress, token);
+    const waitSeconds = this.#decisions.has(key) ? null : this.#limit.take(req.socket.remoteAddress, token);
     if (waitSeconds !== null) {
       return { allowed: false, status: 429, message: `too many tokens are shown; try again in ${waitSeconds} s` };
     }
-    const review = this.#review(token, verb, path).finally(() => this.#running.delete(key));
-    this.#running.set(key, review);
-    const decision = await review;
-    if (decision.allowed || decision.status !== 503) this.#remember(key, decision, now);
-    return decision;
+    return this.#decisions.get(key, () =>
+      within(this.#options.clock, reviewDeadlineMs, (signal) => this.#review(token, verb, path, signal)),
+    );
   }
 
-  async #review(token: string, verb: string, path: string): Promise<Decision> {
-    const limit = new TimeLimit(this.#options.clock, reviewDeadlineMs);
-    const { signal } = limit;
+  async #review(token: string, verb: string, path: string, signal: AbortSignal): Promise<Decision> {
     try {
       const user = await this.#options.reviews.reviewToken(token, signal);
       if (!user) return { allowed: false, status: 401, message: 'the bearer token is not valid' };
@@ -86,15 +79,7 @@ export class TokenAuth {
       return { allowed: false, status: 403, message: `${user.username} may not ${verb} ${path}` };
     } catch {
       return { allowed: false, status: 503, message: 'the token could not be reviewed by the API server; try again' };
-    } finally {
-      limit.release();
     }
-  }
-
-  #remember(key: string, decision: Decision, now: number): void {
-    this.#cache.delete(key);
-    if (this.#cache.size >= maxCached) this.#cache.delete(this.#cache.keys().next().value!);
-    this.#cache.set(key, { decision, until: now + (this.#options.cacheMs ?? 10_000) });
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { canonicalJson, sha256Hex } from '../../../base/canonical-json.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { errorText } from '../../../base/errors.ts';
+import { RecentAnswers } from '../../../base/recent-answers.ts';
 import { within } from '../../../base/time-limit.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { ReviewLimit } from '../../../net/review-limit.ts';
@@ -33,7 +34,7 @@ export interface AccessOptions {
 export type Wish = ResourceAttributes | { readonly path: string };
 
 const keptMs = 10_000;
-const maxKept = 4_000;
+const maxKept = 2_000;
 const deadlineMs = 5_000;
 
 /**
@@ -44,11 +45,15 @@ const deadlineMs = 5_000;
 export class Access {
   readonly #options: AccessOptions;
   readonly #limit: ReviewLimit;
-  readonly #kept = new Map<string, { until: number; answer: Promise<unknown> }>();
+  readonly #users: RecentAnswers<UserInfo | undefined>;
+  readonly #rights: RecentAnswers<boolean>;
 
   constructor(options: AccessOptions) {
     this.#options = options;
     this.#limit = new ReviewLimit(options.clock);
+    const kept = { clock: options.clock, keptMs, most: maxKept };
+    this.#users = new RecentAnswers(kept);
+    this.#rights = new RecentAnswers(kept);
   }
 
   /** Identifies the caller. Errors: 401 for an invalid token, 429 when too many tokens are presented. */
@@ -58,12 +63,12 @@ export class Access {
     if (known) return known;
     const token = bearerToken(req.headers.authorization);
     if (token === undefined) return anonymous;
-    const key = `token ${sha256Hex(token)}`;
-    const waitSeconds = this.#isKept(key) ? null : this.#limit.take(req.socket.remoteAddress, token);
+    const key = sha256Hex(token);
+    const waitSeconds = this.#users.has(key) ? null : this.#limit.take(req.socket.remoteAddress, token);
     if (waitSeconds !== null) {
       throw new StatusError(429, 'TooManyRequests', `too many tokens are shown; try again in ${waitSeconds} s`);
     }
-    const user = await this.#once(key, (signal) => reviews.reviewToken(token, signal));
+    const user = await this.#users.get(key, () => this.#within((signal) => reviews.reviewToken(token, signal)));
     if (!user) throw new StatusError(401, 'Unauthorized', 'Unauthorized');
     this.#limit.valid(token);
     return user;
@@ -72,34 +77,23 @@ export class Access {
   /** Errors: 403. */
   async check(user: UserInfo, wish: Wish): Promise<void> {
     const { reviews } = this.#options;
-    const allowed = await this.#once(canonicalJson({ user, wish }), (signal) =>
-      'path' in wish
-        ? reviews.mayAccessPath(user, 'get', wish.path, signal)
-        : reviews.mayAccessResource(user, { ...wish }, signal),
+    const allowed = await this.#rights.get(canonicalJson({ user, wish }), () =>
+      this.#within((signal) =>
+        'path' in wish
+          ? reviews.mayAccessPath(user, 'get', wish.path, signal)
+          : reviews.mayAccessResource(user, { ...wish }, signal),
+      ),
     );
     if (!allowed) throw new StatusError(403, 'Forbidden', refusal(user, wish));
   }
 
-  #isKept(key: string): boolean {
-    return (this.#kept.get(key)?.until ?? 0) > this.#options.clock.monotonic();
-  }
-
-  async #once<T>(key: string, review: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { clock } = this.#options;
-    const now = clock.monotonic();
-    const kept = this.#kept.get(key);
-    if (kept && kept.until > now) return kept.answer as Promise<T>;
-    const answer = within(clock, deadlineMs, review).catch((error: unknown) => {
-      if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key);
+  #within<T>(review: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return within(this.#options.clock, deadlineMs, review).catch((error: unknown) => {
       this.#options.logger.warn('a caller could not be reviewed', { error: errorText(error) });
       throw new StatusError(500, 'InternalError', 'the caller could not be reviewed by the API server', {
         cause: error,
       });
     });
-    this.#kept.delete(key);
-    if (this.#kept.size >= maxKept) this.#kept.delete(this.#kept.keys().next().value!);
-    this.#kept.set(key, { until: now + keptMs, answer });
-    return answer;
   }
 }
 

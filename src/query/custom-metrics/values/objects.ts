@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import type { Clock } from '../../../base/clock.ts';
+import { RecentAnswers } from '../../../base/recent-answers.ts';
 import { listAll, type KubeClient } from '../../../kube/index.ts';
 import type { Informer } from '../../../runtime/index.ts';
 import { matchesLabels, parseLabelSelector } from '../label-selector.ts';
@@ -14,6 +15,7 @@ export interface ObjectLookupOptions {
 
 const freshMs = 5_000;
 const deadlineMs = 5_000;
+const maxKept = 1_000;
 
 /** Name of the pods' index by namespace. */
 export const podsByNamespace = 'namespace';
@@ -23,10 +25,11 @@ export const podsByNamespace = 'namespace';
  */
 export class ObjectLookup {
   readonly #options: ObjectLookupOptions;
-  readonly #kept = new Map<string, { until: number; names: Promise<string[]> }>();
+  readonly #lists: RecentAnswers<string[]>;
 
   constructor(options: ObjectLookupOptions) {
     this.#options = options;
+    this.#lists = new RecentAnswers({ clock: options.clock, keptMs: freshMs, most: maxKept });
   }
 
   /** False while the list of pods is not complete. */
@@ -47,18 +50,11 @@ export class ObjectLookup {
   }
 
   #listed(resource: DescribedResource, namespace: string | undefined, labelSelector: string): Promise<string[]> {
-    const now = this.#options.clock.monotonic();
-    for (const [key, { until }] of this.#kept) if (until <= now) this.#kept.delete(key);
-    const key = [resource.name, namespace ?? '', labelSelector].join(' ');
-    const kept = this.#kept.get(key);
-    if (kept) return kept.names;
     const options = { namespace, labelSelector, metadataOnly: true, deadlineMs };
-    const names = listAll(this.#options.client as KubeClient, resource.ref, options).then(({ items }) =>
-      items.map(nameOf),
-    );
-    this.#kept.set(key, { until: now + freshMs, names });
-    names.catch(() => this.#kept.delete(key));
-    return names;
+    return this.#lists.get([resource.name, namespace ?? '', labelSelector].join(' '), async () => {
+      const { items } = await listAll(this.#options.client as KubeClient, resource.ref, options);
+      return items.map(nameOf);
+    });
   }
 }
 

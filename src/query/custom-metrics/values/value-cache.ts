@@ -1,4 +1,5 @@
 import type { Clock } from '../../../base/clock.ts';
+import { RecentAnswers } from '../../../base/recent-answers.ts';
 import { within } from '../../../base/time-limit.ts';
 import type { Answered } from '../../run/runner-options.ts';
 import type { QueryResult } from '../../../promql/index.ts';
@@ -25,47 +26,41 @@ export interface ValueCacheOptions {
   readonly deadlineMs: number;
 }
 
+/** Most answers that are kept: they are stale within seconds. */
+const maxKept = 10_000;
+
 /**
  * Evaluates metrics. Autoscalers of one namespace ask for the same metric at nearly the same time: they share one
  * evaluation. A degraded answer goes to the requests that waited for it and is never cached.
  */
 export class ValueCache {
   readonly #options: ValueCacheOptions;
-  readonly #kept = new Map<string, { until: number; answer: Evaluated }>();
-  readonly #running = new Map<string, Promise<Evaluated>>();
+  readonly #answers: RecentAnswers<Evaluated>;
 
   constructor(options: ValueCacheOptions) {
     this.#options = options;
+    this.#answers = new RecentAnswers({
+      clock: options.clock,
+      keptMs: options.freshMs,
+      from: 'answer',
+      most: maxKept,
+      isKept: ({ missingNodes }) => missingNodes.length === 0,
+    });
   }
 
   get(query: MetricQuery, namespace: string | undefined): Promise<Evaluated> {
     const text = combinedQuery(query);
-    const key = `${namespace ?? ''} ${text}`;
-    const now = this.#options.clock.monotonic();
-    for (const [old, { until }] of this.#kept) if (until <= now) this.#kept.delete(old);
-    const kept = this.#kept.get(key);
-    if (kept) return Promise.resolve(kept.answer);
-    const running = this.#running.get(key);
-    if (running) return running;
-    const started = this.#evaluate(text, query, { key, namespace }).finally(() => this.#running.delete(key));
-    this.#running.set(key, started);
-    return started;
+    return this.#answers.get(`${namespace ?? ''} ${text}`, () => this.#evaluate(text, query, namespace));
   }
 
-  async #evaluate(
-    text: string,
-    query: MetricQuery,
-    { key, namespace }: { key: string; namespace: string | undefined },
-  ): Promise<Evaluated> {
-    const { instant, clock, freshMs, deadlineMs } = this.#options;
+  async #evaluate(text: string, query: MetricQuery, namespace: string | undefined): Promise<Evaluated> {
+    const { instant, clock, deadlineMs } = this.#options;
     const now = clock.now();
     // A departed node is missing for as long as the value's window reaches; the sample times beside it may look further
     // back.
     const request = { partialResponse: true, readsOf: query.value, namespace };
     const ask = (signal: AbortSignal): ReturnType<typeof instant> => instant(text, now, { ...request, signal });
     const { result, missingNodes } = await within(clock, deadlineMs, ask);
-    const answer = { rows: readRows(result, query.label, now), missingNodes };
-    if (missingNodes.length === 0) this.#kept.set(key, { until: clock.monotonic() + freshMs, answer });
-    return answer;
+    return { rows: readRows(result, query.label, now), missingNodes };
   }
 }

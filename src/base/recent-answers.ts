@@ -1,0 +1,55 @@
+import type { Clock } from './clock.ts';
+
+export interface RecentAnswersOptions<T> {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** How long an answer is reused. Units: ms. */
+  readonly keptMs: number;
+  /** Whether that time begins with the question (the default) or with the answer. */
+  readonly from?: 'question' | 'answer';
+  /** Most answers that are kept; beyond them the oldest is dropped. */
+  readonly most: number;
+  /** False for an answer that only those get who waited for it. Default: every answer is kept. */
+  readonly isKept?: (answer: T) => boolean;
+}
+
+/**
+ * Answers that are reused for a while: whoever asks the same while one is being found waits for it. A failure is never
+ * kept.
+ */
+export class RecentAnswers<T> {
+  readonly #options: RecentAnswersOptions<T>;
+  /** In the order in which they were asked for. */
+  readonly #known = new Map<string, { until: number; readonly answer: Promise<T> }>();
+
+  constructor(options: RecentAnswersOptions<T>) {
+    this.#options = options;
+  }
+
+  /** Whether `get` would return an answer without asking. */
+  has(key: string): boolean {
+    return (this.#known.get(key)?.until ?? 0) > this.#options.clock.monotonic();
+  }
+
+  /** The recent answer, or the one that `ask` finds. Errors: those of `ask`. */
+  get(key: string, ask: () => Promise<T>): Promise<T> {
+    if (this.has(key)) return this.#known.get(key)!.answer;
+    const { clock, keptMs, from, most, isKept } = this.#options;
+    const now = clock.monotonic();
+    this.#known.delete(key);
+    for (const [old, { until }] of this.#known) {
+      if (until > now && this.#known.size < most) break;
+      this.#known.delete(old);
+    }
+    const entry = { until: Infinity, answer: ask() };
+    this.#known.set(key, entry);
+    const settle = (until: number): void => {
+      entry.until = until;
+      if (until === 0 && this.#known.get(key) === entry) this.#known.delete(key);
+    };
+    entry.answer.then(
+      (answer) => settle(isKept?.(answer) === false ? 0 : (from === 'answer' ? clock.monotonic() : now) + keptMs),
+      () => settle(0),
+    );
+    return entry.answer;
+  }
+}
