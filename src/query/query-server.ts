@@ -99,6 +99,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
   const { settings, clock, logger, directory, tls } = options;
   const client = new TlsClient(tls, attendedTimer({ clock, busyMs: eventLoopBusyMs }));
   const nameOf = agentNames(settings.namespace);
+  const way = { client, port: settings.agentReadPort, nameOf };
   const engineOptions = {
     lookbackDeltaMs: settings.lookbackDelta,
     maxSamples: settings.maxSamples,
@@ -110,12 +111,10 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
   const runner = new QueryRunner({
     directory,
     clock,
-    reader: options.reader ?? createAgentReader(client, settings.agentReadPort, nameOf),
-    partialReader: options.reader
-      ? undefined
-      : createPartialReader(client, settings.agentReadPort, nameOf, agentClocks),
-    indexReader: options.reader ? undefined : createIndexReader(client, settings.agentReadPort, nameOf),
-    asker: options.reader ? undefined : createAgentAsker(client, settings.agentReadPort, nameOf),
+    reader: options.reader ?? createAgentReader(way),
+    partialReader: options.reader ? undefined : createPartialReader(way, agentClocks),
+    indexReader: options.reader ? undefined : createIndexReader(way),
+    asker: options.reader ? undefined : createAgentAsker(way),
     pushdown: settings.pushdown,
     onExecuted: (report, lost) => metrics.executed(report, lost),
     engine: new Engine(engineOptions),

@@ -1,11 +1,9 @@
-import type { Clock } from '../../base/clock.ts';
-import { errorText } from '../../base/errors.ts';
-import type { TlsClient } from '../../net/tls-client.ts';
-import type { AgentNames, ExpectedAgent } from '../agents/directory.ts';
-import { AgentFailure, asAgentFailure, reasonOfStatus, unaskedNode } from './failure.ts';
+import type { TlsStreamResponse } from '../../net/tls-client.ts';
+import type { ExpectedAgent } from '../agents/directory.ts';
+import { askNodes, type NodeTime } from './ask-node.ts';
+import { AgentFailure, asAgentFailure, reasonOfStatus } from './failure.ts';
 import type { LostNode } from './failure.ts';
-import { agentTime } from './fan-out.ts';
-import type { AgentTime } from './readers/call-agent.ts';
+import { callAgent, type AgentTime, type AgentWay, type CallableAgent } from './readers/call-agent.ts';
 
 /** Largest answer of one agent to a request about its series. Bytes. */
 const maxAnswerBytes = 16 * 1024 * 1024;
@@ -18,55 +16,35 @@ export interface AgentQuestion {
 
 /** Sends the request to one address and returns the `data` of its answer. Errors: AgentFailure; the signal's reason. */
 export type AgentAsker = (
-  agent: ExpectedAgent & { readonly address: string },
+  agent: CallableAgent,
   question: AgentQuestion,
   options: AgentTime & { readonly signal: AbortSignal },
 ) => Promise<unknown>;
 
 /** Sends requests over mutual TLS. */
-export function createAgentAsker(client: TlsClient, port: number, nameOf: AgentNames): AgentAsker {
-  return async (agent, { path, form }, { deadlineMs, latestMs, signal }) => {
-    let headArrived = false;
-    try {
-      const { status, body } = await client.request({
-        host: agent.address,
-        port,
-        ...nameOf(agent, agent.address),
-        path,
-        method: form === undefined ? 'GET' : 'POST',
-        ...(form === undefined
-          ? {}
-          : {
-              headers: { 'content-type': 'application/x-www-form-urlencoded' },
-              body: new URLSearchParams(form).toString(),
-            }),
-        deadlineMs,
-        latestMs,
-        maxBytes: maxAnswerBytes,
-        signal,
-        repeatable: true,
-      });
-      headArrived = true;
-      const text = body.toString();
+export function createAgentAsker(way: AgentWay): AgentAsker {
+  return (agent, { path, form }, options) => {
+    const call = { path, maxBytes: maxAnswerBytes, method: form === undefined ? 'GET' : 'POST' };
+    const type = { 'content-type': 'application/x-www-form-urlencoded' };
+    const content = form === undefined ? {} : { headers: type, body: new URLSearchParams(form).toString() };
+    const read = async ({ status, body }: TlsStreamResponse): Promise<unknown> => {
+      const chunks: Buffer[] = [];
+      await body.each((chunk) => chunks.push(chunk));
+      const text = Buffer.concat(chunks).toString();
       if (status !== 200)
         throw new AgentFailure(reasonOfStatus(status), `HTTP ${status}: ${text.slice(0, 200).trim()}`);
       const answer = JSON.parse(text) as { status?: unknown; data?: unknown } | null;
       if (answer?.status !== 'success') throw new AgentFailure('protocol', 'answer that is no success');
       return answer.data;
-    } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      throw asAgentFailure(error, headArrived);
-    }
+    };
+    return callAgent(way, agent, { ...call, ...content }, options, read);
   };
 }
 
-export interface AskOptions {
+export interface AskOptions extends NodeTime {
   readonly agents: readonly ExpectedAgent[];
   readonly asker: AgentAsker;
-  readonly clock: Clock;
-  readonly agentTimeoutMs: number;
   readonly signal: AbortSignal;
-  readonly remainingMs: number;
 }
 
 /**
@@ -76,28 +54,20 @@ export interface AskOptions {
  */
 export async function askAgents<T>(
   question: AgentQuestion,
-  { agents, asker, clock, agentTimeoutMs, signal, remainingMs }: AskOptions,
+  { agents, asker, signal, ...time }: AskOptions,
   read: (data: unknown, node: string) => T,
 ): Promise<{ answers: T[]; lost: Map<string, LostNode> }> {
-  const lost = new Map<string, LostNode>();
-  const one = async (agent: ExpectedAgent): Promise<T[]> => {
-    const { node, address, more = [] } = agent;
-    if (address === undefined) {
-      lost.set(node, unaskedNode(agent));
-      return [];
-    }
-    const started = clock.monotonic();
+  const asked = agents.map((agent) => ({ agent }));
+  const { answered, lost } = await askNodes(asked, time, async (agent, own) => {
+    const data = await asker(agent, question, { ...own, signal });
     try {
-      const time = agentTime(agent, agentTimeoutMs, remainingMs);
-      const all = [address, ...more].map((each) => asker({ ...agent, address: each }, question, { ...time, signal }));
-      return (await Promise.all(all)).map((data) => read(data, node));
+      return read(data, agent.node);
     } catch (error) {
-      if (signal.aborted) throw signal.reason;
-      const { reason, message } = error instanceof AgentFailure ? error : asAgentFailure(error, true);
-      lost.set(node, { node, reason, message: errorText(message), elapsedMs: clock.monotonic() - started });
-      return [];
+      throw asAgentFailure(error, true);
     }
+  });
+  return {
+    answers: answered.flatMap(({ answers }) => answers),
+    lost: new Map(lost.map((one) => [one.node, one])),
   };
-  const answers = await Promise.all(agents.map(one));
-  return { answers: answers.flat(), lost };
 }

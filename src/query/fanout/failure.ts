@@ -1,5 +1,4 @@
 import { errorText, isOperatorError } from '../../base/errors.ts';
-import type { ExpectedAgent } from '../agents/directory.ts';
 
 /** Why an agent that was asked did not answer. */
 export const agentFailureReasons = ['unreachable', 'timeout', 'auth', 'identity', 'protocol', 'over limit'] as const;
@@ -31,11 +30,6 @@ export interface LostNode {
   readonly reason: FailureReason;
   readonly message: string;
   readonly elapsedMs: number;
-}
-
-/** A node without an agent: no request is sent and no time is spent on it. */
-export function unaskedNode({ node, absence }: ExpectedAgent): LostNode {
-  return { node, reason: 'unreachable', message: absence ?? 'no agent pod', elapsedMs: 0 };
 }
 
 /** The sentence that stands in the answer's `warnings`. */

@@ -1,17 +1,12 @@
 import { nodeLabel } from '../../api/labels.ts';
 import type { Clock } from '../../base/clock.ts';
-import { errorText } from '../../base/errors.ts';
 import { compileMatcher } from '../../tsdb/index.ts';
 import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import type { AgentReader } from './readers/agent-reader.ts';
-import type { AgentTime } from './readers/call-agent.ts';
-import { AgentFailure, unaskedNode } from './failure.ts';
+import { askNodes } from './ask-node.ts';
 import type { LostNode } from './failure.ts';
 import type { CollectedSeries, SampleBudget } from './merge/series-collector.ts';
-
-/** A node that Kubernetes reports as not ready is asked, but with at most this deadline. */
-const unreadyDeadlineMs = 1_000;
 
 export interface FanOutDeps {
   readonly reader: AgentReader;
@@ -49,66 +44,25 @@ export interface FanOutResult {
  * Errors: only those that end the query itself (its signal, its sample budget).
  */
 export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<FanOutResult> {
-  const { queries } = request;
-  const parts: AgentPart[] = [];
-  const lost: LostNode[] = [];
+  const { queries, budget, signal, remainingMs } = request;
   const allowed = queries.map(({ matchers }) => nodeFilter(matchers));
   const asked = request.agents.flatMap((agent) => {
     const indexes = queries.flatMap((_, i) => (allowed[i]!(agent.node) ? [i] : []));
     return indexes.length > 0 ? [{ agent, indexes }] : [];
   });
-  const outcomes = await Promise.all(
-    asked.map(({ agent, indexes }) =>
-      readOne(
-        agent,
-        indexes.map((i) => queries[i]!),
-        request,
-        deps,
-      ),
-    ),
-  );
-  for (const [k, outcome] of outcomes.entries()) {
-    const { agent, indexes } = asked[k]!;
-    if ('lost' in outcome) lost.push(outcome.lost);
-    else {
-      const { overlaps } = outcome;
-      const series: CollectedSeries[][] = queries.map(() => []);
-      for (const [n, i] of indexes.entries()) series[i] = outcome.series[n]!;
-      parts.push({ node: agent.node, series, overlaps });
-    }
-  }
-  return { parts, lost };
-}
-
-async function readOne(
-  agent: ExpectedAgent,
-  queries: readonly ReadQuery[],
-  request: FanOutRequest,
-  deps: FanOutDeps,
-): Promise<{ series: CollectedSeries[][]; overlaps: boolean } | { lost: LostNode }> {
-  const { node, address } = agent;
-  if (address === undefined) return { lost: unaskedNode(agent) };
-  const started = deps.clock.monotonic();
-  try {
-    const time = agentTime(agent, deps.agentTimeoutMs, request.remainingMs);
+  const { answered, lost } = await askNodes(asked, { ...deps, remainingMs }, async (agent, time, { indexes }) => {
     let overlaps = false;
-    const options = { ...time, budget: request.budget, signal: request.signal, onForeign: () => (overlaps = true) };
-    const addresses = [address, ...(agent.more ?? [])];
-    const all = await Promise.all(addresses.map((one) => deps.reader({ ...agent, address: one }, queries, options)));
-    const series = queries.map((_, i) => all.flatMap((answer) => answer[i]!));
-    return { series, overlaps: overlaps || all.length > 1 };
-  } catch (error) {
-    if (!(error instanceof AgentFailure)) throw error;
-    const elapsedMs = deps.clock.monotonic() - started;
-    return { lost: { node, reason: error.reason, message: errorText(error), elapsedMs } };
-  }
-}
-
-/** The deadline of one agent, from its own limit and the rest of the query's time. */
-export function agentTime({ nodeReady }: ExpectedAgent, agentTimeoutMs: number, remainingMs: number): AgentTime {
-  const whole = nodeReady ? agentTimeoutMs : Math.min(unreadyDeadlineMs, agentTimeoutMs);
-  const atMost = (share: number): number => Math.max(1, Math.floor(remainingMs * share));
-  return { deadlineMs: Math.max(1, Math.min(Math.floor(whole), atMost(0.8))), latestMs: atMost(0.9) };
+    const options = { ...time, budget, signal, onForeign: () => (overlaps = true) };
+    const own = indexes.map((i) => queries[i]!);
+    const series = await deps.reader(agent, own, options);
+    return { series, overlaps };
+  });
+  const parts = answered.map(({ agent, indexes, answers }) => {
+    const series: CollectedSeries[][] = queries.map(() => []);
+    for (const [n, i] of indexes.entries()) series[i] = answers.flatMap((answer) => answer.series[n]!);
+    return { node: agent.node, series, overlaps: answers.length > 1 || answers[0]!.overlaps };
+  });
+  return { parts, lost };
 }
 
 /** Which nodes can have matching series: every series carries its node's name. */

@@ -13,9 +13,8 @@ import type {
 } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { dearness } from './dearness.ts';
-import { agentTime, nodeFilter } from './fan-out.ts';
-import { AgentFailure, unaskedNode } from './failure.ts';
-import type { LostNode } from './failure.ts';
+import { askNode, type NodeOutcome } from './ask-node.ts';
+import { nodeFilter } from './fan-out.ts';
 import type { ScopeOptions } from './query-scope.ts';
 import type { NodeLedger } from './node-ledger.ts';
 import { StepDown } from './readers/partial-reader.ts';
@@ -37,8 +36,6 @@ export interface PushdownOptions {
   readonly ledger: NodeLedger;
   readonly budget: SampleBudget;
 }
-
-type Outcome = { readonly told: FragmentNode } | { readonly lost: LostNode };
 
 /**
  * Runs fragments on the agents, for one evaluation of a query.
@@ -102,7 +99,7 @@ export class Pushdown implements Distribution {
       report,
     };
     const merge = new PartialMerge(fragment);
-    const asking: Promise<Outcome>[] = [];
+    const asking: Promise<NodeOutcome<FragmentNode>>[] = [];
     for (const [place, agent] of asked.entries()) {
       if (place > 0 && this.#pace.spend(askWork)) await this.#pace.turn();
       const outcome = this.#ask(agent, call, merge, place);
@@ -137,11 +134,15 @@ export class Pushdown implements Distribution {
     return { asked, pruned };
   }
 
-  #settle(asked: readonly ExpectedAgent[], outcomes: readonly Outcome[], report: FragmentReport): void {
+  #settle(
+    asked: readonly ExpectedAgent[],
+    outcomes: readonly NodeOutcome<FragmentNode>[],
+    report: FragmentReport,
+  ): void {
     const lost = outcomes.flatMap((outcome) => ('lost' in outcome ? [outcome.lost] : []));
-    const answered = asked.filter((_, i) => 'told' in outcomes[i]!).map(({ node }) => node);
+    const answered = asked.filter((_, i) => 'answers' in outcomes[i]!).map(({ node }) => node);
     this.#options.ledger.settleAll(answered, lost);
-    for (const outcome of outcomes) if ('told' in outcome) report.nodes.push(outcome.told);
+    for (const outcome of outcomes) if ('answers' in outcome) report.nodes.push(...outcome.answers);
   }
 
   /** An answer is merged as soon as it is complete, so that no more than one answer of an agent is in memory. */
@@ -150,36 +151,31 @@ export class Pushdown implements Distribution {
     call: PartialCall & { held: { columns: number }; report: FragmentReport },
     merge: PartialMerge,
     place: number,
-  ): Promise<Outcome> {
+  ): Promise<NodeOutcome<FragmentNode>> {
     const { scope, reader, budget } = this.#options;
-    const { clock, signal, maxSamples } = scope;
-    const { node, address } = agent;
-    if (address === undefined) return { lost: unaskedNode(agent) };
+    const { clock, signal, maxSamples, deadline } = scope;
+    const { node } = agent;
     const started = clock.monotonic();
     try {
-      const time = agentTime(agent, scope.agentTimeoutMs, scope.deadline - started);
-      const options = { ...time, budget, maxSamples, signal };
-      const { result, stats, bytes, held } = await reader({ ...agent, address }, call, options);
-      const rows = result.columns.length + result.groups.length;
-      const before = merge.groups;
-      merge.add(place, result);
-      // Groups are joined with those of other agents: one of each is kept.
-      const joined = result.groups.length - (merge.groups - before);
-      if (joined > 0) budget.memory?.give((held.groups * joined) / result.groups.length);
-      call.held.columns += held.columns;
-      const { samplesRead } = result;
-      return { told: { node, rows, bytes, samplesRead, elapsedMs: clock.monotonic() - started, ...stats } };
+      return await askNode(agent, { ...scope, remainingMs: deadline - started }, async (one, time) => {
+        const { result, stats, bytes, held } = await reader(one, call, { ...time, budget, maxSamples, signal });
+        const rows = result.columns.length + result.groups.length;
+        const before = merge.groups;
+        merge.add(place, result);
+        // Groups are joined with those of other agents: one of each is kept.
+        const joined = result.groups.length - (merge.groups - before);
+        if (joined > 0) budget.memory?.give((held.groups * joined) / result.groups.length);
+        call.held.columns += held.columns;
+        const { samplesRead } = result;
+        return { node, rows, bytes, samplesRead, elapsedMs: clock.monotonic() - started, ...stats };
+      });
     } catch (error) {
       if (error instanceof StepDown) {
         return this.#giveUp(error.gently ? below(this.path) : 'off', node, error.reason);
       }
-      if (!(error instanceof AgentFailure)) {
-        // The engine then evaluates the fragment over raw series.
-        call.report.outcome = `evaluated here: ${node} says ${errorText(error)}`;
-        throw error;
-      }
-      const elapsedMs = clock.monotonic() - started;
-      return { lost: { node, reason: error.reason, message: errorText(error), elapsedMs } };
+      // The engine then evaluates the fragment over raw series.
+      call.report.outcome = `evaluated here: ${node} says ${errorText(error)}`;
+      throw error;
     }
   }
 

@@ -3,7 +3,7 @@ import { LinkedAbort } from '../../base/linked-abort.ts';
 import { lostMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { AgentFailure } from '../fanout/failure.ts';
-import { agentTime } from '../fanout/fan-out.ts';
+import { agentTime } from '../fanout/ask-node.ts';
 import type { AgentAddress, AgentStreamReader, Received } from './agent-stream.ts';
 import { mergeHistory, Newest } from './merge-history.ts';
 import { relayName } from './reader-queue.ts';

@@ -1,13 +1,12 @@
-import { errorText } from '../../../base/errors.ts';
 import { PooledSeries, SeriesPool } from '../../../promql/index.ts';
 import type { IndexLists } from '../../../promql/index.ts';
 import { compareLabels, compareUtf8 } from '../../../tsdb/index.ts';
 import type { Labels } from '../../../tsdb/index.ts';
 import type { ExpectedAgent } from '../../agents/directory.ts';
-import { AgentFailure, unaskedNode } from '../failure.ts';
 import type { LostNode } from '../failure.ts';
-import { agentTime, nodeFilter } from '../fan-out.ts';
-import type { AgentTime } from '../readers/call-agent.ts';
+import { askNodes } from '../ask-node.ts';
+import { nodeFilter } from '../fan-out.ts';
+import type { AgentTime, CallableAgent } from '../readers/call-agent.ts';
 import type { FanOutDeps } from '../fan-out.ts';
 import type { IndexQuestion, IndexReader, IndexReading } from '../readers/index-reader.ts';
 import { mergeLists } from './lists.ts';
@@ -49,53 +48,25 @@ export async function listLabels(request: ListRequest, deps: ListDeps): Promise<
     const sets = question.sets.filter((_, i) => filters[i]!(agent.node));
     return sets.length > 0 ? [{ agent, question: { ...question, sets } }] : [];
   });
-  const outcomes = await Promise.all(asked.map((one) => askOne(one.agent, one.question, pool, request, deps)));
-  const parts: { node: string; readings: readonly IndexReading[] }[] = [];
-  const lost: LostNode[] = [];
-  for (const [i, outcome] of outcomes.entries()) {
-    if ('lost' in outcome) lost.push(outcome.lost);
-    else parts.push({ node: asked[i]!.agent.node, readings: outcome.readings });
-  }
-  return { parts, lost };
-}
-
-async function askOne(
-  agent: ExpectedAgent,
-  question: IndexQuestion,
-  pool: SeriesPool,
-  request: ListRequest,
-  deps: ListDeps,
-): Promise<{ readonly readings: IndexReading[] } | { readonly lost: LostNode }> {
-  const { node, address } = agent;
-  if (address === undefined) return { lost: unaskedNode(agent) };
-  const { clock, agentTimeoutMs, indexReader } = deps;
-  const { budget, signal } = request;
-  const started = clock.monotonic();
-  const time = agentTime(agent, agentTimeoutMs, request.remainingMs);
-  const left = (): AgentTime => {
-    const passed = clock.monotonic() - started;
-    return { deadlineMs: Math.max(1, time.deadlineMs - passed), latestMs: Math.max(1, time.latestMs - passed) };
-  };
-  const one = async (host: string): Promise<IndexReading> => {
-    const at = { ...agent, address: host };
+  const { budget, signal, remainingMs } = request;
+  const { clock, indexReader } = deps;
+  const { answered, lost } = await askNodes(asked, { ...deps, remainingMs }, async (agent, time, one) => {
+    const started = clock.monotonic();
     try {
-      if (indexReader) return await indexReader(at, question, { ...left(), budget, signal, pool });
+      if (indexReader) return await indexReader(agent, one.question, { ...time, budget, signal, pool });
     } catch (error) {
       if (!(error instanceof StepDown)) throw error;
     }
-    return readInstead(at, question, left(), request, deps);
-  };
-  try {
-    return { readings: await Promise.all([address, ...(agent.more ?? [])].map(one)) };
-  } catch (error) {
-    if (!(error instanceof AgentFailure)) throw error;
-    const elapsedMs = clock.monotonic() - started;
-    return { lost: { node, reason: error.reason, message: errorText(error), elapsedMs } };
-  }
+    const passed = clock.monotonic() - started;
+    const { deadlineMs, latestMs } = time;
+    const left = { deadlineMs: Math.max(1, deadlineMs - passed), latestMs: Math.max(1, latestMs - passed) };
+    return readInstead(agent, one.question, left, request, deps);
+  });
+  return { parts: answered.map(({ agent: { node }, answers }) => ({ node, readings: answers })), lost };
 }
 
 async function readInstead(
-  agent: ExpectedAgent & { readonly address: string },
+  agent: CallableAgent,
   question: IndexQuestion,
   time: AgentTime,
   { budget, signal }: ListRequest,

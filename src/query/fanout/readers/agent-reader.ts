@@ -1,9 +1,8 @@
 import { turns } from '../../../base/turns/turns.ts';
-import { type AgentTime, callAgent, type CallableAgent } from './call-agent.ts';
-import type { TlsClient, TlsStreamResponse } from '../../../net/tls-client.ts';
+import { type AgentTime, type AgentWay, callAgent, type CallableAgent } from './call-agent.ts';
+import type { TlsStreamResponse } from '../../../net/tls-client.ts';
 import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../../tsdb/index.ts';
 import type { ReadQuery } from '../../../tsdb/index.ts';
-import type { AgentNames } from '../../agents/directory.ts';
 import { AgentFailure, reasonOfStatus } from '../failure.ts';
 import { SeriesCollector } from '../merge/series-collector.ts';
 import type { CollectedSeries, SampleBudget } from '../merge/series-collector.ts';
@@ -36,7 +35,7 @@ export type AgentReader = (
  * Errors: AgentFailure for any fault of the agent; the signal's reason when the query itself has ended; QueryError when
  * the sample budget is spent.
  */
-export function createAgentReader(client: TlsClient, port: number, nameOf: AgentNames): AgentReader {
+export function createAgentReader(way: AgentWay): AgentReader {
   return async (agent, queries, options) => {
     const { budget, onForeign, turns: own } = options;
     const collector = new SeriesCollector(agent.node, queries.length, budget);
@@ -54,7 +53,7 @@ export function createAgentReader(client: TlsClient, port: number, nameOf: Agent
       }
       return collector.finish();
     };
-    return callAgent({ client, port, nameOf }, agent, call, options, read, () => collector.overBudget);
+    return callAgent(way, agent, call, options, read, () => collector.overBudget);
   };
 }
 

@@ -1,6 +1,6 @@
 import type { TurnTaking } from '../../../base/turns/turns.ts';
 import { callerHeaders } from '../../../net/caller.ts';
-import type { TlsClient, TlsStreamResponse } from '../../../net/tls-client.ts';
+import type { TlsClient, TlsRequest, TlsStreamResponse } from '../../../net/tls-client.ts';
 import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
 import { asAgentFailure } from '../failure.ts';
 
@@ -37,15 +37,10 @@ export type CallableAgent = ExpectedAgent & { readonly address: string };
 export async function callAgent<T>(
   { client, port, nameOf }: AgentWay,
   agent: CallableAgent,
-  call: {
-    readonly path: string;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly body: string | Uint8Array;
-    readonly maxBytes: number;
-  },
+  call: Pick<TlsRequest, 'path' | 'headers' | 'body' | 'maxBytes'> & { readonly method?: string },
   { deadlineMs, latestMs, signal, caller = '' }: AgentTime & { readonly signal: AbortSignal },
   read: (response: TlsStreamResponse) => Promise<T>,
-  passes: (error: unknown) => boolean,
+  passes: (error: unknown) => boolean = () => false,
 ): Promise<T> {
   let headArrived = false;
   try {

@@ -1,7 +1,7 @@
 import { nodeLabel } from '../../../api/labels.ts';
 import { readFrames } from '../../../base/wire/frames.ts';
-import { type AgentTime, callAgent, type CallableAgent } from './call-agent.ts';
-import type { TlsClient, TlsStreamResponse } from '../../../net/tls-client.ts';
+import { type AgentTime, type AgentWay, callAgent, type CallableAgent } from './call-agent.ts';
+import type { TlsStreamResponse } from '../../../net/tls-client.ts';
 import {
   encodeIndexRequest,
   indexContentType,
@@ -12,7 +12,6 @@ import {
   takeMemory,
 } from '../../../promql/index.ts';
 import type { IndexHeader, IndexLists, IndexRequest, SeriesPool } from '../../../promql/index.ts';
-import type { AgentNames } from '../../agents/directory.ts';
 import { AgentFailure } from '../failure.ts';
 import { checkNode, refusal, StepDown } from './partial-reader.ts';
 import type { SampleBudget } from '../merge/series-collector.ts';
@@ -53,7 +52,7 @@ export type IndexReader = (
  * Errors: AgentFailure for any fault of the agent; StepDown when it has no index, or none of this version; QueryError
  * `execution` when the budget is spent; the signal's reason when the request itself has ended.
  */
-export function createIndexReader(client: TlsClient, port: number, nameOf: AgentNames): IndexReader {
+export function createIndexReader(way: AgentWay): IndexReader {
   return async (agent, question, options) => {
     const { deadlineMs, budget, pool } = options;
     let overBudget = false;
@@ -105,7 +104,7 @@ export function createIndexReader(client: TlsClient, port: number, nameOf: Agent
       return { texts, series, foreign: !isClean };
     };
     const passes = (error: unknown): boolean => overBudget || error instanceof StepDown;
-    return callAgent({ client, port, nameOf }, agent, call, options, read, passes);
+    return callAgent(way, agent, call, options, read, passes);
   };
 }
 

@@ -1,8 +1,8 @@
 import { nodeLabel } from '../../../api/labels.ts';
 import { errorText } from '../../../base/errors.ts';
 import { FrameCutter } from '../../../base/wire/frames.ts';
-import { type AgentTime, callAgent, type CallableAgent } from './call-agent.ts';
-import type { TlsClient, TlsStreamResponse } from '../../../net/tls-client.ts';
+import { type AgentTime, type AgentWay, callAgent, type CallableAgent } from './call-agent.ts';
+import type { TlsStreamResponse } from '../../../net/tls-client.ts';
 import {
   encodePartialRequest,
   engineVersion,
@@ -24,7 +24,6 @@ import type {
   Steps,
 } from '../../../promql/index.ts';
 import type { AgentClocks } from '../../agents/agent-clocks.ts';
-import type { AgentNames } from '../../agents/directory.ts';
 import { AgentFailure } from '../failure.ts';
 import type { SampleBudget } from '../merge/series-collector.ts';
 
@@ -93,12 +92,7 @@ export class StepDown extends Error {
  * be used by this path; QueryError `execution` when the fragment fails on the node's data, or when the sample budget is
  * spent; the signal's reason when the query itself has ended.
  */
-export function createPartialReader(
-  client: TlsClient,
-  port: number,
-  nameOf: AgentNames,
-  clocks?: Pick<AgentClocks, 'ask'>,
-): PartialReader {
+export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'ask'>): PartialReader {
   return async (agent, call, options) => {
     const { fragment, steps } = call;
     const { deadlineMs, budget, maxSamples } = options;
@@ -145,7 +139,7 @@ export function createPartialReader(
       return { result, stats, bytes, held };
     };
     const passes = (error: unknown): boolean => error instanceof StepDown || error instanceof QueryError;
-    return callAgent({ client, port, nameOf }, agent, request, options, read, passes);
+    return callAgent(way, agent, request, options, read, passes);
   };
 }
 
