@@ -1,8 +1,6 @@
 import { formatSample } from './format-value.ts';
 import type { Stamps } from './stamps.ts';
 import type { TextBlocks } from './text-blocks.ts';
-import { writeDecimal } from './write-decimal.ts';
-import { writeDigits } from './write-digits.ts';
 
 /** Upper bound of a sample's text. Bytes. */
 export const maxSampleBytes = 32;
@@ -12,17 +10,18 @@ const maxExact = 2 ** 53;
 const billion = 1e9;
 const minus = 0x2d;
 
+const digit = 0x30;
+/** The two digits of each number below a hundred, the first one in the lower byte. */
+const pairs = Uint16Array.from({ length: 100 }, (_, n) => digit + Math.floor(n / 10) + ((digit + (n % 10)) << 8));
+
 /**
- * Writes a sample's value as `formatSample` shows it, and returns the position after it: a large answer is mostly
- * numbers, and making a string of each costs several times as much as writing its digits.
+ * Writes a sample's value as `formatSample` shows it, and returns the position after it: most samples are counts, and
+ * making a string of each costs several times as much as writing its digits.
  * Assumption: there is room for `maxSampleBytes`.
  */
 export function writeSample(out: DataView, start: number, value: number): number {
   const size = Math.abs(value);
-  if (!(size > 0 && size < maxExact && Math.floor(size) === size)) {
-    const end = writeDecimal(out, start, value);
-    return end === -1 ? writeText(out, start, formatSample(value)) : end;
-  }
+  if (!(size > 0 && size < maxExact && Math.floor(size) === size)) return writeText(out, start, formatSample(value));
   let at = start;
   if (value < 0) out.setUint8(at++, minus);
   if (size < billion) return writeDigits(out, at, size, digitsOf(size));
@@ -34,6 +33,23 @@ export function writeSample(out: DataView, start: number, value: number): number
 function writeText(out: DataView, start: number, text: string): number {
   for (let i = 0; i < text.length; i++) out.setUint8(start + i, text.charCodeAt(i));
   return start + text.length;
+}
+
+/**
+ * Writes the given number of digits of a whole number below 2^31, padded with zeros in front, and returns the position
+ * after them.
+ */
+function writeDigits(out: DataView, start: number, value: number, count: number): number {
+  const end = start + count;
+  let rest = value | 0;
+  let at = end;
+  for (; at - start >= 2; at -= 2) {
+    const hundredth = (rest / 100) | 0;
+    out.setUint16(at - 2, pairs[rest - hundredth * 100]!, true);
+    rest = hundredth;
+  }
+  if (at > start) out.setUint8(start, digit + rest);
+  return end;
 }
 
 function digitsOf(value: number): number {
