@@ -1,15 +1,3 @@
-/** The fields of a time that the date functions return. */
-export interface CalendarTime {
-  readonly minute: number;
-  readonly hour: number;
-  readonly dayOfWeek: number;
-  readonly dayOfMonth: number;
-  readonly dayOfYear: number;
-  readonly daysInMonth: number;
-  readonly month: number;
-  readonly year: number;
-}
-
 const smallestInt64 = -(2n ** 63n);
 /** Seconds from Go's first day, 1 March of the year −292277022400, to 1970. */
 const toFirstDay = 9_223_372_028_741_760_000n;
@@ -17,11 +5,14 @@ const firstYear = -292_277_022_400;
 const daySeconds = 86_400n;
 const daysOf400Years = 146_097n;
 
+/** The fields of a time that the date functions return. */
+export type CalendarTime = ReturnType<typeof calendarOf>;
+
 /**
  * UTC calendar of a time in seconds, for every float: a value outside int64 counts as the smallest int64, and times
  * before Go's first day wrap around to the far end, as in Go.
  */
-export function calendarOf(seconds: number): CalendarTime {
+export function calendarOf(seconds: number) {
   const whole = Math.abs(seconds) < 2 ** 63 ? BigInt(Math.trunc(seconds)) : smallestInt64;
   const sinceFirst = BigInt.asUintN(64, whole + toFirstDay);
   const days = sinceFirst / daySeconds;

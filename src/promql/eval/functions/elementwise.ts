@@ -10,48 +10,31 @@ import { histogramValues } from './histogram-values.ts';
 /** A float function; `params` are the scalar arguments at the step. NaN results are results. */
 type Elementwise = (value: number, params: readonly number[]) => number;
 
-const calendar =
-  (name: keyof CalendarTime): Elementwise =>
-  (seconds) =>
-    calendarOf(seconds)[name];
+/** Functions that JavaScript has under the same name. */
+const plain = [
+  ...(['abs', 'acos', 'acosh', 'asin', 'asinh', 'atan', 'atanh', 'ceil', 'cos', 'cosh', 'exp', 'floor'] as const),
+  ...(['log10', 'log2', 'sin', 'sinh', 'sqrt', 'tan', 'tanh'] as const),
+];
+
+/** Date functions, each with its field: `day_of_month` returns `dayOfMonth`. */
+const calendar = (Object.keys(calendarOf(0)) as (keyof CalendarTime)[]).map((field) => {
+  return { name: field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), field };
+});
+/** Without an argument they use the evaluation time. */
+export const calendarFunctions: ReadonlySet<string> = new Set(calendar.map(({ name }) => name));
 
 /** Functions of one float, applied to each element; they drop the metric's name and leave out histograms. */
 export const elementwiseFunctions: ReadonlyMap<string, Elementwise> = new Map<string, Elementwise>([
-  ['abs', Math.abs],
-  ['acos', Math.acos],
-  ['acosh', Math.acosh],
-  ['asin', Math.asin],
-  ['asinh', Math.asinh],
-  ['atan', Math.atan],
-  ['atanh', Math.atanh],
-  ['ceil', Math.ceil],
+  ...plain.map((name): [string, Elementwise] => [name, Math[name]]),
+  ...calendar.map(({ name, field }): [string, Elementwise] => [name, (seconds) => calendarOf(seconds)[field]]),
   ['clamp', (v, [min, max]) => goMax(min!, goMin(max!, v))],
   ['clamp_max', (v, [max]) => goMax(-Infinity, goMin(max!, v))],
   ['clamp_min', (v, [min]) => goMax(min!, goMin(Infinity, v))],
-  ['cos', Math.cos],
-  ['cosh', Math.cosh],
-  ['day_of_month', calendar('dayOfMonth')],
-  ['day_of_week', calendar('dayOfWeek')],
-  ['day_of_year', calendar('dayOfYear')],
-  ['days_in_month', calendar('daysInMonth')],
   ['deg', (v) => (v * 180) / Math.PI],
-  ['exp', Math.exp],
-  ['floor', Math.floor],
-  ['hour', calendar('hour')],
   ['ln', Math.log],
-  ['log10', Math.log10],
-  ['log2', Math.log2],
-  ['minute', calendar('minute')],
-  ['month', calendar('month')],
   ['rad', (v) => (v * Math.PI) / 180],
   ['round', (v, [to]) => roundTo(v, to ?? 1)],
   ['sgn', (v) => (v < 0 ? -1 : v > 0 ? 1 : v)],
-  ['sin', Math.sin],
-  ['sinh', Math.sinh],
-  ['sqrt', Math.sqrt],
-  ['tan', Math.tan],
-  ['tanh', Math.tanh],
-  ['year', calendar('year')],
 ]);
 
 /** Rounds to a multiple of `to`, halves up; by multiplying with the inverse, which loses fewer digits. */
@@ -59,18 +42,6 @@ function roundTo(value: number, to: number): number {
   const inverse = 1 / to;
   return Math.floor(value * inverse + 0.5) / inverse;
 }
-
-/** Date functions without an argument use the evaluation time. */
-export const calendarFunctions: ReadonlySet<string> = new Set([
-  'day_of_month',
-  'day_of_week',
-  'day_of_year',
-  'days_in_month',
-  'hour',
-  'minute',
-  'month',
-  'year',
-]);
 
 /** Applies an element-wise function, or one that reads a number out of each histogram. */
 export async function applyElementwise(

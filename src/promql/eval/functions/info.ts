@@ -84,13 +84,10 @@ async function readInfos(
   for (const set of await identifyingSets(context.budget, columns)) {
     const found = await context.select({ matchers: [...set, ...matchers], mint, maxt, hints });
     for (const raw of found) {
-      const shown = new Int32Array(frame.count).fill(-1);
-      lookBack(raw, timing, frame, lookback, (step, index) => {
-        if ((raw.histograms?.[index] ?? null) !== null) {
-          throw executionError(`this should be an info metric, with float samples: ${labelsText(raw.labels)}`);
-        }
-        shown[step] = index;
-      });
+      const shown = lookBack(raw, timing, frame, lookback);
+      if (shown.some((index) => index >= 0 && (raw.histograms?.[index] ?? null) !== null)) {
+        throw executionError(`this should be an info metric, with float samples: ${labelsText(raw.labels)}`);
+      }
       infos.push({ raw, shown });
       if (context.budget.spend(frame.count + raw.times.length)) await context.budget.turn();
     }

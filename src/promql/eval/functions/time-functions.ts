@@ -29,9 +29,10 @@ export async function timestampOfSelector(
     const series = one.open();
     if (series === null) continue;
     const builder = new ColumnBuilder(frame.count);
-    lookBack(series, timingOf(selector), frame, settings.lookbackDeltaMs, (step, index) => {
+    for (const [step, index] of lookBack(series, timingOf(selector), frame, settings.lookbackDeltaMs).entries()) {
+      if (index < 0) continue;
       builder.setFloat(step, (wantStart ? (series.startTimes?.[index] ?? 0) : series.times[index]!) / 1000);
-    });
+    }
     if (builder.points > 0) {
       budget.hold(weightOf(builder));
       columns.push(builder.build(settings.delayedNameRemoval ? series.labels : dropMetadata(series.labels), true));

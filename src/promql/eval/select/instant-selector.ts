@@ -1,53 +1,29 @@
 import type { VectorSelector } from '../../parser/ast.ts';
 import { ColumnList, nameStays, type ColumnSink } from '../column-sink.ts';
-import { isFloat, leastWeight, type Column, type ColumnBuilder } from '../columns.ts';
+import { leastWeight, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
-import { referenceTime, type Frame, type Timing } from '../frame.ts';
+import type { Frame, Timing } from '../frame.ts';
 import { lowerBound, type RawSeries } from './raw-series.ts';
 import { timingOf } from '../resolve.ts';
 import { evaluateSmoothed } from './smoothed-selector.ts';
 
 /**
- * Finds the sample of an instant selector at each step: the newest at or before the reference time and younger than the
- * lookback (left-open), unless it is a stale marker. Calls `found(step, index)` for each step that has one.
+ * The index of the sample of an instant selector at each step, −1 for none: the newest at or before the reference time
+ * and younger than the lookback (left-open), unless it is a stale marker.
  */
-export function lookBack(
-  series: RawSeries,
-  timing: Timing,
-  frame: Frame,
-  lookback: number,
-  found: (step: number, index: number) => void,
-): void {
-  const { times, stale } = series;
-  // Most samples that are read for a single step lie before the visible one.
-  let index = frame.count === 1 ? lowerBound(times, referenceTime(frame, timing, 0)) - 1 : -1;
-  for (let step = 0; step < frame.count; step++) {
-    const reference = referenceTime(frame, timing, step);
-    while (index + 1 < times.length && times[index + 1]! <= reference) index++;
-    if (index < 0 || times[index]! <= reference - lookback || stale?.[index] === 1) continue;
-    found(step, index);
-  }
-}
-
-/** `lookBack` for a series of floats only, merging its times with those of the steps. */
-function showFloats(series: RawSeries, timing: Timing, frame: Frame, lookback: number, out: ColumnBuilder): void {
-  const { times, values, stale } = series;
-  const { kinds, values: shown } = out;
-  const { count, step: stepMs } = frame;
-  const length = times.length;
+export function lookBack({ times, stale }: RawSeries, timing: Timing, frame: Frame, lookback: number): Int32Array {
+  const { count } = frame;
+  const shown = new Int32Array(count).fill(-1);
   const base = timing.at ?? frame.start;
-  const perStep = timing.at === null ? stepMs : 0;
+  const perStep = timing.at === null ? frame.step : 0;
+  // Most samples that are read for a single step lie before the visible one.
   let index = (count === 1 ? lowerBound(times, base - timing.offset) : 0) - 1;
-  let points = 0;
   for (let step = 0; step < count; step++) {
     const reference = base + step * perStep - timing.offset;
-    while (index + 1 < length && times[index + 1]! <= reference) index++;
-    if (index < 0 || times[index]! <= reference - lookback || (stale !== null && stale[index] === 1)) continue;
-    kinds[step] = isFloat;
-    shown[step] = values[index]!;
-    points++;
+    while (index + 1 < times.length && times[index + 1]! <= reference) index++;
+    if (index >= 0 && times[index]! > reference - lookback && stale?.[index] !== 1) shown[step] = index;
   }
-  out.points += points;
+  return shown;
 }
 
 /** An instant selector over a frame. */
@@ -82,13 +58,13 @@ export async function streamSelector(
     }
     const { values, histograms } = series;
     const column = sink.next();
-    if (histograms === null) showFloats(series, timing, frame, lookback, column);
-    else {
-      lookBack(series, timing, frame, lookback, (step, index) => {
-        const histogram = histograms[index]!;
-        if (histogram === null) column.setFloat(step, values[index]!);
-        else column.setHistogram(step, histogram);
-      });
+    const shown = lookBack(series, timing, frame, lookback);
+    for (let step = 0; step < frame.count; step++) {
+      const index = shown[step]!;
+      if (index < 0) continue;
+      const histogram = histograms === null ? null : histograms[index]!;
+      if (histogram === null) column.setFloat(step, values[index]!);
+      else column.setHistogram(step, histogram);
     }
     if (column.points > 0) sink.take(column, one.labels, nameStays);
     if (budget.spend(20 + frame.count + values.length)) await budget.turn();
