@@ -1,9 +1,19 @@
 import { askApi } from '../../src/testing/query/api-client.ts';
 import { until } from '../../src/testing/until.ts';
-import type { Check } from './check.ts';
+import { type Check, KnownFault } from './check.ts';
 import { nodeName } from './orders.ts';
 import { servers, type KernelStage, type ServerName } from './stage.ts';
-import { countsOf, countsOfSeries, difference, standardTraffic, warmRoute, warmUp, type Counts } from './traffic.ts';
+import {
+  countsOf,
+  countsOfSeries,
+  difference,
+  standardTraffic,
+  statusesOfBefore,
+  warmRoute,
+  warmUp,
+  withoutStatus,
+  type Counts,
+} from './traffic.ts';
 
 export const watched = ['node', 'python', 'go', 'tls'] as const satisfies readonly ServerName[];
 
@@ -55,7 +65,9 @@ export interface Mark {
 }
 
 export async function mark(stage: KernelStage, name: ServerName): Promise<Mark> {
-  return { known: truth(stage, name), before: await stored(stage, name) };
+  // The first answer after a death may be marked: the connection to who died is found broken by then.
+  const before = await until(`what is stored of ${name}`, () => stored(stage, name), stage.patience(30_000));
+  return { known: truth(stage, name), before };
 }
 
 /** The same of what a scrape shows, which knows nothing of earlier runs of the instrument. */
@@ -130,6 +142,32 @@ export async function countsOn(stage: KernelStage, name: ServerName): Promise<vo
   await exactSince(stage, name, since);
 }
 
+async function clientSide(stage: KernelStage, port: number): Promise<Counts> {
+  const series = await stage.series('http_client_request_duration_count', 'client');
+  return countsOfSeries(series.filter(({ labels }) => labels['server_port'] === String(port)));
+}
+
+/** Until the instrument's counts of the client's requests to a port are those that the client has printed. */
+function clientCounts(stage: KernelStage, port: number, grouped: (counts: Counts) => Counts): Promise<string> {
+  const wanted = grouped(countsOf(stage.pod('client').seen.filter((one) => one.port === port)));
+  return until(
+    `the client's counts to port ${port}`,
+    async () => {
+      const wrong = difference(wanted, grouped(await clientSide(stage, port)));
+      if (wrong !== '') throw new Error(wrong);
+      return `${total(wanted)} requests`;
+    },
+    stage.patience(30_000),
+  );
+}
+
+/**
+ * `SSL_read` returns -1 while no answer has come, and leaves in its buffer what the read before put there. The
+ * instrument looks at the buffer all the same: bpf/generictracer/libssl.c of upstream's main after v0.8.
+ */
+const statusOfBefore =
+  'a fault of the instrument: of each request it tells the status of the answer before it, since it takes what a read of nothing left in the buffer for the answer';
+
 const total = (counts: Counts): number => Object.values(counts).reduce((sum, n) => sum + n, 0);
 
 /** The standard traffic to each server, counted on both sides, by metrics, spans and queries. */
@@ -149,23 +187,22 @@ export const requests: readonly Check[] = [
       return `${total(wanted)} requests of ${Object.keys(wanted).length} kinds`;
     },
   })),
-  ...[8080, 8443].map((port): Check => ({
-    what: `the client's side counts the same, to port ${port}${port === 8443 ? ', over TLS' : ''}`,
-    run: (stage) => {
-      const wanted = countsOf(stage.pod('client').seen.filter((one) => one.port === port));
-      return until(
-        `the client's counts to port ${port}`,
-        async () => {
-          const series = await stage.series('http_client_request_duration_count', 'client');
-          const found = countsOfSeries(series.filter((s) => s.labels['server_port'] === String(port)));
-          const wrong = difference(wanted, found);
-          if (wrong !== '') throw new Error(wrong);
-          return `${total(wanted)} requests`;
-        },
-        stage.patience(30_000),
-      );
+  {
+    what: "the client's side counts the same",
+    run: (stage) => clientCounts(stage, 8080, (counts) => counts),
+  },
+  {
+    what: "the client's side counts the same over TLS, by method and route",
+    run: (stage) => clientCounts(stage, 8443, withoutStatus),
+  },
+  {
+    what: "the client's side counts the same over TLS, by status",
+    run: async (stage) => {
+      const before = countsOf(statusesOfBefore(stage.pod('client').seen.filter(({ port }) => port === 8443)));
+      if (difference(before, await clientSide(stage, 8443)) === '') throw new KnownFault(statusOfBefore);
+      return clientCounts(stage, 8443, (counts) => counts);
     },
-  })),
+  },
   ...watched.map((name): Check => ({
     what: `${name}: the sum of durations is that of the server, request for request`,
     run: async (stage) => {

@@ -1,5 +1,8 @@
 import type { KernelStage } from './stage.ts';
 
+/** What the instrument does wrong by a fault of its own that is understood: the check is skipped, and says so aloud. */
+export class KnownFault extends Error {}
+
 /** One thing that holds, or does not. */
 export interface Check {
   readonly what: string;

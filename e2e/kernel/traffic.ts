@@ -66,6 +66,21 @@ export function countsOf(seen: readonly Pick<Seen, 'method' | 'route' | 'status'
   return sorted(counts);
 }
 
+/** The same without the statuses. */
+export function withoutStatus(counts: Counts): Counts {
+  const all: Record<string, number> = {};
+  for (const [key, count] of Object.entries(counts)) {
+    const kind = key.slice(0, key.lastIndexOf(' '));
+    all[kind] = (all[kind] ?? 0) + count;
+  }
+  return sorted(all);
+}
+
+/** The requests of one connection, in order, each with the status of the answer before its own. */
+export function statusesOfBefore<T extends Pick<Seen, 'status'>>(seen: readonly T[]): T[] {
+  return seen.map((one, i) => ({ ...one, status: seen[i - 1]?.status ?? one.status }));
+}
+
 /** The same of series of `http_*_request_duration_count`. */
 export function countsOfSeries(
   series: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[],
