@@ -23,6 +23,12 @@ interface ReviewedUser {
   extra?: Record<string, string[]>;
 }
 
+interface TokenStatus {
+  authenticated?: boolean;
+  user?: ReviewedUser;
+  audiences?: string[];
+}
+
 export interface ReviewOptions {
   /** Name of the program, such as `svc-query`: the audience of tokens that are valid for this program only. */
   readonly audience: string;
@@ -47,9 +53,8 @@ export class ApiReviews {
   /** The owner of a bearer token, or undefined when the token is not authenticated. */
   async reviewToken(token: string, signal: AbortSignal): Promise<ReviewedUser | undefined> {
     const audiences = await this.#audiences();
-    const answer = await this.#review(tokenReviews, { token, ...(audiences ? { audiences } : {}) }, signal);
-    const status = answer['status'] as
-      { authenticated?: boolean; user?: ReviewedUser; audiences?: string[] } | undefined;
+    const answer = await create(this.#client, tokenReviews, { token, ...(audiences ? { audiences } : {}) }, signal);
+    const status = answer['status'] as TokenStatus | undefined;
     if (!status?.authenticated || !status.user?.username) return undefined;
     // An answer without audiences means the API server's own, which is among the requested ones. Source:
     // TokenReviewStatus.
@@ -69,51 +74,29 @@ export class ApiReviews {
   }
 
   /** Whether the user may do `verb` on a path outside the resources. */
-  async mayAccessPath(user: ReviewedUser, verb: string, path: string, signal: AbortSignal): Promise<boolean> {
-    const answer = await this.#review(
-      subjectAccessReviews,
-      {
-        user: user.username,
-        uid: user.uid,
-        groups: user.groups,
-        extra: user.extra,
-        nonResourceAttributes: { path, verb },
-      },
-      signal,
-    );
-    return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
+  mayAccessPath(user: ReviewedUser, verb: string, path: string, signal: AbortSignal): Promise<boolean> {
+    return this.#isAllowed(user, { nonResourceAttributes: { path, verb } }, signal);
   }
 
   /** Whether the user may get pods in the namespace; without one, in all namespaces. */
-  async mayReadPods(user: ReviewedUser, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
-    const answer = await this.#review(
-      subjectAccessReviews,
-      {
-        user: user.username,
-        uid: user.uid,
-        groups: user.groups,
-        extra: user.extra,
-        resourceAttributes: { ...(namespace === undefined ? {} : { namespace }), verb: 'get', resource: 'pods' },
-      },
-      signal,
-    );
-    return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
+  mayReadPods(user: ReviewedUser, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
+    return this.mayAccessResource(user, { namespace, verb: 'get', resource: 'pods' }, signal);
   }
 
   /** Whether the user may access a resource; the attributes are those of `SubjectAccessReview`. */
-  async mayAccessResource(
+  mayAccessResource(
     user: ReviewedUser,
     resourceAttributes: Readonly<Record<string, string | undefined>>,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { username, uid, groups, extra } = user;
-    const spec = { user: username, uid, groups, extra, resourceAttributes };
-    const answer = await this.#review(subjectAccessReviews, spec, signal);
-    return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
+    return this.#isAllowed(user, { resourceAttributes }, signal);
   }
 
-  #review(resource: typeof tokenReviews, spec: unknown, signal: AbortSignal): Promise<KubeObject> {
-    return create(this.#client, resource, spec, signal);
+  async #isAllowed(user: ReviewedUser, attributes: object, signal: AbortSignal): Promise<boolean> {
+    const { username, uid, groups, extra } = user;
+    const spec = { user: username, uid, groups, extra, ...attributes };
+    const answer = await create(this.#client, subjectAccessReviews, spec, signal);
+    return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
   }
 }
 
@@ -140,7 +123,7 @@ export async function reviewTokenFor(
   signal: AbortSignal,
 ): Promise<ReviewedUser | undefined> {
   const answer = await create(client, tokenReviews, { token, audiences: [audience] }, signal);
-  const status = answer['status'] as { authenticated?: boolean; user?: ReviewedUser; audiences?: string[] } | undefined;
+  const status = answer['status'] as TokenStatus | undefined;
   // An answer without audiences means the API server's own, which is not this one. Source: TokenReviewStatus.
   return status?.authenticated && status.audiences?.includes(audience) ? status.user : undefined;
 }

@@ -14,8 +14,7 @@ import {
   runsOldFile,
   unknownInstrument,
 } from './instrument-state.ts';
-import { saveLastGood } from './last-good.ts';
-import { forgetRunning, loadRunning, saveRunning } from './running-record.ts';
+import { forgetRunning, loadRunning, saveLastGood, saveRunning } from './last-good.ts';
 
 export interface CaptureStateOptions {
   readonly node: string;

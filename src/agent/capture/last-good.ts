@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canonicalJson } from '../../base/canonical-json.ts';
 import { errorText } from '../../base/errors.ts';
@@ -14,27 +14,65 @@ export interface LastGood {
 
 const fileName = 'capture-config.json';
 /** The directory is a host path: no other user of the node may read what is captured where, or what is redacted. */
-export const configMode = 0o640;
+const configMode = 0o640;
 
 /** Reads the last good config. Null, with a warning, when it is damaged or belongs to another node. */
 export async function loadLastGood(dataDir: string, node: string, logger: Logger): Promise<LastGood | null> {
-  const path = join(dataDir, fileName);
+  const kept = await loadKept(join(dataDir, fileName), 'last good capture config', node, logger, (json) => json);
+  return kept && { hash: captureHash(kept.config), config: kept.config };
+}
+
+/**
+ * A config that was kept in a file, and the JSON around it; `member` finds the config in that. Null without a file,
+ * and, with a warning, for one that is damaged or of another node.
+ */
+async function loadKept(
+  path: string,
+  what: string,
+  node: string,
+  logger: Logger,
+  member: (json: unknown) => unknown,
+): Promise<{ config: CaptureConfig; json: unknown } | null> {
   try {
     const bytes = await readIfPresent(path);
     if (!bytes) return null;
-    const config = parseCaptureConfig(JSON.parse(bytes.toString('utf8')));
-    if (config.node !== node) {
-      logger.warn('last good capture config is for another node', { path, node: config.node });
-      return null;
-    }
-    return { hash: captureHash(config), config };
+    const json: unknown = JSON.parse(bytes.toString('utf8'));
+    const config = parseCaptureConfig(member(json));
+    if (config.node === node) return { config, json };
+    logger.warn(`${what} is for another node`, { path, node: config.node });
   } catch (error) {
-    logger.warn('last good capture config cannot be used', { path, error: errorText(error) });
-    return null;
+    logger.warn(`${what} cannot be used`, { path, error: errorText(error) });
   }
+  return null;
 }
 
 export async function saveLastGood(dataDir: string, config: CaptureConfig): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   await replaceFile(join(dataDir, fileName), canonicalJson(config), configMode);
+}
+
+/** What is kept on disk while the instrument runs another file than the one in place. */
+export interface RunningRecord {
+  /** The config whose file it runs. */
+  readonly config: CaptureConfig;
+  /** It may not restart yet for the file in place. */
+  readonly held: boolean;
+}
+
+const runningName = 'capture-running.json';
+
+/** Reads the record; null without one. A damaged record, or one of another node, is skipped with a warning. */
+export async function loadRunning(dataDir: string, node: string, logger: Logger): Promise<RunningRecord | null> {
+  const what = 'record of the running capture config';
+  const member = (json: unknown): unknown => (json as Partial<RunningRecord>).config;
+  const kept = await loadKept(join(dataDir, runningName), what, node, logger, member);
+  return kept && { config: kept.config, held: (kept.json as Partial<RunningRecord>).held === true };
+}
+
+export async function saveRunning(dataDir: string, record: RunningRecord): Promise<void> {
+  await replaceFile(join(dataDir, runningName), canonicalJson(record), configMode);
+}
+
+export async function forgetRunning(dataDir: string): Promise<void> {
+  await rm(join(dataDir, runningName), { force: true });
 }

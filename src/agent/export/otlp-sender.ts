@@ -1,24 +1,17 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Clock } from '../../base/clock.ts';
 import { WireReader } from '../../base/wire/protobuf-wire.ts';
-import type { Labels } from '../../tsdb/index.ts';
 import { encodeOtlpMetrics } from './encode/otlp-metrics.ts';
 import { encodeOtlpSpans } from './encode/otlp-spans.ts';
-import type { Post, PostAnswer } from './post.ts';
+import type { PostAnswer } from './post.ts';
 import type { QueuedSample } from './queue/record.ts';
-import { addResults, type Sender, SendLater, type SendResult } from './sender.ts';
+import { addResults, type Sender, senderHeaders, type SenderOptions, SendLater, type SendResult } from './sender.ts';
 import { verdictOf } from './verdict.ts';
 
-export interface OtlpOptions {
+export interface OtlpOptions extends SenderOptions {
   /** The base URL, to which `/v1/metrics` and `/v1/traces` are added. Either of them at its end is removed first. */
   readonly endpoint: URL;
-  readonly post: Post;
-  readonly clock: Clock;
   readonly node: string;
-  readonly labels: Labels;
-  readonly userAgent: string;
-  readonly authorization: () => string | undefined;
 }
 
 /** How long no spans are sent to a receiver without a traces path. Units: ms. */
@@ -86,20 +79,15 @@ export class OtlpSender implements Sender {
   }
 
   async #post(signal: 'metrics' | 'traces', message: Uint8Array): Promise<PostAnswer> {
-    const { endpoint, post, userAgent, authorization } = this.#options;
+    const { endpoint, post } = this.#options;
     const url = new URL(endpoint);
     url.pathname = `${url.pathname.replace(/(\/v1\/(metrics|traces))?\/*$/, '')}/v1/${signal}`;
-    const auth = authorization();
-    return post(
-      url,
-      {
-        'content-type': 'application/x-protobuf',
-        'content-encoding': 'gzip',
-        'user-agent': userAgent,
-        ...(auth ? { authorization: auth } : {}),
-      },
-      await compress(message, { level: 1 }),
-    );
+    const headers = {
+      'content-type': 'application/x-protobuf',
+      'content-encoding': 'gzip',
+      ...senderHeaders(this.#options),
+    };
+    return post(url, headers, await compress(message, { level: 1 }));
   }
 }
 

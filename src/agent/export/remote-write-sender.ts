@@ -1,22 +1,14 @@
-import type { Clock } from '../../base/clock.ts';
-import type { Labels } from '../../tsdb/index.ts';
 import { snappyCompress } from '../../tsdb/remote-read/snappy.ts';
 import { encodeWrite1 } from './encode/remote-write-1.ts';
 import { encodeWrite2 } from './encode/remote-write-2.ts';
 import { bySeries, type SeriesSamples } from './encode/with-labels.ts';
-import type { Post, PostAnswer } from './post.ts';
+import type { PostAnswer } from './post.ts';
 import type { QueuedSample, SeriesMeta } from './queue/record.ts';
-import { addResults, type Sender, SendLater, type SendResult } from './sender.ts';
+import { addResults, type Sender, senderHeaders, type SenderOptions, SendLater, type SendResult } from './sender.ts';
 import { verdictOf } from './verdict.ts';
 
-export interface RemoteWriteOptions {
+export interface RemoteWriteOptions extends SenderOptions {
   readonly url: URL;
-  readonly post: Post;
-  readonly clock: Clock;
-  readonly labels: Labels;
-  readonly userAgent: string;
-  /** The Authorization header, or undefined without one. */
-  readonly authorization: () => string | undefined;
 }
 
 /** How long version 1 is used for a receiver that did not know version 2. Units: ms. */
@@ -111,9 +103,8 @@ export class RemoteWriteSender implements Sender {
   }
 
   #post(message: Uint8Array, headers: Readonly<Record<string, string>>): Promise<PostAnswer> {
-    const { url, post, userAgent, authorization } = this.#options;
-    const auth = authorization();
-    const common = { 'content-encoding': 'snappy', 'user-agent': userAgent, ...(auth ? { authorization: auth } : {}) };
+    const { url, post } = this.#options;
+    const common = { 'content-encoding': 'snappy', ...senderHeaders(this.#options) };
     return post(url, { ...common, ...headers }, snappyCompress(message));
   }
 

@@ -1,3 +1,6 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Labels } from '../../tsdb/index.ts';
+import type { Post } from './post.ts';
 import type { QueuedSample } from './queue/record.ts';
 
 /** The outcome of sending items. */
@@ -29,4 +32,21 @@ export class SendLater extends Error {
 export function addResults(a: SendResult, b: SendResult): SendResult {
   const reason = a.reason ?? b.reason;
   return { taken: a.taken + b.taken, refused: a.refused + b.refused, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** What every sender needs. */
+export interface SenderOptions {
+  readonly post: Post;
+  readonly clock: Clock;
+  /** Added to the labels of every series. */
+  readonly labels: Labels;
+  readonly userAgent: string;
+  /** The Authorization header, or undefined without one. */
+  readonly authorization: () => string | undefined;
+}
+
+/** The headers of every request of a sender. */
+export function senderHeaders({ userAgent, authorization }: SenderOptions): Record<string, string> {
+  const auth = authorization();
+  return { 'user-agent': userAgent, ...(auth ? { authorization: auth } : {}) };
 }

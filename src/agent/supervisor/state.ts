@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Type, type Static } from '@sinclair/typebox';
-import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { OperatorError } from '../../base/errors.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
+import { parser } from '../../capture/parser.ts';
 import { readIfPresent, replaceFile } from '../capture/durable-file.ts';
 
 const stateSchema = Type.Object({
@@ -18,7 +18,7 @@ const stateSchema = Type.Object({
   pid: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
   startedMs: Type.Union([Type.Number(), Type.Null()]),
 });
-const check = TypeCompiler.Compile(stateSchema);
+const parseState = parser('state of the instrument', stateSchema);
 
 /** The supervisor's report on the instrument: which file it was started with, and when. */
 export type SupervisorState = Static<typeof stateSchema>;
@@ -36,9 +36,7 @@ export async function readSupervisorState(dir: string): Promise<SupervisorState 
   } catch (cause) {
     throw new OperatorError('ERR_INPUT_INVALID', 'state of the instrument: not JSON', { cause });
   }
-  if (check.Check(value)) return value;
-  const first = check.Errors(value).First();
-  throw new OperatorError('ERR_INPUT_INVALID', `state of the instrument ${first?.path}: ${first?.message}`);
+  return parseState(value);
 }
 
 /** The hash that identifies a file of the instrument in orders and states. */
