@@ -16,7 +16,7 @@ import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
 import { aMonitor, aNamespace, aPod, aPolicy, aWorld } from '../testing/capture/world.ts';
 import { leavesOf, type Leaf, type Spec } from '../testing/spec-leaves.ts';
 import { repositoriesInForce, withRegistered } from './minter-deployment/registered-repositories.ts';
-import { fromPolicies } from './platform/from-policies.ts';
+import { fromPolicies } from './platform/reconciler.ts';
 
 /**
  * A field that is accepted and changes nothing misleads whoever sets it. So each leaf of a spec is set alone, beside

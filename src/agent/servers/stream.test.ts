@@ -9,7 +9,7 @@ import { closeServer, listen } from '../../net/listen.ts';
 import { TlsClient } from '../../net/tls-client.ts';
 import { fixedTls } from '../../net/tls-material.ts';
 import { until } from '../../testing/until.ts';
-import { flowRecord } from '../spans/flow-record.ts';
+import { flowRecord } from '../spans/flow-intake.ts';
 import type { SpanRecord } from '../../stream/index.ts';
 import { StreamRing } from '../spans/stream-ring.ts';
 import { createStreamGrpc } from './stream-grpc.ts';

@@ -1,11 +1,10 @@
 import type { Clock } from '../../base/clock.ts';
-import { rfc3339Nano } from '../../stream/index.ts';
+import { rfc3339Nano, type FlowEnd, type FlowRecord } from '../../stream/index.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { OtlpConsumer } from '../otlp/consumer.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
 import { valueText } from '../mapping/label-set.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
-import { flowRecord } from './flow-record.ts';
 import type { StreamRing } from './stream-ring.ts';
 
 /** Flows whose last count is remembered. Beyond this limit, the oldest of the namespace that has most are removed. */
@@ -114,4 +113,46 @@ function keyOf(attributes: readonly Attribute[]): string {
     keys.set(attributes, key);
   }
   return key;
+}
+
+const endKeys = ['address', 'port', 'name', 'zone', 'cidr'] as const;
+
+/** A flow point's attributes as a record. */
+export function flowRecord(attributes: readonly Attribute[], bytes: number, end: string): FlowRecord {
+  const rest = new Map(attributes.map(({ key, value }) => [key, valueText(value)]));
+  const take = (key: string): string | undefined => {
+    const value = rest.get(key);
+    rest.delete(key);
+    return value === '' ? undefined : value;
+  };
+  const protocol = take('transport');
+  return {
+    end,
+    direction: take('direction') ?? 'unknown',
+    ...(protocol ? { protocol: protocol.toUpperCase() } : {}),
+    bytes,
+    source: flowEnd('src', take),
+    destination: flowEnd('dst', take),
+    attributes: Object.fromEntries([...rest].filter(([, value]) => value !== '')),
+  };
+}
+
+function flowEnd(side: 'src' | 'dst', take: (key: string) => string | undefined): FlowEnd {
+  const [address, port, name, zone, cidr] = endKeys.map((key) => take(`${side}.${key}`));
+  const k8s = (key: string): string | undefined => take(`k8s.${side}.${key}`);
+  const object = k8s('name') ?? name;
+  const ownerName = k8s('owner.name');
+  const ownerKind = k8s('owner.type');
+  const end = {
+    namespace: k8s('namespace'),
+    name: object,
+    kind: k8s('type'),
+    workload: ownerName ? { kind: ownerKind ?? 'unknown', name: ownerName } : undefined,
+    node: k8s('node.name'),
+    address,
+    port: port && /^\d{1,5}$/.test(port) ? Number(port) : undefined,
+    zone,
+    cidr,
+  };
+  return Object.fromEntries(Object.entries(end).filter(([, value]) => value !== undefined));
 }

@@ -3,8 +3,7 @@ import { encodeMetricsRequest } from '../../testing/otlp-encode.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { aPod, nodePods } from '../../testing/node-pods.ts';
 import { Random } from '../../testing/promql/random.ts';
-import { FlowIntake } from './flow-intake.ts';
-import { flowRecord } from './flow-record.ts';
+import { FlowIntake, flowRecord } from './flow-intake.ts';
 import {
   rfc3339Nano,
   parseStreamRequest,

@@ -15,9 +15,7 @@ import { resourceRef, type KubeObject, type ResourceRef } from '../../api/meta.t
 import { StatusError } from '../../testing/fake-api-server/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import { certificateStates, planLeaves, type SecretObject } from './certificates.ts';
-import { fromPolicies } from './from-policies.ts';
-import { certificateCondition } from './policy-conditions.ts';
-import { setupPlatform, type PlatformOptions } from './reconciler.ts';
+import { fromPolicies, certificateCondition, setupPlatform, type PlatformOptions } from './reconciler.ts';
 
 const { secrets } = coreResources;
 const priorityClasses = resourceRef(renderedKinds.PriorityClass);

@@ -1,9 +1,9 @@
 import { metricsOn } from '../../base/metric-set.ts';
 import { throwAll } from '../../base/errors.ts';
 import { hasSharedCertificate } from '../../api/agents/agent-certificate.ts';
-import type { KubeObject, ResourceRef } from '../../api/meta.ts';
-import { clusterTrafficPolicies } from '../../api/v1alpha1/index.ts';
-import { coreResources } from '../../kube/index.ts';
+import type { KubeObject, ResourceRef, OwnerReference } from '../../api/meta.ts';
+import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
+import { coreResources, getIfExists, isMethodNotAllowed, isNotFound } from '../../kube/index.ts';
 import { caBundle, type CaTiming } from '../../net/ca-rotation.ts';
 import {
   ApplySet,
@@ -19,6 +19,10 @@ import {
   type Predicate,
   type ReconcileContext,
   type ReconcileResult,
+  type ApplyRequest,
+  type Source,
+  mergeConditions,
+  type ConditionInput,
 } from '../../runtime/index.ts';
 import {
   customMetricsApiServices,
@@ -34,7 +38,13 @@ import {
 import { isAgentPod, podTransform, type PodObject } from '../capture/facts.ts';
 import { withForeignScale } from '../foreign-scale.ts';
 import { keepAuthority } from './authority.ts';
-import { certificateStates, managedSelector, planLeaves, type SecretObject } from './certificates.ts';
+import {
+  certificateStates,
+  managedSelector,
+  planLeaves,
+  type SecretObject,
+  type CertificateState,
+} from './certificates.ts';
 import {
   isAvailable,
   isOurs,
@@ -44,12 +54,9 @@ import {
   type ApiServiceObject,
   type QueryDeployment,
 } from './metrics-apis.ts';
-import { fromPolicies } from './from-policies.ts';
-import { applyMonitors, isMonitor, monitorSources, servedMonitors } from './monitors.ts';
-import { installationOwner, ownedFromOutside } from './ownership.ts';
 import type { WaitingAgents } from '../agent-certificates/waiting.ts';
-import { certificateCondition, writePolicyConditions, type PolicyObject } from './policy-conditions.ts';
 import { reportingTo, type PlatformTrouble } from './trouble.ts';
+import { comparePolicies } from '../../capture/index.ts';
 
 /** The one key of this controller: there is one platform. */
 export const platformKey = { name: 'platform' } as const;
@@ -261,4 +268,109 @@ function childSource(resource: ResourceRef, namespace: string) {
   // One binding lies beside the Role that it binds.
   const where = resource.kind === 'RoleBinding' ? 'kube-system' : namespace;
   return { resource, labelSelector: childSelector, ...(resource.namespaced ? { namespace: where } : {}) };
+}
+
+/**
+ * The object that represents the operator's installation: its ClusterRole, which every way of installing creates and
+ * every way of uninstalling removes. Not the namespace: it cannot be deleted while an API registration points into it,
+ * and the registration would in turn wait for the namespace.
+ */
+async function installationOwner({ client, signal }: ReconcileContext): Promise<OwnerReference | undefined> {
+  const { clusterRoles } = coreResources;
+  const found = await getIfExists(client, clusterRoles, { name: names.controller }, { signal, metadataOnly: true });
+  if (!found?.metadata.uid || found.metadata.deletionTimestamp) return undefined;
+  const { apiVersion, kind } = clusterRoles;
+  return { apiVersion, kind, name: names.controller, uid: found.metadata.uid };
+}
+
+/**
+ * Objects outside the operator's namespace are not removed with it: the garbage collector removes them with the owner.
+ */
+function ownedFromOutside(child: KubeObject, namespace: string, owner: OwnerReference | undefined): KubeObject {
+  if (!owner || child.metadata.namespace === namespace) return child;
+  return { ...child, metadata: { ...child.metadata, ownerReferences: [owner] } };
+}
+
+const { PodMonitor, ServiceMonitor } = renderedKinds;
+
+/** Where monitors are watched. Their kinds belong to another product and may come and go. */
+const monitorSources = (namespace: string, labelSelector: string): Source[] =>
+  [PodMonitor, ServiceMonitor].map((resource) => ({ resource, namespace, labelSelector, optional: true }));
+
+/** The kinds of the Prometheus Operator that the cluster serves or is about to serve, by its CRDs. */
+function servedMonitors(crds: Informer): NonNullable<PlatformInput['monitors']> | undefined {
+  const has = ({ plural, group }: typeof PodMonitor): boolean => {
+    const crd = crds.get({ name: `${plural}.${group}` });
+    return crd !== undefined && crd.metadata.deletionTimestamp === undefined;
+  };
+  const [pod, service] = [has(PodMonitor), has(ServiceMonitor)];
+  return pod || service ? { pod, service } : undefined;
+}
+
+const isMonitor = ({ kind }: KubeObject): boolean => kind === PodMonitor.kind || kind === ServiceMonitor.kind;
+
+/**
+ * Applies monitors. None is pruned, because they are removed with their kinds.
+ * Errors: the first of an apply, except for a kind that was removed in the meantime: no reader of its monitor is left.
+ */
+async function applyMonitors(set: ApplySet, request: Omit<ApplyRequest, 'belongs'>): Promise<void> {
+  const { failures } = await set.tryApply({ ...request, belongs: () => false });
+  for (const { object, error } of failures) {
+    if (!isNotFound(error) && !isMethodNotAllowed(error)) throw error;
+    request.logger.info('monitor not applied, its kind is gone', { object });
+  }
+}
+
+type PolicyObject = ClusterTrafficPolicy & KubeObject;
+
+/**
+ * The state of the certificates, in the terms of the policy's status. Pure.
+ * @param waiting The agents that could not be given one, in a line; `''` for none.
+ */
+export function certificateCondition(states: readonly CertificateState[], waiting = ''): ConditionInput {
+  const type = 'CertificateExpiring';
+  const overdue = states.filter((state) => state.overdue);
+  if (overdue.length === 0 && waiting !== '') {
+    return { type, status: 'True', reason: 'AgentsWaiting', message: `agents got no certificate: ${waiting}` };
+  }
+  if (overdue.length === 0) return { type, status: 'False', reason: 'CertificatesValid', message: '' };
+  const list = overdue.map(({ secret, expiresAt }) => `${secret} ends ${new Date(expiresAt).toISOString()}`).join(', ');
+  return { type, status: 'True', reason: 'RenewalOverdue', message: `not renewed in time: ${list}` };
+}
+
+/**
+ * Puts the platform's conditions on every policy: that is where a platform team looks. They belong to the platform's
+ * own field manager, beside those of the policy's controller, and are written only when they change.
+ */
+async function writePolicyConditions(
+  policies: Informer<PolicyObject>,
+  writer: StatusWriter<PolicyObject>,
+  conditions: readonly ConditionInput[],
+  { clock, signal }: Pick<ReconcileContext, 'clock' | 'signal'>,
+): Promise<void> {
+  for (const policy of policies.list()) {
+    if (policy.metadata.deletionTimestamp) continue;
+    const generation = policy.metadata.generation ?? 0;
+    const merged = mergeConditions(policy.status?.conditions, conditions, { generation, now: clock.now() });
+    await writer.write(policy, { conditions: merged }, { signal });
+  }
+}
+
+/**
+ * The policies' settings for the one DaemonSet of the agents. Pure.
+ *
+ * Flows are read from the host's own network devices, so capturing them anywhere puts the agents into the host's
+ * network: one policy that asks for flows is enough. The strongest policy that sets it decides how many agents may be
+ * replaced at a time, in the usual order of policies.
+ */
+export function fromPolicies(
+  base: PlatformInput,
+  policies: readonly ClusterTrafficPolicy[],
+): Pick<PlatformInput, 'hostNetwork' | 'agentMaxUnavailable'> {
+  const inForce = policies.filter((p) => p.metadata.deletionTimestamp === undefined).sort(comparePolicies);
+  const update = inForce.find((p) => p.spec.rollout?.maxUnavailable !== undefined);
+  return {
+    hostNetwork: base.hostNetwork || inForce.some((p) => p.spec.network?.enabled === true),
+    agentMaxUnavailable: update?.spec.rollout?.maxUnavailable ?? base.agentMaxUnavailable,
+  };
 }

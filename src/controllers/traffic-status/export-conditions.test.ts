@@ -1,6 +1,6 @@
 import type { AgentStatus, MonitorOutcome } from '../../capture/index.ts';
 import { NodeState } from '../capture/node-state.ts';
-import { exporting, resolvedRefs } from './export-conditions.ts';
+import { exporting, resolvedRefs } from './monitor-status.ts';
 
 type Row = NonNullable<AgentStatus['exports']>[number];
 

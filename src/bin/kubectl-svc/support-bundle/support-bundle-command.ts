@@ -5,12 +5,11 @@ import { coreResources } from '../../../kube/index.ts';
 import { readView } from '../cluster/read-view.ts';
 import { itemsOf } from '../cluster/view.ts';
 import type { Register } from '../command.ts';
-import { UsageError } from '../errors.ts';
+import { UsageError, PluginError } from '../errors.ts';
 import { durationFlag, timeText } from '../query/times.ts';
 import type { Session } from '../session.ts';
 import { clusterVersions } from '../version/cluster-versions.ts';
-import { writeArchive } from './archive.ts';
-import { Bundle } from './bundle.ts';
+import { Bundle, type BundleFile } from './bundle.ts';
 import { addCapture } from './collect-capture.ts';
 import { addLogs } from './collect-logs.ts';
 import { addMetrics, addQueries } from './collect-metrics.ts';
@@ -18,6 +17,11 @@ import { addEvents, addObjects, readWidest } from './collect-objects.ts';
 import { ownPods } from './own-pods.ts';
 import { clusterAddresses } from './redact/addresses.ts';
 import { Redactor } from './redact/redactor.ts';
+import { createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { pack } from 'tar-stream';
 
 interface Flags {
   output?: string;
@@ -133,4 +137,40 @@ function sizeFlag(text: string): number {
   const bytes = /^\d{1,9}(Ki|Mi|Gi)?$/.test(text) ? parseQuantity(text) : undefined;
   if (!bytes) throw new UsageError(`--max-size ${JSON.stringify(text)} is no size such as 20Mi`);
   return bytes;
+}
+
+interface ArchiveOptions {
+  readonly file: string;
+  /** The top-level folder of the archive. */
+  readonly folder: string;
+  /** Wall time of every entry, ms since the epoch. */
+  readonly now: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Writes files as a gzipped tar that only its owner may read.
+ * Errors: PluginError when the file already exists or cannot be written; then no partial file is left.
+ */
+async function writeArchive(files: readonly BundleFile[], options: ArchiveOptions): Promise<void> {
+  const { file, folder, now, signal } = options;
+  const tar = pack();
+  for (const { path, content } of files) {
+    tar.entry({ name: `${folder}/${path}`, mode: 0o600, mtime: new Date(now), size: content.length }, content);
+  }
+  tar.finalize();
+  let began = false;
+  try {
+    const target = createWriteStream(file, { flags: 'wx', mode: 0o600 }).on('open', () => (began = true));
+    await pipeline(tar, createGzip(), target, { signal });
+  } catch (cause) {
+    if (began) await rm(file, { force: true });
+    if (signal.aborted) throw cause;
+    const exists = (cause as NodeJS.ErrnoException).code === 'EEXIST';
+    const hints = exists ? ['name another file with --output, or move that one away'] : [];
+    throw new PluginError('ERR_INPUT_INVALID', `${file}: ${exists ? 'is there already' : errorText(cause)}`, {
+      hints,
+      cause,
+    });
+  }
 }
