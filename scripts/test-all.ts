@@ -56,8 +56,7 @@ const began = Date.now();
 const inCi = ['true', '1'].includes(process.env['CI'] ?? '');
 const programs = 'programs of the e2e tests';
 const behind: Step[] = [
-  { name: 'types', command: ['npm', 'run', '-s', 'typecheck'] },
-  { name: 'lint', command: ['npm', 'run', '-s', 'lint'] },
+  { name: 'types, lint and format', command: ['npm', 'run', '-s', 'lint'] },
   { name: 'generated files are current', command: ['npm', 'run', '-s', 'generate', '--', '--check'] },
   ...needed(conformanceData, 'PromQL conformance', {
     command: ['npm', 'run', '-s', 'conformance:promql', '--', '--dir', conformanceDir],

@@ -14,14 +14,15 @@ test('a document is only looked at for its format', () => {
 test('a source is formatted, linted and typed, and the tests that import it run', () => {
   const plan = quickPlan(['src/base/clock.ts']);
   expect(plan.map((lane) => lane.map(({ name }) => name))).toEqual([
-    ['format', 'lint', unit],
-    ['types', 'types of the page', 'generated files are current'],
+    [unit],
+    ['format', 'types and lint', 'generated files are current'],
   ]);
-  expect(plan[0]!.at(-1)!.command.slice(-2)).toEqual(['--findRelatedTests', 'src/base/clock.ts']);
+  expect(plan[0]![0]!.command.slice(-2)).toEqual(['--findRelatedTests', 'src/base/clock.ts']);
+  expect(plan[1]![1]!.command.slice(-2)).toEqual(['--only', 'src/base/clock.ts']);
 });
 
 test('an e2e test is formatted, linted and typed, not run', () => {
-  expect(names('e2e/demo/demo.ts')).toEqual(['format', 'lint', 'types']);
+  expect(names('e2e/demo/demo.ts')).toEqual(['format', 'types and lint']);
 });
 
 test('a file that is generated is compared with its sources', () => {
@@ -29,5 +30,5 @@ test('a file that is generated is compared with its sources', () => {
 });
 
 test('a dependency that changed is a matter of types', () => {
-  expect(names('package-lock.json')).toEqual(['format', 'types']);
+  expect(names('package-lock.json')).toEqual(['format', 'types and lint']);
 });

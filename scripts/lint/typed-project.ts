@@ -1,0 +1,52 @@
+import ts from 'typescript';
+
+/** The files that a `tsconfig.json` lists, type-checked as far as a change can have reached them. */
+export interface TypedProject {
+  readonly program: ts.Program;
+  /** Absolute paths of the files that the project itself lists, without those that they import. */
+  readonly listed: ReadonlySet<string>;
+  /** Absolute paths of the files that were checked in this run; for the others the last result holds. */
+  readonly checked: ReadonlySet<string>;
+  readonly diagnostics: readonly ts.Diagnostic[];
+  /** Keeps the result for the next run, which then checks only what changed since and what that reaches. */
+  keep(): void;
+}
+
+/**
+ * Type-checks a project, starting from what was kept in `stateFile`.
+ * Guarantees: the compiler checks a file anew where its text differs, or the declarations of what it imports, directly
+ * or not, or the compiler or its options; it compares contents, not times. What is not kept is checked again next time.
+ * Errors: a config that cannot be read.
+ */
+export function checkProject(configFile: string, stateFile: string): TypedProject {
+  const host: ts.ParseConfigFileHost = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: refuse };
+  const state = { incremental: true, tsBuildInfoFile: stateFile };
+  const { fileNames: rootNames, options } = ts.getParsedCommandLineOfConfigFile(configFile, state, host)!;
+  const compilerHost = ts.createIncrementalCompilerHost(options);
+  const program = ts.createProgram({ rootNames, options, host: compilerHost }) as Checking;
+  const checked = new Set<string>();
+  const check = program.getBindAndCheckDiagnostics;
+  program.getBindAndCheckDiagnostics = (file, signal) => {
+    checked.add(file.fileName);
+    return check(file, signal);
+  };
+  const before = ts.readBuilderProgram(options, compilerHost);
+  const builder = ts.createSemanticDiagnosticsBuilderProgram(program, compilerHost, before);
+  const diagnostics = [
+    ...builder.getConfigFileParsingDiagnostics(),
+    ...builder.getOptionsDiagnostics(),
+    ...builder.getSyntacticDiagnostics(),
+    ...builder.getGlobalDiagnostics(),
+    ...builder.getSemanticDiagnostics(),
+  ];
+  return { program, listed: new Set(rootNames), checked, diagnostics, keep: () => void builder.emit() };
+}
+
+/** The way in which the compiler's builder asks for a file that it has no result of. */
+interface Checking extends ts.Program {
+  getBindAndCheckDiagnostics: (file: ts.SourceFile, signal?: ts.CancellationToken) => readonly ts.Diagnostic[];
+}
+
+function refuse(diagnostic: ts.Diagnostic): never {
+  throw new Error(ts.flattenDiagnosticMessageText(diagnostic.messageText, '\n'));
+}
