@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { canonicalJson } from '../../src/base/canonical-json.ts';
 import {
   type AgentStatus,
@@ -15,8 +14,8 @@ import { TlsClient } from '../../src/net/tls-client.ts';
 import { fixedTls, type TlsMaterial } from '../../src/net/tls-material.ts';
 import { agentServerName } from '../../src/api/agents/agent-certificate.ts';
 import { agentTls } from '../../src/testing/agent-tls.ts';
-
-const svc = fileURLToPath(new URL('../../src/bin/svc.ts', import.meta.url));
+import { builtPrograms } from '../cluster/own-programs.ts';
+import { compileCacheDir } from '../cluster/run-registry.ts';
 
 /** Identities of a cluster of one agent, written where the agent reads its own. */
 export async function makeIdentities(
@@ -58,8 +57,8 @@ export class AgentProcess {
     variables: Readonly<Record<string, string>> = {},
     /** Goes before the command: a program that replaces itself by it. */
     wrapper: readonly string[] = [],
-    /** The program. Default: that of the sources. */
-    svcProgram = svc,
+    /** The program. Default: as it is shipped. */
+    svcProgram: string = builtPrograms.svc,
   ): Promise<AgentProcess> {
     const all = {
       'node-name': 'node-1',
@@ -77,7 +76,8 @@ export class AgentProcess {
       ...flags,
     };
     const args = Object.entries(all).map(([name, value]) => `--${name}=${value}`);
-    const env = { ...process.env, KUBECONFIG: join(dir, 'no-kubeconfig'), ...variables };
+    const own = { NODE_COMPILE_CACHE: compileCacheDir, KUBECONFIG: join(dir, 'no-kubeconfig') };
+    const env = { ...process.env, ...own, ...variables };
     const [program, ...rest] = [...wrapper, process.execPath, svcProgram, 'agent', ...args];
     const child = spawn(program!, rest, { env, stdio: ['ignore', 'ignore', 'pipe'] });
     const ports = new Map<string, number>();

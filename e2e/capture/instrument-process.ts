@@ -3,7 +3,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'nod
 import { join } from 'node:path';
 import { orderPath, type SupervisorState } from '../../src/agent/supervisor/state.ts';
 import type { Backoff } from '../node/node-context.ts';
-import { toolEnvironment } from '../cluster/processes.ts';
+import { builtPrograms, nodeEnvironment } from '../cluster/own-programs.ts';
 
 /** How a run of the container ended. */
 export interface Ended {
@@ -26,15 +26,13 @@ export interface InstrumentProcessOptions {
   /** Folder of the supervisor. */
   dir: string;
   backoff: Backoff;
-  /** The supervisor. Default: that of the sources. */
+  /** The supervisor. Default: as it is shipped. */
   supervisor?: string;
   /** Gets everything that it prints; absent for the end of it, in memory. */
   logFile?: string;
   onEnd: (ended: Ended) => Promise<void>;
   onStart: () => Promise<void>;
 }
-
-const supervise = join(import.meta.dirname, '../../src/agent/supervisor/supervise.ts');
 
 /**
  * The instrument's container: our supervisor with an instrument under it. Whenever it has ended, it is started again
@@ -97,10 +95,10 @@ export class InstrumentProcess {
   }
 
   #run(): void {
-    const { command, config, dir, env, logFile, supervisor = supervise } = this.#options;
+    const { command, config, dir, env, logFile, supervisor = builtPrograms.supervise } = this.#options;
     const args = [`--config=${config}`, `--order=${orderPath(config)}`, `--dir=${dir}`];
     const child = spawn(process.execPath, [supervisor, 'supervise', ...args], {
-      env: toolEnvironment({ ...env, ...this.#faults, SVC_INSTRUMENT_COMMAND: JSON.stringify(command) }),
+      env: nodeEnvironment({ ...env, ...this.#faults, SVC_INSTRUMENT_COMMAND: JSON.stringify(command) }),
       stdio: ['ignore', 'pipe', 'pipe'],
       // A group of its own: a container ends with all its processes.
       detached: true,

@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { generateKeyPairSync } from 'node:crypto';
 import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
 import { FakeIssuer } from '../../src/testing/fake-issuer/fake-issuer.ts';
 import { FakeKms } from '../../src/testing/fake-kms/fake-kms.ts';
 import { FakePlatform } from '../../src/testing/fake-platform/fake-platform.ts';
+import { builtPrograms } from '../cluster/own-programs.ts';
+import { compileCacheDir } from '../cluster/run-registry.ts';
 
 /** What the minter talks to outside the cluster, played on loopback: key service, hosting platform, cloud issuer. */
 export interface OutsideWorld {
@@ -76,7 +77,6 @@ export async function startOutsideWorld(options: {
 
 /** `minter tools import-pk`, the real command, with the names of the sample. Resolves with the version's full name. */
 function importKey(kmsPort: number, pem: string): Promise<string> {
-  const minter = fileURLToPath(new URL('../../src/bin/minter.ts', import.meta.url));
   const flags = [
     '-project-id',
     'demo-project',
@@ -90,8 +90,8 @@ function importKey(kmsPort: number, pem: string): Promise<string> {
     '-',
   ];
   return new Promise((resolve, reject) => {
-    const env = { ...process.env, KMS_API_ENDPOINT: `localhost:${kmsPort}` };
-    const child = spawn(process.execPath, [minter, 'tools', 'import-pk', ...flags], {
+    const env = { ...process.env, NODE_COMPILE_CACHE: compileCacheDir, KMS_API_ENDPOINT: `localhost:${kmsPort}` };
+    const child = spawn(process.execPath, [builtPrograms.minter, 'tools', 'import-pk', ...flags], {
       env,
       stdio: ['pipe', 'pipe', 'pipe'],
     });

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { until } from '../../src/testing/until.ts';
-import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
+import { builtPrograms, nodeEnvironment } from '../cluster/own-programs.ts';
+import { exited, signalGroup, spawnBound } from '../cluster/processes.ts';
 
 /** A process of ours under attack, and what it said. */
 export class Victim {
@@ -30,14 +30,15 @@ export class Victim {
 
   static async start(
     name: string,
-    command: readonly string[],
+    program: 'svc' | 'minter',
+    args: readonly string[],
     env: Readonly<Record<string, string>>,
     ready: (victim: Victim) => Promise<boolean> | boolean,
   ): Promise<Victim> {
     const node = [process.execPath, '--expose-gc', `--import=${new URL('memory-probe.ts', import.meta.url).href}`];
-    const child = spawnBound([...node, source(command[0]!), ...command.slice(1)], {
+    const child = spawnBound([...node, builtPrograms[program], ...args], {
       run: `hostile-${process.pid}`,
-      env: toolEnvironment(env),
+      env: nodeEnvironment(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const victim = new Victim(name, child);
@@ -110,8 +111,4 @@ export class Victim {
     clearTimeout(cut);
     return this.#child.exitCode;
   }
-}
-
-function source(program: string): string {
-  return fileURLToPath(new URL(`../../src/bin/${program}`, import.meta.url));
 }

@@ -132,7 +132,8 @@ async function startOperator(kubeconfig: string, api: FakeApiServer): Promise<St
   ];
   const victim = await Victim.start(
     'operator',
-    ['svc.ts', 'operator', ...flags],
+    'svc',
+    ['operator', ...flags],
     { KUBECONFIG: kubeconfig },
     async (self) => self.said('webhooks are served').length > 0 && answers(metrics, '/livez'),
   );
@@ -189,8 +190,9 @@ async function startAgent(dir: string, kubeconfig: string, ca: KeyPairPem, ports
   const home = join(dir, 'agent');
   const victim = await Victim.start(
     'agent',
+    'svc',
     [
-      ...['svc.ts', 'agent', '--node-name=node-1', '--bind-address=127.0.0.1', `--tls-dir=${join(home, 'tls')}`],
+      ...['agent', '--node-name=node-1', '--bind-address=127.0.0.1', `--tls-dir=${join(home, 'tls')}`],
       ...[`--data-dir=${join(home, 'data')}`, `--instrument-config=${join(home, 'instrument', 'config.yaml')}`],
       `--instrument-health-socket=${join(home, 'none.sock')}`,
       ...agentListeners.map((name) => `--${name}-port=${ports[name]}`),
@@ -217,8 +219,9 @@ async function startQuery(dir: string, kubeconfig: string, ca: KeyPairPem, agent
   const home = join(dir, 'query');
   const victim = await Victim.start(
     'query',
+    'svc',
     [
-      ...['svc.ts', 'query', '--namespace=svc-system', '--bind-address=127.0.0.1', `--tls-dir=${join(home, 'tls')}`],
+      ...['query', '--namespace=svc-system', '--bind-address=127.0.0.1', `--tls-dir=${join(home, 'tls')}`],
       ...[`--agent-read-port=${agent['remote-read']}`, `--agent-stream-port=${agent['span-stream']}`],
       ...[`--port=${port}`, `--health-port=${health}`, `--custom-metrics-port=${custom}`, '--custom-metrics=true'],
       ...['--external-metrics=true', '--warm-up=0s'],
@@ -242,7 +245,8 @@ async function startMinter(world: MinterWorld): Promise<Started> {
   const [port, admin] = (await freePorts(2)) as [number, number];
   const victim = await Victim.start(
     'minter',
-    ['minter.ts', 'server', 'run'],
+    'minter',
+    ['server', 'run'],
     { ...world.env, AUDIENCES: audience, PORT: `${port}`, ADMIN_PORT: `${admin}`, BIND_ADDRESS: '127.0.0.1' },
     async (self) => self.said('minter started').length > 0 && answers(port, '/version'),
   );

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../src/api/meta.ts';
+import { builtPrograms, nodeEnvironment } from '../cluster/own-programs.ts';
 import { toolEnvironment } from '../cluster/processes.ts';
 
 export const repository = join(import.meta.dirname, '../..');
@@ -36,9 +37,9 @@ export async function runWell(
   return outcome;
 }
 
-/** `svc …` from the sources. */
+/** `svc …` as it is shipped. */
 export const svc = (args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> =>
-  run(process.execPath, [join(repository, 'src/bin/svc.ts'), ...args], env);
+  run(process.execPath, [builtPrograms.svc, ...args], nodeEnvironment(env));
 
 /** Objects by `Kind namespace/name`. `helm.sh/resource-policy` is Helm's own, and means nothing to anybody else. */
 export function objectsOf(text: string): Map<string, KubeObject> {

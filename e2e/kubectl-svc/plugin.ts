@@ -2,7 +2,8 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import type { Cluster } from '../cluster/cluster.ts';
-import { repository, run, type Outcome } from '../install/tools.ts';
+import { builtPrograms, nodeEnvironment } from '../cluster/own-programs.ts';
+import { run, type Outcome } from '../install/tools.ts';
 
 /** The plugin, installed for one cluster. */
 export interface Plugin {
@@ -16,15 +17,15 @@ export interface Plugin {
   remove(): Promise<void>;
 }
 
-const sources: Readonly<Record<string, string>> = {
-  'kubectl-svc': join(repository, 'src/bin/kubectl-svc.ts'),
-  'kubectl_complete-svc': join(repository, 'src/bin/kubectl-complete-svc.ts'),
+const shipped: Readonly<Record<string, string>> = {
+  'kubectl-svc': builtPrograms['kubectl-svc'],
+  'kubectl_complete-svc': builtPrograms['kubectl-complete-svc'],
 };
 
-/** Puts programs into a folder of their own, by default `kubectl-svc` and `kubectl_complete-svc` that run the sources. */
+/** Puts programs into a folder of their own, by default `kubectl-svc` and `kubectl_complete-svc` as they are shipped. */
 export async function installPlugin(
   cluster: Pick<Cluster, 'binaries' | 'kubeconfig'>,
-  programs = sources,
+  programs = shipped,
 ): Promise<Plugin> {
   const dir = await mkdtemp(join(tmpdir(), 'svc-plugin-'));
   for (const [name, program] of Object.entries(programs)) {
@@ -33,7 +34,7 @@ export async function installPlugin(
     await chmod(path, 0o755);
   }
   const path = [dir, dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter);
-  const environment = { KUBECONFIG: cluster.kubeconfig, PATH: path, HOME: dir };
+  const environment = nodeEnvironment({ KUBECONFIG: cluster.kubeconfig, PATH: path, HOME: dir });
   const kubectl: Plugin['kubectl'] = (args, env = {}) =>
     run(cluster.binaries.kubectl, args, { ...environment, ...env });
   return {

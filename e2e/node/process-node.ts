@@ -2,7 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { exited, killRun, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
+import { nodeEnvironment } from '../cluster/own-programs.ts';
+import { exited, killRun, signalGroup, spawnBound } from '../cluster/processes.ts';
 import type { NodeConfig } from './node-process.ts';
 
 export type NodeRequest =
@@ -50,7 +51,7 @@ export async function startProcessNode(config: NodeConfig): Promise<ProcessNode>
         fileURLToPath(new URL('./main.ts', import.meta.url)),
         configPath,
       ],
-      { run: config.run, env: toolEnvironment(), stdio: ['ignore', output, output, 'ipc'] },
+      { run: config.run, env: nodeEnvironment(), stdio: ['ignore', output, output, 'ipc'] },
     );
     closeSync(output);
     child = started;

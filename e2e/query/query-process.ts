@@ -1,12 +1,10 @@
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { TlsMaterial } from '../../src/net/tls-material.ts';
 import { until } from '../../src/testing/until.ts';
 import { freePorts } from '../cluster/ports.ts';
-import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
-
-const program = fileURLToPath(new URL('../../src/bin/svc.ts', import.meta.url));
+import { builtPrograms, nodeEnvironment } from '../cluster/own-programs.ts';
+import { exited, signalGroup, spawnBound } from '../cluster/processes.ts';
 
 /** `svc query` as a process of its own, in a folder that outlives it. */
 export interface QueryProcess {
@@ -31,12 +29,12 @@ export async function startQueryProcess(options: {
   dir: string;
   kubeconfig: string;
   flags: readonly string[];
-  /** Default: that of the sources. */
+  /** Default: as it is shipped. */
   svc?: string;
   /** How long it may take to be ready. Default: that of `until`. Units: ms. */
   patienceMs?: number;
 }): Promise<QueryProcess> {
-  const { dir, svc = program } = options;
+  const { dir, svc = builtPrograms.svc } = options;
   const [port, healthPort] = await freePorts(2);
   const out = openSync(join(dir, 'log'), 'a');
   const child = spawnBound(
@@ -48,7 +46,7 @@ export async function startQueryProcess(options: {
     ],
     {
       run: `query-${process.pid}`,
-      env: toolEnvironment({ KUBECONFIG: options.kubeconfig }),
+      env: nodeEnvironment({ KUBECONFIG: options.kubeconfig }),
       stdio: ['ignore', out, out],
     },
   );

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { builtPrograms } from '../../cluster/own-programs.ts';
 import { WaitingError } from '../types.ts';
 import type { Container } from '../types.ts';
 
@@ -22,12 +23,14 @@ export const instrumentReceiverPort = 4318;
 
 /** This project's own images: the bundles that real ones have, made by the build before, run by this very Node. */
 export function ownImages(): ImageTable {
-  const source = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
-  const standIn = [process.execPath, source('src/testing/instrument/main.ts')];
+  const standIn = [
+    process.execPath,
+    fileURLToPath(new URL('../../../src/testing/instrument/main.ts', import.meta.url)),
+  ];
   return {
     // The stand-in reads nothing from the kernel, so what this kernel lacks explains nothing.
-    'svc-operator': { entrypoint: [process.execPath, source('dist/svc/svc.js')], env: { SVC_KERNEL_CHECK: 'false' } },
-    'svc-minter': { entrypoint: [process.execPath, source('dist/minter/minter.js')] },
+    'svc-operator': { entrypoint: [process.execPath, builtPrograms.svc], env: { SVC_KERNEL_CHECK: 'false' } },
+    'svc-minter': { entrypoint: [process.execPath, builtPrograms.minter] },
     'ebpf-instrument': {
       entrypoint: standIn,
       env: {

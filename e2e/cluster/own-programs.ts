@@ -1,0 +1,18 @@
+import { join } from 'node:path';
+import { toolEnvironment } from './processes.ts';
+import { compileCacheDir } from './run-registry.ts';
+
+const dist = join(import.meta.dirname, '../../dist');
+
+/** Our programs as they are shipped, made by the build before. From the sources they take three times as long to start. */
+export const builtPrograms = {
+  svc: join(dist, 'svc/svc.js'),
+  supervise: join(dist, 'svc/supervise.js'),
+  minter: join(dist, 'minter/minter.js'),
+  'kubectl-svc': join(dist, 'kubectl-svc/kubectl-svc.js'),
+  'kubectl-complete-svc': join(dist, 'kubectl-svc/kubectl-complete-svc.js'),
+} as const;
+
+/** What a program on Node gets of `toolEnvironment`, and where it finds itself compiled from the second start on. */
+export const nodeEnvironment = (extra: Readonly<Record<string, string>> = {}): Record<string, string> =>
+  toolEnvironment({ NODE_COMPILE_CACHE: compileCacheDir, ...extra });
