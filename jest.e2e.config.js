@@ -16,7 +16,8 @@ export const suites = {
   testMatch: ['**/*.e2e.ts'],
   // Needs minutes of building: `make e2e-peers`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/e2e/peers/'],
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/scripts/jest/one-realm.cjs',
+  runtime: '<rootDir>/scripts/jest/shared-modules.cjs',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/scripts/jest/strip-types.cjs' },
   modulePathIgnorePatterns: ['<rootDir>/dist'],

@@ -1,7 +1,3 @@
-/**
- * It computes for minutes, which takes twice as long in Jest's own environment (docs/adr/0047-one-realm-for-a-worker.md).
- * @jest-environment ./scripts/jest/one-realm.cjs
- */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';

@@ -1,5 +1,5 @@
 /*
- * The environment of all unit tests of a worker: one realm (a global object with built-in classes of its own), made for
+ * The environment of all tests of a worker: one realm (a global object with built-in classes of its own), made for
  * the first test file and kept for those that follow. Jest makes a realm for each file, and with it every module of the
  * product, of its packages and of Jest itself: more than a third of the processor time of a run. Its global object also
  * hands every access to a proxy, which no compiled code can get around; this one has none.

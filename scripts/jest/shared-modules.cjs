@@ -38,7 +38,7 @@ module.exports = class SharedModules extends Runtime {
     ofJest.delete(framework);
     for (const path of this._config.setupFilesAfterEnv) commonJs.delete(path);
     for (const [url, module] of modules) {
-      const isOfOneFile = url.endsWith('.test.ts') || url.startsWith('@jest/globals');
+      const isOfOneFile = /\.(test|e2e)\.ts$/.test(url) || url.startsWith('@jest/globals');
       // A module that failed is tried again.
       if (isOfOneFile || module.status !== 'evaluated') modules.delete(url);
     }
