@@ -22,7 +22,8 @@
  */
 import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { Agent as HttpAgent, createServer, request as httpRequest, type Server } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { promisify } from 'node:util';
 import { createHttpReceiver } from '../../agent/otlp/http-receiver.ts';
 import { silentLogger } from '../../base/logger.ts';
@@ -65,20 +66,36 @@ function healthServer(): Server {
   });
 }
 
+const kept = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) };
+
 /** Posts a body; whatever goes wrong is an INFO line, as with the real exporters. */
 async function post(url: string, body: Uint8Array): Promise<void> {
   try {
-    const answer = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-protobuf' },
-      body: Buffer.from(body),
-      signal: AbortSignal.timeout(5_000),
-    });
-    await answer.arrayBuffer();
-    if (!answer.ok) log('INFO', 'failed to upload', { url, status: String(answer.status) });
+    const status = await send(url, body);
+    if (status >= 300) log('INFO', 'failed to upload', { url, status: String(status) });
   } catch (error) {
-    log('INFO', 'failed to upload', { url, error: String((error as Error).cause ?? error) });
+    log('INFO', 'failed to upload', { url, error: String(error) });
   }
+}
+
+/** One POST, and a second one where the peer closed a kept connection before it answered. Returns the status. */
+function send(url: string, body: Uint8Array): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const secure = url.startsWith('https:');
+    const headers = { 'content-type': 'application/x-protobuf', 'content-length': body.length };
+    const agent = secure ? kept.https : kept.http;
+    const options = { method: 'POST', headers, agent, signal: AbortSignal.timeout(5_000) };
+    const request = (secure ? httpsRequest : httpRequest)(url, options, (answer) => {
+      answer.resume();
+      answer.once('error', reject);
+      answer.once('end', () => resolve(answer.statusCode ?? 0));
+    });
+    request.once('error', (error: NodeJS.ErrnoException) => {
+      if (request.reusedSocket && error.code === 'ECONNRESET') resolve(send(url, body));
+      else reject(error);
+    });
+    request.end(body);
+  });
 }
 
 /** The API server of the environment; without one no pod is ever known, and nothing that needs metadata matches. */
@@ -93,9 +110,9 @@ async function cluster(): Promise<Pick<KubeClient, 'list'>> {
   }
 }
 
-/** The TCP sockets of this machine; none where `ss` is missing, which the real one would not need. */
+/** The TCP sockets of this machine, but for its loopback, which the real one leaves out too; none where `ss` is missing. */
 async function sockets(): Promise<ReturnType<typeof parseSockets>> {
-  const look = ['ss', '-tinpHO'];
+  const look = ['ss', '-tinpHO', 'not', 'src', '127.0.0.1'];
   const options = { maxBuffer: 64 * 1024 * 1024, timeout: 20_000 };
   try {
     const own = env['STANDIN_NETWORKS'] !== 'pods';
