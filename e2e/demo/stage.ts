@@ -35,6 +35,8 @@ export interface StageOptions {
   queryPort?: number;
   /** Set up to which point: `operator` leaves samples and shop out. Default: everything. */
   upTo?: 'operator' | 'everything';
+  /** Requests to each service of the shop, a second. Default 20. */
+  perSecond?: number;
   /** The operator's manifest. Default: this version's. */
   manifest?: string;
   /** More images that the nodes can run. A minter of an earlier version gets the outside world's environment, too. */
@@ -99,7 +101,7 @@ async function bringUp(
   const everything = options.upTo !== 'operator';
   if (everything) await applySamples(cluster, world, report);
   const targets = everything ? watchShop(cluster, signal) : { catalog: [], checkout: [] };
-  const load = runLoad({ targets: () => targets, perSecond: 20, signal });
+  const load = runLoad({ targets: () => targets, perSecond: options.perSecond ?? 20, signal });
   if (everything) await waitForReady(cluster, report);
   const queryTarget = await reachQuery(cluster, options.queryPort ?? 0, stops);
   return {

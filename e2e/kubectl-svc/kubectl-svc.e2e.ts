@@ -11,7 +11,8 @@ let stage: Stage;
 let plugin: Plugin;
 
 beforeAll(async () => {
-  stage = await startStage({ report: createReport({ write: (text) => void process.stderr.write(text) }), nodes: 2 });
+  const report = createReport({ write: (text) => void process.stderr.write(text) });
+  stage = await startStage({ report, nodes: 2, perSecond: 10 });
   plugin = await installPlugin(stage.cluster);
 }, 240_000);
 afterAll(async () => {

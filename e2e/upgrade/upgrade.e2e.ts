@@ -106,22 +106,30 @@ describe.each(releasedVersions)('from %s', (version) => {
    */
   async function untilRendered(image: string): Promise<void> {
     const metrics = async (): Promise<string> => {
-      const selector = 'app.kubernetes.io/component=controller';
-      const [pods, lease] = await Promise.all([
-        kubectl('-n', 'svc-system', 'get', 'pods', '-l', selector, '-o', 'json'),
-        kubectl('-n', 'svc-system', 'get', 'lease', 'svc-controller', '-o', 'json'),
+      const { api } = stage.cluster;
+      const selector = encodeURIComponent('app.kubernetes.io/component=controller');
+      const [{ items }, { spec: lease }] = await Promise.all([
+        api.request<{ items: OperatorPod[] }>('GET', `/api/v1/namespaces/svc-system/pods?labelSelector=${selector}`),
+        api.request<{ spec: { holderIdentity?: string } }>(
+          'GET',
+          '/apis/coordination.k8s.io/v1/namespaces/svc-system/leases/svc-controller',
+        ),
       ]);
-      const { holderIdentity = '' } = (JSON.parse(lease) as { spec: { holderIdentity?: string } }).spec;
-      const leader = (JSON.parse(pods) as { items: OperatorPod[] }).items.find(
+      const { holderIdentity = '' } = lease;
+      const leader = items.find(
         ({ metadata, spec }) =>
           metadata.deletionTimestamp === undefined &&
           holderIdentity.startsWith(`${metadata.name}_`) &&
           spec.containers.some((container) => container.image === image),
       );
       if (!leader) return '';
-      const token = await kubectl('-n', 'svc-system', 'create', 'token', 'upgrade-scraper');
+      const { status } = await api.request<{ status: { token: string } }>(
+        'POST',
+        '/api/v1/namespaces/svc-system/serviceaccounts/upgrade-scraper/token',
+        { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+      );
       const answer = await fetch(`http://${leader.status.podIP}:8080/metrics`, {
-        headers: { authorization: `Bearer ${token.trim()}` },
+        headers: { authorization: `Bearer ${status.token}` },
       });
       return answer.text();
     };

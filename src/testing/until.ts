@@ -23,7 +23,8 @@ const eagerMs = 10;
  * cannot say when they are over. `good`: by default any answer that is something.
  * Flow: a question that is answered at once looks into this process, where a state may be over after one turn of the
  * event loop: it is asked at every turn, and of turns that nothing happens in at one in a millisecond. Between others
- * there is a pause of a tenth of the time waited so far. An error of `ask` is an answer that is not good.
+ * there is a pause of a tenth of the time waited so far, and no shorter than the question took: one that starts a program
+ * keeps a core busy for at most half of the time. An error of `ask` is an answer that is not good.
  * Errors: after `timeoutMs`, with `what` and the last answer or error; when `signal` aborts, its reason.
  */
 export function until<T>(
@@ -48,6 +49,7 @@ export async function until(
     let last: unknown;
     let isAnsweredAtOnce = false;
     let cause: unknown;
+    const askedAt = performance.now();
     try {
       const asked = ask();
       isAnsweredAtOnce = !types.isPromise(asked);
@@ -57,10 +59,11 @@ export async function until(
     } catch (error) {
       cause = error;
     }
-    const waitedMs = performance.now() - started;
+    const now = performance.now();
+    const waitedMs = now - started;
     if (waitedMs > timeoutMs)
       throw new Error(`${what}: not so after ${timeoutMs} ms; last: ${describe(last, cause)}`, { cause });
-    const pauseMs = isAnsweredAtOnce ? 0 : Math.min(longestPauseMs, Math.floor(waitedMs / 10));
+    const pauseMs = isAnsweredAtOnce ? 0 : Math.min(longestPauseMs, Math.floor(Math.max(waitedMs / 10, now - askedAt)));
     // One turn that waits, then one that does not: what a timer did is asked about before the next event.
     waits = !waits && isAnsweredAtOnce && waitedMs > eagerMs;
     if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
