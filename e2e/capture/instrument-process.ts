@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { orderPath, type SupervisorState } from '../../src/agent/supervisor/state.ts';
 import type { Backoff } from '../node/node-context.ts';
 import { builtPrograms, nodeEnvironment } from '../cluster/own-programs.ts';
+import { signalGroup } from '../cluster/processes.ts';
 
 /** How a run of the container ended. */
 export interface Ended {
@@ -81,7 +82,8 @@ export class InstrumentProcess {
   /** The whole container is ended, as by the kernel. */
   kill(): void {
     const { pid } = this.#child ?? {};
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+    // It may have ended, and its end not be told yet.
+    if (pid !== undefined) signalGroup(pid, 'SIGKILL');
   }
 
   async stop(): Promise<void> {
