@@ -187,7 +187,7 @@ const claims: Claim[] = [
   },
   {
     says: [reference('streams'), /Decisions are kept for (\d+) s/],
-    is: ['src/net/token-auth.ts', /cacheMs \?\? ([\d_]+)/],
+    is: ['src/net/token-auth.ts', /cacheMs = ([\d_]+)/],
     factor: second,
   },
   {
