@@ -25,11 +25,9 @@ const everything: MetricProvider = {
   names: () => [{ resource: describedResource('pods')!, metric: 'm' }],
   externalNames: () => ['m'],
   find: ({ resource, metric }) =>
-    metric === 'm' || metric === 'total'
-      ? { value: metric === 'm' ? `x` : `sum(x) by (other)`, samples: ['x'], windowMs: 60_000, label: resource.label }
+    metric === 'm' || (metric === 'total' && resource)
+      ? { value: metric === 'm' ? `x` : `sum(x) by (other)`, samples: ['x'], windowMs: 60_000, label: resource?.label }
       : undefined,
-  findExternal: ({ metric }) =>
-    metric === 'm' ? { value: 'x', samples: ['x'], windowMs: 60_000, label: undefined } : undefined,
 };
 
 let server: Server;

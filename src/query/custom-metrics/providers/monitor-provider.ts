@@ -4,7 +4,7 @@ import { parseDuration } from '../../../base/duration.ts';
 import { compareMonitors } from '../../../capture/index.ts';
 import { judgeMetric, parse, print, typeOf, withMatchers, type Matcher } from '../../../promql/index.ts';
 import { describedResource, type DescribedResource } from '../resources.ts';
-import { defaultWindowMs, externalPresetQuery, presetQuery } from './preset-provider.ts';
+import { defaultWindowMs, presetQuery } from './preset-provider.ts';
 import { monitorPresets } from './presets.ts';
 import type { MetricProvider, MetricQuery } from './provider.ts';
 import { sampleSelectors, widestRange } from './selectors.ts';
@@ -62,10 +62,6 @@ function whyUnusable({ expr }: MonitorMetric, { name, ref }: DescribedResource):
 
 /** Metrics of `TrafficMonitor.spec.autoscaling`; `monitors` is called at each use and must be cheap. */
 export function monitorProvider(declared: () => readonly DeclaredMetric[]): MetricProvider {
-  const find = (namespace: string | undefined, metric: string, resource?: DescribedResource) =>
-    declared().find(
-      (d) => d.namespace === namespace && d.metric.name === metric && (!resource || d.resource.name === resource.name),
-    );
   return {
     name: 'monitor',
     names: () => declared().map(({ resource, metric }) => ({ resource, metric: metric.name })),
@@ -73,28 +69,23 @@ export function monitorProvider(declared: () => readonly DeclaredMetric[]): Metr
     find(request) {
       const { resource, matchers, names } = request;
       // A monitor declares metrics for its own namespace only, also when the described object is the namespace itself.
-      const ofNamespace = resource.name === 'namespaces';
+      const ofNamespace = resource?.name === 'namespaces';
       const namespace = ofNamespace && names?.length === 1 ? names[0] : request.namespace;
-      const found = find(namespace, request.metric, resource);
+      const found = declared().find(
+        (one) =>
+          one.namespace === namespace &&
+          one.metric.name === request.metric &&
+          (!resource || one.resource.name === resource.name),
+      );
       if (!found) return undefined;
-      const windowMs = windowOf(found.metric);
-      if (found.metric.preset === undefined) {
-        return exprQuery(found, matchers, ofNamespace ? undefined : resource.label, windowMs);
-      }
-      return presetQuery(monitorPresets[found.metric.preset], { resource, namespace, matchers, names }, windowMs);
-    },
-    findExternal({ namespace, metric, matchers }) {
-      const found = find(namespace, metric);
-      if (!found) return undefined;
-      const windowMs = windowOf(found.metric);
-      if (found.metric.preset === undefined) return exprQuery(found, matchers, undefined, windowMs);
-      return externalPresetQuery(monitorPresets[found.metric.preset], namespace, matchers, windowMs);
+      const { preset, window } = found.metric;
+      const windowMs = window === undefined ? defaultWindowMs : parseDuration(window, 'window');
+      return preset === undefined
+        ? exprQuery(found, matchers, ofNamespace ? undefined : resource?.label, windowMs)
+        : presetQuery(monitorPresets[preset], { ...request, namespace }, windowMs);
     },
   };
 }
-
-const windowOf = ({ window }: MonitorMetric): number =>
-  window === undefined ? defaultWindowMs : parseDuration(window, 'window');
 
 /** Every selector of the expression is restricted to the monitor's namespace: a team sees its own series only. */
 function exprQuery(

@@ -3,21 +3,15 @@ import type { DescribedResource } from '../resources.ts';
 
 /** The values of a metric that a request asks for. */
 export interface MetricRequest {
-  readonly resource: DescribedResource;
-  /** Undefined for kinds without a namespace. */
+  /** The kind of the described objects; undefined: an external metric, which describes none. */
+  readonly resource: DescribedResource | undefined;
+  /** Undefined for kinds without a namespace. External metrics have one. */
   readonly namespace: string | undefined;
   readonly metric: string;
   /** Conditions on the series, from `metricLabelSelector`. */
   readonly matchers: readonly Matcher[];
   /** The requested objects; undefined for all. A provider may use it to read fewer series. */
   readonly names: readonly string[] | undefined;
-}
-
-/** A request for an external metric. */
-export interface ExternalRequest {
-  readonly namespace: string;
-  readonly metric: string;
-  readonly matchers: readonly Matcher[];
 }
 
 /** How a metric is computed. */
@@ -45,5 +39,4 @@ export interface MetricProvider {
   names(): readonly MetricName[];
   externalNames(): readonly string[];
   find(request: MetricRequest): MetricQuery | undefined;
-  findExternal(request: ExternalRequest): MetricQuery | undefined;
 }

@@ -22,17 +22,16 @@ export function ruleProvider(metrics: () => RuleMetrics): MetricProvider {
       ),
     externalNames: () => metrics().external.map(({ metric }) => metric),
     find({ resource, namespace, metric, matchers, names }) {
+      if (!resource) {
+        const found = metrics().external.find((m) => m.metric === metric);
+        return found && ruleQuery(found, [...(namespaceMatcher(found, namespace!) ?? []), ...matchers], undefined);
+      }
       const found = metrics().custom.find((m) => m.metric === metric && m.labels.has(resource.name));
       const label = found?.labels.get(resource.name);
       if (!found || label === undefined) return undefined;
       const scope = namespace === undefined ? [] : namespaceMatcher(found, namespace);
       if (!scope) return undefined;
       return ruleQuery(found, [...scope, objectMatcher(label, names), ...matchers], label);
-    },
-    findExternal({ namespace, metric, matchers }) {
-      const found = metrics().external.find((m) => m.metric === metric);
-      if (!found) return undefined;
-      return ruleQuery(found, [...(namespaceMatcher(found, namespace) ?? []), ...matchers], undefined);
     },
   };
 }

@@ -6,7 +6,7 @@ import { badRequest, lacksNodes, metricNotFound, notReady, StatusError, storeFai
 import { customValueList, externalValueList, type LabelledValue } from '../api/value-lists.ts';
 import { parseLabelSelector, toMatchers } from '../label-selector.ts';
 import type { CustomMetricsMeter } from '../metrics.ts';
-import type { MetricProvider, MetricQuery } from '../providers/provider.ts';
+import type { MetricProvider, MetricQuery, MetricRequest } from '../providers/provider.ts';
 import type { DescribedResource } from '../resources.ts';
 import { byObject, type Row } from './evaluate.ts';
 import type { ObjectLookup } from './objects.ts';
@@ -92,20 +92,15 @@ export class MetricService {
   /** Whether any provider has the metric for this kind of object, or this external one. Errors: StatusError 500. */
   knows(path: CustomPath | ExternalPath): boolean {
     const { namespace, metric } = path;
-    const question = { metric, matchers: [], names: undefined };
-    const query = this.#find((provider) =>
-      path.kind === 'custom'
-        ? provider.find({ ...question, resource: path.resource, namespace })
-        : provider.findExternal({ ...question, namespace: path.namespace }),
-    );
-    return query !== undefined;
+    const resource = path.kind === 'custom' ? path.resource : undefined;
+    return this.#find({ resource, namespace, metric, matchers: [], names: undefined }) !== undefined;
   }
 
   async custom(path: CustomPath, selectors: Selectors): Promise<{ body: unknown; degraded: boolean }> {
     const { resource, namespace, name, metric, version } = path;
     const names = await this.#names(path, selectors.labelSelector);
     const matchers = metricMatchers(selectors.metricLabelSelector, 'metricLabelSelector');
-    const query = this.#find((p) => p.find({ resource, namespace, metric, matchers, names }));
+    const query = this.#find({ resource, namespace, metric, matchers, names });
     const one = name === '*' ? undefined : name;
     if (!query) throw metricNotFound(metric, resource.name, one);
     const evaluated = await this.#evaluate(query, metric, namespace);
@@ -132,7 +127,7 @@ export class MetricService {
   async external(path: ExternalPath, labelSelector: string | undefined): Promise<{ body: unknown; degraded: boolean }> {
     const { namespace, metric } = path;
     const matchers = metricMatchers(labelSelector, 'labelSelector');
-    const query = this.#find((p) => p.findExternal({ namespace, metric, matchers }));
+    const query = this.#find({ resource: undefined, namespace, metric, matchers, names: undefined });
     if (!query) return { body: externalValueList(metric, []), degraded: false };
     const { rows, missingNodes } = await this.#evaluate(query, metric, namespace);
     if (missingNodes.length > 0 && !this.#options.partialAggregates) throw this.#refused(metric, missingNodes);
@@ -167,10 +162,10 @@ export class MetricService {
     }
   }
 
-  #find(ask: (provider: MetricProvider) => MetricQuery | undefined): MetricQuery | undefined {
+  #find(request: MetricRequest): MetricQuery | undefined {
     try {
       for (const provider of this.#options.providers) {
-        const query = ask(provider);
+        const query = provider.find(request);
         if (query) return query;
       }
       return undefined;
