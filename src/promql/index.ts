@@ -39,7 +39,7 @@ export { unquote, quote, isPlainLabelName } from './parser/strings.ts';
 export { almostEqual } from './numbers.ts';
 export { labelsText } from './labels.ts';
 export { childrenOf } from './parser/ast.ts';
-export { functionIsUnsafeUnderAt } from './parser/functions.ts';
+export { atModifierUnsafeFunctions } from './parser/functions.ts';
 export { formatFloatPlain } from './parser/printer.ts';
 export { metricName, labelValue } from './labels.ts';
 export { planQuery } from './plan/plan.ts';

@@ -5,4 +5,4 @@
 export { querySettingTable } from './settings.ts';
 export { runQuery } from './run-query.ts';
 export { startQueryServer, type QueryServer, type QueryServerOptions } from './query-server.ts';
-export { fixedDirectory, type AgentDirectory, type ExpectedAgent } from './agents/directory.ts';
+export type { AgentDirectory, ExpectedAgent } from './agents/directory.ts';

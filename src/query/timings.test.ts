@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import { Engine, evaluateFragment } from '../promql/index.ts';
 import type { SeriesSource } from '../promql/index.ts';
-import { fixedDirectory } from './agents/directory.ts';
+import { fixedDirectory } from '../testing/query/fixed-directory.ts';
 import { QueryRunner } from './run/query-runner.ts';
 import { AgentFailure } from './fanout/failure.ts';
 import type { PartialReader } from './fanout/readers/partial-reader.ts';

@@ -1,6 +1,7 @@
 import type { Annotations } from '../annotations.ts';
 import type { Position } from '../errors.ts';
-import type { Combined } from '../histogram/arithmetic.ts';
+import { HistogramMean, HistogramSum, IncompatibleSchemas, type Combined } from '../histogram/arithmetic.ts';
+import type { FloatHistogram } from '../histogram/float-histogram.ts';
 
 /** Operations on histograms, as annotations name them. */
 export type HistogramOperationName = 'addition' | 'subtraction' | 'aggregation';
@@ -27,4 +28,32 @@ export function tellCombined(
   if (combined.boundsReconciled) {
     annotations.info(`mismatched custom buckets were reconciled during ${operation}`, position);
   }
+}
+
+/**
+ * The sum or the average of histograms, in their order; null, with an annotation that names the metric of the one that
+ * does not fit, where schemas cannot be combined.
+ */
+export function aggregateHistograms(
+  annotations: Annotations,
+  op: 'sum' | 'avg',
+  histograms: readonly FloatHistogram[],
+  metricOf: (index: number) => string,
+  position: Position,
+): FloatHistogram | null {
+  const [first, ...others] = histograms;
+  const acc = op === 'sum' ? new HistogramSum(first!) : new HistogramMean(first!);
+  for (const [i, histogram] of others.entries()) {
+    try {
+      acc.add(histogram);
+    } catch (error) {
+      if (!(error instanceof IncompatibleSchemas)) throw error;
+      tellMixedSchemas(annotations, metricOf(i + 1), position);
+      return null;
+    }
+  }
+  const hints = new Set(histograms.map(({ counterReset }) => counterReset));
+  const resetCollision = hints.has('reset') && hints.has('not_reset');
+  tellCombined(annotations, { resetCollision, boundsReconciled: acc.boundsReconciled }, 'aggregation', position);
+  return acc.result;
 }

@@ -154,8 +154,3 @@ export const atModifierUnsafeFunctions: ReadonlySet<string> = new Set([
   'step',
   'range',
 ]);
-
-/** True for a function whose value depends on the evaluation time whatever its arguments are. */
-export function functionIsUnsafeUnderAt(name: string): boolean {
-  return atModifierUnsafeFunctions.has(name);
-}

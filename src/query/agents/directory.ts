@@ -35,12 +35,3 @@ export type AgentNames = (agent: Pick<ExpectedAgent, 'node' | 'shared'>, address
 export function agentNames(namespace: string): AgentNames {
   return ({ node, shared }, address) => agentIdentity(node, namespace, shared?.includes(address) ?? false);
 }
-
-/** A directory that never changes, for tests and tools. */
-export function fixedDirectory(
-  agents: readonly ExpectedAgent[],
-  departed: readonly DepartedNode[] = [],
-): AgentDirectory {
-  const sorted = [...agents].sort((a, b) => (a.node < b.node ? -1 : 1));
-  return { agents: () => sorted, synced: true, departed: () => departed };
-}

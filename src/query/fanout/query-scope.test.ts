@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { Engine } from '../../promql/index.ts';
 import type { QueryOptions, QueryResult, SelectRequest, Series } from '../../promql/index.ts';
-import { fixedDirectory } from '../agents/directory.ts';
+import { fixedDirectory } from '../../testing/query/fixed-directory.ts';
 import { QueryRunner } from '../run/query-runner.ts';
 import type { RunnerOptions } from '../run/runner-options.ts';
 import type { AgentReader } from './readers/agent-reader.ts';

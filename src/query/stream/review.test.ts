@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { silentLogger } from '../../base/logger.ts';
 import { rfc3339Nano, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import { FakeClock, settle } from '../../testing/fake-clock.ts';
-import { fixedDirectory } from '../agents/directory.ts';
+import { fixedDirectory } from '../../testing/query/fixed-directory.ts';
 import { ApiError } from '../api/api-error.ts';
 import type { AgentStreamReader } from './agent-stream.ts';
 import { StreamMetrics } from './metrics.ts';

@@ -1,6 +1,6 @@
 import {
   childrenOf,
-  functionIsUnsafeUnderAt,
+  atModifierUnsafeFunctions,
   parse,
   print,
   type Expr,
@@ -23,7 +23,7 @@ export function atModifierCases(
 }
 
 function dependsOnTime(expr: Expr): boolean {
-  if (expr.kind === 'call' && functionIsUnsafeUnderAt(expr.func.name)) return true;
+  if (expr.kind === 'call' && atModifierUnsafeFunctions.has(expr.func.name)) return true;
   // What a pinned subquery holds is pinned with it, unless the subquery was pinned by its author.
   if (expr.kind === 'subquery' && expr.at?.kind === 'time') return false;
   return childrenOf(expr).some(dependsOnTime);

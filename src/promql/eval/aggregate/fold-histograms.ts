@@ -1,9 +1,8 @@
-import { HistogramMean, HistogramSum, IncompatibleSchemas } from '../../histogram/arithmetic.ts';
 import { metricName } from '../../labels.ts';
 import type { AggregateExpr } from '../../parser/ast.ts';
 import { inLabelOrder, isHistogram, type Column, type ColumnBuilder } from '../columns.ts';
 import { positionOf, type EvalContext } from '../context.ts';
-import { tellCombined, tellMixedSchemas } from '../histogram-notes.ts';
+import { aggregateHistograms } from '../histogram-notes.ts';
 
 /** Work of adding one histogram, in samples. */
 const histogramWork = 500;
@@ -29,33 +28,18 @@ export async function foldHistograms(
     if (floats && holders.length > 0) {
       context.annotations.warn('encountered a mix of histograms and floats for aggregation', position);
     } else if (floats) out.setFloat(step, finishFloat(step));
-    else if (holders.length > 0) foldStep(context, expr, holders, step, out);
+    else if (holders.length > 0) {
+      const found = holders.map((column) => column.histograms![step]!);
+      const metricOf = (i: number): string => metricName(holders[i]!.labels);
+      const folded = aggregateHistograms(
+        context.annotations,
+        expr.op === 'sum' ? 'sum' : 'avg',
+        found,
+        metricOf,
+        position,
+      );
+      if (folded !== null) out.setHistogram(step, folded);
+    }
     if (budget.spend(sorted.length + holders.length * histogramWork)) await budget.turn();
   }
-}
-
-function foldStep(
-  context: EvalContext,
-  expr: Pick<AggregateExpr, 'op' | 'expr'>,
-  holders: readonly Column[],
-  step: number,
-  out: ColumnBuilder,
-): void {
-  const position = positionOf(expr.expr);
-  const first = holders[0]!.histograms![step]!;
-  const acc = expr.op === 'sum' ? new HistogramSum(first) : new HistogramMean(first);
-  const hints = new Set(holders.map((column) => column.histograms![step]!.counterReset));
-  for (const column of holders.slice(1)) {
-    try {
-      acc.add(column.histograms![step]!);
-    } catch (error) {
-      if (!(error instanceof IncompatibleSchemas)) throw error;
-      tellMixedSchemas(context.annotations, metricName(column.labels), position);
-      return;
-    }
-  }
-  const resetCollision = hints.has('reset') && hints.has('not_reset');
-  const notes = { resetCollision, boundsReconciled: acc.boundsReconciled };
-  tellCombined(context.annotations, notes, 'aggregation', position);
-  out.setHistogram(step, acc.result);
 }

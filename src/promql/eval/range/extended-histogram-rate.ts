@@ -10,8 +10,7 @@ import type { FloatHistogram } from '../../histogram/float-histogram.ts';
 import { detectReset } from '../../histogram/reset.ts';
 import { tellMixedSchemas } from '../histogram-notes.ts';
 import { extendedBounds } from './extended-bounds.ts';
-import { combined } from './histogram-rate.ts';
-import { tellNotCounter, tellNotGauge } from './instant-histogram-change.ts';
+import { combined, tellNotCounter, tellNotGauge } from './histogram-steps.ts';
 import type { Window } from './window.ts';
 
 /** rate, increase and delta of native histograms behind an anchored or smoothed selector. */

@@ -1,5 +1,4 @@
 import {
-  IncompatibleSchemas,
   addHistograms,
   compactHistogram,
   emptyHistogram,
@@ -10,9 +9,9 @@ import {
 import { usesCustomBuckets } from '../../histogram/buckets.ts';
 import type { FloatHistogram } from '../../histogram/float-histogram.ts';
 import { detectReset } from '../../histogram/reset.ts';
-import { tellCombined, tellMixedSchemas } from '../histogram-notes.ts';
+import { tellMixedSchemas } from '../histogram-notes.ts';
 import { extrapolationFactor } from './extrapolate.ts';
-import { tellNotCounter, tellNotGauge } from './instant-histogram-change.ts';
+import { combined, tellNotCounter, tellNotGauge } from './histogram-steps.ts';
 import { isStartTimeReset, overlapsStartTime } from './start-times.ts';
 import type { Window } from './window.ts';
 
@@ -47,24 +46,6 @@ export function histogramRate(window: Window, isCounter: boolean, isRate: boolea
     firstValue: histograms[from]!.count,
   });
   return window.histogram(scaleHistogram(result, isRate ? factor / (window.range / 1000) : factor));
-}
-
-/** Runs an addition or subtraction and annotates its side effects; null when the schemas are incompatible. */
-export function combined(
-  window: Window,
-  compute: () => ReturnType<typeof addHistograms>,
-  operation: 'addition' | 'subtraction',
-): FloatHistogram | null {
-  try {
-    const result = compute();
-    // The rate itself handles resets, so conflicting hints need no annotation.
-    tellCombined(window.annotations, { ...result, resetCollision: false }, operation, window.position);
-    return result.histogram;
-  } catch (error) {
-    if (!(error instanceof IncompatibleSchemas)) throw error;
-    tellMixedSchemas(window.annotations, window.metric, window.position);
-    return null;
-  }
 }
 
 /** last − first with counter resets added back; null when the histograms cannot be combined. */

@@ -1,11 +1,6 @@
-import {
-  IncompatibleSchemas,
-  compactHistogram,
-  divideHistogram,
-  subtractHistograms,
-} from '../../histogram/arithmetic.ts';
+import { compactHistogram, divideHistogram, subtractHistograms } from '../../histogram/arithmetic.ts';
 import { detectReset } from '../../histogram/reset.ts';
-import { tellCombined, tellMixedSchemas } from '../histogram-notes.ts';
+import { combined, tellNotCounter, tellNotGauge } from './histogram-steps.ts';
 import { isStartTimeReset } from './start-times.ts';
 import type { Window } from './window.ts';
 
@@ -16,7 +11,7 @@ export function instantHistogramChange(
   last: number,
   seconds: number | null,
 ): boolean {
-  const { annotations, position, histogramTimes, histogramStartTimes } = window;
+  const { histogramTimes, histogramStartTimes } = window;
   const [before, now] = [window.histograms[previous]!, window.histograms[last]!];
   const isRate = seconds !== null;
   const gauges = [before, now].filter(({ counterReset }) => counterReset === 'gauge').length;
@@ -27,30 +22,8 @@ export function instantHistogramChange(
   const reset =
     isRate &&
     (isStartTimeReset(began, histogramTimes[previous]!, begins, histogramTimes[last]!) || detectReset(now, before));
-  let result = now;
-  if (!reset) {
-    try {
-      const combined = subtractHistograms(now, before);
-      tellCombined(annotations, { ...combined, resetCollision: false }, 'subtraction', position);
-      result = combined.histogram;
-    } catch (error) {
-      if (!(error instanceof IncompatibleSchemas)) throw error;
-      tellMixedSchemas(annotations, window.metric, position);
-      return false;
-    }
-  }
+  const result = reset ? now : combined(window, () => subtractHistograms(now, before), 'subtraction');
+  if (result === null) return false;
   const compact = compactHistogram({ ...result, counterReset: 'gauge' });
   return window.histogram(isRate ? divideHistogram(compact, seconds) : compact);
-}
-
-/** Warns that a counter function was used on a gauge histogram. */
-export function tellNotCounter(window: Window): void {
-  const name = JSON.stringify(window.metric);
-  window.annotations.warn(`this native histogram metric is not a counter: ${name}`, window.position);
-}
-
-/** Warns that a gauge function was used on a counter histogram. */
-export function tellNotGauge(window: Window): void {
-  const name = JSON.stringify(window.metric);
-  window.annotations.warn(`this native histogram metric is not a gauge: ${name}`, window.position);
 }

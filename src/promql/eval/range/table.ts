@@ -1,5 +1,4 @@
-import { HistogramMean, HistogramSum, IncompatibleSchemas } from '../../histogram/arithmetic.ts';
-import { tellCombined, tellMixedSchemas } from '../histogram-notes.ts';
+import { aggregateHistograms } from '../histogram-notes.ts';
 import { instantHistogramChange } from './instant-histogram-change.ts';
 import {
   deriv,
@@ -58,7 +57,10 @@ const timeOfEnd = (first: boolean): RangeFunction => {
 const eitherKind = (float: (window: Window) => number, op: 'sum' | 'avg'): RangeFunction => {
   return (window) => {
     if (window.histogramCount === 0) return window.float(float(window));
-    return window.floatCount > 0 ? window.mixed() : aggregateHistograms(window, op);
+    if (window.floatCount > 0) return window.mixed();
+    const histograms = window.histograms.slice(window.histogramFrom, window.histogramTo);
+    const result = aggregateHistograms(window.annotations, op, histograms, () => window.metric, window.position);
+    return result !== null && window.histogram(result);
   };
 };
 
@@ -101,24 +103,6 @@ export const rangeFunctions: ReadonlyMap<string, RangeFunctionEntry> = new Map<s
 /** Names of the functions that allow a modifier, for its error message. */
 export function functionsWith(modifier: 'anchored' | 'smoothed'): string[] {
   return [...rangeFunctions].filter(([, entry]) => entry[modifier] === true).map(([name]) => name);
-}
-
-/** sum_over_time and avg_over_time of native histograms. */
-function aggregateHistograms(window: Window, op: 'sum' | 'avg'): boolean {
-  const { annotations, position } = window;
-  const histograms = window.histograms.slice(window.histogramFrom, window.histogramTo);
-  const acc = op === 'sum' ? new HistogramSum(histograms[0]!) : new HistogramMean(histograms[0]!);
-  const hints = new Set(histograms.map(({ counterReset }) => counterReset));
-  try {
-    for (const histogram of histograms.slice(1)) acc.add(histogram);
-  } catch (error) {
-    if (!(error instanceof IncompatibleSchemas)) throw error;
-    tellMixedSchemas(annotations, window.metric, position);
-    return false;
-  }
-  const resetCollision = hints.has('reset') && hints.has('not_reset');
-  tellCombined(annotations, { resetCollision, boundsReconciled: acc.boundsReconciled }, 'aggregation', position);
-  return window.histogram(acc.result);
 }
 
 /** The index of a sample and whether it is a histogram. */
