@@ -1,13 +1,21 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { generatedFiles } from './generate/files.ts';
 import { surfaceFiles } from './generate/surface.ts';
+import { staleFiles, writeFiles } from './generate/write.ts';
 
-/** `npm run generate`: writes every file that follows from the sources. The result is committed. */
+/**
+ * `npm run generate`: writes every file that follows from the sources. The result is committed.
+ * `--check`: writes nothing, names the files that are not as their sources give them, and fails where there are any.
+ */
 const root = join(import.meta.dirname, '..');
-for (const file of [...generatedFiles(), ...surfaceFiles()]) {
-  const path = join(root, file.path);
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, file.content);
-  console.log(file.path);
+const files = [...generatedFiles(), ...surfaceFiles()];
+if (process.argv.includes('--check')) {
+  const stale = staleFiles(root, files);
+  if (stale.length > 0) {
+    console.error(`not as their sources give them: run npm run generate and commit the result\n${stale.join('\n')}`);
+    process.exitCode = 1;
+  }
+} else {
+  writeFiles(root, files);
+  for (const { path } of files) console.log(path);
 }

@@ -1,7 +1,7 @@
 /**
  * The whole proof in two lanes side by side. In front the e2e tests, which mostly wait for a control plane: those that
  * bear no other beside them one after another, then four of the others at a time. Behind them, at a lower priority and cheapest first, what
- * only computes: types, lint, generated files, unit and integration tests.
+ * only computes: types, lint, unit and integration tests.
  * In CI a real node comes after both, alone.
  * Every step runs even after a failure, so that one look shows everything. Up to three suites of a step that fail run once
  * more, alone: a failure that does not repeat is named as unstable. The end lists the ten slowest suites, what was skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
@@ -57,7 +57,6 @@ const inCi = ['true', '1'].includes(process.env['CI'] ?? '');
 const programs = 'programs of the e2e tests';
 const behind: Step[] = [
   { name: 'types, lint and format', command: ['npm', 'run', '-s', 'lint'] },
-  { name: 'generated files are current', command: ['npm', 'run', '-s', 'generate', '--', '--check'] },
   ...needed(conformanceData, 'PromQL conformance', {
     command: ['npm', 'run', '-s', 'conformance:promql', '--', '--dir', conformanceDir],
   }),
