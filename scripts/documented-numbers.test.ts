@@ -126,7 +126,10 @@ const claims: Claim[] = [
     factor: second,
   },
   { says: ['CONTRIBUTING.md', /and (\d+) days ahead/], is: ['scripts/test-calendar.ts', /'\+40d', '\+(\d+)d'/] },
-  { says: ['CONTRIBUTING.md', /or after (\d+) minutes, it is skipped/], is: ['scripts/test-all.ts', /lastStartOfNodeMs = (\d+) \* 60_000/] },
+  {
+    says: ['CONTRIBUTING.md', /or after (\d+) minutes, it is skipped/],
+    is: ['scripts/test-all.ts', /lastStartOfNodeMs = (\d+) \* 60_000/],
+  },
   {
     says: [guide('autoscaling'), /\(one every (\d+) s;/],
     is: ['src/promql/plan/metric-expression.ts', /sampleIntervalMs = ([\d_]+)/],
