@@ -46,21 +46,24 @@ export class QueryMetrics {
     memoryRestarts: () => number;
   }) {
     const { counter, gauge } = this.#declare;
-    gauge('svc_query_missing_agents', 'Nodes that should have an agent and have none with an address.', [], (metric) =>
-      metric.set(gauges.missingAgents()),
+    const shows = (name: string, help: string, value: () => number): void =>
+      void gauge(name, help, [], (metric) => metric.set(value()));
+    shows(
+      'svc_query_missing_agents',
+      'Nodes that should have an agent and have none with an address.',
+      gauges.missingAgents,
     );
-    gauge(
+    shows(
       'svc_query_departed_nodes',
       'Nodes that left and are missing from answers about the time in which they were there.',
-      [],
-      (metric) => metric.set(gauges.departedNodes()),
+      gauges.departedNodes,
     );
-    gauge(
+    shows(
       'svc_query_memory_bytes',
       'Bytes that all queries hold together, beyond the 2 MiB that each may have without asking.',
-      [],
-      (metric) => metric.set(gauges.heldBytes()),
+      gauges.heldBytes,
     );
+    shows('svc_query_running', 'Queries that run now.', gauges.running);
     counter(
       'svc_query_memory_restarts_total',
       'Times that a query had to give its memory back and begin again, because all together would have held too much.',
@@ -70,7 +73,6 @@ export class QueryMetrics {
         metric.inc(gauges.memoryRestarts());
       },
     );
-    gauge('svc_query_running', 'Queries that run now.', [], (metric) => metric.set(gauges.running()));
   }
 
   /** Records how one query was executed, and which nodes its answer lacks. */

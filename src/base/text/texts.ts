@@ -12,6 +12,16 @@ export function percentDecoded(text: string): string {
   }
 }
 
+/** A text as a regular expression of RE2 or of JavaScript that matches it alone. */
+export function escapedPattern(text: string): string {
+  return text.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&');
+}
+
+/** A pattern that matches exactly these texts. */
+export function anyOf(texts: readonly string[]): string {
+  return texts.map(escapedPattern).join('|');
+}
+
 /** Whether a value from outside is an object with members, rather than null or a list. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -3,7 +3,8 @@ import { sha256Hex } from '../../base/canonical-json.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { RateLimiter } from '../../base/rate-limit.ts';
 import type { AuditRecord } from '../audit.ts';
-import { type Deadline, deadlineIn } from '../deadline.ts';
+import { readWhole } from '../../base/wire/http-body.ts';
+import { type Deadline, deadlineIn, orTimeout } from '../deadline.ts';
 import { verifyIdentity, type VerifyOptions } from '../identity/verify.ts';
 import type { MinterMetrics } from '../metrics.ts';
 import type { Minter } from '../mint.ts';
@@ -119,27 +120,12 @@ function oidcHeader(req: IncomingMessage): string | undefined {
  * Errors: Refusal `payload_too_large` or `request_timeout`; `invalid_request` when the client disconnects.
  */
 function readBody(req: IncomingMessage, maxBytes: number, clock: Clock, deadline: Deadline): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const done = (settle: () => void): void => {
-      cancel();
-      req.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
-      settle();
-    };
-    const fail = (refusal: Refusal): void => done(() => reject(refusal));
-    const onData = (chunk: Buffer): void => {
-      length += chunk.length;
-      if (length > maxBytes) fail(tooLarge(maxBytes));
-      else chunks.push(chunk);
-    };
-    const onEnd = (): void => done(() => resolve(Buffer.concat(chunks)));
-    const onGone = (): void => fail(new Refusal('invalid_request', 'aborted', 'the body ended too early'));
-    const cancel = clock.setTimeout(
-      () => fail(new Refusal('request_timeout', 'slow_body', 'the body did not arrive in time')),
-      deadline.remaining(),
-    );
-    req.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  const late = (): Refusal => new Refusal('request_timeout', 'slow_body', 'the body did not arrive in time');
+  const body = readWhole(req.iterator({ destroyOnReturn: false }), maxBytes, () => tooLarge(maxBytes));
+  return orTimeout(clock, deadline, body, late).catch((cause: unknown) => {
+    throw cause instanceof Refusal
+      ? cause
+      : new Refusal('invalid_request', 'aborted', 'the body ended too early', { cause });
   });
 }
 

@@ -77,7 +77,8 @@ function printLabels(names: readonly string[]): string {
   return names.map((name) => (isPlainLabelName(name) ? name : quote(name))).join(', ');
 }
 
-function printMatcher({ name, type, value }: Matcher): string {
+/** A condition of a selector. */
+export function printMatcher({ name, type, value }: Matcher): string {
   return `${isPlainLabelName(name) ? name : quote(name)}${type}${quote(value)}`;
 }
 

@@ -1,4 +1,5 @@
 import { OperatorError } from '../../base/errors.ts';
+import { anyOf } from '../../base/text/texts.ts';
 import type { Matcher } from '../../promql/index.ts';
 
 /** One term of a label selector. */
@@ -58,7 +59,3 @@ export function toMatchers(requirements: readonly Requirement[]): Matcher[] {
     return { type: operator === 'in' ? '=~' : '!~', name, value: anyOf(values) };
   });
 }
-
-/** A pattern that matches exactly these texts. */
-export const anyOf = (values: readonly string[]): string =>
-  values.map((value) => value.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&')).join('|');

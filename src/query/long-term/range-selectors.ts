@@ -1,8 +1,9 @@
-import { isPlainLabelName, quote, QueryError, takeMemory } from '../../promql/index.ts';
+import { QueryError, takeMemory } from '../../promql/index.ts';
 import { labelsFromObject } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import { sampleBytes, type ReadSeries, type SampleBudget } from '../fanout/merge/series-collector.ts';
+import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { briefly } from './long-term-store.ts';
 
 /**
@@ -21,7 +22,8 @@ const numbers: Readonly<Record<string, number>> = { NaN: NaN, '+Inf': Infinity, 
 
 /** The request for a selector's raw samples through the query API, or for its series when only those are wanted. */
 export function rangeQuery({ matchers, startMs, endMs, hints }: ReadQuery): { path: string; form: string } {
-  const selector = `{${matchers.map(({ name, type, value }) => `${nameText(name)}${type}${quote(value)}`).join(',')}}`;
+  // Classic names are written without quotes, because Prometheus 2 does not accept quoted names.
+  const selector = selectorText('', matchers);
   const seconds = (ms: number): string => (ms / 1000).toFixed(3);
   if (hints?.func === 'series') {
     const form = new URLSearchParams({
@@ -76,11 +78,6 @@ export function rangeSeries(body: unknown, { startMs, endMs }: ReadQuery, budget
       values: Float64Array.from(inside, ([, v]) => numbers[v] ?? Number(v)),
     };
   });
-}
-
-/** Classic names are written without quotes, because Prometheus 2 does not accept quoted names. */
-function nameText(name: string): string {
-  return isPlainLabelName(name) ? name : quote(name);
 }
 
 function nothing(): { timestamps: Float64Array; values: Float64Array } {

@@ -1,6 +1,7 @@
 import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import type { TopologyGrouping } from '../../api/page/types.ts';
 import type { Matcher } from '../../promql/index.ts';
+import { anyOf } from '../../base/text/texts.ts';
 import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { flowMetric, requestFamilies, type RequestFamily } from './families.ts';
 
@@ -151,9 +152,5 @@ export function flowQuery(
 
 function oneOf(name: string, values: readonly string[]): Matcher {
   if (values.length === 1) return { type: '=', name, value: values[0]! };
-  const value = values
-    .toSorted()
-    .map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
-    .join('|');
-  return { type: '=~', name, value };
+  return { type: '=~', name, value: anyOf(values.toSorted()) };
 }

@@ -1,6 +1,6 @@
 import { namespaceLabel } from '../../../api/labels.ts';
 import type { Matcher } from '../../../promql/index.ts';
-import { anyOf } from '../../../query/custom-metrics/label-selector.ts';
+import { anyOf } from '../../../base/text/texts.ts';
 import { builtInPresets } from '../../../query/custom-metrics/providers/presets.ts';
 import type { DescribedResource } from '../../../query/custom-metrics/resources.ts';
 import type { TopKind } from './kinds.ts';

@@ -1,3 +1,4 @@
+import { anyOf } from '../../../base/text/texts.ts';
 import { executionError } from '../../errors.ts';
 import { labelValue, labelsKey, labelsText, metricName, setLabel } from '../../labels.ts';
 import { compileMatcher, type CompiledMatcher } from '../../matching/matcher.ts';
@@ -110,8 +111,7 @@ async function identifyingSets(pacing: Pacing, columns: Iterable<Column>): Promi
   return [...patterns].map(([pattern, sets]) =>
     identifying.map((name, i): Matcher => {
       if (pattern[i] === '0') return { type: '=', name, value: '' };
-      const quoted = [...sets[i]!].map((value) => value.replaceAll(/[\\^$.|?*+()[\]{}]/g, '\\$&'));
-      return { type: '=~', name, value: quoted.sort().join('|') };
+      return { type: '=~', name, value: anyOf([...sets[i]!].sort()) };
     }),
   );
 }

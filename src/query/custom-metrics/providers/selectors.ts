@@ -1,11 +1,9 @@
-import { childrenOf, isPlainLabelName, print, quote, type Expr, type Matcher } from '../../../promql/index.ts';
+import { childrenOf, print, printMatcher, type Expr, type Matcher } from '../../../promql/index.ts';
 
 /** `name{a="b",…}`. */
 export function selectorText(name: string, matchers: readonly Matcher[]): string {
-  return `${name}{${matchers.map(({ type, name: label, value }) => `${labelText(label)}${type}${quote(value)}`).join(',')}}`;
+  return `${name}{${matchers.map(printMatcher).join(',')}}`;
 }
-
-const labelText = (name: string): string => (isPlainLabelName(name) ? name : quote(name));
 
 /** The instant selectors behind an expression, each once and without offset; at most `limit`. */
 export function sampleSelectors(expr: Expr, limit = 4): string[] {

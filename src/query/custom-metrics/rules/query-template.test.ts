@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { parse, print, type Matcher } from '../../../promql/index.ts';
-import { anyOf } from '../label-selector.ts';
+import { anyOf } from '../../../base/text/texts.ts';
 import { anyText } from '../../../testing/any-text.ts';
 import { fillTemplate, readTemplate, takesSeries } from './query-template.ts';
 

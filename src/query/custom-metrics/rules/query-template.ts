@@ -1,6 +1,6 @@
 import { OperatorError } from '../../../base/errors.ts';
-import { isPlainLabelName, parse, quote, type Matcher } from '../../../promql/index.ts';
-import { anyOf } from '../label-selector.ts';
+import { isPlainLabelName, parse, printMatcher, quote, type Matcher } from '../../../promql/index.ts';
+import { anyOf } from '../../../base/text/texts.ts';
 
 /**
  * The position of a placeholder in the query: outside of every string, in a string, or in the string of a `=~` or `!~`.
@@ -110,7 +110,7 @@ export function fillTemplate(template: QueryTemplate, { series, matchers, label 
         case 'groupBy':
           return part.place.quotes === undefined ? labelText(label ?? '') : inString(label ?? '', part.place);
         case 'matchers':
-          return matchers.map(({ name, type, value }) => `${labelText(name)}${type}${quote(value)}`).join(',');
+          return matchers.map(printMatcher).join(',');
         case 'valueOf': {
           const found = matchers.find((matcher) => matcher.name === part.label);
           const isPattern = found?.type === '=~' || found?.type === '!~';

@@ -1,5 +1,5 @@
 import { parse, type Matcher } from '../../../promql/index.ts';
-import { anyOf } from '../label-selector.ts';
+import { anyOf } from '../../../base/text/texts.ts';
 import type { MetricProvider, MetricQuery } from '../providers/provider.ts';
 import { sampleSelectors, widestRange } from '../providers/selectors.ts';
 import { describedResource } from '../resources.ts';

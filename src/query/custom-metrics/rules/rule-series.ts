@@ -1,3 +1,4 @@
+import { escapedPattern } from '../../../base/text/texts.ts';
 import { metricName, type Labels } from '../../../promql/index.ts';
 import { describedResource, type DescribedResource } from '../resources.ts';
 import { takesSeries } from './query-template.ts';
@@ -48,8 +49,7 @@ function resourceOf({ overrides, template }: AdapterRule, label: string): Descri
   const override = overrides.get(label);
   if (override !== undefined) return describedResource(override) ?? describedResource(withGroup(override));
   if (template === undefined) return undefined;
-  const pattern = template
-    .replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&')
+  const pattern = escapedPattern(template)
     .replaceAll(/<<\s*\\\.Resource\s*>>/g, '(?<resource>[a-z]+)')
     .replaceAll(/<<\s*\\\.Group\s*>>/g, '(?<group>[a-z.]*)');
   const { resource, group } = new RegExp(`^${pattern}$`).exec(label)?.groups ?? {};

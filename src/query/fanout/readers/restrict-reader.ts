@@ -1,4 +1,5 @@
 import { namespaceLabel } from '../../../api/labels.ts';
+import { anyOf } from '../../../base/text/texts.ts';
 import { planHash } from '../../../promql/index.ts';
 import { compareLabels } from '../../../tsdb/index.ts';
 import type { Labels, Matcher, MatchType, ReadQuery } from '../../../tsdb/index.ts';
@@ -79,16 +80,10 @@ async function restricted<T extends { readonly labels: Labels }>(
 
 /** Disjoint selectors whose union is the given one within the namespaces. Pure. */
 export function restrictedSets(matchers: readonly Matcher[], namespaces: ReadonlySet<string>): Matcher[][] {
-  // Names of namespaces are DNS labels and contain no special characters of regular expressions; they are escaped all
-  // the same.
-  const value = [...namespaces].sort().map(escaped).join('|');
+  const value = anyOf([...namespaces].sort());
   const matcher = (type: MatchType, name: string): Matcher => ({ type, name, value });
   return namespaceLabels.map((name, i) => {
     const others = namespaceLabels.slice(0, i).map((before) => matcher('!~', before));
     return [...matchers, ...others, matcher('=~', name)];
   });
-}
-
-function escaped(name: string): string {
-  return name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }
