@@ -26,16 +26,16 @@ export function selectPostings(index: PostingsIndex, matchers: readonly Compiled
   const required: PostingList[] = [];
   const excluded: PostingList[] = [];
   for (const matcher of matchers) {
-    if (!matcher.matchesEmpty) required.push(matching(index, matcher));
-    else excluded.push(notMatching(index, matcher));
+    if (!matcher.matchesEmpty) required.push(withValues(index, matcher, true));
+    else excluded.push(withValues(index, matcher, false));
   }
   required.sort((a, b) => a.length - b.length);
   let result = required[0] ?? index.all();
   for (const list of required.slice(1)) {
     if (result.length === 0) return none;
-    result = intersect(result, list);
+    result = filtered(result, list, true);
   }
-  for (const list of excluded) if (list.length > 0) result = subtract(result, list);
+  for (const list of excluded) if (list.length > 0) result = filtered(result, list, false);
   return result;
 }
 
@@ -44,22 +44,18 @@ function isRefusedByAll(index: PostingsIndex, { name, literals, negative }: Comp
   return negative && literals?.some((value) => index.count(name, value) === index.size) === true;
 }
 
-function matching(index: PostingsIndex, matcher: CompiledMatcher): PostingList {
+/** The series with a value that matches, or with one that does not. */
+function withValues(
+  index: PostingsIndex,
+  { name, literals, negative, matches }: CompiledMatcher,
+  wanted: boolean,
+): PostingList {
   const lists: PostingList[] = [];
-  const values = matcher.literals && !matcher.negative ? matcher.literals : index.values(matcher.name);
-  for (const value of values) if (matcher.matches(value)) collect(lists, index.postings(matcher.name, value));
+  for (const value of literals && negative !== wanted ? literals : index.values(name)) {
+    const list = matches(value) === wanted ? index.postings(name, value) : undefined;
+    if (list && list.length > 0) lists.push(list);
+  }
   return union(lists);
-}
-
-function notMatching(index: PostingsIndex, matcher: CompiledMatcher): PostingList {
-  const lists: PostingList[] = [];
-  const values = matcher.literals && matcher.negative ? matcher.literals : index.values(matcher.name);
-  for (const value of values) if (!matcher.matches(value)) collect(lists, index.postings(matcher.name, value));
-  return union(lists);
-}
-
-function collect(lists: PostingList[], list: PostingList | undefined): void {
-  if (list && list.length > 0) lists.push(list);
 }
 
 /**
@@ -80,26 +76,14 @@ function union(lists: readonly PostingList[]): PostingList {
   return all.sort();
 }
 
-/** Assumption: `a` is not the longer one. */
-function intersect(a: PostingList, b: PostingList): number[] {
+/** The numbers of `a` that are in `b`, or those that are not; quickest where `a` is the shorter one. */
+function filtered(a: PostingList, b: PostingList, isIn: boolean): number[] {
   const out: number[] = [];
   let j = 0;
-  for (let i = 0; i < a.length; i++) {
+  for (let i = 0; i < a.length && (j < b.length || !isIn); i++) {
     const x = a[i]!;
     j = seek(b, j, x);
-    if (j === b.length) break;
-    if (b[j] === x) out.push(x);
-  }
-  return out;
-}
-
-function subtract(a: PostingList, b: PostingList): number[] {
-  const out: number[] = [];
-  let j = 0;
-  for (let i = 0; i < a.length; i++) {
-    const x = a[i]!;
-    j = seek(b, j, x);
-    if (j === b.length || b[j] !== x) out.push(x);
+    if ((j < b.length && b[j] === x) === isIn) out.push(x);
   }
   return out;
 }
