@@ -1,18 +1,16 @@
 /**
- * Ends a piece of work when the caller's signal aborts, with that signal's reason, or by a call of `abort`.
- * `AbortSignal.any` costs several times as much and leaves weak references behind: it is for two signals that both
- * outlive the work.
+ * Ends a piece of work when one of the caller's signals aborts, with that signal's reason, or by a call of `abort`.
+ * `AbortSignal.any` costs several times as much and leaves weak references behind.
  */
 export class LinkedAbort {
   readonly #own = new AbortController();
-  readonly #outer: AbortSignal | undefined;
-  readonly #follow = (): void => this.#own.abort(this.#outer?.reason);
+  readonly #outer: readonly AbortSignal[];
+  readonly #follow = (): void => this.#own.abort(this.#outer.find(({ aborted }) => aborted)?.reason);
 
-  constructor(outer?: AbortSignal) {
-    this.#outer = outer;
-    if (!outer) return;
-    if (outer.aborted) this.#follow();
-    else outer.addEventListener('abort', this.#follow, { once: true });
+  constructor(...outer: readonly (AbortSignal | undefined)[]) {
+    this.#outer = outer.filter((signal) => signal !== undefined);
+    if (this.#outer.some(({ aborted }) => aborted)) this.#follow();
+    else for (const signal of this.#outer) signal.addEventListener('abort', this.#follow, { once: true });
   }
 
   get signal(): AbortSignal {
@@ -24,8 +22,8 @@ export class LinkedAbort {
     this.release();
   }
 
-  /** The work has ended: stops listening to the outer signal. `abort` does that, too. */
+  /** The work has ended: stops listening to the outer signals. `abort` does that, too. */
   release(): void {
-    this.#outer?.removeEventListener('abort', this.#follow);
+    for (const signal of this.#outer) signal.removeEventListener('abort', this.#follow);
   }
 }

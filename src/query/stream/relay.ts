@@ -1,5 +1,6 @@
 import { type Clock, sleep } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { Logger } from '../../base/logger.ts';
 import { concerns, statusMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import type { AgentDirectory, ExpectedAgent } from '../agents/directory.ts';
@@ -132,7 +133,8 @@ export class StreamRelay {
     let scope = visibleNamespaces(plan.namespaces, call.namespaces);
     const follow = this.#liveItems(plan, queue, states, () => scope);
     const { nodes } = follow;
-    const signal = AbortSignal.any([sink.gone, this.#stop.signal]);
+    const over = new LinkedAbort(sink.gone, this.#stop.signal);
+    const { signal } = over;
     try {
       if (scope?.size !== 0) {
         nodes.tellAbsent();
@@ -161,6 +163,7 @@ export class StreamRelay {
       ended.abort();
       await drained;
     } finally {
+      over.release();
       follow.stop();
       states.stop();
     }
