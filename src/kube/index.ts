@@ -10,7 +10,7 @@ export * from './errors.ts';
 export type { KubeClientOptions } from './rest-client.ts';
 /** @internal The package exports the client only as the port. */
 export { createKubeClient, RestClient } from './rest-client.ts';
-export { coreResources } from './core-resources.ts';
+export { coreResources } from '../api/core-resources.ts';
 export { describe, resourcePath } from './paths.ts';
 export { getIfExists, listAll } from './reads.ts';
 export { ApiReviews, reviewTokenFor } from './reviews.ts';

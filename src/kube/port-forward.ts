@@ -4,7 +4,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { WebSocketHandler } from '@kubernetes/client-node/dist/web-socket-handler.js';
 import { errorText, OperatorError } from '../base/errors.ts';
 import type { KubeClient } from './client.ts';
-import { coreResources } from './core-resources.ts';
+import { coreResources } from '../api/core-resources.ts';
 import type { Credentials } from './credentials.ts';
 import { resourcePath } from './paths.ts';
 

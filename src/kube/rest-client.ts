@@ -18,7 +18,7 @@ import type {
   WatchOptions,
   WriteOptions,
 } from './client.ts';
-import { coreResources } from './core-resources.ts';
+import { coreResources } from '../api/core-resources.ts';
 import { Credentials } from './credentials.ts';
 import { decodeFrames, type WatchFrame } from './frames.ts';
 import { loadKubeSettings, openKubeSettings, type KubeSettings } from './kubeconfig.ts';

@@ -1,20 +1,6 @@
-import { resourceRef, type KubeObject } from '../api/meta.ts';
+import { coreResources } from '../api/core-resources.ts';
+import type { KubeObject } from '../api/meta.ts';
 import type { KubeClient } from './client.ts';
-
-const tokenReviews = resourceRef({
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  kind: 'TokenReview',
-  plural: 'tokenreviews',
-  namespaced: false,
-});
-const subjectAccessReviews = resourceRef({
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  kind: 'SubjectAccessReview',
-  plural: 'subjectaccessreviews',
-  namespaced: false,
-});
 
 interface ReviewedUser {
   username: string;
@@ -53,7 +39,12 @@ export class ApiReviews {
   /** The owner of a bearer token, or undefined when the token is not authenticated. */
   async reviewToken(token: string, signal: AbortSignal): Promise<ReviewedUser | undefined> {
     const audiences = await this.#audiences();
-    const answer = await create(this.#client, tokenReviews, { token, ...(audiences ? { audiences } : {}) }, signal);
+    const answer = await create(
+      this.#client,
+      coreResources.tokenReviews,
+      { token, ...(audiences ? { audiences } : {}) },
+      signal,
+    );
     const status = answer['status'] as TokenStatus | undefined;
     if (!status?.authenticated || !status.user?.username) return undefined;
     // An answer without audiences means the API server's own, which is among the requested ones. Source:
@@ -95,7 +86,7 @@ export class ApiReviews {
   async #isAllowed(user: ReviewedUser, attributes: object, signal: AbortSignal): Promise<boolean> {
     const { username, uid, groups, extra } = user;
     const spec = { user: username, uid, groups, extra, ...attributes };
-    const answer = await create(this.#client, subjectAccessReviews, spec, signal);
+    const answer = await create(this.#client, coreResources.subjectAccessReviews, spec, signal);
     return (answer['status'] as { allowed?: boolean } | undefined)?.allowed === true;
   }
 }
@@ -122,7 +113,7 @@ export async function reviewTokenFor(
   token: string,
   signal: AbortSignal,
 ): Promise<ReviewedUser | undefined> {
-  const answer = await create(client, tokenReviews, { token, audiences: [audience] }, signal);
+  const answer = await create(client, coreResources.tokenReviews, { token, audiences: [audience] }, signal);
   const status = answer['status'] as TokenStatus | undefined;
   // An answer without audiences means the API server's own, which is not this one. Source: TokenReviewStatus.
   return status?.authenticated && status.audiences?.includes(audience) ? status.user : undefined;
@@ -130,7 +121,7 @@ export async function reviewTokenFor(
 
 function create(
   client: KubeClient,
-  resource: typeof tokenReviews,
+  resource: typeof coreResources.tokenReviews,
   spec: unknown,
   signal: AbortSignal,
 ): Promise<KubeObject> {

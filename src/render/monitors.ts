@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import type { PlatformInput } from './input.ts';
 import { names, selectorLabels } from './names.ts';
 import type { Component } from './names.ts';
-import { objectOf } from './objects.ts';
+import { objectOf, ofComponent } from './objects.ts';
 import { clusterRoleBinding, serviceAccount } from './rights/rbac.ts';
 
 const interval = '30s';
@@ -42,16 +42,12 @@ function renderScraper({ namespace }: PlatformInput): KubeObject[] {
 }
 
 function agentMonitor({ namespace }: PlatformInput): KubeObject {
-  return objectOf(
-    'PodMonitor',
-    { component: 'agent', name: names.agent, namespace },
-    {
-      spec: {
-        selector: { matchLabels: selectorLabels('agent') },
-        podMetricsEndpoints: [{ port: 'scrape', interval, authorization }],
-      },
+  return objectOf('PodMonitor', ofComponent('agent', namespace), {
+    spec: {
+      selector: { matchLabels: selectorLabels('agent') },
+      podMetricsEndpoints: [{ port: 'scrape', interval, authorization }],
     },
-  );
+  });
 }
 
 function serviceMonitor({ namespace }: PlatformInput, component: Component, port: string): KubeObject {

@@ -1,56 +1,44 @@
-import type { KubeObject, ResourceRef } from '../api/meta.ts';
-import { objectLabels } from './names.ts';
+import { coreResources } from '../api/core-resources.ts';
+import type { KubeObject } from '../api/meta.ts';
+import { names, objectLabels, selectorLabels } from './names.ts';
 import type { Component } from './names.ts';
 
 /** Small constructors for the parts that every object family repeats. */
 
-/** Kinds that we render, with the fields of their REST paths. */
-const kindTable = {
-  Namespace: { group: '', version: 'v1', plural: 'namespaces', namespaced: false },
-  ServiceAccount: { group: '', version: 'v1', plural: 'serviceaccounts', namespaced: true },
-  Secret: { group: '', version: 'v1', plural: 'secrets', namespaced: true },
-  ConfigMap: { group: '', version: 'v1', plural: 'configmaps', namespaced: true },
-  Service: { group: '', version: 'v1', plural: 'services', namespaced: true },
-  Deployment: { group: 'apps', version: 'v1', plural: 'deployments', namespaced: true },
-  DaemonSet: { group: 'apps', version: 'v1', plural: 'daemonsets', namespaced: true },
-  PriorityClass: { group: 'scheduling.k8s.io', version: 'v1', plural: 'priorityclasses', namespaced: false },
-  PodDisruptionBudget: { group: 'policy', version: 'v1', plural: 'poddisruptionbudgets', namespaced: true },
-  NetworkPolicy: { group: 'networking.k8s.io', version: 'v1', plural: 'networkpolicies', namespaced: true },
-  ClusterRole: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'clusterroles', namespaced: false },
-  ClusterRoleBinding: {
-    group: 'rbac.authorization.k8s.io',
-    version: 'v1',
-    plural: 'clusterrolebindings',
-    namespaced: false,
-  },
-  Role: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'roles', namespaced: true },
-  RoleBinding: { group: 'rbac.authorization.k8s.io', version: 'v1', plural: 'rolebindings', namespaced: true },
-  ValidatingWebhookConfiguration: {
-    group: 'admissionregistration.k8s.io',
-    version: 'v1',
-    plural: 'validatingwebhookconfigurations',
-    namespaced: false,
-  },
-  APIService: { group: 'apiregistration.k8s.io', version: 'v1', plural: 'apiservices', namespaced: false },
-  PodMonitor: { group: 'monitoring.coreos.com', version: 'v1', plural: 'podmonitors', namespaced: true },
-  ServiceMonitor: { group: 'monitoring.coreos.com', version: 'v1', plural: 'servicemonitors', namespaced: true },
+/** The kinds that we render, as API resources: used by controllers to watch and apply. */
+export const renderedKinds = {
+  Namespace: coreResources.namespaces,
+  ServiceAccount: coreResources.serviceAccounts,
+  Secret: coreResources.secrets,
+  ConfigMap: coreResources.configMaps,
+  Service: coreResources.services,
+  Deployment: coreResources.deployments,
+  DaemonSet: coreResources.daemonSets,
+  PriorityClass: coreResources.priorityClasses,
+  PodDisruptionBudget: coreResources.podDisruptionBudgets,
+  NetworkPolicy: coreResources.networkPolicies,
+  ClusterRole: coreResources.clusterRoles,
+  ClusterRoleBinding: coreResources.clusterRoleBindings,
+  Role: coreResources.roles,
+  RoleBinding: coreResources.roleBindings,
+  ValidatingWebhookConfiguration: coreResources.validatingWebhookConfigurations,
+  APIService: coreResources.apiServices,
+  PodMonitor: coreResources.podMonitors,
+  ServiceMonitor: coreResources.serviceMonitors,
 } as const;
 
-export type RenderedKind = keyof typeof kindTable;
-
-/** The API resource of each rendered kind: used by controllers to watch and apply. */
-export const renderedKinds: Readonly<Record<RenderedKind, ResourceRef>> = Object.fromEntries(
-  Object.entries(kindTable).map(([kind, ref]) => [
-    kind,
-    { ...ref, kind, apiVersion: ref.group === '' ? ref.version : `${ref.group}/${ref.version}` },
-  ]),
-) as Record<RenderedKind, ResourceRef>;
+export type RenderedKind = keyof typeof renderedKinds;
 
 export interface Identity {
   component: Component;
   name: string;
   namespace?: string;
   instance?: string;
+}
+
+/** The identity of a component's objects that bear its own name. */
+export function ofComponent(component: 'agent' | 'query' | 'controller', namespace: string): Identity {
+  return { component, name: names[component], namespace };
 }
 
 /** An object of a rendered kind with our labels. */
@@ -65,4 +53,14 @@ export function objectOf(kind: RenderedKind, id: Identity, body: Record<string, 
     },
     ...body,
   };
+}
+
+/** Keeps one replica up while nodes are drained; none with a single replica, which it would make undrainable. */
+export function disruptionBudget(component: 'query' | 'controller', namespace: string, replicas = 2): KubeObject[] {
+  if (replicas < 2) return [];
+  return [
+    objectOf('PodDisruptionBudget', ofComponent(component, namespace), {
+      spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(component) } },
+    }),
+  ];
 }

@@ -5,9 +5,9 @@ import type { PlatformInput } from './input.ts';
 import { renderMonitors } from './monitors.ts';
 import { names } from './names.ts';
 import { renderPlatformNetworkPolicies } from './network-policy.ts';
-import { objectOf } from './objects.ts';
+import { disruptionBudget, objectOf } from './objects.ts';
 import { renderPlatformRbac } from './rights/platform-rbac.ts';
-import { renderQueryDeployment, renderQueryDisruptionBudget, renderQueryService } from './query-deployment.ts';
+import { renderQueryDeployment, renderQueryService } from './query-deployment.ts';
 
 /**
  * Agents and query server: everything the operator keeps in place, except the TLS Secrets, which it writes itself.
@@ -24,7 +24,7 @@ export function renderPlatform(input: PlatformInput): KubeObject[] {
     ...renderCaBundle(input),
     renderAgentService(input),
     renderQueryService(input),
-    ...renderQueryDisruptionBudget(input),
+    ...disruptionBudget('query', input.namespace, input.queryReplicas),
     renderAgentDaemonSet(input),
     renderQueryDeployment(input),
     ...renderMonitors(input),

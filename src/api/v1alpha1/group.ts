@@ -12,29 +12,12 @@ export const groupVersion = `${group}/${version}`;
  */
 export const category = 'svcdev';
 
-export const trafficMonitors: ResourceRef = resourceRef({
-  group,
-  version,
-  kind: 'TrafficMonitor',
-  plural: 'trafficmonitors',
-  namespaced: true,
-});
+const ours = (kind: string, plural: string, namespaced: boolean): ResourceRef =>
+  resourceRef({ group, version, kind, plural, namespaced });
 
-export const clusterTrafficPolicies: ResourceRef = resourceRef({
-  group,
-  version,
-  kind: 'ClusterTrafficPolicy',
-  plural: 'clustertrafficpolicies',
-  namespaced: false,
-});
-
-export const minterDeployments: ResourceRef = resourceRef({
-  group,
-  version,
-  kind: 'MinterDeployment',
-  plural: 'minterdeployments',
-  namespaced: true,
-});
+export const trafficMonitors = ours('TrafficMonitor', 'trafficmonitors', true);
+export const clusterTrafficPolicies = ours('ClusterTrafficPolicy', 'clustertrafficpolicies', false);
+export const minterDeployments = ours('MinterDeployment', 'minterdeployments', true);
 
 /** Whose kinds they are: `app.kubernetes.io/name` of their definitions. */
 export const product = 'svc-operator';

@@ -1,4 +1,4 @@
-import { resourceRef, type KubeObject, type ResourceRef } from '../../api/meta.ts';
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { kinds } from '../../api/v1alpha1/index.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { coreResources } from '../../kube/index.ts';
@@ -6,8 +6,8 @@ import { renderedKinds } from '../../render/index.ts';
 
 const known = new Map<string, ResourceRef>(
   [
-    ...Object.values(renderedKinds).map(resourceRef),
-    ...kinds.map((kind) => resourceRef(kind.resource)),
+    ...Object.values(renderedKinds),
+    ...kinds.map(({ resource }) => resource),
     coreResources.customResourceDefinitions,
   ].map((ref) => [`${ref.apiVersion} ${ref.kind}`, ref]),
 );

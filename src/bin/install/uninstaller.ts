@@ -3,7 +3,6 @@ import { kinds } from '../../api/v1alpha1/index.ts';
 import { sleep } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { coreResources, getIfExists, isNotFound, listAll } from '../../kube/index.ts';
-import { resourceRef } from '../../api/meta.ts';
 import { keyOf, keyText } from '../../runtime/index.ts';
 import { controllerDefaults, names, renderController, renderDataRemoval, renderedKinds } from '../../render/index.ts';
 import { customMetricsApiServices, externalMetricsApiServices, selectorText } from '../../render/index.ts';
@@ -57,8 +56,7 @@ class Uninstall {
   }
 
   async customResources(): Promise<void> {
-    for (const { resource } of kinds) {
-      const ref = resourceRef(resource);
+    for (const { resource: ref } of kinds) {
       for (const object of await this.#listed(ref)) await this.#remove(ref, keyOf(object));
       await this.#untilGone(ref, () => this.#listed(ref));
     }

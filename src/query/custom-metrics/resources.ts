@@ -1,6 +1,6 @@
 import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import { coreResources } from '../../kube/index.ts';
-import { resourceRef, type ResourceRef } from '../../api/meta.ts';
+import type { ResourceRef } from '../../api/meta.ts';
 
 /** A kind of object that a metric can describe. */
 export interface DescribedResource {
@@ -11,9 +11,6 @@ export interface DescribedResource {
   readonly label: string;
 }
 
-const batch = (kind: string, plural: string): ResourceRef =>
-  resourceRef({ group: 'batch', version: 'v1', kind, plural, namespaced: true });
-
 /** Every kind that captured series name. */
 export const describedResources: readonly DescribedResource[] = [
   { name: 'pods', ref: coreResources.pods, label: 'k8s_pod_name' },
@@ -21,8 +18,8 @@ export const describedResources: readonly DescribedResource[] = [
   { name: 'replicasets.apps', ref: coreResources.replicaSets, label: 'k8s_replicaset_name' },
   { name: 'statefulsets.apps', ref: coreResources.statefulSets, label: 'k8s_statefulset_name' },
   { name: 'daemonsets.apps', ref: coreResources.daemonSets, label: 'k8s_daemonset_name' },
-  { name: 'jobs.batch', ref: batch('Job', 'jobs'), label: 'k8s_job_name' },
-  { name: 'cronjobs.batch', ref: batch('CronJob', 'cronjobs'), label: 'k8s_cronjob_name' },
+  { name: 'jobs.batch', ref: coreResources.jobs, label: 'k8s_job_name' },
+  { name: 'cronjobs.batch', ref: coreResources.cronJobs, label: 'k8s_cronjob_name' },
   { name: 'nodes', ref: coreResources.nodes, label: nodeLabel },
   { name: 'namespaces', ref: coreResources.namespaces, label: namespaceLabel },
 ];

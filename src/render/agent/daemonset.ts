@@ -4,7 +4,7 @@ import { instrumentContainer } from './instrument.ts';
 import { agentVolumes } from './volumes.ts';
 import type { PlatformInput } from '../input.ts';
 import { names, ports, selectorLabels } from '../names.ts';
-import { objectOf } from '../objects.ts';
+import { objectOf, ofComponent } from '../objects.ts';
 import { podMetadata, pullSecrets, sharedVolumes } from '../pod-security.ts';
 
 /**
@@ -15,36 +15,32 @@ import { podMetadata, pullSecrets, sharedVolumes } from '../pod-security.ts';
 export function renderAgentDaemonSet(input: PlatformInput): KubeObject {
   const labels = selectorLabels('agent');
   const pullPolicy = input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy };
-  return objectOf(
-    'DaemonSet',
-    { component: 'agent', name: names.agent, namespace: input.namespace },
-    {
-      spec: {
-        selector: { matchLabels: labels },
-        updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: input.agentMaxUnavailable } },
-        template: {
-          metadata: podMetadata(labels, { 'kubectl.kubernetes.io/default-container': 'agent' }),
-          spec: {
-            serviceAccountName: names.agent,
-            automountServiceAccountToken: true,
-            enableServiceLinks: false,
-            hostPID: true,
-            ...(input.hostNetwork ? { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' } : {}),
-            ...pullSecrets(input.imagePullSecrets),
-            priorityClassName: names.agent,
-            nodeSelector: { 'kubernetes.io/os': 'linux' },
-            tolerations: [{ operator: 'Exists' }],
-            // The instrument takes up to 10 s to detach its tracers; the agent then writes its last block.
-            terminationGracePeriodSeconds: 30,
-            securityContext: sharedVolumes,
-            initContainers: [initConfigContainer(input, pullPolicy)],
-            containers: [instrumentContainer(input, pullPolicy), agentContainer(input, pullPolicy)],
-            volumes: agentVolumes(input),
-          },
+  return objectOf('DaemonSet', ofComponent('agent', input.namespace), {
+    spec: {
+      selector: { matchLabels: labels },
+      updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: input.agentMaxUnavailable } },
+      template: {
+        metadata: podMetadata(labels, { 'kubectl.kubernetes.io/default-container': 'agent' }),
+        spec: {
+          serviceAccountName: names.agent,
+          automountServiceAccountToken: true,
+          enableServiceLinks: false,
+          hostPID: true,
+          ...(input.hostNetwork ? { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' } : {}),
+          ...pullSecrets(input.imagePullSecrets),
+          priorityClassName: names.agent,
+          nodeSelector: { 'kubernetes.io/os': 'linux' },
+          tolerations: [{ operator: 'Exists' }],
+          // The instrument takes up to 10 s to detach its tracers; the agent then writes its last block.
+          terminationGracePeriodSeconds: 30,
+          securityContext: sharedVolumes,
+          initContainers: [initConfigContainer(input, pullPolicy)],
+          containers: [instrumentContainer(input, pullPolicy), agentContainer(input, pullPolicy)],
+          volumes: agentVolumes(input),
         },
       },
     },
-  );
+  });
 }
 
 /** Above ordinary workloads, so that a full node is still observed; below the node's own components. */
@@ -65,21 +61,17 @@ export function renderAgentPriorityClass(): KubeObject {
  * not ready.
  */
 export function renderAgentService(input: PlatformInput): KubeObject {
-  return objectOf(
-    'Service',
-    { component: 'agent', name: names.agent, namespace: input.namespace },
-    {
-      spec: {
-        clusterIP: 'None',
-        publishNotReadyAddresses: true,
-        selector: selectorLabels('agent'),
-        ports: [
-          { name: 'scrape', port: ports.scrape, protocol: 'TCP', targetPort: 'scrape' },
-          { name: 'remote-read', port: ports.remoteRead, protocol: 'TCP', targetPort: 'remote-read' },
-          { name: 'span-stream', port: ports.spanStream, protocol: 'TCP', targetPort: 'span-stream' },
-          { name: 'capture-config', port: ports.captureConfig, protocol: 'TCP', targetPort: 'capture-config' },
-        ],
-      },
+  return objectOf('Service', ofComponent('agent', input.namespace), {
+    spec: {
+      clusterIP: 'None',
+      publishNotReadyAddresses: true,
+      selector: selectorLabels('agent'),
+      ports: [
+        { name: 'scrape', port: ports.scrape, protocol: 'TCP', targetPort: 'scrape' },
+        { name: 'remote-read', port: ports.remoteRead, protocol: 'TCP', targetPort: 'remote-read' },
+        { name: 'span-stream', port: ports.spanStream, protocol: 'TCP', targetPort: 'span-stream' },
+        { name: 'capture-config', port: ports.captureConfig, protocol: 'TCP', targetPort: 'capture-config' },
+      ],
     },
-  );
+  });
 }

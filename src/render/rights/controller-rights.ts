@@ -1,7 +1,7 @@
 import { group } from '../../api/v1alpha1/index.ts';
 import { customMetricsApiServices, externalMetricsApiServices } from '../custom-metrics.ts';
 import { appCredentialsSecret, names } from '../names.ts';
-import { reviewRights, type Right } from './rbac.ts';
+import { ourKinds, reviewRights, rule, type Right } from './rbac.ts';
 
 const read = ['get', 'list', 'watch'];
 const write = ['create', 'patch', 'delete'];
@@ -25,120 +25,91 @@ const bindings = [...handedOut, names.scraper, names.authDelegator];
 /** In the whole cluster. Writes are restricted to names, except for the status of our kinds and for Events. */
 const cluster: Right[] = [
   {
-    rule: {
-      apiGroups: [group],
-      resources: ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments'],
-      verbs: read,
-    },
+    rule: rule(group, ourKinds, read),
     why: 'Caches of our kinds, which may be in any namespace.',
   },
   {
-    rule: {
-      apiGroups: [group],
-      resources: ['trafficmonitors/status', 'clustertrafficpolicies/status', 'minterdeployments/status'],
-      verbs: ['patch'],
-    },
+    rule: rule(
+      group,
+      ourKinds.map((kind) => `${kind}/status`),
+      ['patch'],
+    ),
     why: 'Conditions and counts of each object, written by server-side apply.',
   },
   {
-    rule: {
-      apiGroups: [group],
-      resources: ['trafficmonitors/finalizers', 'clustertrafficpolicies/finalizers', 'minterdeployments/finalizers'],
-      verbs: ['update'],
-    },
+    rule: rule(
+      group,
+      ourKinds.map((kind) => `${kind}/finalizers`),
+      ['update'],
+    ),
     why: 'No call of its own: the admission plugin OwnerReferencesPermissionEnforcement asks for it where owner references block deletion.',
   },
   {
-    rule: { apiGroups: [''], resources: ['pods', 'nodes', 'namespaces'], verbs: read },
+    rule: rule('', ['pods', 'nodes', 'namespaces'], read),
     why: 'Caches: which pods a monitor matches, on which nodes, in which namespaces.',
   },
   {
-    rule: { apiGroups: [''], resources: ['serviceaccounts', 'configmaps', 'services'], verbs: read },
+    rule: rule('', ['serviceaccounts', 'configmaps', 'services'], read),
     why: 'Caches of what minters are made of, in any namespace; the ConfigMaps of rules and `gitops-state`; a service account that a MinterDeployment names.',
   },
   {
-    rule: { apiGroups: ['apps'], resources: ['deployments'], verbs: read },
+    rule: rule('apps', ['deployments'], read),
     why: 'Cache of minters.',
   },
   {
-    rule: { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: read },
+    rule: rule('networking.k8s.io', ['networkpolicies'], read),
     why: 'Cache of the policies of minters.',
   },
   {
-    rule: { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: read },
+    rule: rule('policy', ['poddisruptionbudgets'], read),
     why: 'Cache of the budgets of minters.',
   },
   {
-    rule: { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    rule: rule('events.k8s.io', ['events'], ['create', 'patch']),
     why: 'Events of our objects, in their namespaces; one that repeats is counted up.',
   },
   {
-    rule: { apiGroups: [rbacGroup], resources: ['clusterroles', 'clusterrolebindings'], verbs: read },
+    rule: rule(rbacGroup, ['clusterroles', 'clusterrolebindings'], read),
     why: 'Caches of the roles that it hands out.',
   },
   {
-    rule: {
-      apiGroups: [rbacGroup],
-      resources: ['clusterroles'],
-      resourceNames: handedOut,
-      verbs: [...write, 'bind', 'escalate'],
-    },
+    rule: rule(rbacGroup, ['clusterroles'], [...write, 'bind', 'escalate'], handedOut),
     why: 'Roles of agents, query server, scrapers and autoscalers. It has none of their rights itself, so the API server asks for bind and escalate.',
   },
   {
-    rule: { apiGroups: [rbacGroup], resources: ['clusterrolebindings'], resourceNames: bindings, verbs: write },
+    rule: rule(rbacGroup, ['clusterrolebindings'], write, bindings),
     why: 'Who has these roles.',
   },
   {
-    rule: {
-      apiGroups: [rbacGroup],
-      resources: ['clusterroles'],
-      resourceNames: ['system:auth-delegator'],
-      verbs: ['bind'],
-    },
+    rule: rule(rbacGroup, ['clusterroles'], ['bind'], ['system:auth-delegator']),
     why: 'No call of its own: asked for when the query server, as an aggregated API, is given that role.',
   },
   {
-    rule: { apiGroups: [apiRegistration], resources: ['apiservices'], verbs: read },
+    rule: rule(apiRegistration, ['apiservices'], read),
     why: 'Cache: whose the APIs for autoscalers are.',
   },
   {
-    rule: {
-      apiGroups: [apiRegistration],
-      resources: ['apiservices'],
-      resourceNames: [...customMetricsApiServices, ...externalMetricsApiServices],
-      verbs: write,
-    },
+    rule: rule(apiRegistration, ['apiservices'], write, [...customMetricsApiServices, ...externalMetricsApiServices]),
     why: 'Registration of the APIs for autoscalers.',
   },
   {
-    rule: { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: read },
+    rule: rule('apiextensions.k8s.io', ['customresourcedefinitions'], read),
     why: 'Cache: whether the cluster has the kinds of the Prometheus Operator.',
   },
   {
-    rule: { apiGroups: ['admissionregistration.k8s.io'], resources: ['validatingwebhookconfigurations'], verbs: read },
+    rule: rule('admissionregistration.k8s.io', ['validatingwebhookconfigurations'], read),
     why: 'Cache of the registration of its webhooks.',
   },
   {
-    rule: {
-      apiGroups: ['admissionregistration.k8s.io'],
-      resources: ['validatingwebhookconfigurations'],
-      resourceNames: [names.controller],
-      verbs: write,
-    },
+    rule: rule('admissionregistration.k8s.io', ['validatingwebhookconfigurations'], write, [names.controller]),
     why: 'Registration of its webhooks, where admission is on.',
   },
   {
-    rule: { apiGroups: ['scheduling.k8s.io'], resources: ['priorityclasses'], verbs: read },
+    rule: rule('scheduling.k8s.io', ['priorityclasses'], read),
     why: "Cache of the agents' priority.",
   },
   {
-    rule: {
-      apiGroups: ['scheduling.k8s.io'],
-      resources: ['priorityclasses'],
-      resourceNames: [names.agent],
-      verbs: write,
-    },
+    rule: rule('scheduling.k8s.io', ['priorityclasses'], write, [names.agent]),
     why: "The agents' priority.",
   },
   ...reviewRights('Who scrapes its metrics, and whether an agent that is to get a certificate is the one of its node.'),
@@ -147,31 +118,31 @@ const cluster: Right[] = [
 /** In its own namespace: agents, query server, certificates, lease. */
 const own: Right[] = [
   {
-    rule: { apiGroups: [''], resources: ['serviceaccounts', 'configmaps', 'services'], verbs: keep },
+    rule: rule('', ['serviceaccounts', 'configmaps', 'services'], keep),
     why: 'Accounts and Services of agents and query server; ConfigMaps of the authority, of nodes that left and of what it remembers.',
   },
   {
-    rule: { apiGroups: ['apps'], resources: ['daemonsets', 'deployments'], verbs: keep },
+    rule: rule('apps', ['daemonsets', 'deployments'], keep),
     why: 'Agents and query server.',
   },
   {
-    rule: { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: keep },
+    rule: rule('networking.k8s.io', ['networkpolicies'], keep),
     why: 'Who reaches agents and query server.',
   },
   {
-    rule: { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: keep },
+    rule: rule('policy', ['poddisruptionbudgets'], keep),
     why: 'Disruption budget of the query server.',
   },
   {
-    rule: { apiGroups: [''], resources: ['secrets'], verbs: [...keep, 'update'] },
+    rule: rule('', ['secrets'], [...keep, 'update']),
     why: "Certificates and their authority, which is replaced as a whole and never merged; the scraper's token; tokens for destinations of policies.",
   },
   {
-    rule: { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'patch'] },
+    rule: rule('coordination.k8s.io', ['leases'], ['get', 'create', 'update', 'patch']),
     why: 'Leader election.',
   },
   {
-    rule: { apiGroups: ['monitoring.coreos.com'], resources: ['podmonitors', 'servicemonitors'], verbs: keep },
+    rule: rule('monitoring.coreos.com', ['podmonitors', 'servicemonitors'], keep),
     why: 'How the Prometheus Operator scrapes, where it is there.',
   },
 ];
@@ -179,20 +150,15 @@ const own: Right[] = [
 /** In kube-system: one binding, of one role, for the query server's APIs for autoscalers. */
 const kubeSystem: Right[] = [
   {
-    rule: { apiGroups: [rbacGroup], resources: ['rolebindings'], verbs: read },
+    rule: rule(rbacGroup, ['rolebindings'], read),
     why: 'Cache of that binding.',
   },
   {
-    rule: { apiGroups: [rbacGroup], resources: ['rolebindings'], resourceNames: [names.authReader], verbs: write },
+    rule: rule(rbacGroup, ['rolebindings'], write, [names.authReader]),
     why: 'The query server reads who the front proxy is.',
   },
   {
-    rule: {
-      apiGroups: [rbacGroup],
-      resources: ['roles'],
-      resourceNames: ['extension-apiserver-authentication-reader'],
-      verbs: ['bind'],
-    },
+    rule: rule(rbacGroup, ['roles'], ['bind'], ['extension-apiserver-authentication-reader']),
     why: 'No call of its own: asked for when that role is handed out.',
   },
 ];
@@ -200,20 +166,20 @@ const kubeSystem: Right[] = [
 /** In each namespace that a RoleBinding opens to it for minters. */
 const minters: Right[] = [
   {
-    rule: { apiGroups: [''], resources: ['serviceaccounts', 'configmaps', 'services'], verbs: write },
+    rule: rule('', ['serviceaccounts', 'configmaps', 'services'], write),
     why: 'Account, rules and Service of a minter.',
   },
-  { rule: { apiGroups: ['apps'], resources: ['deployments'], verbs: write }, why: 'Pods of a minter.' },
+  { rule: rule('apps', ['deployments'], write), why: 'Pods of a minter.' },
   {
-    rule: { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: write },
+    rule: rule('networking.k8s.io', ['networkpolicies'], write),
     why: 'Who reaches a minter, and what it reaches.',
   },
   {
-    rule: { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: write },
+    rule: rule('policy', ['poddisruptionbudgets'], write),
     why: 'Disruption budget of a minter.',
   },
   {
-    rule: { apiGroups: [''], resources: ['secrets'], resourceNames: [appCredentialsSecret], verbs: ['get'] },
+    rule: rule('', ['secrets'], ['get'], [appCredentialsSecret]),
     why: 'Whether the App ID is there and a number; only its hash is kept. A Secret of another name needs a right of its own.',
   },
 ];

@@ -1,17 +1,17 @@
 import { nodeRecordName } from '../../api/agents/record-text.ts';
 import { group } from '../../api/v1alpha1/index.ts';
-import { reviewRights, type Right } from './rbac.ts';
+import { ourKinds, reviewRights, rule, type Right } from './rbac.ts';
 
 const listWatch = ['list', 'watch'];
 
 /** Of each agent: ClusterRole `svc-agent`. The instrument beside it uses the same account. */
 const agent: Right[] = [
   {
-    rule: { apiGroups: [''], resources: ['pods', 'services', 'nodes'], verbs: listWatch },
+    rule: rule('', ['pods', 'services', 'nodes'], listWatch),
     why: "Whose data it is: the agent's cache of the pods of its node, and the instrument's informers, which name both ends of a flow.",
   },
   {
-    rule: { apiGroups: ['apps'], resources: ['replicasets'], verbs: listWatch },
+    rule: rule('apps', ['replicasets'], listWatch),
     why: "The instrument's informers: which workload a pod belongs to.",
   },
   ...reviewRights('Who scrapes its metrics.'),
@@ -20,23 +20,19 @@ const agent: Right[] = [
 /** Of the query server: ClusterRole `svc-query`. */
 const query: Right[] = [
   {
-    rule: { apiGroups: [''], resources: ['pods', 'services', 'nodes', 'namespaces'], verbs: listWatch },
+    rule: rule('', ['pods', 'services', 'nodes', 'namespaces'], listWatch),
     why: 'Which nodes should have an agent, at which addresses agents are, whose another address is, and the namespaces that tenants may see.',
   },
   {
-    rule: { apiGroups: [''], resources: ['configmaps'], resourceNames: [nodeRecordName], verbs: listWatch },
+    rule: rule('', ['configmaps'], listWatch, [nodeRecordName]),
     why: 'Which nodes left, so that an answer says what it lacks.',
   },
   {
-    rule: { apiGroups: ['apps'], resources: ['daemonsets'], verbs: listWatch },
+    rule: rule('apps', ['daemonsets'], listWatch),
     why: 'On which nodes agents should run.',
   },
   {
-    rule: {
-      apiGroups: [group],
-      resources: ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments'],
-      verbs: listWatch,
-    },
+    rule: rule(group, ourKinds, listWatch),
     why: 'Limits of queries (`spec.query`), and the objects that the page shows to those who may read them.',
   },
   ...reviewRights('Who asks, what they may query, and with tenancy whose pods they may see.'),
@@ -47,22 +43,18 @@ const query: Right[] = [
  */
 const customMetrics: Right[] = [
   {
-    rule: { apiGroups: [group], resources: ['trafficmonitors'], verbs: listWatch },
+    rule: rule(group, ['trafficmonitors'], listWatch),
     why: 'The metrics that monitors declare for autoscalers.',
   },
   {
-    rule: { apiGroups: [''], resources: ['namespaces', 'nodes'], verbs: ['list'] },
+    rule: rule('', ['namespaces', 'nodes'], ['list']),
     why: 'Metrics of many objects at once: which of them have the labels that were asked for.',
   },
   {
-    rule: {
-      apiGroups: ['apps'],
-      resources: ['deployments', 'replicasets', 'statefulsets', 'daemonsets'],
-      verbs: ['list'],
-    },
+    rule: rule('apps', ['deployments', 'replicasets', 'statefulsets', 'daemonsets'], ['list']),
     why: 'The same for workloads.',
   },
-  { rule: { apiGroups: ['batch'], resources: ['jobs', 'cronjobs'], verbs: ['list'] }, why: 'The same for jobs.' },
+  { rule: rule('batch', ['jobs', 'cronjobs'], ['list']), why: 'The same for jobs.' },
 ];
 
 export const partRights = { agent, query, customMetrics } as const;

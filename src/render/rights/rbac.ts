@@ -90,8 +90,24 @@ export interface Right {
   readonly why: string;
 }
 
+/** Resources of our kinds. */
+export const ourKinds = ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments'];
+
+/** What may be done to resources of one group: to all of them, or to those with these names. */
+export const rule = (
+  apiGroup: string,
+  resources: string[],
+  verbs: string[],
+  resourceNames?: readonly string[],
+): PolicyRule => ({
+  apiGroups: [apiGroup],
+  resources,
+  ...(resourceNames ? { resourceNames: [...resourceNames] } : {}),
+  verbs,
+});
+
 /** Asks the API server for the owner of a token, and for the owner's rights. */
 export const reviewRights = (why: string): Right[] => [
-  { rule: { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] }, why },
-  { rule: { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] }, why },
+  { rule: rule('authentication.k8s.io', ['tokenreviews'], ['create']), why },
+  { rule: rule('authorization.k8s.io', ['subjectaccessreviews'], ['create']), why },
 ];

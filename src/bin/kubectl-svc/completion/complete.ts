@@ -15,7 +15,7 @@ const flagValues: ReadonlyMap<string, (session: Session) => Promise<readonly str
 ]);
 
 async function namespaces(session: Session): Promise<string[]> {
-  const { coreResources } = await import('../../../kube/core-resources.ts');
+  const { coreResources } = await import('../../../api/core-resources.ts');
   return session.names(coreResources.namespaces).finally(() => session.close());
 }
 

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import type { KubeObject } from '../../../api/meta.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { errorText } from '../../../base/errors.ts';
-import { coreResources } from '../../../kube/core-resources.ts';
+import { coreResources } from '../../../api/core-resources.ts';
 import type { RestClient } from '../../../kube/index.ts';
 import { names } from '../../../render/names.ts';
 import { PluginError, UsageError } from '../errors.ts';

@@ -2,7 +2,7 @@ import { Agent, type AgentOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { isOperatorError } from '../../../base/errors.ts';
-import { coreResources } from '../../../kube/core-resources.ts';
+import { coreResources } from '../../../api/core-resources.ts';
 import type { RestClient } from '../../../kube/index.ts';
 import { ports, selectorText } from '../../../render/names.ts';
 import { isReadyPod, type PodWithStatus } from '../cluster/pod-fault.ts';

@@ -1,6 +1,6 @@
 import type { WorkloadKind } from '../../../api/v1alpha1/index.ts';
 import { trafficMonitors } from '../../../api/v1alpha1/index.ts';
-import { coreResources } from '../../../kube/core-resources.ts';
+import { coreResources } from '../../../api/core-resources.ts';
 import type { Complete } from '../command.ts';
 import { UsageError } from '../errors.ts';
 

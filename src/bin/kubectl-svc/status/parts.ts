@@ -1,6 +1,6 @@
 import type { Condition, KubeObject } from '../../../api/meta.ts';
 import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../../../api/v1alpha1/index.ts';
-import { coreResources } from '../../../kube/core-resources.ts';
+import { coreResources } from '../../../api/core-resources.ts';
 import type { Complete } from '../command.ts';
 import { PluginError } from '../errors.ts';
 import type { ClusterView, Reading } from '../cluster/view.ts';

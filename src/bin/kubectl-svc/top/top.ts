@@ -1,4 +1,4 @@
-import { coreResources } from '../../../kube/core-resources.ts';
+import { coreResources } from '../../../api/core-resources.ts';
 import { listAll } from '../../../kube/reads.ts';
 import { type ApiAnswer, askApi, lacking } from '../connect/prometheus.ts';
 import { UsageError } from '../errors.ts';

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../api/meta.ts';
-import { coreResources } from '../../../kube/core-resources.ts';
+import { coreResources } from '../../../api/core-resources.ts';
 import { selectorText } from '../../../render/names.ts';
 import { askApi } from '../connect/prometheus.ts';
 import type { VectorSample } from '../query/result.ts';

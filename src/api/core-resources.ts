@@ -1,11 +1,11 @@
-import { resourceRef } from '../api/meta.ts';
+import { resourceRef } from './meta.ts';
 
 const core = (kind: string, plural: string, namespaced = true) =>
   resourceRef({ group: '', version: 'v1', kind, plural, namespaced });
 const grouped = (group: string, kind: string, plural: string, namespaced = true) =>
   resourceRef({ group, version: 'v1', kind, plural, namespaced });
 
-/** The built-in kinds we read or write. */
+/** The kinds of others that we read or write: those built into the API server, and two of the Prometheus Operator. */
 export const coreResources = {
   namespaces: core('Namespace', 'namespaces', false),
   nodes: core('Node', 'nodes', false),
@@ -41,5 +41,10 @@ export const coreResources = {
     false,
   ),
   endpointSlices: grouped('discovery.k8s.io', 'EndpointSlice', 'endpointslices'),
+  priorityClasses: grouped('scheduling.k8s.io', 'PriorityClass', 'priorityclasses', false),
   apiServices: grouped('apiregistration.k8s.io', 'APIService', 'apiservices', false),
+  tokenReviews: grouped('authentication.k8s.io', 'TokenReview', 'tokenreviews', false),
+  subjectAccessReviews: grouped('authorization.k8s.io', 'SubjectAccessReview', 'subjectaccessreviews', false),
+  podMonitors: grouped('monitoring.coreos.com', 'PodMonitor', 'podmonitors'),
+  serviceMonitors: grouped('monitoring.coreos.com', 'ServiceMonitor', 'servicemonitors'),
 } as const;
