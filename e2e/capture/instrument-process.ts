@@ -45,6 +45,8 @@ export class InstrumentProcess {
   #child: ChildProcess | null = null;
   #stopped = false;
   #timer: NodeJS.Timeout | undefined;
+  /** Begins at once what waits for the back-off; absent while nothing does. */
+  #due: (() => void) | undefined;
   #backoffMs = 0;
   #startsBefore = 0;
   /** Runs of the container so far: one more after each end. */
@@ -73,10 +75,12 @@ export class InstrumentProcess {
     this.#run();
   }
 
-  /** The node is repaired: what runs now ends, and the next run has no fault. */
+  /** The node is repaired: what runs now ends, and the next run, which nothing delays any more, has no fault. */
   repair(): void {
     this.#faults = {};
+    this.#backoffMs = 0;
     this.#child?.kill('SIGTERM');
+    this.#due?.();
   }
 
   /** The whole container is ended, as by the kernel. */
@@ -139,9 +143,12 @@ export class InstrumentProcess {
 
   #later(ms: number, work: () => void): void {
     if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
+    this.#due = () => {
+      clearTimeout(this.#timer);
+      this.#due = undefined;
       if (!this.#stopped) work();
-    }, ms);
+    };
+    this.#timer = setTimeout(this.#due, ms);
   }
 }
 

@@ -6,8 +6,8 @@ import { needing } from '../../src/testing/needs.ts';
 import { controlGroups, intoPodGroup } from './pod-group.ts';
 import { requests } from './requests.ts';
 
-/** Short, so that a node that is repaired is seen to be well again in the time of a test. */
-const backoff = { initialMs: 1_000, maxMs: 1_000, resetMs: 60_000 };
+/** Shorter than a kubelet's: two nodes end again and again, and are looked at within seconds. */
+const backoff = { initialMs: 1_000, maxMs: 20_000, resetMs: 60_000 };
 
 let stage: CaptureStage;
 /** Which pods have requests: all of a node's, unless something is in their way. */
