@@ -105,22 +105,33 @@ function metric(name: string): Promise<number> {
 /** Billions of samples, which take minutes unless they are ended. */
 const endless = 'quantile_over_time(0.9, load{pod=~"pod-[12].*"}[1h:1s])';
 
-/** Asks for them. Resolves once `computing` evaluates it. */
+/** Asks for them. Resolves once `computing` evaluates it. Errors: the answer, where it comes before. */
 async function startEndless(headers: Record<string, string>, computing: StageProcess): Promise<() => void> {
   await computing.report();
   const query = encodeURIComponent(`sum(${endless})`);
   const now = Math.floor(Date.now() / 1000);
-  const asked = request({
-    ...{ host: '127.0.0.1', servername: 'localhost', port: stage.query.ports['api'], ca: stage.ca, headers },
-    path: `/api/v1/query_range?query=${query}&start=${now - 3_000}&end=${now}&step=1&timeout=60s`,
-  });
-  asked.on('error', () => {});
+  const answered = new AbortController();
+  const asked = request(
+    {
+      ...{ host: '127.0.0.1', servername: 'localhost', port: stage.query.ports['api'], ca: stage.ca, headers },
+      path: `/api/v1/query_range?query=${query}&start=${now - 3_000}&end=${now}&step=1&timeout=60s`,
+    },
+    (res) => {
+      let text = '';
+      res.setEncoding('utf8');
+      res.on('data', (part: string) => (text += part));
+      res.on('end', () => answered.abort(new Error(`answered before its work began: ${res.statusCode} ${text}`)));
+      res.on('error', () => {});
+    },
+  );
+  asked.on('error', (error) => answered.abort(error));
   asked.end();
   let computedMs = 0;
-  await until('200 ms of computing', async () => {
+  const computes = async (): Promise<boolean> => {
     for (const [ms, count] of (await computing.report()).slices.entries()) computedMs += ms * count;
     return computedMs > 200;
-  });
+  };
+  await until('200 ms of computing', computes, { signal: answered.signal });
   return () => void asked.destroy();
 }
 
