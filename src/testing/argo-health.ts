@@ -9,6 +9,8 @@ export interface ArgoHealth {
   message: string;
 }
 
+/** The interpreter, compiled at its first use. Each run has a state of its own in it. */
+let interpreter: LuaFactory | undefined;
 const script = join(import.meta.dirname, '../../config/argocd/health.lua');
 
 /**
@@ -17,7 +19,8 @@ const script = join(import.meta.dirname, '../../config/argocd/health.lua');
  * Errors: those of the script.
  */
 export async function argoHealth(object: KubeObject): Promise<ArgoHealth> {
-  const engine = await new LuaFactory().createEngine();
+  interpreter ??= new LuaFactory();
+  const engine = await interpreter.createEngine();
   try {
     const source = `obj = ${toLua(object)}\n${await readFile(script, 'utf8')}`;
     const { status, message } = (await engine.doString(source)) as ArgoHealth;
