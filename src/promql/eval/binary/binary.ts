@@ -1,12 +1,13 @@
 import { dropMetadata } from '../../labels.ts';
 import { comparisonOperators, setOperators, type BinaryExpr, type Expr } from '../../parser/ast.ts';
-import { arithmeticOperator, scalarOperator } from './arithmetic.ts';
+import { arithmeticOperator, comparisonOperator, scalarOperator } from './arithmetic.ts';
 import {
   ColumnBuilder,
   absent,
   holdColumns,
   inLabelOrder,
   isFloat,
+  isHistogram,
   leastWeight,
   releaseColumns,
   scalarWeight,
@@ -14,7 +15,7 @@ import {
 } from '../columns.ts';
 import type { Value } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
-import { elementAt, setOutcome, type Element } from './element.ts';
+import type { Element } from './element.ts';
 import { elementOperation } from './element-operation.ts';
 import type { Frame } from '../frame.ts';
 import { keepsOrder } from '../order.ts';
@@ -61,7 +62,7 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
   return { kind: 'vector', columns };
 }
 
-/** Vector and scalar. */
+/** Vector and scalar. A comparison keeps the vector's own value, on whichever side it stands. */
 async function withScalar(
   context: EvalContext,
   expr: BinaryExpr,
@@ -78,25 +79,12 @@ async function withScalar(
       () => `${expr.op} of ${columns.length} series at ${frame.count} steps`,
     );
   }
-  const compute = arithmeticOperator(expr.op);
-  const operate = elementOperation(context, expr);
   const result: Column[] = [];
   for (const column of columns) {
-    const { kinds, values } = column;
     const builder = new ColumnBuilder(frame.count);
-    for (let i = 0; i < frame.count; i++) {
-      if (kinds[i] === absent) continue;
-      if (compute !== undefined && kinds[i] === isFloat) {
-        builder.setFloat(i, scalarIsLeft ? compute(scalars[i]!, values[i]!) : compute(values[i]!, scalars[i]!));
-        continue;
-      }
-      const element = elementAt(column, i);
-      const scalar: Element = { value: scalars[i]!, histogram: null };
-      const outcome = scalarIsLeft ? operate(scalar, element) : operate(element, scalar);
-      if (outcome === null) continue;
-      // A comparison keeps the vector's own value, on whichever side it stands.
-      setOutcome(builder, i, expr, isComparison ? { ...element, keep: outcome.keep } : outcome);
-    }
+    if (column.histograms === null && fastScalar(expr, column, scalars, scalarIsLeft, builder)) {
+      // done in one loop
+    } else slowScalar(context, expr, column, scalars, scalarIsLeft, builder);
     if (context.budget.spend(frame.count)) await context.budget.turn();
     if (builder.points === 0) continue;
     const drop = changesMeaning && !context.settings.delayedNameRemoval;
@@ -104,4 +92,54 @@ async function withScalar(
     result.push(builder.build(labels, column.dropName || changesMeaning));
   }
   return settle(context, result, frame);
+}
+
+function fastScalar(
+  expr: BinaryExpr,
+  { kinds, values }: Column,
+  scalars: Float64Array,
+  scalarIsLeft: boolean,
+  out: ColumnBuilder,
+): boolean {
+  const compute = arithmeticOperator(expr.op);
+  const compare = comparisonOperator(expr.op);
+  for (let i = 0; i < kinds.length; i++) {
+    if (kinds[i] !== isFloat) continue;
+    const v = values[i]!;
+    const s = scalars[i]!;
+    if (compute !== undefined) out.setFloat(i, scalarIsLeft ? compute(s, v) : compute(v, s));
+    else if (compare !== undefined) {
+      const holds = scalarIsLeft ? compare(s, v) : compare(v, s);
+      if (expr.returnBool) out.setFloat(i, holds ? 1 : 0);
+      else if (holds) out.setFloat(i, v);
+    } else return false;
+  }
+  return true;
+}
+
+function slowScalar(
+  context: EvalContext,
+  expr: BinaryExpr,
+  column: Column,
+  scalars: Float64Array,
+  scalarIsLeft: boolean,
+  out: ColumnBuilder,
+): void {
+  const operate = elementOperation(context, expr);
+  for (let i = 0; i < column.kinds.length; i++) {
+    if (column.kinds[i] === absent) continue;
+    const element: Element = {
+      value: column.values[i]!,
+      histogram: column.kinds[i] === isHistogram ? column.histograms![i]! : null,
+    };
+    const scalar: Element = { value: scalars[i]!, histogram: null };
+    const outcome = scalarIsLeft ? operate(scalar, element) : operate(element, scalar);
+    if (outcome === null) continue;
+    if (expr.returnBool) out.setFloat(i, outcome.keep ? 1 : 0);
+    else if (outcome.keep) {
+      const kept = comparisonOperators.has(expr.op) ? element : outcome;
+      if (kept.histogram !== null) out.setHistogram(i, kept.histogram);
+      else out.setFloat(i, kept.value);
+    }
+  }
 }

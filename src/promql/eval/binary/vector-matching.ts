@@ -2,11 +2,12 @@ import { executionError } from '../../errors.ts';
 import { dropMetadata, filterLabels, labelValue, labelsKey, labelsText, setLabel } from '../../labels.ts';
 import { comparisonOperators, type BinaryExpr, type VectorMatching } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
+import { arithmeticOperator, comparisonOperator } from './arithmetic.ts';
 import { settle } from '../settle.ts';
 import type { Budget } from '../budget.ts';
-import { ColumnBuilder, absent, keyWork, leastWeight, type Column } from '../columns.ts';
+import { ColumnBuilder, absent, isFloat, isHistogram, keyWork, leastWeight, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
-import { elementAt, setOutcome, type Element, type ElementOperation } from './element.ts';
+import type { Element, ElementOperation } from './element.ts';
 import { elementOperation } from './element-operation.ts';
 import type { Frame } from '../frame.ts';
 import { matchLabels, signatureOf } from './signatures.ts';
@@ -46,7 +47,8 @@ export async function matchVectors(
   await add(swapped ? left : right, 'one');
   const pairing = new Pairing(context, expr, frame, swapped ? right : left);
   for (const group of groups.values()) {
-    await pairing.group(group);
+    const slow = pairing.group(group);
+    if (slow !== null) await slow;
     if (budget.spend(pairWork + (group.many.length + group.one.length) * frame.count)) await budget.turn();
   }
   return settle(context, pairing.columns, frame);
@@ -88,9 +90,17 @@ class Pairing {
     this.#fillOne = fillRight;
   }
 
-  async group({ many, one }: Group): Promise<void> {
+  /** Pairs a group; null when that is finished at once, which is the usual case. */
+  group(group: Group): Promise<void> | null {
+    const { many, one } = group;
+    const fills = this.#fillMany !== null || this.#fillOne !== null;
+    if (many.length === 1 && one.length === 1 && !fills && this.#fastPair(many[0]!, one[0]!)) return null;
+    return this.#pairGroup(group, fills);
+  }
+
+  async #pairGroup({ many, one }: Group, fills: boolean): Promise<void> {
     // Two series of the "one" side in a match group are an error even when no series matches them.
-    await this.#refuseTwoOnOneSide(one, this.#fillMany !== null || this.#fillOne !== null);
+    await this.#refuseTwoOnOneSide(one, fills);
     const before = this.columns.length;
     this.#taken = this.#matching.card === 'one-to-one' ? new Uint8Array(this.#frame.count) : null;
     this.#matched = this.#fillMany === null ? null : new Uint8Array(this.#frame.count);
@@ -166,6 +176,25 @@ class Pairing {
     }
   }
 
+  #fastPair(many: Column, one: Column): boolean {
+    if (many.histograms !== null || one.histograms !== null) return false;
+    const compute = arithmeticOperator(this.#expr.op);
+    const compare = comparisonOperator(this.#expr.op);
+    const [left, right] = this.#swapped ? [one, many] : [many, one];
+    const builder = new ColumnBuilder(this.#frame.count);
+    for (let i = 0; i < this.#frame.count; i++) {
+      if (left.kinds[i] !== isFloat || right.kinds[i] !== isFloat) continue;
+      const [a, b] = [left.values[i]!, right.values[i]!];
+      if (compute !== undefined) builder.setFloat(i, compute(a, b));
+      else if (compare !== undefined) {
+        if (this.#expr.returnBool) builder.setFloat(i, compare(a, b) ? 1 : 0);
+        else if (compare(a, b)) builder.setFloat(i, a);
+      } else return false;
+    }
+    this.#push(builder, many.labels, one.labels);
+    return true;
+  }
+
   /** Combines one series of the many side with the series of the one side that exists at each step. */
   async #pairAll(many: Column, one: readonly Column[]): Promise<void> {
     const fill = this.#fillOne;
@@ -208,7 +237,11 @@ class Pairing {
         'multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)',
       );
     }
-    setOutcome(out, step, this.#expr, outcome);
+    if (this.#expr.returnBool) out.setFloat(step, outcome.keep ? 1 : 0);
+    else if (outcome.keep) {
+      if (outcome.histogram !== null) out.setHistogram(step, outcome.histogram);
+      else out.setFloat(step, outcome.value);
+    }
   }
 
   #push(builder: ColumnBuilder, many: Labels, one: Labels): void {
@@ -233,4 +266,9 @@ class Pairing {
     for (const name of include) labels = setLabel(labels, name, labelValue(one, name));
     return labels;
   }
+}
+
+function elementAt(column: Column, step: number): Element {
+  if (column.kinds[step] === isHistogram) return { value: 0, histogram: column.histograms![step]! };
+  return { value: column.values[step]!, histogram: null };
 }

@@ -1,5 +1,8 @@
 import type { Sweep } from './sweep.ts';
 
+/** Windows up to this many samples are searched directly, which is faster than a queue. */
+const shortWindow = 8;
+
 /**
  * max_over_time and min_over_time. A queue of candidates, best first, gives the extreme of every window in one pass;
  * NaN is the result only of a window without numbers, so it never enters the queue.
@@ -15,6 +18,10 @@ export function extremeSweep(isMax: boolean): Sweep {
       const low = from[step]!;
       const high = to[step]!;
       if (high === low) continue;
+      if (high - low <= shortWindow && next <= low) {
+        out.setFloat(step, search(values, low, high, beats));
+        continue;
+      }
       if (next < low) {
         next = low;
         head = tail = 0;
@@ -31,4 +38,13 @@ export function extremeSweep(isMax: boolean): Sweep {
     }
     return true;
   };
+}
+
+function search(values: Float64Array, low: number, high: number, beats: (a: number, b: number) => boolean): number {
+  let best = values[low]!;
+  for (let i = low; i < high; i++) {
+    const value = values[i]!;
+    if (beats(value, best) || best !== best) best = value;
+  }
+  return best;
 }
