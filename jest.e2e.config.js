@@ -1,8 +1,15 @@
 /**
  * Suites that run beside no other, as they measure: `whole` holds an edit to five seconds, `drift` the operator to one, and
- * `hostile` every server to a quarter of one; `upgrade` has every question and every token answered in time.
+ * `hostile` every server to a quarter of one; `upgrade` has every question and every token answered in time;
+ * `shutdown` sends three hundred requests in two seconds.
  */
-const alone = ['<rootDir>/e2e/whole/', '<rootDir>/e2e/life/drift', '<rootDir>/e2e/hostile/', '<rootDir>/e2e/upgrade/'];
+const alone = [
+  '<rootDir>/e2e/whole/',
+  '<rootDir>/e2e/life/drift',
+  '<rootDir>/e2e/life/shutdown',
+  '<rootDir>/e2e/hostile/',
+  '<rootDir>/e2e/upgrade/',
+];
 /** @type {import('jest').Config} */
 export const suites = {
   roots: ['<rootDir>/e2e'],
