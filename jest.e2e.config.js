@@ -33,7 +33,7 @@ export const run = {
 export default {
   ...run,
   // For `npm run e2e:beside`: a cluster that starts uses both cores, one that has started waits for more than half of the time.
-  maxWorkers: 4,
+  maxWorkers: 3,
   projects: [
     {
       ...suites,

@@ -1,6 +1,6 @@
 /**
  * The whole proof in two lanes side by side. In front the e2e tests, which mostly wait for a control plane: those that
- * bear no other beside them one after another, then four of the others at a time. Behind them, at a lower priority and cheapest first, what
+ * bear no other beside them one after another, then three of the others at a time. Behind them, at a lower priority and cheapest first, what
  * only computes: types, lint, unit and integration tests.
  * In CI a real node comes after both, alone.
  * Every step runs even after a failure, so that one look shows everything. Up to three suites of a step that fail run once
