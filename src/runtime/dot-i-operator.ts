@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { resourceRef, type KubeObject, type ResourceRef } from '../api/meta.ts';
-import { holds } from '../api/statuses.ts';
 import { sleep, systemClock, type Clock } from '../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
@@ -268,7 +267,9 @@ export abstract class RuntimeOperator extends Operator {
     const end = this.#clock.monotonic() + establishedMs;
     for (;;) {
       const crd = await this.#client.get<KubeObject>(coreResources.customResourceDefinitions, { name });
-      if (holds(crd, 'Established')) return;
+      // The server writes `conditions: null` until the first condition is set.
+      const { conditions } = (crd['status'] ?? {}) as { conditions?: { type: string; status: string }[] | null };
+      if (conditions?.some((c) => c.type === 'Established' && c.status === 'True')) return;
       if (this.#clock.monotonic() >= end) throw new OperatorError('ERR_TIMEOUT', `${name} was not established in 30 s`);
       await sleep(this.#clock, 200, this.#stop.signal);
     }
