@@ -47,7 +47,7 @@ interface Row {
 export interface CaptureStatus {
   observedGeneration?: number;
   conditions?: Row[];
-  nodes?: { desired: number; updated: number; capturing?: number; failed: number };
+  nodes?: { desired: number; updated: number; capturing?: number; ready?: number; failed: number };
   failedNodes?: { name: string; reason: string; message: string }[];
 }
 

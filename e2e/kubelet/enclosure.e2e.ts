@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -29,8 +29,11 @@ needing(root).test(
     createInterface({ input: owner.stdout }).once('line', (line) => (dir = line));
     await until('it is open', async () => dir !== '');
     const run = `node-${basename(dir)}`;
-    // setpriv, the shells and unshare each replace themselves by the next program; `sleep` is the last of them.
-    await until('something runs in it', async () => processesOfRun(run).length >= 2);
+    // Of setpriv, the shells and unshare, which replace themselves by the next program, `sleep` is the last. Whoever is
+    // killed before has not said yet that its child is to end with it.
+    await until('the program runs in it', async () =>
+      processesOfRun(run).some((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'sleep'),
+    );
     expect(groupsOf(dir)).not.toEqual([]);
     owner.kill('SIGKILL');
     await exited(owner);
