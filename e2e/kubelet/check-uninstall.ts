@@ -2,14 +2,36 @@
 import { join } from 'node:path';
 import { until } from '../../src/testing/until.ts';
 import { repository } from '../install/tools.ts';
-import type { Check } from './check.ts';
+import type { Check, Stage } from './check.ts';
 import { ctr } from './node.ts';
+
+/**
+ * Until Kubernetes' garbage collector takes what a deleted object owned: after faults of the API server it is away for a
+ * minute or two, and what is left meanwhile says nothing about the product.
+ */
+async function collectorWorks({ api, kubectl }: Stage): Promise<void> {
+  const path = '/api/v1/namespaces/default/configmaps';
+  const made = async (name: string, ownerReferences: object[]): Promise<string> => {
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ownerReferences } };
+    return (await api.request<{ metadata: { uid: string } }>('POST', path, body)).metadata.uid;
+  };
+  const uid = await made('owner', []);
+  await made('owned', [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid }]);
+  await kubectl(['-n', 'default', 'delete', 'configmap', 'owner']);
+  const names = (): Promise<string> => kubectl(['-n', 'default', 'get', 'configmaps', '-o', 'name']);
+  await until('the garbage collector works', names, {
+    good: (text) => !text.includes('configmap/owned'),
+    timeoutMs: 240_000,
+  });
+}
 
 export const uninstall: readonly Check[] = [
   {
     what: 'the commands of the README leave no object, no container and no process of the product',
-    async run({ kubectl }) {
+    async run(stage) {
+      const { kubectl } = stage;
       const patience = { timeoutMs: 180_000 };
+      await collectorWorks(stage);
       await kubectl(['delete', 'pods', '-n', 'svc-system', '-l', 'app=debug']);
       await kubectl(['delete', 'tm,ctp,md', '-A', '--all', '--timeout=90s'], patience);
       // The rights were applied by hand here, for one namespace, and go by hand.
