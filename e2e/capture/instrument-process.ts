@@ -86,7 +86,7 @@ export class InstrumentProcess {
   /** The whole container is ended, as by the kernel. */
   kill(): void {
     const { pid } = this.#child ?? {};
-    // It may have ended, and its end not be told yet.
+    // The process may have ended although its exit event has not come yet.
     if (pid !== undefined) signalGroup(pid, 'SIGKILL');
   }
 

@@ -177,10 +177,10 @@ export interface Store {
   /** Ends the series at `tMs`: writes Prometheus' stale marker, bit-exact. */
   appendStale(series: Labels | SeriesRef, tMs: number): AppendResult;
   /**
-   * Makes a reset visible that happened while nobody counted: a zero at `startMs`, the time since which the counter
-   * counts, if the series has an older sample and that is not a zero. Else nothing, which is 'duplicate'. To be called
-   * before the counter's next sample. Source: Prometheus' start timestamps (`AppendSTZeroSample`), which put a zero
-   * before the first sample of a series too.
+   * Makes a reset visible that happened while no agent ran. Appends a zero at `startMs`, the counter's start time, if the
+   * series has an older sample that is not a zero; otherwise it appends nothing and returns 'duplicate'. To be called
+   * before the counter's next sample. Source: Prometheus' start timestamps (`AppendSTZeroSample`), which also put a zero
+   * before the first sample of a series.
    */
   appendStart(series: Labels | SeriesRef, startMs: number): AppendResult;
   /**

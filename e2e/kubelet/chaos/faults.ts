@@ -155,7 +155,7 @@ const replaced: Fault = {
   },
 };
 
-/** A rotation of the authority, whose hours of waiting are cut short; over when nobody trusts the old one any more. */
+/** Rotates the authority. The waits of hours between the steps are cut short. Ends when no process trusts the old one. */
 const authorityReplaced: Fault = {
   name: 'authority replaced',
   async run({ api, kubectl }) {

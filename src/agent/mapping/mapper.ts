@@ -241,7 +241,7 @@ export class SeriesMapper {
   /**
    * A point behind the newest one, whose time is yet to come: the clock of the node was set back. Its values are current,
    * so they are shown and the series live on; a sample is handed out once the clock has caught up, since the store has
-   * later ones. A delta is left out, as it cannot be told from one that is sent twice.
+   * later ones. A delta is left out: it may be a repetition of one that was counted.
    */
   #showBehind(stream: Stream, expanded: Expanded, now: Moment): void {
     const { point, shape } = expanded;
