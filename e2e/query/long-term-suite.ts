@@ -159,7 +159,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
     const nowhere: IngestStore = {
       append: () => 'appended',
       appendStale: () => 'appended',
-      appendStart: () => 'duplicate',
+      appendStart: () => false,
       commit: async () => {},
     };
     const tee = teeStore(nowhere, exports);

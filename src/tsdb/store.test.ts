@@ -87,7 +87,7 @@ describe('appending', () => {
     await store.commit();
     files.crash();
     store = await open(files, new FakeClock(start));
-    expect(store.appendStart(up, start + 8_000)).toBe('appended');
+    expect(store.appendStart(up, start + 8_000)).toBe(true);
     store.append(up, start + 11_000, 40);
     expect([...readSamples(store).values()]).toEqual([
       new Map([
@@ -101,16 +101,19 @@ describe('appending', () => {
 
   test('no zero is put where the counter was stored since its start, where nothing or a zero is stored', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
-    expect(store.appendStart(up, start)).toBe('duplicate');
+    expect(store.appendStart(up, start)).toBe(false);
     store.append(up, start, 40);
-    expect(store.appendStart(up, start)).toBe('duplicate');
-    expect(store.appendStart(up, start - 5_000)).toBe('duplicate');
+    expect(store.appendStart(up, start)).toBe(false);
+    expect(store.appendStart(up, start - 5_000)).toBe(false);
     store.append(up, start + 1_000, 0);
-    expect(store.appendStart(up, start + 2_000)).toBe('duplicate');
+    expect(store.appendStart(up, start + 2_000)).toBe(false);
     store.appendStale(up, start + 3_000);
-    expect(store.appendStart(up, start + 4_000)).toBe('appended');
-    expect(store.appendStart(up, start + 2 * hour)).toBe('tooNew');
+    expect(store.appendStart(up, start + 4_000)).toBe(true);
+    expect(store.appendStart(up, start + 2 * hour)).toBe(false);
     expect(store.latest([], 0)).toMatchObject([{ tMs: start + 4_000, value: 0 }]);
+    // Nothing was refused: an agent that starts beside an old instrument tells the start of every series.
+    expect(store.appendStart(up, start - 24 * hour)).toBe(false);
+    expect(store.stats()).toMatchObject({ duplicates: 0, rejected: { late: 0, tooNew: 0 } });
     await store.close();
   });
 

@@ -147,8 +147,9 @@ class EmbeddedStore implements Store {
     return this.#append(series, tMs, staleHigh, staleLow);
   }
 
-  appendStart(series: Labels | SeriesRef, startMs: number): AppendResult {
-    return this.#counted(this.#refusal(startMs) ?? this.#head.appendStart(series, startMs, this.#log));
+  appendStart(series: Labels | SeriesRef, startMs: number): boolean {
+    if (this.#refusal(startMs) || !this.#head.lacksStart(series, startMs, this.#log)) return false;
+    return this.append(series, startMs, 0) === 'appended';
   }
 
   appendHistogram(series: Labels | SeriesRef, tMs: number, histogram: NativeHistogram): AppendResult {

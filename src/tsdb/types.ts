@@ -178,11 +178,11 @@ export interface Store {
   appendStale(series: Labels | SeriesRef, tMs: number): AppendResult;
   /**
    * Makes a reset visible that happened while no agent ran. Appends a zero at `startMs`, the counter's start time, if the
-   * series has an older sample that is not a zero; otherwise it appends nothing and returns 'duplicate'. To be called
+   * series has an older sample that is not a zero, and returns true; otherwise it appends and counts nothing. To be called
    * before the counter's next sample. Source: Prometheus' start timestamps (`AppendSTZeroSample`), which also put a zero
    * before the first sample of a series.
    */
-  appendStart(series: Labels | SeriesRef, startMs: number): AppendResult;
+  appendStart(series: Labels | SeriesRef, startMs: number): boolean;
   /**
    * Appends one native histogram. As `append`; a counter's reset is found by comparing with the sample before.
    * Errors: ERR_INPUT_INVALID for a histogram that contradicts itself, naming the field.

@@ -18,9 +18,9 @@ export function teeStore(store: IngestStore, exports: Pick<Exports, 'sample' | '
       return result;
     },
     appendStart: (series, startMs) => {
-      const result = store.appendStart(series, startMs);
-      if (result === 'appended') exports.sample(series, startMs, 0);
-      return result;
+      const isAppended = store.appendStart(series, startMs);
+      if (isAppended) exports.sample(series, startMs, 0);
+      return isAppended;
     },
     commit: async () => {
       const exported = exports.commit();

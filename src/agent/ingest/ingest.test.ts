@@ -26,7 +26,7 @@ function setUp(budgetBytes?: number, refreshSelf?: (metrics: SelfMetrics) => voi
   world.store = {
     append: ({ labels }, tMs, value) => (samples.push({ labels, tMs, value }), 'appended'),
     appendStale: () => 'appended',
-    appendStart: () => 'duplicate',
+    appendStart: () => false,
     commit: () => Promise.resolve(void world.commits++),
   };
   world.ingest = new Ingest({

@@ -15,7 +15,7 @@ import { storedSelfMetrics, type SelfMetrics } from '../self-metrics.ts';
 export interface IngestStore {
   append(series: SampledSeries, tMs: number, value: number): AppendResult;
   appendStale(series: SeriesRef, tMs: number): AppendResult;
-  appendStart(series: SampledSeries, startMs: number): AppendResult;
+  appendStart(series: SampledSeries, startMs: number): boolean;
   commit(): Promise<void>;
 }
 
@@ -108,7 +108,7 @@ export class Ingest implements OtlpConsumer {
     this.#sink = {
       append: (series, tMs, value) => this.#note(options.store.append(series, tMs, value), tMs),
       stale: (series, tMs) => this.#note(options.store.appendStale(series, tMs), 0),
-      start: (series, startMs) => this.#note(options.store.appendStart(series, startMs), 0),
+      start: (series, startMs) => void (options.store.appendStart(series, startMs) && this.#appended++),
     };
   }
 

@@ -105,13 +105,11 @@ export class Head {
     return result;
   }
 
-  /** Appends a zero at `t` behind an older sample that is not a zero; 'duplicate' where there is none. */
-  appendStart(series: Labels | SeriesRef, t: number, log: HeadLog): AppendResult {
-    if (t < this.minValidT) return 'late';
-    const slot = this.#lookUp(series, log);
-    const newest = this.#series.newest(slot);
-    if (!newest || newest.t >= t || newest.histogram || floatOf(newest.high, newest.low) === 0) return 'duplicate';
-    return this.append(series, t, 0, 0, 0, log);
+  /** Whether the newest sample of the series is before `t` and not a zero. False also for a new series. */
+  lacksStart(series: Labels | SeriesRef, t: number, log: HeadLog): boolean {
+    if (t < this.minValidT) return false;
+    const newest = this.#series.newest(this.#lookUp(series, log));
+    return newest !== undefined && newest.t < t && !newest.histogram && floatOf(newest.high, newest.low) !== 0;
   }
 
   appendHistogram(
