@@ -1,3 +1,4 @@
+import type { InstrumentVersion } from '../../src/capture/index.ts';
 import { until } from '../../src/testing/until.ts';
 import type { Check } from './check.ts';
 import type { Calls, Protocol } from './protocols.ts';
@@ -10,7 +11,7 @@ interface Protocols {
   readonly calls: readonly Calls[];
   /** Says whether the processes are watched already; it is compared with nothing. */
   readonly warm: Calls;
-  readonly metric: string;
+  readonly metric: (version: InstrumentVersion) => string;
   readonly pod: string;
   /** The name under which a series counts. */
   readonly nameOf: (labels: Readonly<Record<string, string>>) => string;
@@ -24,6 +25,8 @@ const ofSystem =
   (labels: Readonly<Record<string, string>>): string =>
     labels['db_system_name'] === system ? (labels['db_operation_name'] ?? '') : '';
 
+const databaseCalls = (): string => 'db_client_operation_duration_count';
+
 const protocols: readonly Protocols[] = [
   {
     protocol: 'redis',
@@ -33,7 +36,7 @@ const protocols: readonly Protocols[] = [
       { call: 'SET key value', count: 7 },
     ],
     warm: { call: 'PING', count: 1 },
-    ...{ metric: 'db_client_operation_duration_count', pod: 'client', nameOf: ofSystem('redis'), named: verb },
+    ...{ metric: databaseCalls, pod: 'client', nameOf: ofSystem('redis'), named: verb },
   },
   {
     protocol: 'postgres',
@@ -43,7 +46,7 @@ const protocols: readonly Protocols[] = [
       { call: 'INSERT INTO carts VALUES (1)', count: 4 },
     ],
     warm: { call: 'DELETE FROM warm', count: 1 },
-    ...{ metric: 'db_client_operation_duration_count', pod: 'client', nameOf: ofSystem('postgresql'), named: verb },
+    ...{ metric: databaseCalls, pod: 'client', nameOf: ofSystem('postgresql'), named: verb },
   },
   {
     protocol: 'grpc',
@@ -53,7 +56,7 @@ const protocols: readonly Protocols[] = [
       { call: '/shop.Cart/List', count: 5 },
     ],
     warm: { call: '/shop.Cart/Warm', count: 1 },
-    metric: 'rpc_server_duration_count',
+    metric: (version) => (version === 'v0.9' ? 'rpc_server_duration_count' : 'rpc_server_call_duration_count'),
     pod: 'calls',
     nameOf: (labels) => labels['rpc_method'] ?? '',
     named: (call) => call,
@@ -62,7 +65,7 @@ const protocols: readonly Protocols[] = [
 
 async function counted(stage: KernelStage, { metric, pod, nameOf }: Protocols): Promise<Counts> {
   const counts: Record<string, number> = {};
-  for (const { labels, value } of await stage.series(metric, pod)) {
+  for (const { labels, value } of await stage.series(metric(stage.orders.version), pod)) {
     const name = nameOf(labels);
     if (name !== '') counts[name] = (counts[name] ?? 0) + value;
   }

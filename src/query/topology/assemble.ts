@@ -185,7 +185,8 @@ async function addUncaptured(
         continue;
       }
       (draft.requests ??= new Requests()).merge(requests);
-      draft.of = { family, subject, system: '' };
+      // While the instruments are upgraded the same calls have two names, and no one query counts them.
+      draft.of = draft.of === undefined ? { family, subject, system: '' } : null;
     }
   }
 }

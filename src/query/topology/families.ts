@@ -16,11 +16,14 @@ export interface RequestFamily {
 
 const httpFailed: Matcher = { type: '=~', name: 'http_response_status_code', value: '5..' };
 const rpcFailed: Matcher = { type: '!~', name: 'rpc_response_status_code', value: '(OK|0)?' };
+/** The name that the instrument's v0.9 gives it. */
+const olderRpcFailed: Matcher = { ...rpcFailed, name: 'rpc_grpc_status_code' };
 const errorType: Matcher = { type: '!=', name: 'error_type', value: '' };
 
 export const requestFamilies: readonly RequestFamily[] = [
   { part: 'http-c', metric: 'http_client_request_duration', side: 'client', protocol: 'http', failed: httpFailed },
   { part: 'rpc-c', metric: 'rpc_client_call_duration', side: 'client', protocol: 'grpc', failed: rpcFailed },
+  { part: 'rpc9-c', metric: 'rpc_client_duration', side: 'client', protocol: 'grpc', failed: olderRpcFailed },
   {
     ...{ part: 'db-c', metric: 'db_client_operation_duration', side: 'client', failed: errorType },
     protocol: { label: 'db_system_name' },
@@ -31,6 +34,7 @@ export const requestFamilies: readonly RequestFamily[] = [
   },
   { part: 'http-s', metric: 'http_server_request_duration', side: 'server', protocol: 'http', failed: httpFailed },
   { part: 'rpc-s', metric: 'rpc_server_call_duration', side: 'server', protocol: 'grpc', failed: rpcFailed },
+  { part: 'rpc9-s', metric: 'rpc_server_duration', side: 'server', protocol: 'grpc', failed: olderRpcFailed },
 ];
 
 export const flowMetric = 'ebpf_network_flow_bytes';

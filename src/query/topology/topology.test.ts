@@ -22,16 +22,31 @@ const owned = (namespace: string, name: string): Record<string, string> => ({
   ...{ k8s_namespace_name: namespace, k8s_owner_name: name, k8s_kind: 'Deployment', k8s_pod_name: `${name}-x-1` },
 });
 
+/** The label of a request's outcome, and its values. */
+interface Outcomes {
+  readonly label: string;
+  readonly ok: string;
+  readonly failed: string;
+}
+const httpOutcomes: Outcomes = { label: 'http_response_status_code', ok: '200', failed: '503' };
+
 /** Requests of a pod on a node, so many a second, of which one in ten fails; nine of ten take below 100 ms. */
-function requests(node: string, metric: string, labels: Record<string, string>, perSecond: number): void {
+function requests(
+  node: string,
+  metric: string,
+  labels: Record<string, string>,
+  perSecond: number,
+  { label, ok, failed } = httpOutcomes,
+  lastMs = end,
+): void {
   for (let k = 0; k <= 20; k++) {
-    const t = end - (20 - k) * 30_000;
+    const t = lastMs - (20 - k) * 30_000;
     const count = k * 30 * perSecond;
     for (const [code, share] of [
-      ['200', 0.9],
-      ['503', 0.1],
+      [ok, 0.9],
+      [failed, 0.1],
     ] as const) {
-      const own = { ...labels, http_response_status_code: code };
+      const own = { ...labels, [label]: code };
       for (const [i, le] of bounds.entries())
         cluster.append(node, { __name__: `${metric}_bucket`, ...own, le }, t, count * share * (i === 0 ? 0.9 : 1));
       cluster.append(node, { __name__: `${metric}_count`, ...own }, t, count * share);
@@ -190,6 +205,22 @@ test('workloads are named by address, Service and host, requests and flows of a 
       'workload/ops/Pod/probe>web>http requests 4 0.1 55.555556  ',
     ].sort(),
   );
+});
+
+test('calls of gRPC are edges under the names of each version of the instrument', async () => {
+  const probe = { k8s_namespace_name: 'ops', k8s_pod_name: 'probe' };
+  const to = (server_address: string): Record<string, string> => ({ ...probe, server_address });
+  const v10 = { label: 'rpc_response_status_code', ok: 'OK', failed: 'INTERNAL' };
+  const v9 = { label: 'rpc_grpc_status_code', ok: '0', failed: '13' };
+  const before = end - 3_600_000;
+  requests('node-2', 'rpc_client_call_duration', to('a.example.com'), 3, v10, before);
+  requests('node-2', 'rpc_client_duration', to('b.example.com'), 5, v9, before);
+  requests('node-2', 'rpc_server_duration', probe, 6, v9, before);
+  expect(lines(await topology({ end: String(before / 1000) })).sort()).toEqual([
+    'unknown>workload/ops/Pod/probe>grpc requests 6 0.1 55.555556  ',
+    'workload/ops/Pod/probe>external/a.example.com>grpc requests 3 0.1 55.555556  ',
+    'workload/ops/Pod/probe>external/b.example.com>grpc requests 5 0.1 55.555556  ',
+  ]);
 });
 
 test('nodes carry what their own side measured, and their node where all pods are on one', async () => {
