@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { exited, signalGroup, spawnBound, toolEnvironment } from './processes.ts';
+import { exited, kubernetesEnvironment, signalGroup, spawnBound } from './processes.ts';
 
 /** One program of the control plane, running or stopped. */
 export interface Component {
@@ -36,7 +36,11 @@ export function createComponent(options: ComponentOptions): Component {
     start() {
       if (running()) return;
       const log = openSync(options.logFile, 'a');
-      child = spawnBound(options.command, { run: options.run, env: toolEnvironment(), stdio: ['ignore', log, log] });
+      child = spawnBound(options.command, {
+        run: options.run,
+        env: kubernetesEnvironment(),
+        stdio: ['ignore', log, log],
+      });
       child.once('error', () => undefined);
       closeSync(log);
     },

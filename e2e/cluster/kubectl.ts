@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { toolEnvironment } from './processes.ts';
+import { kubernetesEnvironment } from './processes.ts';
 
 export interface KubectlOptions {
   /** Piped to its standard input. */
@@ -17,7 +17,7 @@ export type Kubectl = (args: readonly string[], options?: KubectlOptions) => Pro
 export function createKubectl(program: string, adminKubeconfig: string, dir: string): Kubectl {
   return (args, options = {}) =>
     new Promise((resolve, reject) => {
-      const env = toolEnvironment({
+      const env = kubernetesEnvironment({
         KUBECONFIG: options.kubeconfig ?? adminKubeconfig,
         KUBECACHEDIR: join(dir, 'kubectl-cache'),
       });

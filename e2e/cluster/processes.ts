@@ -38,6 +38,14 @@ export function toolEnvironment(extra: Readonly<Record<string, string>> = {}): R
   return { ...env, ...extra };
 }
 
+/**
+ * As `toolEnvironment`, for the programs of Kubernetes: with Go's own default they spend an eighth of their processor time
+ * on collecting garbage, as their heaps have just begun to grow. Above the limit they collect as often as they need to.
+ */
+export function kubernetesEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return toolEnvironment({ GOGC: '400', GOMEMLIMIT: '1GiB', ...extra });
+}
+
 /** Signals the whole group of a child started here; false when it is gone already. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   try {
