@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { partRights, platformDefaults, renderMinter, renderPlatform, type Right } from '../../src/render/index.ts';
 import { aMinterDeployment } from '../../src/testing/builders/minter-deployment.ts';
 import { startCluster } from '../cluster/cluster.ts';
@@ -11,8 +11,10 @@ import { repository } from '../install/tools.ts';
 /** The rights that the installation gives: enough for what each part does, and not for anything else. */
 
 let cluster: Cluster;
-const account = (name: string) => `--as=system:serviceaccount:svc-system:${name}`;
-const groups = ['--as-group=system:serviceaccounts', '--as-group=system:authenticated'];
+const asController = [
+  '--as=system:serviceaccount:svc-system:svc-controller',
+  ...['--as-group=system:serviceaccounts', '--as-group=system:authenticated'],
+];
 
 beforeAll(async () => {
   cluster = await startCluster({ nodes: 0 });
@@ -27,24 +29,51 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 const apply = (objects: readonly object[]) =>
-  cluster.kubectl(
-    ['apply', '--server-side', '--field-manager=svc-controller/test', '-f', '-', account('svc-controller'), ...groups],
-    {
-      stdin: objects.map((object) => JSON.stringify(object)).join('\n'),
-    },
-  );
+  cluster.kubectl(['apply', '--server-side', '--field-manager=svc-controller/test', '-f', '-', ...asController], {
+    stdin: objects.map((object) => JSON.stringify(object)).join('\n'),
+  });
 
-/** `yes` or `no` of `kubectl auth can-i`, which exits 1 with a no. */
-const mayI = (name: string, args: string): Promise<boolean> => can(args, account(name), ...groups);
+/** Whether an account of the product may do it. */
+const mayI = (name: string, question: string): Promise<boolean> => can(question, serviceAccount('svc-system', name));
 
-function can(args: string, ...who: string[]): Promise<boolean> {
-  return cluster.kubectl(['auth', 'can-i', ...args.split(' '), ...who]).then(
-    (answer) => answer.startsWith('yes'),
-    (error: Error) => {
-      if (!/exit 1/.test(error.message)) throw error;
-      return false;
+/** Who asks: the user and groups that the API server makes of a credential. */
+interface Caller {
+  readonly user: string;
+  readonly groups: readonly string[];
+}
+const serviceAccount = (namespace: string, name: string): Caller => ({
+  user: `system:serviceaccount:${namespace}:${name}`,
+  groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
+});
+const person = (user: string): Caller => ({ user, groups: ['system:authenticated'] });
+
+/**
+ * What `kubectl auth can-i` answers, without the program.
+ * Shape: `verb resource.group/name`, of the namespace `default` unless `-n other` or `-A` follows, and of a part with
+ * `--subresource=part`; or `verb /path`.
+ */
+function can(question: string, caller: Caller): Promise<boolean> {
+  const [verb = '', what = '', ...flags] = question.split(' ');
+  if (what.startsWith('/')) return isAllowed({ ...caller, nonResourceAttributes: { verb, path: what } });
+  const { values } = parseArgs({
+    args: flags,
+    options: {
+      namespace: { type: 'string', short: 'n', default: 'default' },
+      all: { type: 'boolean', short: 'A', default: false },
+      subresource: { type: 'string', default: '' },
     },
-  );
+  });
+  const [, resource, group = '', name = ''] = /^([a-z]+)(?:\.([^/]+))?(?:\/(.+))?$/.exec(what)!;
+  const namespace = values.all ? '' : values.namespace;
+  const { subresource } = values;
+  return isAllowed({ ...caller, resourceAttributes: { verb, group, resource, subresource, name, namespace } });
+}
+
+/** The API server's own answer. */
+async function isAllowed(spec: object): Promise<boolean> {
+  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
+  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  return (await cluster.api.request<{ status: { allowed: boolean } }>('POST', path, review)).status.allowed;
 }
 
 describe('the operator', () => {
@@ -72,7 +101,7 @@ describe('the operator', () => {
         await mayI('svc-controller', `${verb} apiservices.apiregistration.k8s.io/v1beta1.custom.metrics.k8s.io`),
       ).toBe(true);
     const stdin = ownerless.map((object) => JSON.stringify(object)).join('\n');
-    await cluster.kubectl(['delete', '--wait=false', '-f', '-', account('svc-controller'), ...groups], { stdin });
+    await cluster.kubectl(['delete', '--wait=false', '-f', '-', ...asController], { stdin });
   });
 
   test('may not write a role that it does not hand out, nor hand out others', async () => {
@@ -120,7 +149,7 @@ describe('the operator', () => {
     'patch trafficmonitors.svc.dev -A',
     'create secrets -n platform-agent',
     'create pods -n svc-system',
-    'create pods/exec -n svc-system',
+    'create pods -n svc-system --subresource=exec',
     'delete nodes',
     'patch apiservices.apiregistration.k8s.io/v1.apps',
     'create rolebindings.rbac.authorization.k8s.io -n kube-system',
@@ -177,11 +206,8 @@ describe.each([
     const refused: object[] = [];
     await Promise.all(
       questions.map(async (resourceAttributes) => {
-        const spec = { user: `system:serviceaccount:svc-system:${name}`, resourceAttributes };
-        const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-        const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-        const { status } = await cluster.api.request<{ status: { allowed: boolean } }>('POST', path, review);
-        if (!status.allowed) refused.push(resourceAttributes);
+        const user = `system:serviceaccount:svc-system:${name}`;
+        if (!(await isAllowed({ user, resourceAttributes }))) refused.push(resourceAttributes);
       }),
     );
     expect([questions.length > 8, refused]).toEqual([true, []]);
@@ -214,7 +240,7 @@ test.each([
     const user = `${role}er`;
     await cluster.kubectl(['-n', 'shop', 'create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);
     const may = (verb: string, kind: string, namespace: string): Promise<boolean> =>
-      can(`${verb} ${kind} -n ${namespace}`, `--as=${user}`);
+      can(`${verb} ${kind}.svc.dev -n ${namespace}`, person(user));
     for (const kind of ['trafficmonitors', 'minterdeployments']) {
       // The controller manager adds our rules to its own roles.
       for (const verb of allowed) await until(`${verb} ${kind}`, () => may(verb, kind, 'shop'));
@@ -227,7 +253,6 @@ test.each([
 );
 
 test('the managed collector may get /metrics, another account may not', async () => {
-  const mayScrape = (user: string) => can('get /metrics', `--as=system:serviceaccount:${user}`);
-  expect(await mayScrape('gmp-system:collector')).toBe(true);
-  expect(await mayScrape('shop:default')).toBe(false);
+  expect(await can('get /metrics', serviceAccount('gmp-system', 'collector'))).toBe(true);
+  expect(await can('get /metrics', serviceAccount('shop', 'default'))).toBe(false);
 });
