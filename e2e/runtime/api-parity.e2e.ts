@@ -14,10 +14,11 @@ import { handleFinalizer } from '../../src/runtime/apply/finalizer.ts';
 import { ownsExactly } from '../../src/runtime/apply/managed-fields.ts';
 import { configMapIn, failure, onBothServers } from './both-servers.ts';
 import { until } from '../../src/testing/until.ts';
+import { namespace as ofScenarios, scenarios } from './scenario-parity.ts';
 
 /**
  * What tests rely on in the scripted API server is true of the real one: every test here runs against both.
- * Faults are left out; they are the scripted server's own.
+ * Faults are left out; they are the scripted server's own. The scenarios run here too, as a control plane takes long to start.
  */
 const { configMaps, deployments, services } = coreResources;
 const manager = 'svc-controller/parity';
@@ -48,7 +49,7 @@ const deployment = (image = 'web:1'): KubeObject => ({
   },
 });
 
-onBothServers(namespace, (on) => {
+onBothServers([namespace, ofScenarios], (on) => {
   let client: KubeClient;
   beforeAll(() => {
     client = on.client;
@@ -213,4 +214,6 @@ onBothServers(namespace, (on) => {
     );
     expect(isNotFound(await failure(client.get(services, { namespace, name: 'dry' })))).toBe(true);
   });
+
+  describe('scenarios of the runtime’s tests', () => scenarios(on));
 });

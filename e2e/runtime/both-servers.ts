@@ -11,13 +11,13 @@ export interface OneServer {
   readonly client: KubeClient;
 }
 
-/** Declares the same tests for the real and for the scripted API server, with a namespace of that name in the real one. */
-export function onBothServers(namespace: string, tests: (on: OneServer) => void): void {
+/** Declares the same tests for the real and for the scripted API server, with namespaces of these names in the real one. */
+export function onBothServers(namespaces: readonly string[], tests: (on: OneServer) => void): void {
   let cluster: Cluster;
   let fake: FakeApiServer;
   beforeAll(async () => {
     [cluster, fake] = await Promise.all([startCluster(), FakeApiServer.start()]);
-    await cluster.kubectl(['create', 'namespace', namespace]);
+    for (const namespace of namespaces) await cluster.kubectl(['create', 'namespace', namespace]);
   });
   afterAll(async () => {
     await Promise.all([cluster.stop(), fake.stop()]);

@@ -16,7 +16,7 @@ import {
 import { microTime } from '../../src/runtime/index.ts';
 import { StatusError } from '../../src/testing/index.ts';
 import { until } from '../../src/testing/until.ts';
-import { configMapIn, failure, onBothServers } from './both-servers.ts';
+import { configMapIn, failure, type OneServer } from './both-servers.ts';
 
 /**
  * The scenarios that the runtime's tests script, with the fault left out, on the real and on the scripted server: what
@@ -24,7 +24,7 @@ import { configMapIn, failure, onBothServers } from './both-servers.ts';
  * server shows by itself.
  */
 const { configMaps, leases } = coreResources;
-const namespace = 'scenarios';
+export const namespace = 'scenarios';
 const gadgets = resourceRef({
   group: 'example.dev',
   version: 'v1',
@@ -34,7 +34,7 @@ const gadgets = resourceRef({
 });
 const configMap = configMapIn(namespace);
 
-onBothServers(namespace, (on) => {
+export function scenarios(on: OneServer): void {
   let client: KubeClient;
   beforeAll(() => {
     client = on.client;
@@ -224,4 +224,4 @@ onBothServers(namespace, (on) => {
     const live = await client.get<KubeObject>(leases, { namespace, name: 'one' });
     expect((live['spec'] as { renewTime: string }).renewTime).toBe('2026-01-01T00:00:00.000000Z');
   });
-});
+}
