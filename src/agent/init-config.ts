@@ -1,5 +1,5 @@
 import type { Logger } from '../base/logger.ts';
-import { writeInstrumentFile } from './capture/instrument-file.ts';
+import { keepFile } from './capture/durable-file.ts';
 import { startConfig } from './capture/start-config.ts';
 import { installSupervisor } from './supervisor/install-supervisor.ts';
 import { handOverDataDir } from './data-owner.ts';
@@ -15,6 +15,6 @@ export async function initConfig(settings: InitConfigSettings, deps: { logger: L
   await handOverDataDir(settings.dataDir, settings.dataOwner);
   const { config, source } = await startConfig(settings, deps.logger);
   if (settings.supervisorDir !== '') await installSupervisor(settings.supervisorDir);
-  const changed = await writeInstrumentFile(settings.instrumentConfig, config.instrument.yaml);
+  const changed = await keepFile(settings.instrumentConfig, config.instrument.yaml);
   deps.logger.info('instrument configuration in place', { path: settings.instrumentConfig, source, changed });
 }

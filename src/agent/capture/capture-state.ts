@@ -3,7 +3,7 @@ import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Ack, type AgentStatus, type CaptureConfig, captureHash } from '../../capture/index.ts';
 import { instrumentFileHash, orderRestart } from '../supervisor/state.ts';
-import { writeInstrumentFile } from './instrument-file.ts';
+import { keepFile } from './durable-file.ts';
 import type { InstrumentProbe, RunningInstrument } from './instrument-probe.ts';
 import {
   afterFile,
@@ -161,7 +161,7 @@ export class CaptureState {
       onConfig(config);
       this.#setAck({ node, hash, phase: 'Received' }, 'answered');
       const { yaml } = config.instrument;
-      const changed = await writeInstrumentFile(instrumentFile, yaml);
+      const changed = await keepFile(instrumentFile, yaml);
       if (granted) await orderRestart(instrumentFile, instrumentFileHash(yaml));
       this.#view = afterFile(this.#view, instrumentFileHash(yaml), changed, clock.monotonic());
       this.#restartGranted = granted;

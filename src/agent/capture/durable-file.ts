@@ -1,4 +1,4 @@
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
@@ -26,6 +26,15 @@ export async function replaceFile(path: string, bytes: string | Uint8Array, mode
   } finally {
     await directory.close();
   }
+}
+
+/** Gives a file these bytes; one that already has them is not written again. Resolves to whether it changed. */
+export async function keepFile(path: string, text: string): Promise<boolean> {
+  await mkdir(dirname(path), { recursive: true });
+  const present = await readIfPresent(path);
+  const changed = present === null || !present.equals(Buffer.from(text));
+  if (changed) await replaceFile(path, text);
+  return changed;
 }
 
 /** The file's bytes, or null when there is none. */

@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Type, type Static } from '@sinclair/typebox';
 import { OperatorError } from '../../base/errors.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
 import { parser } from '../../capture/parser.ts';
-import { readIfPresent, replaceFile } from '../capture/durable-file.ts';
+import { keepFile, readIfPresent } from '../capture/durable-file.ts';
 
 const stateSchema = Type.Object({
   version: Type.Literal(1),
@@ -51,7 +50,5 @@ export function orderPath(instrumentFile: string): string {
 
 /** Orders that the instrument runs the file with this hash: it is restarted unless it already does. */
 export async function orderRestart(instrumentFile: string, hash: string): Promise<void> {
-  const path = orderPath(instrumentFile);
-  const present = await readFile(path, 'utf8').catch(() => '');
-  if (present !== hash) await replaceFile(path, hash);
+  await keepFile(orderPath(instrumentFile), hash);
 }
