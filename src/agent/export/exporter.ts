@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '../../base/clock.ts';
-import { errorText, isOperatorError } from '../../base/errors.ts';
+import { errorText, isOperatorError, joined } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ExportState } from '../../capture/index.ts';
 import { type Destination, destinationName } from './destination.ts';
@@ -132,7 +132,7 @@ export class Exporter {
       const results = outcomes.flatMap((o) => (o.status === 'fulfilled' ? [o.value] : []));
       if (results.length > 0) this.#note(results.reduce(addResults));
       left = left.filter((_, i) => outcomes[i]!.status === 'rejected');
-      if (left.length > 0) await this.#wait(failed[0]);
+      if (left.length > 0) await this.#wait(failed);
     }
     this.#failures = 0;
     this.#become('Sending', '');
@@ -153,18 +153,19 @@ export class Exporter {
     logger.warn('export destination refused data', { destination, items: refused, error: reason });
   }
 
-  async #wait(error: unknown): Promise<void> {
+  async #wait(failed: readonly unknown[]): Promise<void> {
     const { clock, random, signal, metrics } = this.#options;
     this.#failures++;
     metrics.failures.inc({ destination: this.#name });
-    if (isOperatorError(error, 'ERR_EXPORT_NOT_ALLOWED')) {
-      this.#become('NotAllowed', error.message);
+    const notAllowed = failed.find((error) => isOperatorError(error, 'ERR_EXPORT_NOT_ALLOWED'));
+    if (notAllowed) {
+      this.#become('NotAllowed', notAllowed.message);
       return sleep(clock, notAllowedMs, signal);
     }
-    if (this.#failures >= failuresToTell) this.#become('Failing', errorText(error));
+    if (this.#failures >= failuresToTell) this.#become('Failing', joined(failed.map(errorText)));
     const doubled = Math.min(lastBackoffMs, firstBackoffMs * 2 ** Math.min(this.#failures - 1, 20));
-    const wish = error instanceof SendLater ? (error.afterMs ?? 0) : 0;
-    return sleep(clock, Math.max(wish, doubled * (0.5 + random() / 2)), signal);
+    const wishes = failed.map((error) => (error instanceof SendLater ? (error.afterMs ?? 0) : 0));
+    return sleep(clock, Math.max(...wishes, doubled * (0.5 + random() / 2)), signal);
   }
 
   #become(state: ExportState, message: string): void {

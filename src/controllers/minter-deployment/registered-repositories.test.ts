@@ -28,6 +28,13 @@ test.each([
   expect(fault).toMatch(message);
 });
 
+test('every wrong line is told, the ConfigMap once', () => {
+  const { fault } = read('evil/a\ngood\nx.git');
+  expect(fault).toMatch(
+    /^ConfigMap gitops-state, repositories, line 1: "evil\/a" .*; line 3: "x\.git" is not the name/,
+  );
+});
+
 test('the fifty-first is one too many', () => {
   const { names, fault } = read(Array.from({ length: 51 }, (_, i) => `r${i}`).join('\n'));
   expect(names).toHaveLength(50);

@@ -1,4 +1,5 @@
 import type { MinterDeployment } from '../../api/v1alpha1/index.ts';
+import { joined } from '../../base/errors.ts';
 
 /** The ConfigMap in which a platform registers further repositories, in the namespace of the MinterDeployment. */
 export const registryConfigMap = 'gitops-state';
@@ -12,7 +13,7 @@ const namePattern = /^[A-Za-z0-9._-]{1,100}$/;
 export interface RegisteredRepositories {
   /** Names in the primary organisation, in the order of the lines. */
   names: string[];
-  /** The first invalid line, as a sentence; the other lines are in force. */
+  /** The invalid lines, as a sentence; the other lines are in force. */
   fault?: string;
   /** Registered repositories that are not in force because the minter does not trust the registry, as a sentence. */
   ignored?: string;
@@ -45,18 +46,18 @@ export function registeredRepositories(
   org: string,
 ): RegisteredRepositories {
   const names: string[] = [];
-  let fault: string | undefined;
+  const faults: string[] = [];
   for (const [i, line] of (data?.[registryKey] ?? '').split('\n').entries()) {
     const entry = line.replace(/#.*/, '').trim();
     if (entry === '') continue;
     const wrong =
       faultOf(entry, org) ??
       (names.length >= maxRepositories ? `is one too many: ${maxRepositories} are taken` : undefined);
-    if (wrong)
-      fault ??= `ConfigMap ${registryConfigMap}, ${registryKey}, line ${i + 1}: ${JSON.stringify(entry.slice(0, 140))} ${wrong}`;
+    if (wrong) faults.push(`line ${i + 1}: ${JSON.stringify(entry.slice(0, 140))} ${wrong}`);
     else names.push(entry.slice(entry.indexOf('/') + 1));
   }
-  return { names: [...new Set(names)], ...(fault === undefined ? {} : { fault }) };
+  const fault = `ConfigMap ${registryConfigMap}, ${registryKey}, ${joined(faults)}`;
+  return { names: [...new Set(names)], ...(faults.length === 0 ? {} : { fault }) };
 }
 
 function faultOf(entry: string, org: string): string | undefined {

@@ -174,6 +174,19 @@ test('a runnable that fails stops the whole process with its error', async () =>
   await expect(harness.stop()).rejects.toThrow('runnable broke');
 });
 
+test('of two runnables that fail at once neither error is lost', async () => {
+  harness = await runController((env) => {
+    env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() });
+    for (const name of ['one', 'two'])
+      env.addRunnable({ name, needsLeader: true, run: () => Promise.reject(new Error(`${name} broke`)) });
+  });
+  await harness.passUntil(
+    () => harness.server.openWatches().length === 0 && harness.server.requests.length > 0,
+    'the end',
+  );
+  await expect(harness.stop()).rejects.toMatchObject({ errors: [{ message: 'one broke' }, { message: 'two broke' }] });
+});
+
 test('two controllers of one name are refused, and so is a bare owner relation', async () => {
   harness = await runController((env) => {
     const spec = { name: 'c', for: { source }, reconcile: () => Promise.resolve() };

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { aborted } from '../../base/aborted.ts';
 import type { Clock } from '../../base/clock.ts';
-import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import { errorText, isOperatorError, joined, OperatorError, throwAll } from '../../base/errors.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { KubeClient } from '../../kube/index.ts';
@@ -48,7 +48,8 @@ export interface ManagerOptions {
  * all of it has ended.
  * Guarantees: no reconcile starts before every cache is filled, and none goes on after the lease is lost; it never ends
  * the process.
- * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped.
+ * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped;
+ * several come as an AggregateError.
  */
 export class Manager implements ControllerEnvironment {
   readonly client: KubeClient;
@@ -166,12 +167,12 @@ export class Manager implements ControllerEnvironment {
       await this.#lead(stop, fatal);
     } catch (error) {
       // A stop during the start is not an error.
-      if (!(signal.aborted && isOperatorError(error, 'ERR_ABORTED'))) fatal.with(error);
+      if (!(stop.aborted && isOperatorError(error, 'ERR_ABORTED'))) fatal.with(error);
     }
     shared.abort();
     await Promise.all(background);
     await this.cache.stopped();
-    if (fatal.error !== undefined) throw fatal.error;
+    throwAll(fatal.errors);
     this.logger.info('stopped');
   }
 
@@ -190,11 +191,11 @@ export class Manager implements ControllerEnvironment {
     const runnables = this.#startRunnables('leader', leading.signal, fatal);
     await aborted(stop);
     this.#working = undefined;
-    this.logger.info('stopping', { reason: fatal.error === undefined ? 'asked to' : errorText(fatal.error) });
+    this.logger.info('stopping', { reason: joined(fatal.errors.map(errorText)) || 'asked to' });
     await this.#drain();
     leading.abort();
     await Promise.all([...runnables, held]);
-    if (!isOperatorError(fatal.error, 'ERR_LEASE_LOST')) await elector?.release();
+    if (!fatal.errors.some((error) => isOperatorError(error, 'ERR_LEASE_LOST'))) await elector?.release();
   }
 
   /** A controller that is added while others run starts when its own sources are synced. */
@@ -249,12 +250,12 @@ function phaseOf({ beforeCaches, needsLeader }: Runnable): Phase {
   return needsLeader ? 'leader' : 'everywhere';
 }
 
-/** The first fatal error. Its signal stops everything, and aborts with the outer one, too. */
+/** The fatal errors. The first one's signal stops everything; it aborts with the outer one, too. */
 class Fatal extends LinkedAbort {
-  error: unknown;
+  readonly errors: unknown[] = [];
 
   with(error: unknown): void {
-    this.error ??= error ?? new OperatorError('ERR_ABORTED', 'failed without a reason');
+    this.errors.push(error ?? new OperatorError('ERR_ABORTED', 'failed without a reason'));
     this.abort();
   }
 }

@@ -1,7 +1,9 @@
+import { throwAll } from '../../../base/errors.ts';
+
 /** Concurrent requests, few enough not to load an API server. */
 const atATime = 4;
 
-/** Runs `work` for every item, a few at a time, started in order. Errors: the first of `work`, at the end. */
+/** Runs `work` for every item, a few at a time, started in order. Errors: those of `work`, at the end. */
 export async function inTurns<T>(
   items: readonly T[],
   signal: AbortSignal,
@@ -15,5 +17,6 @@ export async function inTurns<T>(
     }
   };
   const done = await Promise.allSettled(Array.from({ length: atATime }, worker));
-  for (const one of done) if (one.status === 'rejected') throw one.reason;
+  signal.throwIfAborted();
+  throwAll(done.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : [])));
 }
