@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
+import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { Logger } from '../../base/logger.ts';
 import {
   type FilterContext,
@@ -45,13 +46,13 @@ export async function serveStream(options: StreamOptions, query: StreamQuery, si
     'lost' in event
       ? lostMessage(event.source, event.lost, node, clock.now(), cursor(event.next))
       : itemMessage(event.item, node, cursor(event.next));
+  const ended = new LinkedAbort(sink.gone, options.signal);
   options.onClients(1);
   try {
     if (query.follow || query.cursors) {
       await sink.write([statusMessage('NODE_CONNECTED', node, clock.now(), { cursor: cursor(start) })]);
     }
-    const signal = AbortSignal.any([sink.gone, options.signal]);
-    for await (const batch of readStream(ring, query, signal, start)) {
+    for await (const batch of readStream(ring, query, ended.signal, start)) {
       if (sink.gone.aborted) return;
       for (const event of batch) if ('lost' in event && event.source === 'reader') options.onLost(event.lost);
       await sink.write(batch.map(messageOf));
@@ -64,6 +65,7 @@ export async function serveStream(options: StreamOptions, query: StreamQuery, si
     options.logger.warn('stream broke off', { error: errorText(error) });
     throw error;
   } finally {
+    ended.release();
     options.onClients(-1);
   }
 }

@@ -73,7 +73,7 @@ export class Reflector {
   /** Whether bookmarks arrive: `no` after a whole stream without one that ended by silence. */
   #bookmarks: 'unknown' | 'yes' | 'no' = 'unknown';
   /** Set while the source waits for an optional kind. */
-  #isThere: AbortController | undefined;
+  #isThere: LinkedAbort | undefined;
   readonly #options: Required<Omit<ReflectorOptions, 'hooks'>> & { hooks: ReflectorHooks };
 
   constructor(options: ReflectorOptions) {
@@ -123,15 +123,11 @@ export class Reflector {
   async #wait(effect: Extract<WatchEffect, { do: 'wait' }>, signal: AbortSignal): Promise<WatchInput> {
     const backoff = effect.failures > 0 ? watchBackoff(effect.failures, this.#options.random()) : 0;
     const ms = Math.max(this.health.missing ? Math.min(backoff, missingWaitMs) : backoff, effect.atLeastMs);
-    const until = this.health.synced && this.health.missing ? this.#untilThere(signal) : signal;
-    if (ms > 0) await sleep(this.#options.clock, ms, until).catch(() => {});
+    if (this.health.synced && this.health.missing) this.#isThere = new LinkedAbort(signal);
+    if (ms > 0) await sleep(this.#options.clock, ms, this.#isThere?.signal ?? signal).catch(() => {});
+    this.#isThere?.release();
     this.#isThere = undefined;
     return { type: 'proceed' };
-  }
-
-  #untilThere(signal: AbortSignal): AbortSignal {
-    this.#isThere = new AbortController();
-    return AbortSignal.any([signal, this.#isThere.signal]);
   }
 
   /** The kind is known to be served: an optional source that waits for it tries at once. */
