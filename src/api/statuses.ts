@@ -1,4 +1,5 @@
 /** Statuses that Kubernetes and others write, as far as we read them. */
+import type { KubeObject } from './meta.ts';
 
 /** A condition of another's kind: it may lack a reason and a message. */
 export interface StatedCondition {
@@ -22,6 +23,44 @@ export function conditionOf(object: object | undefined, type: string): StatedCon
 /** Whether the status of an object says True for a condition. */
 export function holds(object: object | undefined, type: string): boolean {
   return conditionOf(object, type)?.status === 'True';
+}
+
+interface WorkloadStatus {
+  observedGeneration?: number;
+  replicas?: number;
+  updatedReplicas?: number;
+  readyReplicas?: number;
+  availableReplicas?: number;
+  desiredNumberScheduled?: number;
+  updatedNumberScheduled?: number;
+  numberReady?: number;
+  numberAvailable?: number;
+}
+
+/** How many pods of a workload there should be, and how many are of its newest template, ready, and available. */
+export interface Rollout {
+  /** Its controller has seen the newest generation. */
+  seen: boolean;
+  wanted: number;
+  updated: number;
+  ready: number;
+  available: number;
+  /** All wanted pods are of the newest template and available, and none of an older one is left. */
+  done: boolean;
+}
+
+/** The progress of a Deployment or DaemonSet, also of one that is not there yet. Pure. */
+export function rolloutOf(workload: KubeObject | undefined): Rollout {
+  const spec = (workload?.['spec'] ?? {}) as { replicas?: number };
+  const status = (workload?.['status'] ?? {}) as WorkloadStatus;
+  const perNode = status.desiredNumberScheduled !== undefined;
+  const wanted = status.desiredNumberScheduled ?? spec.replicas ?? 1;
+  const updated = (perNode ? status.updatedNumberScheduled : status.updatedReplicas) ?? 0;
+  const ready = (perNode ? status.numberReady : status.readyReplicas) ?? 0;
+  const available = (perNode ? status.numberAvailable : status.availableReplicas) ?? 0;
+  const seen = (status.observedGeneration ?? 0) >= (workload?.metadata.generation ?? 0);
+  const done = seen && updated >= wanted && available >= wanted && (status.replicas ?? 0) <= updated;
+  return { seen, wanted, updated, ready, available, done };
 }
 
 /** How a run of a container ended. */

@@ -1,37 +1,18 @@
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import { rolloutOf } from '../../api/statuses.ts';
 import { sleep } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { coreResources, getIfExists } from '../../kube/index.ts';
 import { names } from '../../render/index.ts';
 import type { InstallerDeps } from './installer.ts';
 
-interface WorkloadStatus {
-  observedGeneration?: number;
-  replicas?: number;
-  updatedReplicas?: number;
-  availableReplicas?: number;
-  desiredNumberScheduled?: number;
-  updatedNumberScheduled?: number;
-  numberAvailable?: number;
-}
-
 /** The progress of a workload: `3/3 nodes`, and whether it is complete. Pure. */
 export function rolloutState(workload: KubeObject | undefined): { done: boolean; text: string } {
   if (!workload) return { done: false, text: 'not there yet' };
-  const status = (workload['status'] ?? {}) as WorkloadStatus;
-  if ((status.observedGeneration ?? 0) < (workload.metadata.generation ?? 0))
-    return { done: false, text: 'not looked at yet' };
-  if (workload.kind === 'DaemonSet') {
-    const { desiredNumberScheduled: wanted = 0, updatedNumberScheduled: updated = 0, numberAvailable = 0 } = status;
-    return {
-      done: updated >= wanted && numberAvailable >= wanted,
-      text: `${Math.min(updated, numberAvailable)}/${wanted} nodes`,
-    };
-  }
-  const { replicas: wanted = 1 } = (workload['spec'] ?? {}) as { replicas?: number };
-  const { updatedReplicas = 0, availableReplicas = 0, replicas = 0 } = status;
-  const done = updatedReplicas >= wanted && availableReplicas >= wanted && replicas <= updatedReplicas;
-  return { done, text: `${Math.min(updatedReplicas, availableReplicas)}/${wanted} replicas` };
+  const { seen, wanted, updated, available, done } = rolloutOf(workload);
+  if (!seen) return { done, text: 'not looked at yet' };
+  const unit = workload.kind === 'DaemonSet' ? 'nodes' : 'replicas';
+  return { done, text: `${Math.min(updated, available)}/${wanted} ${unit}` };
 }
 
 /** The workloads of a running installation, in the order in which they start. */

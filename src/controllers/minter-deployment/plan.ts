@@ -1,4 +1,5 @@
 import type { Condition, ConditionStatus, KubeObject } from '../../api/meta.ts';
+import { rolloutOf } from '../../api/statuses.ts';
 import type { MinterDeployment, MinterDeploymentStatus } from '../../api/v1alpha1/index.ts';
 import {
   minterCheckTypes,
@@ -203,19 +204,8 @@ function podsRefused({ deployment }: MinterFacts): Refusal | undefined {
 
 /** The progress of a rollout that has not ended; undefined when all pods are of the newest template and ready. */
 function rollingOut(deployment: KubeObject | undefined): string | undefined {
-  const { replicas: wanted = 1 } = (deployment?.['spec'] ?? {}) as { replicas?: number };
-  const status = (deployment?.['status'] ?? {}) as {
-    observedGeneration?: number;
-    replicas?: number;
-    updatedReplicas?: number;
-    availableReplicas?: number;
-  };
-  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
-  const current = status.observedGeneration === deployment?.metadata.generation;
-  if (current && updatedReplicas >= wanted && replicas <= updatedReplicas && availableReplicas >= wanted) {
-    return undefined;
-  }
-  return `${updatedReplicas} of ${wanted} pods are of this generation, ${availableReplicas} are available`;
+  const { done, updated, wanted, available } = rolloutOf(deployment);
+  return done ? undefined : `${updated} of ${wanted} pods are of this generation, ${available} are available`;
 }
 
 function replicaCounts(deployment: KubeObject | undefined): { replicas: number; readyReplicas: number } {

@@ -1,17 +1,11 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { shouldRunOn, type NodeForScheduling, type PodForScheduling } from '../../../api/agents/scheduling.ts';
-import { conditionOf } from '../../../api/statuses.ts';
+import { conditionOf, rolloutOf } from '../../../api/statuses.ts';
 import { names, selectorLabels, type Component } from '../../../render/index.ts';
 import { podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
 import { operatorImage } from '../cluster/operator-environment.ts';
 import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
 import { about, type Check, type CheckState, type Section } from './check.ts';
-
-/** The numbers of a Deployment. */
-interface Rollout {
-  spec?: { replicas?: number };
-  status?: { observedGeneration?: number; readyReplicas?: number; updatedReplicas?: number };
-}
 
 /** The pods of one of the product's components, oldest name first. */
 export function podsOf(view: ClusterView, component: Component): PodWithStatus[] {
@@ -41,21 +35,17 @@ function deploymentChecks(view: ClusterView, section: Section, component: Compon
         : 'the operator makes it: see Operator';
     return [is('bad', `no Deployment in ${view.namespace}`, hint)];
   }
-  const { state, text } = rolloutOf(deployment);
+  const { state, text } = progressOf(deployment);
   const hint = state === 'ok' ? undefined : `kubectl -n ${view.namespace} describe deployment ${name}`;
   const version = operatorImage(deployment);
   return [is(state, version ? `${text}, ${version}` : text, hint), ...podFaults(view, section, component)];
 }
 
 /** The progress of a Deployment. */
-function rolloutOf(deployment: KubeObject & Rollout): { state: CheckState; text: string } {
-  const { metadata, spec, status } = deployment;
-  const desired = spec?.replicas ?? 1;
-  const [ready, updated] = [status?.readyReplicas ?? 0, status?.updatedReplicas ?? 0];
+function progressOf(deployment: KubeObject): { state: CheckState; text: string } {
+  const { seen, wanted: desired, ready, updated } = rolloutOf(deployment);
   const text = `${ready}/${desired} replicas ready`;
-  if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) {
-    return { state: 'progressing', text: `${text}, the newest change is not seen yet` };
-  }
+  if (!seen) return { state: 'progressing', text: `${text}, the newest change is not seen yet` };
   const progress = conditionOf(deployment, 'Progressing');
   const short = ready < desired;
   if (progress?.status === 'False' && (short || updated < desired))
@@ -99,22 +89,13 @@ function leaderChecks(view: ClusterView): Check[] {
   return [is('bad', `${holder} has not renewed its Lease since ${renewTime || 'ever'}`, hint)];
 }
 
-interface DaemonSetStatus {
-  observedGeneration?: number;
-  desiredNumberScheduled?: number;
-  numberReady?: number;
-  updatedNumberScheduled?: number;
-}
-
 /** The DaemonSet of the agents; the nodes without a ready agent follow with the reason (`agentsByNode`). */
 export function agentSetChecks(view: ClusterView): Check[] {
   const is = about('agents', names.agent);
   if (view.daemonSets.fault !== undefined) return [is('unknown', view.daemonSets.fault)];
   const set = named(view.daemonSets, names.agent);
   if (!set) return [is('bad', `no DaemonSet in ${view.namespace}`, 'the operator makes it: see Operator')];
-  const status = (set['status'] ?? {}) as DaemonSetStatus;
-  const { desiredNumberScheduled: desired = 0, numberReady: ready = 0, updatedNumberScheduled: updated = 0 } = status;
-  const seen = (status.observedGeneration ?? 0) >= (set.metadata.generation ?? 0);
+  const { seen, wanted: desired, ready, updated } = rolloutOf(set);
   const text = `${ready}/${desired} ready, ${updated} updated`;
   const hint = `kubectl -n ${view.namespace} get pods -o wide -l app.kubernetes.io/component=agent`;
   if (desired === 0 && seen) return [is('bad', 'no node takes an agent', hint)];
