@@ -1,21 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../base/clock.ts';
 import type { NamedLabels } from '../capture/index.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { defaultPoolBytes } from '../base/memory-pool.ts';
-import { requestTarget } from '../base/request-target.ts';
 import { createApiServer } from '../net/api-server.ts';
 import { attendedTimer, eventLoopBusyMs } from '../net/attended-timer.ts';
 import { untilQuiet } from '../net/drain.ts';
-import {
-  createHttpServer,
-  expressHandler,
-  type HttpHandler,
-  httpServerMetrics,
-  probeLimits,
-} from '../net/http/index.ts';
+import { createHttpServer, expressHandler, httpServerMetrics, probeLimits } from '../net/http/index.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { NamespaceAccess, type NamespaceAccessOptions } from '../net/namespace-access.ts';
 import { refuseScrape } from '../net/scrape-right.ts';
@@ -23,13 +15,13 @@ import { TlsClient } from '../net/tls-client.ts';
 import type { TlsSource } from '../net/tls-material.ts';
 import { type ReviewClient, TokenAuth } from '../net/token-auth.ts';
 import { Engine } from '../promql/index.ts';
+import { Health, probeHandler } from '../runtime/index.ts';
 import { AddressIndex } from './addresses/address-index.ts';
 import type { Addresses } from './addresses/watch-addresses.ts';
 import { AgentClocks } from './agents/agent-clocks.ts';
 import { type AgentDirectory, agentNames } from './agents/directory.ts';
 import { refusalForm } from './api/api-error.ts';
 import { createApp } from './api/app.ts';
-import { sendText } from './api/respond.ts';
 import { createAgentAsker } from './fanout/ask-agents.ts';
 import { type AgentReader, createAgentReader } from './fanout/readers/agent-reader.ts';
 import { createIndexReader } from './fanout/readers/index-reader.ts';
@@ -193,11 +185,17 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     form: refusalForm,
     limits: { stalledMs: readerStalledMs, reservedPaths: ['/-/healthy', '/-/ready'] },
   });
-  const health = createHttpServer(healthHandler(ready, metrics.registry, auth), {
-    ...door,
-    name: 'query-health',
-    limits: probeLimits,
+  const readiness = new Health();
+  readiness.add('agents', () => {
+    if (!ready()) throw new Error('agents are not listed yet');
   });
+  const probes = probeHandler({
+    liveness: new Health(),
+    readiness,
+    metricsText: () => metrics.registry.metrics(),
+    refuseScrape: (req, res) => refuseScrape(auth, req, res),
+  });
+  const health = createHttpServer(probes, { ...door, name: 'query-health', limits: probeLimits });
   const drain = (quietMs: number): Promise<void> => {
     draining = true;
     return untilQuiet([server], { clock, quietMs });
@@ -229,34 +227,4 @@ function longTermOf(settings: QuerySettings, clock: Clock): RunnerOptions['longT
     store: hideStoreLabels(store, parseStoreLabels(settings.longTermLabels)),
     afterMs: settings.longTermAfter,
   };
-}
-
-/** `/livez` and `/readyz` for the kubelet, and `/metrics` for callers that may `get` that path; plain HTTP. */
-function healthHandler(ready: () => boolean, registry: Registry, auth: Pick<TokenAuth, 'decide'>): HttpHandler {
-  return (req, res) => {
-    const { path } = requestTarget(req);
-    if (req.method !== 'GET' && req.method !== 'HEAD') return sendText(res, 405, 'Method Not Allowed\n');
-    if (path === '/livez') return sendText(res, 200, 'ok\n');
-    if (path === '/readyz')
-      return ready() ? sendText(res, 200, 'ok\n') : sendText(res, 503, 'agents are not listed yet\n');
-    if (path !== '/metrics') return sendText(res, 404, '404 page not found\n');
-    return serveMetrics(req, res, registry, auth);
-  };
-}
-
-async function serveMetrics(
-  req: IncomingMessage,
-  res: ServerResponse,
-  registry: Registry,
-  auth: Pick<TokenAuth, 'decide'>,
-): Promise<void> {
-  const refusal = await refuseScrape(auth, req, res);
-  if (refusal) return sendText(res, refusal.status, `${refusal.message}\n`);
-  try {
-    const text = await registry.metrics();
-    res.setHeader('content-type', registry.contentType);
-    res.end(text);
-  } catch {
-    sendText(res, 500, 'metrics could not be collected\n');
-  }
 }
