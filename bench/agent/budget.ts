@@ -1,9 +1,10 @@
 import type { Stage } from '../run/bench.ts';
 import type { Goal } from '../run/figure.ts';
 import { peakMiB, residentMiB } from '../run/process-figures.ts';
-import { postAll, postOne } from './post.ts';
-import { expectSeries, type Receiver } from './process.ts';
-import { httpBodies, seriesPerPod, timeline, type Timeline } from './workload.ts';
+import { pace } from './pace.ts';
+import { postAll } from './post.ts';
+import type { Receiver } from './process.ts';
+import { httpBodies, seriesPerPod, timeline } from './workload.ts';
 
 export interface BudgetWork {
   /** 114 pods are 50,000 series. */
@@ -33,7 +34,13 @@ export async function benchBudget({ runs, say, reporter }: Stage, work: BudgetWo
         const time = timeline(Date.now() - historyRounds * stepMs - 120_000, stepMs);
         for (let round = 0; round < historyRounds; round++) await postAll(agent, httpBodies(pods, time, round));
         const history = residentMiB(agent.pid);
-        const share = await pace(agent, work, { pods, perSecond: full, time, round: historyRounds });
+        const share = await pace(agent, {
+          pods,
+          perSecond: full,
+          seconds: work.paceSeconds,
+          time,
+          round: historyRounds,
+        });
         return { history, share, resident: residentMiB(agent.pid), peak: peakMiB(agent.pid) };
       }),
     );
@@ -41,7 +48,7 @@ export async function benchBudget({ runs, say, reporter }: Stage, work: BudgetWo
       await withAgent(work, async (agent) => {
         const time = timeline(Date.now() - 120_000);
         await postAll(agent, httpBodies(smallPods, time, 0));
-        return pace(agent, work, { pods: smallPods, perSecond: small, time, round: 1 });
+        return pace(agent, { pods: smallPods, perSecond: small, seconds: work.paceSeconds, time, round: 1 });
       }),
     );
   }
@@ -69,25 +76,4 @@ async function withAgent<T>({ start }: BudgetWork, use: (agent: Receiver) => Pro
   } finally {
     await agent.stop();
   }
-}
-
-/** Posts pod by pod at a pace. Returns the share of a core that it took, in per cent. */
-async function pace(
-  agent: Receiver,
-  { paceSeconds }: BudgetWork,
-  work: { pods: number; perSecond: number; time: Timeline; round: number },
-): Promise<number> {
-  const gapMs = (seriesPerPod / work.perSecond) * 1_000;
-  const posts = Math.round((paceSeconds * 1_000) / gapMs);
-  const before = agent.cpuMs();
-  const began = performance.now();
-  let bodies: Uint8Array[] = [];
-  for (let i = 0; i < posts; i++) {
-    if (i % work.pods === 0) bodies = httpBodies(work.pods, work.time, work.round + i / work.pods);
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, began + i * gapMs - performance.now())));
-    await postOne(agent, bodies[i % work.pods]!);
-  }
-  const share = (100 * (agent.cpuMs() - before)) / (performance.now() - began);
-  await expectSeries(agent, work.pods * seriesPerPod);
-  return share;
 }

@@ -7,6 +7,7 @@ import { bench } from '../run/bench.ts';
 import { WrongFlag } from '../run/flags.ts';
 import { oneCore } from '../run/cores.ts';
 import { benchBudget } from './budget.ts';
+import { benchEveryday } from './everyday.ts';
 import { startAgent, startPrometheus } from './process.ts';
 import { buildProgram, sourceProgram } from './program.ts';
 import { benchRates } from './rates.ts';
@@ -18,9 +19,10 @@ await bench(
     measures:
       'An agent beside a Prometheus with its OTLP receiver on: the same HTTP posts to both. Samples per second of the\n' +
       "receiver's processor (rates), scrapes of the agent's page meanwhile; the agent's memory and processor at the pace\n" +
-      'of a node (budget); from its start to an answer on every port (start).',
+      'of a node (budget); from its start to an answer on every port (start); and, only where it is asked for, the share of\n' +
+      'a core that both take on a node of everyday size, ten minutes after their start (everyday).',
     options: {
-      only: { kind: 'text', help: 'rates, budget or start' },
+      only: { kind: 'text', help: 'rates, budget, start or everyday; default: all but the last' },
       pods: { kind: 'number', value: 50, quick: 10, help: 'pods of the rates, 440 series each' },
       rounds: { kind: 'number', value: 40, quick: 12, help: 'intervals of the rates' },
       'budget-pods': { kind: 'number', value: 114, quick: 12, help: 'pods of the budget' },
@@ -31,25 +33,33 @@ await bench(
         help: 'intervals of the budget that are history, 23 s each',
       },
       'pace-seconds': { kind: 'number', value: 10, quick: 3, help: 'how long the pace of a node is kept' },
+      'everyday-pods': { kind: 'number', value: 12, quick: 2, help: 'pods of everyday' },
+      'age-seconds': {
+        kind: 'number',
+        value: 600,
+        quick: 5,
+        help: 'age of the processes of everyday; a run takes 2.4 times as long with both sides',
+      },
       disks: { kind: 'text', help: 'a folder that keeps the filled disks of start' },
       'no-peer': { kind: 'switch', help: 'no Prometheus' },
     },
   },
   async (stage) => {
     const { flags, atEnd, quick } = stage;
-    if (!['', 'rates', 'budget', 'start'].includes(flags.only))
-      throw new WrongFlag(`--only is ${flags.only}, not rates, budget or start`);
+    if (!['', 'rates', 'budget', 'start', 'everyday'].includes(flags.only))
+      throw new WrongFlag(`--only is ${flags.only}, not rates, budget, start or everyday`);
     const { program, remove } = quick ? sourceProgram() : await buildProgram();
     atEnd(remove);
     const { wrapper, says, saysAlone } = oneCore();
     const ours = (): ReturnType<typeof startAgent> => startAgent(program, wrapper, atEnd);
+    const peer = flags['no-peer'] ? undefined : () => startPrometheus(wrapper, atEnd);
     const runs = (part: string): boolean => flags.only === '' || flags.only === part;
     if (runs('rates')) {
       await benchRates(stage, {
         pods: flags.pods,
         rounds: flags.rounds,
         youngRounds: Math.max(2, Math.floor(flags.rounds / 5)),
-        start: { ours, peer: flags['no-peer'] ? undefined : () => startPrometheus(wrapper, atEnd) },
+        start: { ours, peer },
         cores: says('receiver'),
       });
     }
@@ -70,6 +80,14 @@ await bench(
         program,
         wrapper,
         cores: saysAlone('agent', 'callers'),
+      });
+    }
+    if (flags.only === 'everyday' || (quick && flags.only === '')) {
+      await benchEveryday(stage, {
+        pods: flags['everyday-pods'],
+        ageSeconds: flags['age-seconds'],
+        start: { ours, peer },
+        cores: says('receiver'),
       });
     }
   },

@@ -1,0 +1,34 @@
+import { postOne } from './post.ts';
+import { expectSeries, type Receiver } from './process.ts';
+import { httpBodies, seriesPerPod, type Timeline } from './workload.ts';
+
+export interface Pace {
+  readonly pods: number;
+  /** Samples. */
+  readonly perSecond: number;
+  readonly seconds: number;
+  readonly time: Timeline;
+  /** The first interval to post. */
+  readonly round: number;
+}
+
+/**
+ * Posts pod by pod at a pace. Returns the share of a core that the receiver took, in per cent of the time that the posts
+ * stand for: where they are late, on a busy machine, the share is no smaller for it.
+ */
+export async function pace(receiver: Receiver, work: Pace): Promise<number> {
+  const { pods, perSecond, seconds, time, round } = work;
+  const gapMs = (seriesPerPod / perSecond) * 1_000;
+  const posts = Math.round((seconds * 1_000) / gapMs);
+  const before = receiver.cpuMs();
+  const began = performance.now();
+  let bodies: Uint8Array[] = [];
+  for (let i = 0; i < posts; i++) {
+    if (i % pods === 0) bodies = httpBodies(pods, time, round + i / pods);
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, began + i * gapMs - performance.now())));
+    await postOne(receiver, bodies[i % pods]!);
+  }
+  const share = (100 * (receiver.cpuMs() - before)) / (posts * gapMs);
+  await expectSeries(receiver, pods * seriesPerPod);
+  return share;
+}
