@@ -66,6 +66,11 @@ export interface KubeObject {
   [member: string]: unknown;
 }
 
+/** The named members of an object's metadata, of those that it has. Pure. */
+export function someMeta(meta: ObjectMeta, ...names: readonly (keyof ObjectMeta)[]): ObjectMeta {
+  return Object.fromEntries(names.filter((name) => meta[name] !== undefined).map((name) => [name, meta[name]]));
+}
+
 /** Where a kind lives in the API: enough to build its REST path and its wire identity. */
 export interface ResourceRef {
   /** Empty for the core group. */

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../api/meta.ts';
+import { someMeta, type KubeObject } from '../api/meta.ts';
 import { containersOf, type ContainerStatus, type PodStatus } from '../api/statuses.ts';
 
 /** The kubelet's reasons for an image that it cannot pull. It alternates between the first two. */
@@ -14,15 +14,14 @@ const pullReasons = new Set([
 export const podTroubleTransform = {
   name: 'pod-trouble',
   apply(pod: KubeObject): KubeObject {
-    const { name, namespace, uid, resourceVersion, labels, deletionTimestamp } = pod.metadata;
-    const all = { name, namespace, uid, resourceVersion, labels, deletionTimestamp };
-    const metadata = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+    const { metadata } = pod;
+    const kept = someMeta(metadata, 'name', 'namespace', 'uid', 'resourceVersion', 'labels', 'deletionTimestamp');
     const { containerStatuses, initContainerStatuses } = (pod['status'] ?? {}) as PodStatus;
     const status = {
       containerStatuses: (containerStatuses ?? []).filter((c) => c.state?.waiting),
       initContainerStatuses: (initContainerStatuses ?? []).filter((c) => c.state?.waiting),
     };
-    return { apiVersion: pod.apiVersion, kind: pod.kind, metadata, status };
+    return { apiVersion: pod.apiVersion, kind: pod.kind, metadata: kept, status };
   },
 };
 

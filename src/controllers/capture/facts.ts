@@ -1,5 +1,5 @@
 import { hasSharedCertificate, type PodVolumes } from '../../api/agents/agent-certificate.ts';
-import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
+import { someMeta, type KubeObject, type ObjectMeta } from '../../api/meta.ts';
 import { holds, type ConditionedStatus, type ContainerStatus, type PodStatus } from '../../api/statuses.ts';
 import type { NamedLabels, PodFacts } from '../../capture/index.ts';
 import type { Informer } from '../../runtime/index.ts';
@@ -75,14 +75,9 @@ export const nodeTransform = {
 
 function slim(meta: ObjectMeta): ObjectMeta {
   const controller = meta.ownerReferences?.filter((o) => o.controller);
+  const times = ['creationTimestamp', 'deletionTimestamp'] as const;
   return {
-    ...optional('name', meta.name),
-    ...optional('namespace', meta.namespace),
-    ...optional('uid', meta.uid),
-    ...optional('resourceVersion', meta.resourceVersion),
-    ...optional('creationTimestamp', meta.creationTimestamp),
-    ...optional('deletionTimestamp', meta.deletionTimestamp),
-    ...optional('labels', meta.labels),
+    ...someMeta(meta, 'name', 'namespace', 'uid', 'resourceVersion', 'labels', ...times),
     ...(controller && controller.length > 0 ? { ownerReferences: controller } : {}),
   };
 }

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { trafficMonitors } from '../../api/v1alpha1/index.ts';
-import type { KubeObject } from '../../api/meta.ts';
+import { someMeta, type KubeObject } from '../../api/meta.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -217,7 +217,6 @@ function watchDeclaredMetrics(
 
 /** The only field that a label selector needs; the rest is most of a pod's metadata. */
 function namesAndLabels(object: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion, labels } = object.metadata;
-  const kept = { name, namespace, uid, resourceVersion, labels };
-  return { apiVersion: object.apiVersion, kind: object.kind, metadata: kept as KubeObject['metadata'] };
+  const metadata = someMeta(object.metadata, 'name', 'namespace', 'uid', 'resourceVersion', 'labels');
+  return { apiVersion: object.apiVersion, kind: object.kind, metadata };
 }

@@ -1,4 +1,4 @@
-import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import { someMeta, type KubeObject, type ResourceRef } from '../../api/meta.ts';
 import type { ObjectKind } from '../../api/page/types.ts';
 import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../../api/v1alpha1/index.ts';
 import { coreResources } from '../../kube/index.ts';
@@ -39,8 +39,7 @@ function withoutManagers(object: KubeObject): KubeObject {
 }
 
 function namedNode({ apiVersion, kind, metadata, status }: KubeObject & { status?: unknown }): KubeObject {
-  const { name, uid, resourceVersion, generation, creationTimestamp, labels } = metadata;
+  const kept = someMeta(metadata, 'name', 'uid', 'resourceVersion', 'generation', 'creationTimestamp', 'labels');
   const { conditions } = (status ?? {}) as { conditions?: unknown };
-  const slim = { apiVersion, kind, metadata: { name, uid, resourceVersion, generation, creationTimestamp, labels } };
-  return { ...slim, status: { conditions } } as unknown as KubeObject;
+  return { apiVersion, kind, metadata: kept, status: { conditions } };
 }
