@@ -1,14 +1,20 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { access, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { certificatesOf } from '../../net/tls-material.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { CertificateOffer } from '../../capture/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
 import { createCertificateRequest, type CertificateRequest } from '../../net/certificate-request.ts';
-import { checkTlsMaterial, HeldTls, pollUntilAborted } from '../../net/tls-material.ts';
+import {
+  certificatesOf,
+  checkTlsMaterial,
+  HeldTls,
+  pollUntilAborted,
+  type TlsSource,
+  watchTlsDirectory,
+} from '../../net/tls-material.ts';
 import { readIfPresent, replaceFile } from '../capture/durable-file.ts';
 
 const fileName = 'certificate.pem';
@@ -173,4 +179,21 @@ async function standIn(clock: Clock): Promise<KeyPairPem> {
   const now = clock.now();
   const nobody = await createCa({ commonName: 'svc-agent without a certificate', now, days: 1 });
   return issueLeaf(nobody, { commonName: 'svc-agent without a certificate', dnsNames: [], usage: 'server' }, { now });
+}
+
+/**
+ * The identity that the agent's ports for query and operator serve: the key and certificate in the directory if it
+ * holds them, else the node's own, for which the operator issues a certificate (`own`).
+ * Errors: ERR_TLS_MATERIAL.
+ */
+export async function openIdentity(
+  options: NodeCertificateOptions,
+): Promise<{ source: TlsSource; own: NodeCertificate | undefined }> {
+  const isGiven = await access(join(options.dir, 'tls.crt')).then(
+    () => true,
+    () => false,
+  );
+  if (isGiven) return { source: await watchTlsDirectory(options.dir, options), own: undefined };
+  const own = await NodeCertificate.open(options);
+  return { source: own, own };
 }

@@ -19,7 +19,6 @@ import { servePage } from '../routes/page.ts';
 import { remoteRead } from '../routes/remote-read.ts';
 import * as lists from '../routes/series-handlers.ts';
 import * as status from '../routes/status-handlers.ts';
-import { targetMetadata } from '../routes/target-metadata.ts';
 import { topology } from '../routes/topology-handler.ts';
 import { useStream } from '../stream/endpoints.ts';
 import type { StreamRelay } from '../stream/relay.ts';
@@ -59,7 +58,7 @@ const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/label/:name/values', 'GET', lists.values],
   ['/api/v1/metadata', 'GET', metadata.metadata],
   ['/api/v1/targets', 'GET', status.targets],
-  ['/api/v1/targets/metadata', 'GET', targetMetadata],
+  ['/api/v1/targets/metadata', 'GET', metadata.targetMetadata],
   ['/api/v1/scrape_pools', 'GET', status.scrapePools],
   ['/api/v1/rules', 'GET', status.rules],
   ['/api/v1/alerts', 'GET', status.alerts],

@@ -1,8 +1,8 @@
+import { isIPv4, isIPv6 } from 'node:net';
 import type { ClusterTrafficPolicySpec, MonitorSettings } from '../../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../../base/duration.ts';
 import { errorText } from '../../../base/errors.ts';
 import { parseBytes } from '../bytes.ts';
-import { isCidr } from '../cidr.ts';
 import { durationFault, longestInterval, longestRetention } from '../durations.ts';
 import { exportFault } from '../exports.ts';
 import { extraConfigFinding } from '../extra-config.ts';
@@ -146,4 +146,12 @@ function nodeWide(spec: ClusterTrafficPolicySpec): string | null {
 /** A duration text in seconds, a size in bytes: the units of the instrument. Errors: ERR_INPUT_INVALID. */
 export function bucketBound(field: 'durationBuckets' | 'sizeBuckets', value: number | string): number {
   return field === 'sizeBuckets' ? parseBytes(value) : parseDuration(String(value), field) / 1000;
+}
+
+/** True for an IPv4 or IPv6 address with a prefix length that fits it. */
+function isCidr(text: string): boolean {
+  const match = /^([0-9a-fA-F:.]+)\/([0-9]{1,3})$/.exec(text);
+  if (!match) return false;
+  const bits = Number(match[2]);
+  return (isIPv4(match[1]!) && bits <= 32) || (isIPv6(match[1]!) && bits <= 128);
 }
