@@ -1,0 +1,16 @@
+import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import { installCrds } from './install.ts';
+import { rights } from './rights.ts';
+import { schemas } from './schemas.ts';
+
+/** Two looks at one control plane, as it takes long to start: first at the kinds alone, then at a whole installation. */
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await startCluster({ nodes: 0 });
+  await installCrds(cluster);
+});
+afterAll(() => cluster?.stop());
+
+describe('the kinds', () => schemas(() => cluster));
+describe('the rights', () => rights(() => cluster));

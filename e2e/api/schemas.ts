@@ -1,0 +1,158 @@
+import { kinds } from '../../src/api/v1alpha1/index.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { until } from '../../src/testing/until.ts';
+import { collectionPath, documentOf, tables, verdict } from './documents.ts';
+import { ruleMessages, specPatterns } from '../../src/testing/schema-walk.ts';
+
+let cluster: Cluster;
+
+/** The API server publishes the schema of a new kind some time after it serves the kind. */
+const explain = (what: string): Promise<string> =>
+  until(`kubectl explain ${what}`, () => cluster.kubectl(['explain', what]));
+
+/** The definitions of the kinds, judged by an API server that has them and no object of them. */
+export function schemas(of: () => Cluster): void {
+  beforeAll(() => {
+    cluster = of();
+  });
+
+  describe('the definitions', () => {
+    test.each(kinds.map((kind) => [kind.resource.kind, kind] as const))(
+      '%s is established, structural and without a complaint',
+      async (_, kind) => {
+        const name = `${kind.resource.plural}.${kind.resource.group}`;
+        const crd = await cluster.api.request<{ status: { conditions: { type: string; status: string }[] } }>(
+          'GET',
+          `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`,
+        );
+        const statuses = Object.fromEntries(crd.status.conditions.map((c) => [c.type, c.status]));
+        expect(statuses).toMatchObject({ Established: 'True', NamesAccepted: 'True' });
+        expect(statuses).not.toHaveProperty('NonStructuralSchema', 'True');
+      },
+    );
+
+    test('kubectl get svc goes on to list Services', async () => {
+      expect(await cluster.kubectl(['-n', 'default', 'get', 'svc', '-o', 'name'])).toBe('service/kubernetes\n');
+    });
+
+    test('all kinds are listed by their category and found by their short names', async () => {
+      const listed = await cluster.kubectl(['api-resources', '--categories=svcdev', '--no-headers']);
+      const names = listed
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/\s+/)[0]);
+      expect(names.toSorted()).toEqual(kinds.map((kind) => kind.resource.plural).toSorted());
+      expect(kinds).toHaveLength(3);
+      for (const kind of kinds) {
+        const text = await explain(kind.shortNames[0] ?? '');
+        expect(text.replaceAll(/\s+/g, ' ')).toContain(kind.description);
+      }
+    });
+
+    test('a field is explained down to its leaves', async () => {
+      const text = await explain('trafficmonitor.spec.sampling.keepSlowerThan');
+      expect(text).toContain('Keep every span that took longer');
+    });
+  });
+
+  describe.each(tables.map((table) => [table.kind.resource.kind, table] as const))('a %s', (_, table) => {
+    const refusals: string[] = [];
+
+    test.each(table.cases.map((one) => [one.does, one] as const))('%s', async (_does, one) => {
+      const said = await verdict(cluster.api, table, one);
+      if (said !== undefined) refusals.push(said);
+      if (one.says === undefined) expect(said).toBeUndefined();
+      else expect(said).toMatch(one.says);
+    });
+
+    test('has each of its rules refuse something above', () => {
+      const messages = [...ruleMessages(table.kind)];
+      expect(messages).not.toHaveLength(0);
+      const missing = messages.filter(
+        (message) =>
+          message !== 'org is immutable; create a second MinterDeployment' &&
+          !refusals.some((r) => r.includes(message)),
+      );
+      expect(missing).toEqual([]);
+    });
+
+    test('has each of its patterns refuse something above', () => {
+      const patterns = [...specPatterns(table.kind)];
+      expect(patterns).not.toHaveLength(0);
+      expect(patterns.filter((pattern) => !refusals.some((r) => r.includes(pattern)))).toEqual([]);
+    });
+  });
+
+  describe('defaults and changes', () => {
+    test('a TrafficMonitor gets its mode and nothing else, so that a policy can tell what it set', async () => {
+      const table = tables[0]!;
+      const stored = await create(table);
+      expect(stored.spec).toEqual({ ...table.base, mode: 'Capture' });
+    });
+
+    test('a MinterDeployment is complete with its defaults', async () => {
+      const stored = await create(tables[2]!);
+      expect(stored.spec).toMatchObject({
+        replicas: 2,
+        vcs: { apiBaseURL: 'https://api.github.com', appIdSecretRef: { name: 'vcs-app-credentials', key: 'app-id' } },
+        kms: { provider: 'gcp' },
+        issuer: { url: 'https://accounts.google.com', jwksURI: 'https://www.googleapis.com/oauth2/v3/certs' },
+        serviceAccount: { create: true },
+        allowedCallers: { podSelector: { matchLabels: { app: 'platform-agent' } } },
+        limits: { requestsPerMinutePerCaller: 30, maxRepositoriesPerRequest: 10 },
+        resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '500m', memory: '256Mi' } },
+        podDisruptionBudget: true,
+      });
+    });
+
+    test('the organization of a MinterDeployment cannot be changed', async () => {
+      const path = `${collectionPath(tables[2]!.kind)}/sample`;
+      const patch = cluster.api.request(
+        'PATCH',
+        path,
+        { spec: { vcs: { org: 'other' } } },
+        { contentType: 'application/merge-patch+json' },
+      );
+      await expect(patch).rejects.toThrow('org is immutable; create a second MinterDeployment');
+    });
+
+    test('the status is written apart from the spec', async () => {
+      const path = `${collectionPath(tables[0]!.kind)}/sample`;
+      const status = {
+        observedGeneration: 1,
+        matchedPods: 3,
+        nodes: { desired: 2, updated: 2, capturing: 2, failed: 0 },
+      };
+      const patched = await cluster.api.request<{ status: object; metadata: { generation: number } }>(
+        'PATCH',
+        `${path}/status`,
+        { status, spec: { mode: 'Exclude' } },
+        { contentType: 'application/merge-patch+json' },
+      );
+      expect(patched).toMatchObject({ status, metadata: { generation: 1 }, spec: { mode: 'Capture' } });
+      const columns = await cluster.kubectl(['get', 'tm', '-o', 'wide']);
+      expect(columns.split(/\n/)[0]?.trim().split(/\s+/)).toEqual([
+        'NAME',
+        'MODE',
+        'PRIORITY',
+        'PODS',
+        'NODES',
+        'DESIRED',
+        'SERIES',
+        'READY',
+        'ACCEPTED',
+        'CAPTURING',
+        'CONFLICTED',
+        'AGE',
+      ]);
+    });
+  });
+}
+
+async function create(table: (typeof tables)[number]): Promise<{ spec: object }> {
+  return cluster.api.request(
+    'POST',
+    `${collectionPath(table.kind)}?fieldValidation=Strict`,
+    documentOf(table, { spec: {} }),
+  );
+}
