@@ -34,6 +34,9 @@ class LastSeries {
   }
 }
 
+/** Places of a table of slots, at least. */
+const leastTable = 4096;
+
 /**
  * The series of the head: each has a slot (a small number, reused), a ref (never reused; its name in the log) and
  * labels as symbol numbers. Series are found by their labels through a hash table of slots.
@@ -41,7 +44,6 @@ class LastSeries {
 export class SeriesDictionary {
   readonly #symbols = new SymbolTable();
   readonly postings = new MemoryPostings();
-  readonly #slots = new Map<number, number>();
   readonly #freeSlots: number[] = [];
   /** Slots ever used; free ones have ref 0. */
   slots = 0;
@@ -52,8 +54,9 @@ export class SeriesDictionary {
   #labels = new Uint32Array(16_384);
   #labelsUsed = 0;
   readonly #freeLabels: number[][] = [];
-  /** Open addressing: slot + 1, or 0. */
-  #table = new Int32Array(4096);
+  /** By labels, and by ref; open addressing: slot + 1, or 0. A Map of refs would take twice as much. */
+  #table = new Int32Array(leastTable);
+  #byRef = new Int32Array(leastTable);
   #order: Uint32Array | undefined;
   /** Symbols and lists of the series at hand; `add` exchanges them with those of the last series. */
   #ids = new Uint32Array(64);
@@ -61,16 +64,18 @@ export class SeriesDictionary {
   readonly #last = new LastSeries();
 
   get size(): number {
-    return this.#slots.size;
+    return this.postings.size;
   }
 
   /** All slots in use, in order of their refs. */
-  all(): IterableIterator<number> {
-    return this.#slots.values();
+  *all(): Generator<number> {
+    const refs = this.postings.all();
+    for (let i = 0; i < refs.length; i++) yield this.slotOf(refs[i]!)!;
   }
 
   slotOf(ref: number): number | undefined {
-    return this.#slots.get(ref);
+    const entry = this.#byRef[this.#refPlace(ref)]!;
+    return entry === 0 ? undefined : entry - 1;
   }
 
   /** The slot of the series with exactly these labels. */
@@ -103,6 +108,7 @@ export class SeriesDictionary {
 
   /** Adds a new series, with a ref above all others. */
   add(ref: number, labels: Labels): number {
+    if ((this.size + 1) * 2 > this.#table.length) this.#rehash();
     const slot = this.#freeSlots.pop() ?? this.slots++;
     if (slot >= this.refs.length) this.#grow(this.refs.length * 2);
     const at = this.#freeLabels[labels.length]?.pop() ?? this.#reserveLabels(labels.length);
@@ -133,16 +139,14 @@ export class SeriesDictionary {
       else list = postings.add(ref, symbols.text(name), symbols.text(value));
       lists[i] = list;
     }
-    this.#labels.set(ids.subarray(0, 2 * labels.length), at);
+    for (let i = 0; i < 2 * labels.length; i++) this.#labels[at + i] = ids[i]!;
     this.#ids = last.symbols;
     this.#lists = last.lists;
     last.set(labels, ids, lists);
     this.refs[slot] = ref;
     this.#labelsAt[slot] = at;
     this.#labelCount[slot] = labels.length;
-    this.#slots.set(ref, slot);
-    if (this.#slots.size * 2 > this.#table.length) this.#rehash();
-    else this.#enter(slot);
+    this.#enter(slot);
     this.#order = undefined;
     return slot;
   }
@@ -151,15 +155,11 @@ export class SeriesDictionary {
   remove(slots: readonly number[], whenFree: (release: () => void) => void): void {
     if (slots.length === 0) return;
     const gone = new Set<number>();
-    for (const slot of slots) {
-      const ref = this.refs[slot]!;
-      gone.add(ref);
-      this.#slots.delete(ref);
-      this.refs[slot] = 0;
-    }
+    for (const slot of slots) gone.add(this.refs[slot]!);
     this.postings.remove(gone);
     this.#last.forget();
     this.#rehash();
+    for (const slot of slots) this.refs[slot] = 0;
     this.#order = undefined;
     whenFree(() => {
       for (const slot of slots) {
@@ -211,7 +211,7 @@ export class SeriesDictionary {
   /** Sorts slots by their series' labels, in place. */
   sort(slots: number[]): number[] {
     if (slots.length < 2) return slots;
-    if (slots.length * 4 < this.#slots.size) return slots.sort((a, b) => this.#compare(a, b));
+    if (slots.length * 4 < this.size) return slots.sort((a, b) => this.#compare(a, b));
     // For a large part of the series the order is cached: each slot's rank, until a series is added or removed.
     const rank = (this.#order ??= this.#rankAll());
     return slots.sort((a, b) => rank[a]! - rank[b]!);
@@ -219,7 +219,7 @@ export class SeriesDictionary {
 
   #rankAll(): Uint32Array {
     const rank = new Uint32Array(this.slots);
-    [...this.#slots.values()]
+    [...this.all()]
       .sort((a, b) => this.#compare(a, b))
       .forEach((slot, i) => {
         rank[slot] = i;
@@ -261,13 +261,25 @@ export class SeriesDictionary {
     let place = hashOf(this.#labels, at, 2 * this.#labelCount[slot]!) & mask;
     while (this.#table[place] !== 0) place = (place + 1) & mask;
     this.#table[place] = slot + 1;
+    this.#byRef[this.#refPlace(this.refs[slot]!)] = slot + 1;
+  }
+
+  /** Where the ref is in its table, or the free place where it belongs. Refs in a row are spread by the golden ratio. */
+  #refPlace(ref: number): number {
+    const table = this.#byRef;
+    const mask = table.length - 1;
+    let place = (Math.imul(ref, 0x9e3779b1) >>> 8) & mask;
+    while (table[place] !== 0 && this.refs[table[place]! - 1] !== ref) place = (place + 1) & mask;
+    return place;
   }
 
   #rehash(): void {
-    let capacity = 4096;
-    while (capacity < this.#slots.size * 3) capacity *= 2;
+    const slots = [...this.all()];
+    let capacity = leastTable;
+    while (capacity < slots.length * 3) capacity *= 2;
     this.#table = new Int32Array(capacity);
-    for (const slot of this.#slots.values()) this.#enter(slot);
+    this.#byRef = new Int32Array(capacity);
+    for (const slot of slots) this.#enter(slot);
   }
 
   #reserveLabels(count: number): number {
