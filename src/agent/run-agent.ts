@@ -114,7 +114,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     await Promise.race([podsKnown, sleep(clock, podWaitMs, waiting.signal).catch(() => {})]);
     waiting.abort();
     if (!identity.pods.synced) {
-      logger.warn('the pods of this node are not known yet: what comes in is kept without a namespace until they are');
+      logger.warn('the pods of this node are not known yet: data is stored without a namespace until they are');
     }
     const consumer = withFlows(ingest, new FlowIntake(ring, clock, identity));
     const { otlpBindAddress: host } = settings;
@@ -150,7 +150,7 @@ function clusterClient(clock: Clock, logger: Logger): RestClient | null {
   try {
     return createKubeClient({ clock, userAgent: 'svc-agent' });
   } catch (error) {
-    logger.warn('no cluster: only loopback may scrape, and no pod of this node can be known', {
+    logger.warn('no cluster: only loopback may scrape, and the pods of this node stay unknown', {
       error: errorText(error),
     });
     return null;

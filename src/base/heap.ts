@@ -44,7 +44,7 @@ export class Heap<T> {
     }
   }
 
-  /** Drops what `alive` rejects. */
+  /** Removes the items that `alive` rejects. */
   keep(alive: (item: T) => boolean): void {
     const kept = this.#items.filter(alive);
     this.#items.length = 0;

@@ -8,13 +8,13 @@ export interface RecentAnswersOptions<T> {
   readonly from?: 'question' | 'answer';
   /** Most answers that are kept; beyond them the oldest is dropped. */
   readonly most: number;
-  /** False for an answer that only those get who waited for it. Default: every answer is kept. */
+  /** False for an answer that is not reused after its callers got it. Default: every answer is kept. */
   readonly isKept?: (answer: T) => boolean;
 }
 
 /**
- * Answers that are reused for a while: whoever asks the same while one is being found waits for it. A failure is never
- * kept.
+ * Answers that are reused for a while. Equal requests share one computation: later callers wait for it. A failure is
+ * never kept.
  */
 export class RecentAnswers<T> {
   readonly #options: RecentAnswersOptions<T>;

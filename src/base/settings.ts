@@ -132,7 +132,7 @@ export function urlSetting(meaning: Meaning, { protocols, bare = false }: UrlSha
         throw new Error(`is not an ${schemes} address`);
       }
       if (url.username !== '' || url.password !== '' || /^[^/]+\/\/[^/?#]*@/.test(text)) {
-        throw new Error('must not hold a user or a password: they belong into a file or a Secret');
+        throw new Error('must not hold a user or a password: they belong in a file or a Secret');
       }
       if (/[?#]/.test(text)) throw new Error('must have no query and no fragment');
       if (bare && !/^[^/]+\/\/[^/]+$/.test(text)) throw new Error('must have no path');

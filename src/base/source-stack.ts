@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url';
 
 /** A position in a bundle, as a frame of a stack names it. */
 const places = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g;
-/** Positions that were looked up, by their text. An error that comes again costs no further look at a map. */
+/** Positions that were looked up, by their text: a repeated error reads no map again. */
 const known = new Map<string, string>();
 const mostKnown = 1_000;
 
 /**
- * The stack of an error for a log, with the positions in the sources where a map lies beside the bundle.
+ * The stack of an error for a log. Where a source map lies beside the bundle, positions are those in the sources.
  * `--enable-source-maps` would do this too, but Node then reads every map at the start and keeps it: some 10 MiB and a
  * tenth of the CPU time of the start in each process. Here a map is read when a stack is logged, and not kept.
  * Returns the stack as it is where a map is missing or damaged, and undefined for a value that is not an error.
@@ -35,14 +35,14 @@ export function sourceStack(error: unknown): string | undefined {
 
 /** The position in the source, or undefined where the map has none for the line. */
 function sourceOf(map: SourceMap | undefined, file: string, line: number, column: number): string | undefined {
-  // A stack counts from 1, a map from 0. Without an entry of the line, the last one before it is found.
+  // A stack counts from 1, a map from 0. For a line without an entry, `findEntry` returns the last one before it.
   const entry = map?.findEntry(line - 1, column - 1);
   if (entry === undefined || !('originalSource' in entry) || entry.generatedLine !== line - 1) return undefined;
   if (!URL.canParse(entry.originalSource, file)) return undefined;
   return `${new URL(entry.originalSource, file).href}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
 }
 
-/** Undefined where no map lies beside the bundle, or a damaged one: the bundle's own positions are the best there is. */
+/** The source map beside a bundle; undefined when it is missing or damaged. */
 function mapOf(file: string): SourceMap | undefined {
   try {
     return new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(file)}.map`, 'utf8')) as SourceMapPayload);

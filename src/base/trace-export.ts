@@ -17,10 +17,10 @@ export interface TraceExportOptions {
   logger: Logger;
 }
 
-/** A tracer, and a function that sends the queued rest. */
+/** A tracer, and the function that ends its export. */
 export interface TraceExport {
   tracer: Tracer;
-  /** Sends what is queued, for at most three seconds. Never rejects. */
+  /** Sends the spans that are still queued, for at most three seconds. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ function withoutUser(name: string, environment: Readonly<Record<string, string |
   return text;
 }
 
-/** A query may hold a key. */
+/** The URL for the log, without its query string, which may contain a key. */
 function withoutQuery(text: string): string {
   const { origin, pathname } = new URL(text);
   return origin + pathname;

@@ -128,6 +128,6 @@ function parsed<T>(what: string, answer: TlsResponse, parse: (value: unknown) =>
   try {
     return parse(JSON.parse(answer.body.toString('utf8')));
   } catch (cause) {
-    throw new OperatorError('ERR_CAPTURE_PUSH', `${what}: the answer of the agent is not one`, { cause });
+    throw new OperatorError('ERR_CAPTURE_PUSH', `${what}: the answer of the agent is not valid`, { cause });
   }
 }

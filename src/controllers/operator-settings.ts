@@ -40,7 +40,7 @@ export const operatorSettingTable = {
   instrumentVersion: captureOptionTable.instrumentVersion,
   instrumentProgram: textSetting(
     {
-      help: "path of the instrument's program in its image, where that is none of upstream's /obi, /ebpf-instrument and /beyla",
+      help: "path of the instrument's program in its image, if it is not one of upstream's /obi, /ebpf-instrument and /beyla",
       default: '',
     },
     /^(\/[^\s$]*)?$/,
@@ -48,7 +48,7 @@ export const operatorSettingTable = {
   ),
   instrumentPrivileges: choiceSetting(
     {
-      help: "what the instrument's container may: capabilities (those of its own check), sys-admin (SYS_ADMIN beside them) or privileged, where nodes ask for it",
+      help: "privileges of the instrument's container: capabilities (those that it checks for), sys-admin (SYS_ADMIN as well), or privileged, for nodes that require it",
       default: 'capabilities',
     },
     instrumentPrivileges,
@@ -79,7 +79,7 @@ export const operatorSettingTable = {
   ),
   externalMetrics: choiceSetting(
     {
-      help: 'offer them as external.metrics.k8s.io too, which KEDA often owns: auto, force or off. Nothing where --custom-metrics is off',
+      help: 'offer the same metrics as external.metrics.k8s.io, an API that KEDA often owns: auto, force or off; without effect where --custom-metrics is off',
       default: 'off',
     },
     customMetricsModes,
@@ -110,7 +110,7 @@ export const operatorSettingTable = {
   ...queryOptionTable,
   admission: choiceSetting(
     {
-      help: 'judge monitors and policies when they are written: off, fail-open (let in what cannot be judged) or fail-closed (refuse it)',
+      help: 'check monitors and policies when they are written: off, fail-open (accept an object that cannot be checked) or fail-closed (refuse it)',
       default: 'off',
     },
     ['off', 'fail-open', 'fail-closed'],
@@ -125,17 +125,20 @@ export const operatorSettingTable = {
     default: '3s',
   }),
   admissionClientCaFile: textSetting({
-    help: "file with the authorities, PEM, of the client certificate that the API server shows to webhooks; empty: it shows none, and any caller's objects are judged",
+    help: 'PEM file with the authorities of the client certificate that the API server presents to webhooks; empty: it presents none, and the webhooks answer any caller',
     default: '',
   }),
   admissionClientNames: listSetting(
-    { help: 'subject CNs of that certificate, with commas between; empty: any of those authorities', default: '' },
+    {
+      help: 'allowed subject CNs of that certificate, with commas between; empty: any certificate of those authorities',
+      default: '',
+    },
     /^[^\s,]{1,253}$/,
     'a common name',
   ),
   otlpEndpoint: urlSetting(
     {
-      help: 'OTLP/HTTP endpoint for a span per reconcile; empty for what OTEL_EXPORTER_OTLP_ENDPOINT says, or none',
+      help: 'OTLP/HTTP endpoint for a span per reconcile; empty: that of OTEL_EXPORTER_OTLP_ENDPOINT, if it is set',
       default: '',
     },
     { protocols: ['http', 'https'] },

@@ -211,8 +211,8 @@ function identityFault(name: string, sharedName: string | undefined, cert: PeerC
   const isShared =
     sharedName !== undefined && found.includes(sharedName) && !found.some((name) => name.endsWith(`.${sharedName}`));
   if (isShared) return undefined;
-  // The longest name says most: the others are parts of it.
-  const shown = found.toSorted((a, b) => b.length - a.length)[0] ?? 'nobody';
+  // The longest name is the most specific one: the others are parts of it.
+  const shown = found.toSorted((a, b) => b.length - a.length)[0] ?? 'no name';
   const message = `the certificate is of ${shown.slice(0, maxShownName)}, not of ${name}`;
   return new OperatorError('ERR_PEER_IDENTITY', message, { cause: fault });
 }

@@ -1,6 +1,7 @@
 /**
- * What `svc-operator/schema` exports: builders for the schema of a kind, of which follow its type, its
- * CustomResourceDefinition and the JSON Schema for editors. The list of every name is in `surface/schema.txt`.
+ * What `svc-operator/schema` exports: builders for the schema of a kind. Its TypeScript type, its
+ * CustomResourceDefinition and the JSON Schema for editors follow from that schema. `surface/schema.txt` lists all
+ * names.
  */
 export * from '../api/schema/build.ts';
 export {

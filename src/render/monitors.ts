@@ -10,8 +10,8 @@ const authorization = { type: 'Bearer', credentials: { name: names.scraperToken,
 
 /**
  * How the Prometheus Operator scrapes us, for clusters that serve its kinds. Every port with metrics requires a token,
- * so there is an account that may get /metrics, and its token in a Secret that the monitors name. The scraper's
- * namespace is the collector's: a setting changes it.
+ * so there is an account that may get /metrics, and its token in a Secret that the monitors name. NetworkPolicies admit
+ * scrapers from the namespace of the collector, which `--collector` names.
  */
 export function renderMonitors(input: PlatformInput): KubeObject[] {
   const { monitors } = input;

@@ -65,7 +65,7 @@ export function selectorLabels(component: Component, instance?: string): Record<
   };
 }
 
-/** The same in kubectl's notation, for lists and watches. */
+/** These labels as the text of a label selector, for lists and watches. */
 export function selectorText(component: Component): string {
   return Object.entries(selectorLabels(component))
     .map((pair) => pair.join('='))

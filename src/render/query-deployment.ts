@@ -25,7 +25,7 @@ const statePath = '/var/lib/svc-query';
 
 /**
  * Settings that the last release does not know, as variables. During an upgrade the release's program may get this
- * version's arguments, and it ends at a flag that it does not know; an unknown variable it passes over.
+ * version's arguments, and it ends at a flag that it does not know; it ignores an unknown variable.
  */
 function sinceRelease(settings: Readonly<Record<string, string>>): { name: string; value: string }[] {
   return Object.entries(settings).map(([key, value]) => ({ name: variableOf(key, 'SVC_'), value }));

@@ -76,14 +76,14 @@ export const queryOptionTable = {
   }),
   customMetricsFallback: urlSetting(
     {
-      help: 'https address of a second adapter that is asked for metrics for autoscalers that nobody here knows; empty: none',
+      help: 'https address of a second adapter, for metrics that this server does not have; empty: none',
       default: '',
     },
     { protocols: ['https'] },
   ),
   customMetricsFallbackSecret: textSetting(
     {
-      help: "Secret in the namespace whose key `ca.crt` is the authority of the second adapter's certificate; empty: the system's authorities count",
+      help: "Secret in the namespace whose key `ca.crt` is the authority of the second adapter's certificate; empty: the system's authorities",
       default: '',
     },
     /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/,

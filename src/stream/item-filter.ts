@@ -204,7 +204,10 @@ function requirement(part: string, field: string): (labels: Labels) => boolean {
   }
   const exists = new RegExp(`^(!?)\\s*(${key})$`).exec(part);
   if (!exists)
-    throw new OperatorError('ERR_INPUT_INVALID', `${field}: ${JSON.stringify(part.slice(0, 80))} is no requirement`);
+    throw new OperatorError(
+      'ERR_INPUT_INVALID',
+      `${field}: ${JSON.stringify(part.slice(0, 80))} is not a label requirement`,
+    );
   const name = exists[2]!;
   return exists[1] ? (labels) => labels[name] === undefined : (labels) => labels[name] !== undefined;
 }

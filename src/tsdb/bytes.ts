@@ -18,7 +18,7 @@ export class ByteWriter {
     return this.#length;
   }
 
-  /** Bytes that it has memory for. */
+  /** Number of bytes that fit before the buffer has to grow. */
   get capacity(): number {
     return this.#bytes.length;
   }
@@ -203,7 +203,7 @@ export class ByteReader {
     if (n > 8) throw short();
     this.#step(n);
     if (at + 8 <= bytes.length) {
-      // Whole words are read, and what lies behind the value is cut off; a shift by 32 would be one by 0.
+      // Whole words are read, and the bytes after the value are masked. JavaScript shifts by 32 as by 0, hence `n === 0`.
       this.high = n === 0 ? 0 : n < 4 ? this.#view.getInt32(at) & (-1 << (32 - 8 * n)) : this.#view.getInt32(at);
       this.low = n <= 4 ? 0 : this.#view.getInt32(at + 4) & (n < 8 ? -1 << (64 - 8 * n) : -1);
       return;

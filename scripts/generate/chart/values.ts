@@ -71,13 +71,13 @@ export const chartValues: readonly ChartValue[] = [
     path: 'instrument.program',
     default: '',
     schema: text('^(/[^\\s$]*)?$'),
-    help: "Path of its program in the image, where that is none of upstream's.",
+    help: "Path of its program in the image, if it is not one of upstream's.",
   },
   {
     path: 'instrument.privileges',
     default: 'capabilities',
     schema: { enum: [...instrumentPrivileges] },
-    help: 'What its container may: capabilities (those of its own check), sys-admin (SYS_ADMIN beside them) or privileged, where nodes ask for it.',
+    help: 'Privileges of its container: capabilities (those that it checks for), sys-admin (SYS_ADMIN as well), or privileged, where nodes ask for it.',
   },
   {
     path: 'instrument.ports',

@@ -254,7 +254,7 @@ export class CaptureState {
     try {
       seen = await probe(this.#stopped.signal);
     } catch (error) {
-      logger.warn('state of the instrument not understood', { error: errorText(error) });
+      logger.warn('state of the instrument cannot be read', { error: errorText(error) });
     }
     if (this.#stopped.signal.aborted) return;
     const before = this.#view;

@@ -23,8 +23,8 @@ export async function loadLastGood(dataDir: string, node: string, logger: Logger
 }
 
 /**
- * A config that was kept in a file, and the JSON around it; `member` finds the config in that. Null without a file,
- * and, with a warning, for one that is damaged or of another node.
+ * Reads a saved config and the JSON that contains it; `member` picks the config from that JSON. Null when there is no
+ * file, and, with a warning, when it is damaged or belongs to another node.
  */
 async function loadKept(
   path: string,
@@ -51,11 +51,11 @@ export async function saveLastGood(dataDir: string, config: CaptureConfig): Prom
   await replaceFile(join(dataDir, fileName), canonicalJson(config), configMode);
 }
 
-/** What is kept on disk while the instrument runs another file than the one in place. */
+/** The record that is saved while the instrument still runs an earlier file than the one on disk. */
 export interface RunningRecord {
-  /** The config whose file it runs. */
+  /** The config whose file the instrument runs. */
   readonly config: CaptureConfig;
-  /** It may not restart yet for the file in place. */
+  /** True while the instrument may not restart yet to load the file on disk. */
   readonly held: boolean;
 }
 

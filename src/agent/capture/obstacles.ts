@@ -123,7 +123,7 @@ export class ObstacleWatch {
         }),
       );
     } catch (error) {
-      logger.warn('could not find out why a monitor has no data', { error: errorText(error) });
+      logger.warn('the reason why a monitor has no data could not be determined', { error: errorText(error) });
     }
     this.start();
   }

@@ -98,7 +98,7 @@ test('a body that is no certificate is refused by its field, one that is too lar
   };
   expect(await put('nonsense')).toMatch(/^400 .*body is not JSON/);
   expect(await put('{}')).toMatch(/^400 .*certificate \/certificate/);
-  expect(await put(JSON.stringify({ certificate: 'x' }))).toMatch(/^400 .*none was asked for/);
+  expect(await put(JSON.stringify({ certificate: 'x' }))).toMatch(/^400 .*no request is pending/);
   expect(await put(JSON.stringify({ certificate: 'x'.repeat(10_000) }))).toMatch(/^400 .*certificate \/certificate/);
   expect(await put(JSON.stringify({ certificate: 'x'.repeat(60_000) }))).toMatch(/^413 /);
   await agent.stop();

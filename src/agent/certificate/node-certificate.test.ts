@@ -110,10 +110,10 @@ test.each<[string, (certificate: NodeCertificate) => Promise<string>, RegExp]>([
 test('a certificate that was not requested, or that comes twice, is refused', async () => {
   const certificate = await open();
   const unasked = (await issueLeaf(ca, names, { now: clock.now() })).cert;
-  await expect(certificate.install(unasked)).rejects.toThrow('none was asked for');
+  await expect(certificate.install(unasked)).rejects.toThrow('no request is pending');
   const issued = await certified(certificate);
   await certificate.install(issued);
-  await expect(certificate.install(issued)).rejects.toThrow('none was asked for');
+  await expect(certificate.install(issued)).rejects.toThrow('no request is pending');
   expect(certificate.current.cert).toBe(issued);
 });
 

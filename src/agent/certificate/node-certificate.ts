@@ -92,7 +92,7 @@ export class NodeCertificate extends HeldTls {
   async install(certificate: string): Promise<void> {
     const { logger, node } = this.#options;
     const pending = await this.#pending;
-    if (!pending) throw new OperatorError('ERR_INPUT_INVALID', 'certificate: none was asked for');
+    if (!pending) throw new OperatorError('ERR_INPUT_INVALID', 'certificate: no request is pending');
     const fault = faultOf({ cert: certificate, key: pending.key }, this.current.ca);
     if (fault !== undefined) throw new OperatorError('ERR_INPUT_INVALID', `certificate: ${fault}`);
     await this.#keep(pending.key, certificate);
@@ -177,8 +177,8 @@ function faultOf({ cert, key }: KeyPairPem, ca: string): string | undefined {
  */
 async function standIn(clock: Clock): Promise<KeyPairPem> {
   const now = clock.now();
-  const nobody = await createCa({ commonName: 'svc-agent without a certificate', now, days: 1 });
-  return issueLeaf(nobody, { commonName: 'svc-agent without a certificate', dnsNames: [], usage: 'server' }, { now });
+  const ca = await createCa({ commonName: 'svc-agent without a certificate', now, days: 1 });
+  return issueLeaf(ca, { commonName: 'svc-agent without a certificate', dnsNames: [], usage: 'server' }, { now });
 }
 
 /**

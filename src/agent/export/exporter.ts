@@ -171,7 +171,7 @@ export class Exporter {
   #become(state: ExportState, message: string): void {
     if (state !== this.#state) {
       const fields = { destination: this.#name, ...(message ? { reason: message } : {}) };
-      if (state === 'Sending') this.#options.logger.info('export goes on', fields);
+      if (state === 'Sending') this.#options.logger.info('export resumed', fields);
       else this.#options.logger.warn('export waits', { ...fields, state });
     }
     this.#state = state;

@@ -49,7 +49,7 @@ interface Lane {
   leaving: boolean;
 }
 
-/** A series as it is taken in: always the same object. */
+/** A series of the agent's table. One series is always the same object. */
 export type ExportedSeries = Pick<SampledSeries, 'labels' | 'exemplar'>;
 
 interface Route {
@@ -63,7 +63,7 @@ interface Route {
  * Everything that the agent pushes out: one queue and one exporter for each destination of the config.
  *
  * Flow: `sample` and `span` while data is taken in → `commit` before its sender is answered → the exporters send.
- * Guarantees: a sample is in the queue of each destination it belongs to before its sender is answered; taking in never
+ * Guarantees: a sample is in the queue of each destination it belongs to before its sender is answered; ingest never
  * waits for a destination. A destination that leaves the config is still sent its queued data for at most 30 s.
  * Caveats: Secrets are held in memory alone: after a restart a destination that needs one waits until the controller
  * has delivered it.
@@ -178,7 +178,7 @@ export class Exports {
       lane.stop.abort();
       const name = destinationName(lane.destination);
       if (lane.queue.pendingBytes > 0) {
-        this.#options.logger.warn('export destination left with data unsent', { destination: name });
+        this.#options.logger.warn('export destination removed with data unsent', { destination: name });
       }
       void lane.done.then(() => lane.queue.close()).then(() => this.#forget(id));
     }, farewellMs);
@@ -246,7 +246,7 @@ export class Exports {
     return { labels, meta, group: `${meta.family} ${JSON.stringify(parts)}` };
   }
 
-  /** Resolves when a kill can no longer lose the data taken in. Never rejects. */
+  /** Resolves when a kill of the process can no longer lose the queued data. Never rejects. */
   async commit(): Promise<void> {
     if (this.#lanes.size > 0) await Promise.all([...this.#lanes.values()].map((lane) => lane.queue.commit()));
   }

@@ -1,14 +1,14 @@
 import type { Registry } from 'prom-client';
 import { metricsOn } from '../../base/metric-set.ts';
 
-/** What the agent counts of its exports, by destination: `<kind>/<namespace>/<name>/<export>`. */
+/** Metrics of the agent's exports, by destination: `<kind>/<namespace>/<name>/<export>`. */
 export type ExportMetrics = ReturnType<typeof createExportMetrics>;
 
 export function createExportMetrics(registry: Registry) {
   const { counter, gauge } = metricsOn(registry);
   const labelNames = ['destination'] as const;
   return {
-    sent: counter('svc_export_sent_total', 'Samples and spans that a destination took.', labelNames),
+    sent: counter('svc_export_sent_total', 'Samples and spans that a destination accepted.', labelNames),
     dropped: counter('svc_export_dropped_total', 'Samples and spans that never reach a destination, by reason.', [
       'destination',
       'reason',
@@ -17,7 +17,7 @@ export function createExportMetrics(registry: Registry) {
     pendingBytes: gauge('svc_export_pending_bytes', 'Bytes on disk that wait for a destination.', labelNames),
     lastSuccess: gauge(
       'svc_export_last_success_timestamp_seconds',
-      'When a destination last took something.',
+      'When a destination last accepted data.',
       labelNames,
     ),
   };

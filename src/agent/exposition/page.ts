@@ -29,8 +29,8 @@ export interface PageSample {
  * Writes families as a page of the Prometheus text format 0.0.4 or of OpenMetrics 1.0, in chunks of about 128 KiB of
  * UTF-8, so that the caller can pause between them. Families without a sample are left out.
  *
- * The names are a contract and the same in both formats. OpenMetrics wants `_total` at the end of a counter: one that
- * has none is of type `unknown` there. `# UNIT` is written only when the name ends with the unit, as OpenMetrics
+ * The names are a contract and the same in both formats. OpenMetrics requires `_total` at the end of a counter's name: a
+ * counter without it has the type `unknown` there. `# UNIT` is written only when the name ends with the unit, as OpenMetrics
  * demands. Exemplars appear only in OpenMetrics, on buckets and on counters.
  */
 export function* writePage(families: Iterable<PageFamily>, format: ExpositionFormat): Generator<Uint8Array> {
@@ -111,12 +111,12 @@ function writeLine(
   }
   out.text(' ');
   out.text(numberText(value));
-  const may = exemplar && format === 'openmetrics' && (suffix === '_bucket' || type === 'counter');
-  if (may) out.text(exemplarText(exemplar));
+  const allowed = format === 'openmetrics' && (suffix === '_bucket' || type === 'counter');
+  if (exemplar && allowed) out.text(exemplarText(exemplar));
   out.text('\n');
 }
 
-/** 128 characters are what OpenMetrics allows: two identifiers take 73. */
+/** OpenMetrics allows 128 characters of labels in an exemplar; the two identifiers take 73. */
 function exemplarText({ traceId, spanId, value, timeNs }: Exemplar): string {
   const span = spanId === '' ? '' : `,span_id="${spanId}"`;
   const time = timeNs > 0 ? ` ${(timeNs / 1e9).toFixed(3)}` : '';
@@ -130,7 +130,7 @@ export function numberText(value: number): string {
   return String(value);
 }
 
-/** A bound or quantile. OpenMetrics wants a decimal point in every number. `text` is the value of the series' label. */
+/** The text of a bound or quantile, from the stored label value. OpenMetrics requires a decimal point in it. */
 export function boundLabel(text: string, format: ExpositionFormat): string {
   return format === 'openmetrics' && /^-?\d+$/.test(text) ? `${text}.0` : text;
 }

@@ -11,11 +11,11 @@ export interface Enriched {
   /** The pod of this node that sent it; null for a process of the node itself, and for a sender that is unknown. */
   readonly pod: PodIdentity | null;
   readonly container: string;
-  /** It named a container or a pod, rightly or not. A process of the node itself names none. */
+  /** True when its attributes name a pod or container, truly or falsely. A process of the node itself names none. */
   readonly namesPod: boolean;
-  /** Its namespace, pod or node attribute is false. */
+  /** True when its namespace, pod or node attribute is false. */
   readonly contradicts: boolean;
-  /** Its own `service.instance.id` names another container than its points do. */
+  /** True when the Resource's `service.instance.id` names another container than that of the point. */
   readonly forged: boolean;
 }
 

@@ -254,7 +254,7 @@ export class Ingest implements OtlpConsumer {
     const { strangers, lastContradiction, counts } = mapper;
     const fresh = strangers > this.#logged.strangers || counts.contradicted > this.#logged.contradicted;
     if (!fresh || nowMs - this.#logged.atMs < doubtsMs) return;
-    logger.warn('senders name pods that they are not: unknown ones are kept without a namespace', {
+    logger.warn('senders name pods that are not theirs: data of unknown senders is stored without a namespace', {
       unknownStreams: strangers - this.#logged.strangers,
       correctedStreams: counts.contradicted - this.#logged.contradicted,
       ...(lastContradiction ? { lastCorrected: lastContradiction } : {}),
@@ -314,7 +314,9 @@ export class Ingest implements OtlpConsumer {
       },
       (error: unknown) => {
         if (!this.#storeFailing) {
-          this.#options.logger.error('the store cannot write; queries and scrapes go on', { error: errorText(error) });
+          this.#options.logger.error('the store cannot write; queries and scrapes are still served', {
+            error: errorText(error),
+          });
         }
         this.#storeFailing = true;
         this.#options.metrics.tsdbWriteError.set(1);

@@ -24,7 +24,7 @@ export class Series implements SeriesRef {
   skippedMs = 0;
   /**
    * Time of the zero to insert before that sample so that a reset is visible, ms; 0 for none. Before the first sample
-   * the time since which its counter counts: a predecessor of this process may have stored what it counted before.
+   * it is the start time of the counter, because an earlier agent process may have stored its values from before.
    */
   zeroMs = 0;
   /** Exemplar of one of its values; null before the first. */
@@ -158,12 +158,12 @@ export class SeriesTable {
   }
 }
 
-/** Joined, not added up: V8 would keep each step of the addition as an object, five times the text. */
+/** Built with `join`: with `+`, V8 keeps every intermediate string as an object, five times the size of the text. */
 function baseKey(base: readonly Pair[]): string {
   return base.map(([name, value]) => `${name}\u0000${value}`).join('\u0001');
 }
 
-/** The labels, where equal ones of another group are those very pairs: label sets come in groups that differ in a few. */
+/** The labels, with the pair objects of another group where they are equal: consecutive groups differ in few labels. */
 function sharedPairs(labels: readonly Pair[], others: readonly Pair[]): readonly Pair[] {
   let at = 0;
   return labels.map((pair) => {
@@ -187,7 +187,7 @@ function findSeries(all: readonly Series[], component: Component, likely: number
   return all.find((s) => s.component.suffix === suffix && s.component.extra?.[1] === extra?.[1]);
 }
 
-/** Where a label of that name goes: the index of the first base label behind it. */
+/** The place of a label of that name: the index of the first base label after it. */
 function placeOf(name: string, base: readonly Pair[]): number {
   let at = 0;
   while (at < base.length && compareUtf8(name, base[at]![0]) >= 0) at++;

@@ -58,7 +58,7 @@ function flowSubject(stream: Stream, identity: Identity): StreamSubject {
   const point = flow.attributes;
   const resource = stream.resource.filter(isOwnWord);
   const valueOf = (key: string): string => attributeText(point, key) || attributeText(resource, key);
-  const charged = flow.local.length > 0 ? flow.local : nobody;
+  const charged = flow.local.length > 0 ? flow.local : noNamespace;
   return { resource, point, valueOf, pod: null, namespace: '', container: '', charged };
 }
 
@@ -71,10 +71,10 @@ export function chargedTo(
 ): readonly string[] {
   if (isFlow(otlpName)) {
     const { local } = identity.flow(point);
-    return local.length > 0 ? local : nobody;
+    return local.length > 0 ? local : noNamespace;
   }
   const { pod } = identity.point(resource, point);
-  return pod ? [pod.namespace] : nobody;
+  return pod ? [pod.namespace] : noNamespace;
 }
 
 /**
@@ -133,7 +133,8 @@ export function isFlow(otlpName: string): boolean {
   return flowPrefixes.some((prefix) => otlpName.startsWith(prefix));
 }
 
-const nobody: readonly string[] = [''];
+/** Namespaces of a stream whose sender is unknown. */
+const noNamespace: readonly string[] = [''];
 
 /** The value that replaces a pod that is not on this node. */
 const unknownPod: Attribute = { key: 'k8s.pod.name', value: 'unknown' };

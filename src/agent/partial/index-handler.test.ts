@@ -93,7 +93,7 @@ test('an unknown version or part is unsupported, and a wrong field is invalid', 
   expect(await told({ v: 2 })).toMatch(/^unsupported: version 2/);
   expect(await told({ kind: 'exemplars' })).toMatch(/^unsupported: kind "exemplars"/);
   expect(await told({ label: '' })).toMatch(/^invalid: .*label: is empty/);
-  expect(await told({ sets: [] })).toMatch(/^invalid: .*sets: is no list of 1/);
+  expect(await told({ sets: [] })).toMatch(/^invalid: .*sets: is not a list of 1/);
   expect(await told({ sets: [{}] })).toMatch(/^invalid: .*sets\[0\]/);
   expect(await told({ sets: [[{ type: '~', name: 'a', value: '' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.type/);
   expect(await told({ sets: [[{ type: '=', name: '', value: '' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.name/);

@@ -21,7 +21,7 @@ const batchEvents = 256;
 export function startOf(ring: StreamRing, { after }: Pick<StreamQuery, 'after'>): number {
   if (after === undefined) return ring.next;
   const [, id, seq] = /^([0-9a-f]+)\.(\d{1,15})$/.exec(after) ?? [];
-  if (id === undefined) throw invalidField('after', 'is no place that an agent gave out');
+  if (id === undefined) throw invalidField('after', 'is no cursor that an agent issued');
   return id === ring.id ? Math.min(Number(seq), ring.next) : ring.first;
 }
 
@@ -44,20 +44,20 @@ export async function* readStream(
   while (seq < end && !signal.aborted) {
     const batch: StreamEvent[] = [];
     const upTo = Math.min(end, ring.next);
-    let [late, untold] = [0, 0];
+    let [late, undecided] = [0, 0];
     for (const held of ring.held(seq, upTo)) {
       late += held.seq - seq;
       seq = held.seq + 1;
       const match = wanted(held.item, query);
       if (match) batch.push({ item: held.item, next: seq });
-      else if (match === undefined) untold++;
+      else if (match === undefined) undecided++;
       if (batch.length >= batchEvents) break;
     }
     if (batch.length < batchEvents) {
       late += upTo - seq;
       seq = upTo;
     }
-    if (untold > 0) batch.unshift({ lost: untold, source: 'labels' });
+    if (undecided > 0) batch.unshift({ lost: undecided, source: 'labels' });
     if (late > 0) batch.unshift({ lost: late, source: 'reader', ...(batch.length === 0 ? { next: seq } : {}) });
     if (batch.length > 0) yield batch;
     if (seq < end && seq === ring.next) await nextPush(ring, signal);

@@ -207,7 +207,7 @@ test.each([
 test.each([
   ['port=0', 'port: must be a port number'],
   ['ip=10.0.0.0/33', 'ip: must be an IP address or a CIDR'],
-  ['labelSelector=a b', 'labelSelector: "a b" is no requirement'],
+  ['labelSelector=a b', 'labelSelector: "a b" is not a label requirement'],
   ['include=x', 'include: must be a JSON object'],
   ['include={"colour":["red"]}', 'include/0/colour'],
   ['types=log', 'types/0'],
@@ -280,7 +280,7 @@ test('a reader goes on where it stood, in order of coming; in another ring it ge
   expect(names(await after(99, 'abc'))).toEqual(['a', 'b', 'c']);
   for (const name of ['d', 'e', 'f', 'g']) ring.push(item({ name }), 1_000);
   expect(names(await after(1))).toEqual(['lost 3 reader', 'e', 'f', 'g']);
-  await expect(read(ring, 'after=yesterday')).rejects.toThrow('after: is no place');
+  await expect(read(ring, 'after=yesterday')).rejects.toThrow('after: is no cursor');
 });
 
 test('a follower gets what comes, and a slow one learns how much it missed', async () => {

@@ -17,10 +17,10 @@ export const patterns = {
   quantity: '^[0-9]+(\\.[0-9]+)?(m|Ki|Mi|Gi|Ti|k|M|G|T)?$',
 } as const;
 
-/** For URLs: objects are readable by many, so credentials belong into Secrets. */
+/** For URLs: objects are readable by many, so credentials belong in Secrets. */
 export const noUserInfo = {
   rule: "!self.matches('^[A-Za-z]+://[^/?#]*@')",
-  message: 'must not hold a user or a password: they belong into a Secret',
+  message: 'must not hold a user or a password: they belong in a Secret',
 };
 
 const noDollar = "!self.contains('$') && !self.contains('\\n')";

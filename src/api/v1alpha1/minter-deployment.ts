@@ -40,7 +40,7 @@ const vcs = object(
     ),
     trustGitOpsState: optional(
       flag(
-        'Take the repositories that ConfigMap gitops-state of this namespace registers as declared too: whoever may write it widens what tokens reach; false unless set.',
+        'Treat the repositories that ConfigMap gitops-state of this namespace registers as declared too. Whoever may write that ConfigMap then decides which repositories tokens reach. False unless set.',
       ),
     ),
     appIdSecretRef: object(

@@ -224,7 +224,7 @@ export const redaction = object('What never leaves a node.', {
 });
 
 export const queryLimits = object(
-  'What query servers hold queries to. Of each field the strongest policy decides; one with a namespaceSelector for users who may read these namespaces only, the lowest value counting for those who may read several. Flags of the query server are the outer bound.',
+  'Limits of queries. The strongest policy that sets a field decides it. A policy with a namespaceSelector applies to users who may read only those namespaces; for a user of several namespaces the lowest value counts. No value exceeds the flags of the query server.',
   {
     timeout: optional(duration('The longest a query may run; the flag of the query server unless set.', '1s')),
     perAgentTimeout: optional(
@@ -247,7 +247,7 @@ export const queryLimits = object(
     ),
     maxConcurrency: optional(
       integer(
-        'Queries at a time of all whom this policy limits, of one user at most half of them; the flag of the query server unless set.',
+        'Concurrent queries of all users whom this policy limits; one user gets at most half of them. The flag of the query server unless set.',
         { minimum: 1, maximum: 1000 },
       ),
     ),

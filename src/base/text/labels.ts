@@ -3,7 +3,7 @@ export type Label = readonly [name: string, value: string];
 
 /**
  * The labels of one series: sorted by UTF-8 byte order of the name, names unique, no empty value, which means that the
- * label is absent. Never changed after they were made: keys are cached by identity.
+ * label is absent. Immutable, because keys are cached by identity.
  */
 export type Labels = readonly Label[];
 

@@ -22,7 +22,7 @@ export function exportFault(list: ClusterTrafficPolicySpec['export'] | TrafficMo
     if (url.protocol !== 'https:' && !(url.protocol === 'http:' && inCluster.test(host))) {
       return `${at}.endpoint: must be https, or http to an in-cluster Service (http://name.namespace.svc)`;
     }
-    if (url.username || url.password) return `${at}.endpoint: credentials belong into a Secret, see secretRef`;
+    if (url.username || url.password) return `${at}.endpoint: credentials belong in a Secret, see secretRef`;
     const label = Object.keys(labels ?? {}).find((l) => !/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(l) || l.startsWith('__'));
     if (label !== undefined) return `${at}.labels: ${JSON.stringify(label)} is no label name`;
     if (names.has(name)) return `${at}.name: ${JSON.stringify(name)} is there twice`;

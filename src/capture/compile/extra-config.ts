@@ -26,7 +26,7 @@ export function extraConfigFinding(
   if (!environment.allowExtraConfig) {
     return {
       reason: 'ExtraConfigNotAllowed',
-      message: `${at}: the controller does not allow it; it would have to run with --allow-extra-config`,
+      message: `${at}: the operator does not allow it; it must run with --allow-extra-config`,
     };
   }
   const invalid = (words: string): PolicyFinding => ({ reason: 'Invalid', message: `${at}${words}` });
@@ -51,7 +51,7 @@ export function extraConfigFinding(
  */
 function unsafe(value: unknown, path: string, depth: number, budget: { left: number }): string | null {
   if (depth > maxDepth) return `${path}: is nested too deeply`;
-  if (--budget.left < 0) return `${path}: holds too much; ${maxLeaves} members are allowed`;
+  if (--budget.left < 0) return `${path}: has too many members; at most ${maxLeaves} are allowed`;
   if (typeof value === 'string') {
     const bad = /[$\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/.test(value) || !value.isWellFormed();
     return bad || value.length > 1_024 ? `${path}: must be short text without $ and control characters` : null;
@@ -62,7 +62,7 @@ function unsafe(value: unknown, path: string, depth: number, budget: { left: num
   for (const [key, member] of Object.entries(value)) {
     const next = Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`;
     if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/.test(key))
-      return `${path}: ${JSON.stringify(key.slice(0, 80))} is no key`;
+      return `${path}: ${JSON.stringify(key.slice(0, 80))} is not a valid key`;
     const fault = unsafe(member, next, depth + 1, budget);
     if (fault) return fault;
   }

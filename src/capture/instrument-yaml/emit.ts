@@ -48,7 +48,8 @@ function child(value: YamlValue, indent: string): string {
 function listItem(item: YamlValue, indent: string): string {
   if (isList(item)) return child(item, indent).trimStart();
   if (item instanceof WrittenItem) {
-    if (item.indent !== indent) throw new OperatorError('ERR_CAPTURE_INVALID', 'an entry stands at another depth');
+    if (item.indent !== indent)
+      throw new OperatorError('ERR_CAPTURE_INVALID', 'an entry was serialised for another indentation');
     return item.text;
   }
   if (typeof item !== 'object') return scalar(item);

@@ -1,7 +1,7 @@
 import type { Converters } from '../../net/webhook/conversion.ts';
 
 /**
- * Between the versions of our kinds. Every kind has one version, so there are none; docs/guides/api-versions.md has the
- * steps of a second one, which `e2e/api-versions` takes with a version of its own.
+ * Converters between the versions of our kinds. There are none, because every kind has one version. The steps for a
+ * second version are in docs/guides/api-versions.md; `e2e/api-versions` takes them with a version made for the test.
  */
 export const conversions: Converters = {};

@@ -210,7 +210,7 @@ export function setupAgentCertificates(
     timeoutMs: 30_000,
     watches: [
       { source: pods.source, map: toSelf, predicates: [concerns(namespace)] },
-      // Another authority signs: the agents' certificates are replaced while the old authority is still trusted.
+      // When the authority changes, the agents' certificates are replaced while the old authority is still trusted.
       {
         source: secrets.source,
         map: toAgents(agentPods),

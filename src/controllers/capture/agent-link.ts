@@ -204,7 +204,7 @@ export class AgentLink {
       if (signal.aborted) return;
       node.pushFailed(config, error);
       metrics?.pushed(node.reachable ? 'refused' : 'unreachable', 0);
-      logger.warn('capture config not taken', { node: node.name, hash, error: errorText(error) });
+      logger.warn('the agent did not accept its capture config', { node: node.name, hash, error: errorText(error) });
     } finally {
       this.#pushing = false;
     }
@@ -234,7 +234,7 @@ export class AgentLink {
       logger.info('export secrets delivered', { node: this.node.name, secrets: count });
     } catch (error) {
       if (signal.aborted) return;
-      logger.warn('export secrets not taken', { node: this.node.name, error: errorText(error) });
+      logger.warn('the agent did not accept its export secrets', { node: this.node.name, error: errorText(error) });
     } finally {
       this.#delivering = false;
     }

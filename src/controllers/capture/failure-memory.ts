@@ -73,12 +73,12 @@ export class FailureMemory {
       try {
         const found = await client.get(coreResources.configMaps, { namespace, name: failureConfigMap }, { signal });
         const rows = parsed((found as KubeObject & { data?: Record<string, string> }).data?.[dataKey]);
-        if (!rows) logger.warn('what has failed before cannot be read', { configMap: failureConfigMap });
+        if (!rows) logger.warn('the record of failed configs is damaged', { configMap: failureConfigMap });
         this.#written = this.#wanted = textOf(rows ?? []);
         return rows ?? [];
       } catch (error) {
         if (signal.aborted || isOperatorError(error, 'ERR_API_NOT_FOUND')) return [];
-        logger.warn('what has failed before is not known', { error: errorText(error) });
+        logger.warn('the record of failed configs could not be loaded', { error: errorText(error) });
         if (isOperatorError(error, 'ERR_API_FORBIDDEN')) return [];
         await sleep(clock, retryMs, signal).catch(() => {});
       }
@@ -122,7 +122,7 @@ export class FailureMemory {
         this.#written = text;
       } catch (error) {
         if (signal.aborted) return;
-        logger.warn('what failed could not be written down', { error: errorText(error) });
+        logger.warn('failed configs could not be saved', { error: errorText(error) });
         await sleep(clock, retryMs, signal).catch(() => {});
       }
     }

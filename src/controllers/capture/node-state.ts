@@ -182,14 +182,14 @@ export class NodeState {
     return back;
   }
 
-  /** The first status after a lost push shows what came of it. */
+  /** The first status after a lost push shows whether the agent took it. */
   #settleLost({ ack, instrument }: AgentStatus): void {
     const lost = this.#lost;
     this.#lost = null;
     if (!lost) return;
     const waits = ack?.phase === 'Written' && instrument.restarting !== true;
     if (ack?.hash !== lost.hash || waits) this.#undo(lost);
-    // Not by what was known before: an agent that took the config may hold it without a permission.
+    // The status decides, not the earlier state: an agent that took the config may still wait for its permission.
     this.#granted = !waits;
   }
 

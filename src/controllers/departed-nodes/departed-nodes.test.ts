@@ -87,7 +87,7 @@ test('who serves is written once, a node that leaves when it does, and nothing w
   const [gone] = record().departed!;
   expect(gone).toMatchObject({ fromMs: Date.UTC(2026, 0, 1), untilMs: gone!.leftMs + 24 * hour });
   expect(gone!.leftMs - left).toBeLessThan(2_000);
-  expect(logged.join()).toContain('node left: nobody answers for what its agent kept');
+  expect(logged.join()).toContain('node left: the data of its agent is gone');
   expect(await harness.manager.registry.getSingleMetricAsString('svc_controller_departed_nodes')).toMatch(/ 1$/m);
   const before = writes();
   await harness.clock.advance(10 * 60_000);

@@ -81,7 +81,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
     const { record, refused } = readRecordData(live?.['data'], nowMs);
     if (refused.length > 0) {
       const faults = refused.slice(0, maxTold);
-      logger.error('parts of the record of nodes that left are refused', { faults, count: refused.length });
+      logger.error('invalid parts of the record of nodes that left are ignored', { faults, count: refused.length });
     }
     // A missing or unreadable member keeps its last value: a mistake must not erase departed nodes.
     const before = { ...known, ...record };
@@ -97,7 +97,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
       defaultKeepMs: builtinRetention.metrics.timeMs,
     });
     const { data, leftOut } = recordData(known);
-    if (leftOut > 0) logger.warn('more nodes serve than the record has room for', { leftOut });
+    if (leftOut > 0) logger.warn('the record has no room for all nodes that serve', { leftOut });
     const ends = [...known.departed, ...(known.earlier ? [known.earlier] : [])].map(({ untilMs }) => untilMs - nowMs);
     const next = ends.length === 0 ? undefined : { requeueAfterMs: Math.max(tidyMs, Math.min(...ends)) };
     if (live === undefined ? known.serving.length + ends.length === 0 : isSame(data, live['data'])) return next;
@@ -114,7 +114,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
     writtenAt = clock.monotonic();
     for (const { node, leftMs, untilMs } of known.departed) {
       if (leftMs !== nowMs) continue;
-      logger.info('node left: nobody answers for what its agent kept', {
+      logger.info('node left: the data of its agent is gone', {
         node,
         until: new Date(untilMs).toISOString(),
       });

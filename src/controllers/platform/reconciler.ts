@@ -317,7 +317,7 @@ async function applyMonitors(set: ApplySet, request: Omit<ApplyRequest, 'belongs
   const { failures } = await set.tryApply({ ...request, belongs: () => false });
   for (const { object, error } of failures) {
     if (!isNotFound(error) && !isMethodNotAllowed(error)) throw error;
-    request.logger.info('monitor not applied, its kind is gone', { object });
+    request.logger.info('monitor not applied, its kind is no longer served', { object });
   }
 }
 

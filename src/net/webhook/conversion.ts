@@ -54,7 +54,10 @@ export function convert(object: KubeObject, desiredAPIVersion: string, converter
   const converter = toGroup === group ? converters[`${group}/${object.kind}`]?.[from]?.[to] : undefined;
   if (!converter) {
     const name = `${object.kind} ${object.metadata?.name ?? ''}`;
-    throw new OperatorError('ERR_INPUT_INVALID', `${name}: no way from ${object.apiVersion} to ${desiredAPIVersion}`);
+    throw new OperatorError(
+      'ERR_INPUT_INVALID',
+      `${name}: no converter from ${object.apiVersion} to ${desiredAPIVersion}`,
+    );
   }
   return { ...converter(object), apiVersion: desiredAPIVersion, kind: object.kind };
 }

@@ -153,7 +153,7 @@ test('one object without a way fails the whole review with its name', async () =
     uid: 'c1',
     result: {
       status: 'Failure',
-      message: expect.stringContaining('Widget stray: no way from example.dev/v3 to example.dev/v2'),
+      message: expect.stringContaining('Widget stray: no converter from example.dev/v3 to example.dev/v2'),
     },
     convertedObjects: [],
   });

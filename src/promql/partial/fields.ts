@@ -36,7 +36,7 @@ export class Fields {
   texts(name: string): string[] {
     const value = this.own(name);
     if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
-      throw this.invalid(name, 'is no list of texts');
+      throw this.invalid(name, 'is not a list of texts');
     return value;
   }
 

@@ -15,10 +15,10 @@ export function plainSets(sets: readonly (readonly Matcher[])[]): Matcher[][] {
 export function readMatcherSets(fields: Fields, name: string): Matcher[][] {
   const sets = fields.own(name);
   if (!Array.isArray(sets) || sets.length === 0 || sets.length > maxSets)
-    throw fields.invalid(name, `is no list of 1 to ${maxSets} selectors`);
+    throw fields.invalid(name, `is not a list of 1 to ${maxSets} selectors`);
   return sets.map((set: unknown, i) => {
     if (!Array.isArray(set) || set.length > maxMatchers)
-      throw fields.invalid(`${name}[${i}]`, `is no list of at most ${maxMatchers} matchers`);
+      throw fields.invalid(`${name}[${i}]`, `is not a list of at most ${maxMatchers} matchers`);
     return set.map((one: unknown, k) => matcherOf(one, fields, `${name}[${i}][${k}]`));
   });
 }

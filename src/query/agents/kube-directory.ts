@@ -118,7 +118,11 @@ function watchRecord(
     gone.recorded(record);
     if (refused.length > 0) {
       const faults = refused.slice(0, maxTold);
-      logger.error('parts of the record of nodes that left are refused', { configMap, faults, count: refused.length });
+      logger.error('invalid parts of the record of nodes that left are ignored', {
+        configMap,
+        faults,
+        count: refused.length,
+      });
     }
   });
   return maps;

@@ -30,7 +30,7 @@ export class CustomMetricsMeter {
     for (const outcome of ['omitted', 'refused']) this.#degraded.inc({ outcome }, 0);
     this.#fallback = histogram(
       'svc_custom_metrics_fallback_duration_seconds',
-      'Time of requests for metrics that nobody here knows to the second adapter, by what came of them.',
+      'Time of requests to the second adapter, for metrics that this server does not have, by outcome.',
       [0.005, 0.02, 0.1, 0.5, 1, 2.5, 10],
       ['outcome'],
     );

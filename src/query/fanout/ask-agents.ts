@@ -34,7 +34,7 @@ export function createAgentAsker(way: AgentWay): AgentAsker {
       if (status !== 200)
         throw new AgentFailure(reasonOfStatus(status), `HTTP ${status}: ${text.slice(0, 200).trim()}`);
       const answer = JSON.parse(text) as { status?: unknown; data?: unknown } | null;
-      if (answer?.status !== 'success') throw new AgentFailure('protocol', 'answer that is no success');
+      if (answer?.status !== 'success') throw new AgentFailure('protocol', 'the answer does not say success');
       return answer.data;
     };
     return callAgent(way, agent, { ...call, ...content }, options, read);

@@ -147,7 +147,7 @@ describe('answers', () => {
     const { json } = await ask('query_range', { ...params, explain: '1' });
     const [from, to] = [left.fromMs, left.leftMs].map((ms) => new Date(ms).toISOString());
     expect(json.warnings).toEqual([
-      `node node-9 is missing from this answer: departed: it left at ${to}, and nobody has what it kept since ${from}`,
+      `node node-9 is missing from this answer: departed: it left at ${to}; its data since ${from} is gone`,
     ]);
     expect(json).toMatchObject({ explain: { departed: [{ node: 'node-9', from, left: to }] } });
     const strict = await ask('query_range', { ...params, partial_response: 'false' });

@@ -91,6 +91,6 @@ export function withDeparted(
 
 function departedNode({ node, fromMs, leftMs, note }: DepartedNode): LostNode {
   const [since, left] = [fromMs, leftMs].map((ms) => new Date(ms).toISOString());
-  const message = note ?? `it left at ${left}, and nobody has what it kept since ${since}`;
+  const message = note ?? `it left at ${left}; its data since ${since} is gone`;
   return { node, reason: 'departed', message, elapsedMs: 0 };
 }

@@ -181,7 +181,7 @@ export class Pushdown implements Distribution {
 
   #giveUp(to: ExecutionPath, node: string, reason: string): never {
     this.stepDown ??= { from: this.path, to, node, reason };
-    throw new QueryError('internal', `the query takes another way: ${reason}`);
+    throw new QueryError('internal', `the query is executed on another path: ${reason}`);
   }
 }
 

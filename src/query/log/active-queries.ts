@@ -37,7 +37,7 @@ export function openActiveQueries(path: string, slots: number, logger: Logger): 
     writeSync(file, Buffer.alloc(slots * slotBytes, ' '), 0, undefined, 0);
     fsyncSync(file);
   } catch (error) {
-    logger.warn('active queries cannot be noted', { path, error: errorText(error) });
+    logger.warn('the file of active queries cannot be written', { path, error: errorText(error) });
     return noActiveQueries;
   }
   const free = Array.from({ length: slots }, (_, i) => slots - 1 - i);

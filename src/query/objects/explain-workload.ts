@@ -41,7 +41,7 @@ function dataSteps(node: string, found: number, { missing }: ExplainInput): Expl
       ? yes('agent', `the agent of ${node} answers`)
       : no('agent', `${node}: ${absent}`, 'look at the node: kubectl svc status');
   if (found > 0) return [agent, yes('data', `${found} series`)];
-  if (absent !== undefined) return [agent, unknown('data', `nobody can tell without the agent of ${node}`)];
+  if (absent !== undefined) return [agent, unknown('data', `unknown without the agent of ${node}`)];
   const way = 'send a request to the pod; a new process is seen after about 30 s';
   return [agent, no('data', 'no series of the pod in the last 5 minutes', way)];
 }

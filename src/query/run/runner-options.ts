@@ -52,7 +52,7 @@ export interface RunRequest {
   readonly lookbackDeltaMs?: number | undefined;
   /** False: a missing node is an error instead of a degraded answer. */
   readonly partialResponse: boolean;
-  /** Only what concerns these namespaces is read; undefined: everything. */
+  /** Reads only the series of these namespaces; undefined: all series. */
   readonly namespaces?: ReadonlySet<string> | undefined;
   /** The namespaces whose limits apply. Default: those of `namespaces`. */
   readonly tenant?: ReadonlySet<string> | undefined;
@@ -97,15 +97,15 @@ export function limitsOf(
   { queryTimeoutMs, agentTimeoutMs, maxSamples, limits }: RunnerOptions,
   { tenant, namespaces, partialResponse, forAutoscaler }: Omit<RunRequest, 'signal'>,
 ): HeldTo {
-  const by = limits?.of(tenant ?? namespaces) ?? {};
+  const set = limits?.of(tenant ?? namespaces) ?? {};
   return {
-    timeoutMs: Math.min(queryTimeoutMs, by.timeoutMs ?? Infinity),
-    agentTimeoutMs: Math.min(agentTimeoutMs, by.agentTimeoutMs ?? Infinity),
-    maxSamples: Math.min(maxSamples, by.maxSamples ?? Infinity, forAutoscaler === true ? metricSamples : Infinity),
-    maxSeries: by.maxSeries ?? Infinity,
+    timeoutMs: Math.min(queryTimeoutMs, set.timeoutMs ?? Infinity),
+    agentTimeoutMs: Math.min(agentTimeoutMs, set.agentTimeoutMs ?? Infinity),
+    maxSamples: Math.min(maxSamples, set.maxSamples ?? Infinity, forAutoscaler === true ? metricSamples : Infinity),
+    maxSeries: set.maxSeries ?? Infinity,
     // Values for autoscalers that lack a node are decided one by one: most are refused, those of pods on the node are
     // left out.
-    partialResponse: partialResponse && (forAutoscaler === true || by.failPartial !== true),
-    places: forAutoscaler === true ? undefined : by.places,
+    partialResponse: partialResponse && (forAutoscaler === true || set.failPartial !== true),
+    places: forAutoscaler === true ? undefined : set.places,
   };
 }

@@ -14,17 +14,17 @@ export function stateOf(reason: FailureReason): NodeState {
 /** Reports nodes that come, go and fail to a reader, with one message for all nodes of the same state and text. */
 export class NodeStates {
   readonly #clock: Clock;
-  readonly #tell: (message: StreamMessage) => void;
-  #news: { readonly state: NodeState; readonly node: string; readonly message: string | undefined }[] = [];
+  readonly #send: (message: StreamMessage) => void;
+  #pending: { readonly state: NodeState; readonly node: string; readonly message: string | undefined }[] = [];
   #cancel: (() => void) | undefined;
 
-  constructor(clock: Clock, tell: (message: StreamMessage) => void) {
+  constructor(clock: Clock, send: (message: StreamMessage) => void) {
     this.#clock = clock;
-    this.#tell = tell;
+    this.#send = send;
   }
 
   add(state: NodeState, node: string, message?: string): void {
-    this.#news.push({ state, node, message });
+    this.#pending.push({ state, node, message });
     this.#cancel ??= this.#clock.setTimeout(() => this.flush(), gatherMs);
   }
 
@@ -32,15 +32,15 @@ export class NodeStates {
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
-    this.#news = [];
+    this.#pending = [];
   }
 
-  /** Sends the pending reports. Two of one node stay in their order. */
+  /** Sends the pending reports. Reports of one node keep their order. */
   flush(): void {
-    const news = this.#news;
+    const pending = this.#pending;
     this.stop();
     const groups: { state: NodeState; message: string | undefined; nodes: string[] }[] = [];
-    for (const { state, node, message } of news) {
+    for (const { state, node, message } of pending) {
       const before = groups.findLastIndex(({ nodes }) => nodes.includes(node));
       const same = groups.findIndex((group, i) => i > before && group.state === state && group.message === message);
       if (same < 0) groups.push({ state, message, nodes: [node] });
@@ -48,7 +48,7 @@ export class NodeStates {
     }
     for (const { state, message, nodes } of groups) {
       const speaker = nodes.length === 1 ? nodes[0]! : relayName;
-      this.#tell(statusMessage(state, speaker, this.#clock.now(), { nodes: nodes.sort(), message }));
+      this.#send(statusMessage(state, speaker, this.#clock.now(), { nodes: nodes.sort(), message }));
     }
   }
 }

@@ -444,7 +444,7 @@ test('a workload is explained by what decides over its pods, to whoever may list
   ]);
   expect(said(await of('away')).slice(-2)).toEqual([
     'agent no: node-9: no agent is expected there',
-    'data unknown: nobody can tell without the agent of node-9',
+    'data unknown: unknown without the agent of node-9',
   ]);
   const { settings, operator } = await of('idle');
   expect(operator).toEqual({ instrumentVersion: 'v0.9.1', instrumentPorts: '8000-8100', allowExtraConfig: true });

@@ -9,7 +9,7 @@ const keep = [...read, ...write];
 const rbacGroup = 'rbac.authorization.k8s.io';
 const apiRegistration = 'apiregistration.k8s.io';
 
-/** Roles that the operator binds. It holds none of their rights itself: it may bind and write only these names. */
+/** Roles that the operator binds. It holds none of their rights itself, and may bind and write these names alone. */
 const handedOut = [
   names.agent,
   names.query,
@@ -50,7 +50,7 @@ const cluster: Right[] = [
   },
   {
     rule: rule('', ['serviceaccounts', 'configmaps', 'services'], read),
-    why: 'Caches of what minters are made of, in any namespace; the ConfigMaps of rules and `gitops-state`; a service account that a MinterDeployment names.',
+    why: 'Caches of the objects of minters, in any namespace; the ConfigMaps of rules and `gitops-state`; a service account that a MinterDeployment names.',
   },
   {
     rule: rule('apps', ['deployments'], read),
@@ -66,19 +66,19 @@ const cluster: Right[] = [
   },
   {
     rule: rule('events.k8s.io', ['events'], ['create', 'patch']),
-    why: 'Events of our objects, in their namespaces; one that repeats is counted up.',
+    why: 'Events of our objects, in their namespaces; a repeated Event has its count raised.',
   },
   {
     rule: rule(rbacGroup, ['clusterroles', 'clusterrolebindings'], read),
-    why: 'Caches of the roles that it hands out.',
+    why: 'Caches of the roles that the operator binds.',
   },
   {
     rule: rule(rbacGroup, ['clusterroles'], [...write, 'bind', 'escalate'], handedOut),
-    why: 'Roles of agents, query server, scrapers and autoscalers. It has none of their rights itself, so the API server asks for bind and escalate.',
+    why: 'Roles of agents, query server, scrapers and autoscalers. The operator has none of their rights itself, so the API server asks for bind and escalate.',
   },
   {
     rule: rule(rbacGroup, ['clusterrolebindings'], write, bindings),
-    why: 'Who has these roles.',
+    why: 'Bindings of these roles.',
   },
   {
     rule: rule(rbacGroup, ['clusterroles'], ['bind'], ['system:auth-delegator']),
@@ -86,7 +86,7 @@ const cluster: Right[] = [
   },
   {
     rule: rule(apiRegistration, ['apiservices'], read),
-    why: 'Cache: whose the APIs for autoscalers are.',
+    why: 'Cache: which server has registered the APIs for autoscalers.',
   },
   {
     rule: rule(apiRegistration, ['apiservices'], write, [...customMetricsApiServices, ...externalMetricsApiServices]),
@@ -112,7 +112,7 @@ const cluster: Right[] = [
     rule: rule('scheduling.k8s.io', ['priorityclasses'], write, [names.agent]),
     why: "The agents' priority.",
   },
-  ...reviewRights('Who scrapes its metrics, and whether an agent that is to get a certificate is the one of its node.'),
+  ...reviewRights('Reviews the tokens of scrapers, and of agents that ask for a certificate.'),
 ];
 
 /** In its own namespace: agents, query server, certificates, lease. */
@@ -127,7 +127,7 @@ const own: Right[] = [
   },
   {
     rule: rule('networking.k8s.io', ['networkpolicies'], keep),
-    why: 'Who reaches agents and query server.',
+    why: 'NetworkPolicies of agents and query server.',
   },
   {
     rule: rule('policy', ['poddisruptionbudgets'], keep),
@@ -143,7 +143,7 @@ const own: Right[] = [
   },
   {
     rule: rule('monitoring.coreos.com', ['podmonitors', 'servicemonitors'], keep),
-    why: 'How the Prometheus Operator scrapes, where it is there.',
+    why: 'Scrape configuration, where the Prometheus Operator is installed.',
   },
 ];
 
@@ -155,11 +155,11 @@ const kubeSystem: Right[] = [
   },
   {
     rule: rule(rbacGroup, ['rolebindings'], write, [names.authReader]),
-    why: 'The query server reads who the front proxy is.',
+    why: 'Lets the query server read the CAs of the front proxy.',
   },
   {
     rule: rule(rbacGroup, ['roles'], ['bind'], ['extension-apiserver-authentication-reader']),
-    why: 'No call of its own: asked for when that role is handed out.',
+    why: 'No call of its own: asked for when that role is bound.',
   },
 ];
 
@@ -172,7 +172,7 @@ const minters: Right[] = [
   { rule: rule('apps', ['deployments'], write), why: 'Pods of a minter.' },
   {
     rule: rule('networking.k8s.io', ['networkpolicies'], write),
-    why: 'Who reaches a minter, and what it reaches.',
+    why: 'NetworkPolicies of a minter: its callers, and what it may call.',
   },
   {
     rule: rule('policy', ['poddisruptionbudgets'], write),
@@ -180,7 +180,7 @@ const minters: Right[] = [
   },
   {
     rule: rule('', ['secrets'], ['get'], [appCredentialsSecret]),
-    why: 'Whether the App ID is there and a number; only its hash is kept. A Secret of another name needs a right of its own.',
+    why: 'Checks that the App ID exists and is a number; only its hash is kept. A Secret of another name needs a right of its own.',
   },
 ];
 

@@ -103,7 +103,7 @@ export class ApplySet {
     this.#options = options;
     this.#memory = new DriftMemory(options.fieldManager);
     const { client, fieldManager: manager, children } = options;
-    this.#lost = new LostChildren({ client, manager, children, isOurs: (uid) => this.#deleted.has(uid) });
+    this.#lost = new LostChildren({ client, manager, children, deletedHere: (uid) => this.#deleted.has(uid) });
     this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
     // Without it, each reconcile would scan the children of all owners to find its own.
     for (const child of options.children) child.addIndex(ownerIndex, controllerUids);
@@ -282,7 +282,7 @@ export class ApplySet {
     metrics?.applies.inc({ controller, operation: 'skipped' }, outcome.skipped);
     metrics?.applies.inc({ controller, operation: 'pruned' }, outcome.pruned.length);
     if (outcome.applied.length > 0) request.logger.info('applied', { objects: outcome.applied });
-    if (outcome.recreated.length > 0) request.logger.warn('made anew', { objects: outcome.recreated });
+    if (outcome.recreated.length > 0) request.logger.warn('recreated', { objects: outcome.recreated });
     if (outcome.pruned.length > 0) request.logger.info('pruned', { objects: outcome.pruned });
     if (outcome.repaired.length > 0) request.logger.warn('undid changes of others', { repaired: outcome.repaired });
   }

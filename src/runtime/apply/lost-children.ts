@@ -50,33 +50,34 @@ export class LostChildren {
   readonly #client: KubeClient;
   readonly #manager: string;
   readonly #scoped: readonly Informer[];
-  readonly #isOurs: (uid: string) => boolean;
+  readonly #deletedHere: (uid: string) => boolean;
   readonly #traces = new Map<string, Trace>();
   #firstLook: Promise<void> | undefined;
 
-  /** `isOurs(uid)`: this set deleted it itself. */
+  /** `deletedHere(uid)`: true for an object that this set deleted itself. */
   constructor(options: {
     client: KubeClient;
     manager: string;
     children: readonly Informer[];
-    isOurs: (uid: string) => boolean;
+    deletedHere: (uid: string) => boolean;
   }) {
     this.#client = options.client;
     this.#manager = options.manager;
-    this.#isOurs = options.isOurs;
+    this.#deletedHere = options.deletedHere;
     this.#scoped = options.children.filter(
       ({ source }) => source.labelSelector !== undefined || source.fieldSelector !== undefined,
     );
     for (const informer of this.#scoped) {
       informer.onEvent(({ type, object }) => {
-        if (type === 'deleted' && !this.#isOurs(object.metadata.uid ?? '')) this.#leaveTrace(informer, object, true);
+        if (type === 'deleted' && !this.#deletedHere(object.metadata.uid ?? ''))
+          this.#leaveTrace(informer, object, true);
       });
     }
   }
 
   /**
-   * The unwanted ones that exist. Each is returned until `forget` or until it is visible again. Errors: of the API
-   * server.
+   * The lost children that exist and are not wanted. Each is returned until `forget`, or until it is visible again.
+   * Errors: those of the API server.
    */
   async find(query: LostQuery): Promise<LostChild[]> {
     if (query.owner !== undefined) {
@@ -119,7 +120,7 @@ export class LostChildren {
       signal: query.signal,
     });
     if (!live || live.metadata.deletionTimestamp) return undefined;
-    if (uid === undefined ? this.#isOurs(live.metadata.uid ?? '') : live.metadata.uid !== uid) return undefined;
+    if (uid === undefined ? this.#deletedHere(live.metadata.uid ?? '') : live.metadata.uid !== uid) return undefined;
     if (query.owner !== undefined && !controllerUids(live).includes(query.owner)) return undefined;
     const known = uid !== undefined && query.owner !== undefined;
     return known || appliedBy(live, this.#manager) ? live : undefined;
@@ -132,7 +133,7 @@ export class LostChildren {
    */
   #inSight({ informer, key, uid }: Trace, { owner }: LostQuery): boolean {
     const shown = informer.get(key);
-    if (!shown || this.#isOurs(shown.metadata.uid ?? '')) return false;
+    if (!shown || this.#deletedHere(shown.metadata.uid ?? '')) return false;
     return uid !== undefined || owner === undefined || controllerUids(shown).includes(owner);
   }
 

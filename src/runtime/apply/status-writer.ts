@@ -18,8 +18,8 @@ export interface StatusWriterOptions<T extends TypedObject> {
  * Writes the status of an object by server-side apply on its status subresource.
  *
  * Guarantees: no request when the live status already holds exactly this; fields of other managers stay; there is no
- * version to conflict with, so nothing is lost to a race; fields of an earlier status that are left out now go away.
- * Caveats: `status` must be complete for this manager: what is left out is given up.
+ * version to conflict with, so nothing is lost to a race; fields of an earlier status that are left out now are removed.
+ * Caveats: `status` must be complete for this manager: the apply removes every field that is left out.
  * Errors: those of the apply; a deleted object is not an error.
  */
 export class StatusWriter<T extends TypedObject> {

@@ -91,7 +91,7 @@ export class LeaderElector {
         const decision = await this.#try(signal, Math.min(left, 5_000));
         if (decision.do === 'wait') throw this.#lost('another process holds it');
         if (decision.do === 'acquire' && decision.transitions > 0) {
-          logger.warn('the lease had been taken and given back meanwhile', { lease: name });
+          logger.warn('another process held the lease meanwhile and released it', { lease: name });
         }
         renewedAt = started;
       } catch (error) {

@@ -226,7 +226,7 @@ export class Manager implements ControllerEnvironment {
         r.run(signal).catch((error: unknown) => {
           if (!signal.aborted) fatal.with(error);
           else if (!isOperatorError(error, 'ERR_ABORTED')) {
-            this.logger.warn('runnable ended badly', { runnable: r.name, error: errorText(error) });
+            this.logger.warn('runnable failed', { runnable: r.name, error: errorText(error) });
           }
         }),
       );

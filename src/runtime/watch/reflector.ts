@@ -278,7 +278,7 @@ export class Reflector {
     const { logger, source } = this.#options;
     const fields = { resource: source.resource.plural, cause: what, error: reason };
     if (quiet || what === 'expired' || what === 'rejected') logger.debug('source starts over', fields);
-    else logger.warn('source interrupted, it will go on by itself', fields);
+    else logger.warn('source interrupted, it is retried', fields);
   }
 }
 

@@ -18,8 +18,8 @@ interface Written {
   object: KubeObject;
   /** Monotonic ms. */
   until: number;
-  /** Whether listeners were notified that it is not shown any more. */
-  told: boolean;
+  /** Whether listeners were notified that the object is no longer shown. */
+  notified: boolean;
 }
 
 /**
@@ -48,7 +48,7 @@ export class Store {
     this.#clock = clock;
   }
 
-  /** Sets no further timer. Held objects stay. */
+  /** Stops the expiry timer. The objects stay readable. */
   close(): void {
     this.#closed = true;
     this.#cancelExpiry?.();
@@ -73,7 +73,7 @@ export class Store {
     }
   }
 
-  /** The object shown in place of the watch's last state. */
+  /** Written objects that are shown in place of the watch's last state. */
   *written(): Generator<KubeObject> {
     for (const key of this.#overlay.keys()) {
       const object = this.get(key);
@@ -144,10 +144,10 @@ export class Store {
     if (unchanged || this.#recent.has(`${key}@${resourceVersion}`)) return;
     const before = this.#overlay.get(key);
     // The same version again: the watch lags behind, and listeners have been notified of that version.
-    const told = before?.told === true && before.object.metadata.resourceVersion === resourceVersion;
+    const notified = before?.notified === true && before.object.metadata.resourceVersion === resourceVersion;
     this.#overlay.delete(key);
     if (this.#overlay.size >= maxRecent) this.#overlay.delete(this.#overlay.keys().next().value!);
-    this.#overlay.set(key, { object, until: this.#clock.monotonic() + overlayMs, told });
+    this.#overlay.set(key, { object, until: this.#clock.monotonic() + overlayMs, notified });
     this.#expireLater(overlayMs);
   }
 
@@ -166,9 +166,9 @@ export class Store {
   #expire(): void {
     const now = this.#clock.monotonic();
     for (const [key, written] of [...this.#overlay]) {
-      if (written.told) continue;
+      if (written.notified) continue;
       if (written.until > now) return this.#expireLater(written.until - now);
-      written.told = true;
+      written.notified = true;
       const current = this.#objects.get(key);
       const type = current ? 'updated' : 'deleted';
       this.#listener({ type, object: current ?? written.object, old: written.object, initial: false, missed: false });

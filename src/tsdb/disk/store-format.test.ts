@@ -80,7 +80,7 @@ test('a full disk does not keep a store from opening', async () => {
   files.fault = undefined;
   expect(readSamples(store).size).toBe(1);
   await store.close();
-  expect(lines.join('')).toContain('its format could not be written down');
+  expect(lines.join('')).toContain('the file that names its format could not be written');
   await (await open()).close();
   expect(await textOf('/s/format')).toBe('1\n');
 });

@@ -29,7 +29,7 @@ export async function claimFormat(dir: string, files: FileLayer, logger: Logger)
   try {
     await writeFormat(dir, files);
   } catch (error) {
-    logger.warn('store: its format could not be written down', { path, error: errorText(error) });
+    logger.warn('store: the file that names its format could not be written', { path, error: errorText(error) });
   }
 }
 

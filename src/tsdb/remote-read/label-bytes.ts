@@ -11,9 +11,9 @@ export function encodeLabels(labels: Labels): Uint8Array {
 }
 
 /**
- * As `encodeLabels`, in memory that the next call writes anew: encoded once and used for each frame of a series.
- * Short ASCII labels, which are nearly all, are written in place: encoding them is most of the work of a scan of many
- * series.
+ * As `encodeLabels`, but in shared memory that the next call overwrites. One result serves every frame of a series.
+ * Nearly all labels are short ASCII and are written in place, because encoding labels is most of the work of a scan of
+ * many series.
  */
 export function lendLabels(labels: Labels): Uint8Array {
   let at = 0;

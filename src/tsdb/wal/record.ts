@@ -75,7 +75,7 @@ function payload(): ByteWriter {
   return scratch;
 }
 
-/** Payload of `encodedChunk`. Frame it at once, as the others: they share memory. */
+/** Payload of `encodedChunk`. Like every payload it lies in shared memory: frame it before the next one is built. */
 export function chunkPayload(ref: number, chunk: Chunk): Uint8Array {
   const out = payload();
   out.varint(chunk.encoding);
@@ -175,7 +175,10 @@ export interface Damage {
   readonly reason: 'torn' | 'checksum' | 'format';
 }
 
-/** Checks frames and checksums only; returns each record's type, and where and why it stopped early. */
+/**
+ * Checks frames and checksums only, and calls `seen` with the type of each record. Returns where and why the check
+ * stopped early; undefined for an intact file.
+ */
 export function checkRecords(bytes: Uint8Array, start: number, seen: (type: number) => void): Damage | undefined {
   return walk(bytes, start, true, (type) => seen(type)).damage;
 }

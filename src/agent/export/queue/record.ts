@@ -116,7 +116,7 @@ export function readSeries(payload: Uint8Array, known: Definitions): void {
   const read = new ByteReader(payload, 1);
   const text = (): string => {
     const found = known.texts[read.varint()];
-    if (found === undefined) throw new OperatorError('ERR_STORE_CORRUPT', 'export queue: an unknown text');
+    if (found === undefined) throw new OperatorError('ERR_STORE_CORRUPT', 'export queue: an undefined string');
     return found;
   };
   for (let left = read.varint(); left > 0; left--) known.texts.push(read.text());
@@ -180,7 +180,7 @@ export function readSamples(payload: Uint8Array, series: readonly QueuedSeries[]
   for (left = read.varint(); left > 0; left--) {
     const at = first + read.varint();
     const sample = into[at];
-    if (!sample) throw new OperatorError('ERR_STORE_CORRUPT', 'export queue: an exemplar of no sample');
+    if (!sample) throw new OperatorError('ERR_STORE_CORRUPT', 'export queue: an exemplar of an unknown sample');
     const timeMs = baseMs + read.zigzag();
     into[at] = { ...sample, exemplar: { timeMs, value: read.f64(), traceId: read.text(), spanId: read.text() } };
   }

@@ -54,7 +54,7 @@ function environmentOf(args: readonly string[]): CompileEnvironment {
   const given = new Map(
     args.flatMap((arg) => {
       const at = arg.indexOf('=');
-      // A value that the kubelet fills in concerns names, never the compile.
+      // The kubelet expands `$(…)`. Such values are names, on which the compile does not depend.
       return at > 0 && !arg.includes('$(') ? [[arg.slice(0, at), arg.slice(at + 1)] as const] : [];
     }),
   );

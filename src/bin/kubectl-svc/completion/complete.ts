@@ -144,10 +144,10 @@ const described = (one: CommandShape | OptionShape): Described => ({
   description: one.description,
 });
 
-function answer(words: readonly (string | Described)[], begun: string): string {
+function answer(words: readonly (string | Described)[], prefix: string): string {
   const lines = words
     .map((one) => (typeof one === 'string' ? { word: one, description: '' } : one))
-    .filter(({ word }) => word.startsWith(begun))
+    .filter(({ word }) => word.startsWith(prefix))
     .map(({ word, description }) => (description === '' ? word : `${word}\t${description}`));
   return [...lines, `:${directives.noFiles}`, ''].join('\n');
 }

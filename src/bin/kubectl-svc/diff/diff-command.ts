@@ -96,7 +96,7 @@ async function world(session: Session): Promise<{ input: CompileInput; client: A
   });
   for (const { fault } of [view.monitors, view.policies, view.namespaces, view.nodes, view.pods]) {
     if (fault === undefined) continue;
-    throw new PluginError('ERR_API_FORBIDDEN', `what is compiled cannot be read whole: ${fault}`, {
+    throw new PluginError('ERR_API_FORBIDDEN', `an input of the compile cannot be read: ${fault}`, {
       hints: ['needed: list of trafficmonitors, clustertrafficpolicies, namespaces, nodes and pods of all namespaces'],
     });
   }

@@ -30,10 +30,10 @@ function nameFaults({ metadata }: KubeObject): SchemaFault[] {
   return [
     ...(subdomain.test(name)
       ? []
-      : [{ field: 'metadata.name', reason: `${JSON.stringify(name)} is no name of an object` }]),
+      : [{ field: 'metadata.name', reason: `${JSON.stringify(name)} is not a valid object name` }]),
     ...(namespace === undefined || label.test(namespace)
       ? []
-      : [{ field: 'metadata.namespace', reason: `${JSON.stringify(namespace)} is no name of a namespace` }]),
+      : [{ field: 'metadata.namespace', reason: `${JSON.stringify(namespace)} is not a valid namespace name` }]),
   ];
 }
 

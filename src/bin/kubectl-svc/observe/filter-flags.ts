@@ -10,11 +10,11 @@ interface FilterFlag {
 
 /** Flags that filter. Each may be given several times; `--not` before one inverts it. */
 export const filterFlags: readonly FilterFlag[] = [
-  { flags: '--pod <[namespace/]prefix>', field: 'pod', help: 'pods whose names begin so' },
+  { flags: '--pod <[namespace/]prefix>', field: 'pod', help: 'pods whose names begin with this prefix' },
   { flags: '--workload <[[namespace/]kind/]name>', field: 'workload', help: 'the pods of this workload' },
   { flags: '-l, --label <selector>', field: 'labelSelector', help: 'pods with these labels' },
   { flags: '--service <name>', field: 'service', help: 'spans of this service' },
-  { flags: '--node <name>', field: 'node', help: 'what this node saw; the others are not asked' },
+  { flags: '--node <name>', field: 'node', help: 'spans and flows of this node; no other node is asked' },
   { flags: '--protocol <name>', field: 'protocol', help: 'HTTP, GRPC, SQL, … of spans; TCP, UDP' },
   { flags: '--direction <name>', field: 'direction', help: 'ingress or egress of spans; request or response of flows' },
   { flags: '--method <name>', field: 'method', help: 'requests with this method' },
@@ -24,7 +24,7 @@ export const filterFlags: readonly FilterFlag[] = [
   { flags: '--trace-id <id>', field: 'traceId', help: 'spans of this trace' },
   { flags: '--ip <address>', field: 'ip', help: 'an address or CIDR at one end' },
   { flags: '--port <number>', field: 'port', help: 'a port at one end' },
-  { flags: '--not-namespace <name>', field: 'namespace', help: 'leave out what concerns this namespace' },
+  { flags: '--not-namespace <name>', field: 'namespace', help: 'leave out spans and flows of this namespace' },
 ];
 
 /** The filters of a command line, in the order of its flags. */
@@ -53,7 +53,7 @@ export class FilterLine {
    * Errors: UsageError for a `--not` without a filter after it.
    */
   within(namespace: string | undefined): { include: FilterValues[]; exclude: FilterValues[] } {
-    if (this.#not) throw new UsageError('--not stands before no filter', 'it turns the filter behind it round');
+    if (this.#not) throw new UsageError('--not needs a filter after it', 'it inverts the filter that follows');
     const include = { ...this.#include, ...(namespace === undefined ? {} : { namespace: [namespace] }) };
     return { include: Object.keys(include).length > 0 ? [include] : [], exclude: this.#exclude };
   }

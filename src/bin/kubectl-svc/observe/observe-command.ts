@@ -53,7 +53,7 @@ const longestDelayMs = 10_000;
 export const registerObserve: Register = (command, run) => {
   const line = new FilterLine();
   command
-    .option('-f, --follow', 'go on with what comes, until Ctrl-C', false)
+    .option('-f, --follow', 'keep printing new items until Ctrl-C', false)
     .option('--last <number>', 'the newest of the past; all (default: 20; all with --since; 0 with --follow)')
     .option('--first <number>', 'the oldest of the past instead')
     .option('--since <time>', 'only what began then or later')
@@ -71,7 +71,7 @@ export const registerObserve: Register = (command, run) => {
     )
     .option('--no-headers', 'leave out the headings of table')
     .optionsGroup('Filters (several of one kind: any of them; of different kinds: all of them):')
-    .option('--not', 'leave out what the filter behind it matches');
+    .option('--not', 'leave out the matches of the filter that follows');
   command.on('option:not', () => line.not());
   for (const { flags, field, help } of filterFlags) {
     const leavesOut = flags.startsWith('--not-');

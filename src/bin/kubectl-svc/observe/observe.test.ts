@@ -298,12 +298,12 @@ test.each([
   [['--status', 'high'], '--status: must be a code'],
   [['--path', '('], '--path: not an RE2 pattern'],
   [['--min-duration', 'long'], '--min-duration: "long" is not a duration'],
-  [['--label', 'a b'], '--label: "a b" is no requirement'],
+  [['--label', 'a b'], '--label: "a b" is not a label requirement'],
   [['--ip', 'x'], '--ip: must be an IP address or a CIDR'],
   [['--port', '0'], '--port: must be a port number'],
   [['--type', 'log'], '--type "log" is none of span, flow'],
   [['-o', 'xml'], 'is none of compact, json, jsonpb, dict, table'],
-  [['--not'], '--not stands before no filter'],
+  [['--not'], '--not needs a filter after it'],
 ])('%j is wrong usage', async (args, message) => {
   const { code, stdout, stderr } = await observe(['-A', ...args], playing([]));
   expect([code, stdout]).toEqual([2, '']);

@@ -74,7 +74,7 @@ export function isGood({ type, status }: Condition, table: ConditionTable): bool
   return (table[type]?.good ?? 'True') === status;
 }
 
-/** An absent fault condition is not shown. */
+/** A condition that reports a fault is hidden while there is no fault. */
 function isQuietlyWell(condition: Condition, table: ConditionTable): boolean {
   return table[condition.type]?.good === 'False' && isGood(condition, table);
 }

@@ -68,7 +68,7 @@ async function supportBundle(session: Session, flags: Flags): Promise<void> {
   const now = clock.now();
   const name = `svc-support-${timeText(now).replace(/\.\d+/, '').replaceAll(/[-:]/g, '')}`;
   const file = flags.output ?? `${name}.tar.gz`;
-  if (flags.output === '') throw new UsageError('--output names no file');
+  if (flags.output === '') throw new UsageError('--output must name a file');
 
   const progress = (text: string): void => session.stderr.write(`${text}\n`);
   progress('reading objects');

@@ -17,7 +17,8 @@ export interface AuthenticationConfig {
   readonly extraHeaderPrefixes: readonly string[];
 }
 
-const nobody: AuthenticationConfig = {
+/** Before the configuration is read: no client is trusted. */
+const trustsNobody: AuthenticationConfig = {
   clientCa: '',
   frontProxyCa: '',
   allowedNames: [],
@@ -55,7 +56,7 @@ export function readAuthenticationConfig(data: Readonly<Record<string, string>> 
 /** The configuration in force; a change applies to new connections at once. */
 export class ClientCas implements ClientTrust {
   readonly #listeners = new Set<() => void>();
-  #config = nobody;
+  #config = trustsNobody;
   #known = false;
   #clientCas: readonly X509Certificate[] = [];
   #frontProxyCas: readonly X509Certificate[] = [];

@@ -63,7 +63,7 @@ export class AdapterDiscovery {
       if (signal.aborted) return false;
       const reason = errorText(error);
       if (this.#failing !== reason) {
-        const text = 'what the second adapter offers cannot be read, what is known of it stays for a while';
+        const text = 'the metrics of the second adapter cannot be listed; its last list is used for a while';
         logger.warn(text, { adapter: client.name, error: reason });
       }
       this.#failing = reason;
@@ -94,7 +94,7 @@ export class AdapterDiscovery {
 /** The error for an answer other than 200 and 404. */
 export function failureOfStatus(status: number): AdapterFailure {
   if (status === 508) {
-    return new AdapterFailure('loop', 'it is a query server like this one, and would pass on what it is asked');
+    return new AdapterFailure('loop', 'it is a query server like this one, and would pass the request on');
   }
   if (status === 401 || status === 403) {
     return new AdapterFailure('refused', `it does not let this query server read (HTTP ${status})`);

@@ -61,7 +61,7 @@ export class SecondAdapter {
     } catch (error) {
       if (!(error instanceof AdapterFailure)) throw error;
       told(error.outcome);
-      logger.warn('a metric could not be had from the second adapter', {
+      logger.warn('a metric could not be read from the second adapter', {
         adapter: client.name,
         metric: path.metric,
         outcome: error.outcome,

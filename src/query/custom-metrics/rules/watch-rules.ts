@@ -47,7 +47,9 @@ export function watchRules(options: RuleWatchOptions): () => RuleMetrics {
   };
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
-      await look().catch((error: unknown) => logger.warn('rules not looked at', { error: errorText(error) }));
+      await look().catch((error: unknown) =>
+        logger.warn('series of the rules could not be looked for', { error: errorText(error) }),
+      );
       await sleep(clock, everyMs, signal).catch(() => {});
     }
   };

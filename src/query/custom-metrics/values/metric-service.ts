@@ -170,7 +170,7 @@ export class MetricService {
       }
       return undefined;
     } catch (error) {
-      this.#options.logger.error('a metric has no sound query', { error: errorText(error) });
+      this.#options.logger.error('the query of a metric is invalid', { error: errorText(error) });
       throw storeFailed(error);
     }
   }
