@@ -1,6 +1,7 @@
 import type { InstrumentVersion } from '../../src/capture/index.ts';
 import { until } from '../../src/testing/until.ts';
 import type { Check } from './check.ts';
+import { attached } from './check-requests.ts';
 import type { Calls, Protocol } from './protocols.ts';
 import type { KernelStage } from './stage.ts';
 import { difference, type Counts } from './traffic.ts';
@@ -72,8 +73,7 @@ async function counted(stage: KernelStage, { metric, pod, nameOf }: Protocols): 
   return counts;
 }
 
-/** Protocols beside HTTP, which the instrument tells from what is sent. */
-export const otherProtocols: readonly Check[] = protocols.map((one) => ({
+const each: readonly Check[] = protocols.map((one) => ({
   what: one.what,
   real: true,
   run: async (stage) => {
@@ -102,3 +102,9 @@ export const otherProtocols: readonly Check[] = protocols.map((one) => ({
     );
   },
 }));
+
+/** Protocols beside HTTP, which the instrument tells from what is sent. */
+export const otherProtocols: readonly Check[] = [
+  { what: 'the client is watched', real: true, run: (stage) => attached(stage, 'node') },
+  ...each,
+];
