@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { readBuildInfo, versionText } from '../base/build-info.ts';
 import { collectEarly, preferMemoryToSpeed } from '../runtime/memory.ts';
-import { optimizeLate } from '../runtime/optimize-late.ts';
 import { addCompletion } from './completion/completion-command.ts';
 import { compileCache } from './compile-cache.ts';
 import { runMain } from './main.ts';
@@ -55,7 +54,6 @@ async function register(name: string | undefined): Promise<void> {
     command.enablePositionalOptions();
     settingsCommand(command, agentSettingTable, svcNames, async (settings) => {
       collectEarly();
-      optimizeLate();
       const compiled = compileCache(join(settings.dataDir, 'compiled'), readBuildInfo(process.env));
       const { runAgent } = await import('../agent/index.ts');
       await runMain(settings.logLevel, (context) =>
