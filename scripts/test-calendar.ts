@@ -3,8 +3,7 @@
  *   node scripts/test-calendar.ts [--fast | --demo]
  * A day, 40 days and 400 days ahead, and across the leap day of 2028: the unit and integration tests, the e2e tests
  * whose data has a date of its own (where SVC_PROMQL_DATA is set, with the recorded queries), and the demo's tour.
- * `--fast`: across the leap day only, the unit and integration tests that read the clock, save those that judge load.
- * `--demo`: the demo alone.
+ * `--fast`: across the leap day only, the unit and integration tests that read the clock. `--demo`: the demo alone.
  *
  * Tests are moved by Debian's libfaketime. Go programs ask for the time without libc, so the demo, which is a whole
  * cluster, is moved by a program of ours (ADR 39).
@@ -32,8 +31,6 @@ const beforeLeapDay = '2028-02-28T23:59:50Z';
 const dates = flags.fast ? [beforeLeapDay] : ['+1d', '+40d', '+400d', beforeLeapDay];
 /** What reads the machine's clock; the other tests have no date to be moved. */
 const readsClock = /systemClock|Date\.now\(\)|new Date\(\)|ShiftedClock|startQueryStage/;
-/** These read it for times between now and an hour ago, and judge how much processor time and memory is taken. */
-const judgesLoad = ['src/query/adversarial.test.ts', 'src/query/fair-share.test.ts', 'src/query/memory-crowd.test.ts'];
 /** Without Go programs that judge certificates of ours: those run at today's date. */
 const withDatedData = ['e2e/promql/pushdown-goldens', 'e2e/tsdb/golden.e2e'];
 
@@ -70,7 +67,7 @@ if (missing.length > 0) {
 const moved = flags.fast ? '' : await findMoved();
 if (!flags.fast && (await run([process.execPath, 'scripts/build/main.ts'])) !== 0) process.exit(1);
 const report = flags.json ? ['--json', `--outputFile=${flags.outputFile}`] : [];
-const files = globSync('{src,examples,ui}/**/*.test.ts', { cwd: root, exclude: judgesLoad }).filter((file) =>
+const files = globSync('{src,examples,ui}/**/*.test.ts', { cwd: root }).filter((file) =>
   readsClock.test(readFileSync(join(root, file), 'utf8')),
 );
 const failed: string[] = [];
