@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '../base/clock.ts';
-import { errorText, isOperatorError } from '../base/errors.ts';
+import { eachError, errorText, isOperatorError } from '../base/errors.ts';
 import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
 import { sourceStack } from '../base/source-stack.ts';
 
@@ -37,8 +37,9 @@ export async function runMain(level: LogLevel, run: (context: MainContext) => Pr
     await run({ logger, clock: systemClock, signal: abort.signal });
     process.exit(0);
   } catch (error) {
-    if (abort.signal.aborted && !isOperatorError(error)) process.exit(0);
-    logger.error(errorText(error), isOperatorError(error) ? { code: error.code } : { stack: sourceStack(error) });
+    const own = eachError(error).find((one) => isOperatorError(one));
+    if (abort.signal.aborted && !own) process.exit(0);
+    logger.error(errorText(error), own ? { code: own.code } : { stack: sourceStack(error) });
     process.exit(1);
   }
 }

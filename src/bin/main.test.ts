@@ -1,0 +1,34 @@
+import { expect, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+
+/** The exit code of a process whose part ends with an error once SIGTERM has come, and what it logged. */
+function endsWith(error: string): { status: number | null; log: string } {
+  const program = `
+    import { runMain } from ${JSON.stringify(import.meta.resolve('./main.ts'))};
+    import { OperatorError } from ${JSON.stringify(import.meta.resolve('../base/errors.ts'))};
+    await runMain('info', ({ signal }) => new Promise((_resolve, reject) => {
+      // A listener alone does not keep a process.
+      const kept = setInterval(() => undefined, 60_000);
+      signal.addEventListener('abort', () => (clearInterval(kept), reject(${error})));
+      process.kill(process.pid, 'SIGTERM');
+    }));`;
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  return { status, log: stdout + stderr };
+}
+
+const lost = "new OperatorError('ERR_LEASE_LOST', 'the lease is lost')";
+
+test.each([
+  ['one error of its own', lost],
+  ['several, of which one is its own', `new AggregateError([new Error('socket closed'), ${lost}])`],
+])('a process that fails while it stops says so: %s', (_, error) => {
+  const { status, log } = endsWith(error);
+  expect(status).toBe(1);
+  expect(log).toContain('"code":"ERR_LEASE_LOST"');
+  expect(log).toContain('the lease is lost');
+});
+
+test('whatever the end of a connection throws while the process stops is no failure', () => {
+  expect(endsWith("new AggregateError([new Error('socket closed')])").status).toBe(0);
+});
