@@ -13,8 +13,8 @@ export interface Pace {
 }
 
 /**
- * Posts pod by pod at a pace. Returns the share of a core that the receiver took, in per cent of the time that the posts
- * stand for: where they are late, on a busy machine, the share is no smaller for it.
+ * Posts pod by pod at a pace. Returns the share of a core that the receiver took, in per cent of the time that the pace
+ * plans for the posts. On a busy machine the posts come late; the share counts no time of that delay.
  */
 export async function pace(receiver: Receiver, work: Pace): Promise<number> {
   const { pods, perSecond, seconds, time, round } = work;

@@ -170,7 +170,7 @@ export function rights(of: () => Cluster): void {
     ],
     [
       'svc-query',
-      // Autoscalers select workloads by label, and their numbers are told by namespace and pod.
+      // An autoscaler selects workloads by label; the series of their pods have the namespace and the pod.
       [
         'list nodes',
         'watch daemonsets.apps -n svc-system',

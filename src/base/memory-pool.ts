@@ -64,8 +64,8 @@ export class MemoryPool {
   }
 
   /**
-   * An account for one request of a user. `end` is called when the pool needs its memory while none of its work runs, such as
-   * while the client reads its answer; without `end` the account keeps its memory.
+   * An account for one request of a user. `end` is called when the pool needs its memory while none of its work runs,
+   * such as while the client reads its answer; without `end` the account keeps its memory.
    */
   open(user: string, end?: () => void): MemoryAccount {
     const account = new MemoryAccount(this, user, end);
