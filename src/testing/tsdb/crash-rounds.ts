@@ -16,7 +16,8 @@ const longestLifeMs = 60;
 
 /**
  * Starts a writer on a store, kills it at a random moment, opens the store and looks at every sample; again and again
- * on the same directory. `writer`: the program, as source or bundled (which starts faster). Returns the number of rounds. Errors: which sample was lost or wrong, and the round.
+ * on the same directory. `writer`: the program, as source or bundled (which starts faster). Returns the number of
+ * rounds. Errors: which sample was lost or wrong, and the round.
  */
 export async function crashRounds(
   dir: string,
@@ -25,6 +26,7 @@ export async function crashRounds(
   writer = crashWriterSource,
 ): Promise<number> {
   const next = random(seed);
+  const unacknowledged = new Set<number>();
   let first = 0;
   for (let round = 0; round < rounds; round++) {
     const acked = await writeUntilKilled(writer, dir, first, next() * longestLifeMs);
@@ -33,7 +35,9 @@ export async function crashRounds(
     const store = await openStore({ dir, clock, logger: silentLogger, retentionMs: 1e12 });
     try {
       if (store.stats().replay.orphanSamples > 0) throw new Error('samples without a series');
-      first = checkAll(store, acked) + 1;
+      first = checkAll(store, acked, unacknowledged) + 1;
+      // The log of a commit may end behind its histograms, which come before its floats. No later writer writes them.
+      for (let n = acked + 1; n < first; n++) unacknowledged.add(n);
     } catch (cause) {
       throw new Error(`round ${round}, acknowledged up to ${acked}`, { cause });
     }
@@ -57,14 +61,19 @@ async function writeUntilKilled(writer: string, dir: string, first: number, life
   return Number(whole.at(-1));
 }
 
-/** Every sample up to `acked` is there, and none has another value. Returns the newest number found. */
-function checkAll(store: Store, acked: number): number {
+/**
+ * Every sample up to `acked` is there, and none has another value; one of `unacknowledged` may be missing. Returns the
+ * newest number found.
+ */
+export function checkAll(store: Store, acked: number, unacknowledged: ReadonlySet<number> = new Set()): number {
   const found = readSamples(store);
   let newest = 0;
   const check = (key: string, expected: (n: number) => string): void => {
     const samples = found.get(key) ?? new Map<number, string>();
     for (let n = 0; n <= acked; n++) {
-      if (samples.get(crashTime(n)) !== expected(n)) throw new Error(`lost or wrong: ${key}, sample ${n}`);
+      const text = samples.get(crashTime(n));
+      if (text === undefined && unacknowledged.has(n)) continue;
+      if (text !== expected(n)) throw new Error(`lost or wrong: ${key}, sample ${n}`);
     }
     for (const [t, text] of samples) {
       const n = (t - crashTime(0)) / 30_000;
