@@ -120,9 +120,10 @@ export class Exports {
         ExportQueue.open({
           dir: join(dir, id),
           maxBytes: Math.max(1024 * 1024, Math.floor(maxBytes / count)),
-          onDropped: (items, reason) => {
+          onDropped: (items, reason, unreadableBytes) => {
             this.#metrics.dropped.inc({ destination: name, reason }, items);
-            logger.warn('export data dropped unsent', { destination: name, items, reason });
+            const unreadable = unreadableBytes > 0 ? { unreadableBytes } : {};
+            logger.warn('export data dropped unsent', { destination: name, items, reason, ...unreadable });
           },
         });
       this.#lanes.set(id, this.#start(destination, queue, old?.done));

@@ -1,11 +1,20 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ExportQueue, type QueueOptions } from './export-queue.ts';
 import type { QueuedSample, QueuedSeries } from './record.ts';
 
 let dir: string;
-let dropped: [number, string][];
+let dropped: [items: number, why: string, unreadableBytes?: number][];
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'export-queue-'));
   dropped = [];
@@ -13,7 +22,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 const open = (change: Partial<QueueOptions> = {}): ExportQueue =>
-  ExportQueue.open({ dir, maxBytes: 10_000_000, onDropped: (n, why) => dropped.push([n, why]), ...change });
+  ExportQueue.open({ dir, maxBytes: 10_000_000, onDropped: (...lost) => dropped.push(lost), ...change });
 
 const aSeries = (name: string, group?: string): QueuedSeries => ({
   labels: [
@@ -118,8 +127,88 @@ test('a file that a kill cut short is read to its last whole record, and later f
   const next = open();
   next.append(sample(a, 2));
   await next.commit();
-  expect(valuesOf((await next.next(100))!.samples)).toEqual([1, 2]);
+  const round = (await next.next(100))!;
+  expect(valuesOf(round.samples)).toEqual([1, 2]);
+  await next.done(round);
+  // The cut record was never acknowledged, so nothing is lost.
+  expect(dropped).toEqual([]);
   await next.close();
+});
+
+/** Commits values one by one, closes the file, and returns its path with the offset at which each record ends. */
+async function closedFile(values: readonly number[]): Promise<{ path: string; ends: number[] }> {
+  const queue = open();
+  const a = aSeries('a');
+  const ends: number[] = [];
+  const path = (): string =>
+    join(
+      dir,
+      readdirSync(dir).find((name) => name.endsWith('.log'))!,
+    );
+  for (const value of values) {
+    queue.append(sample(a, value));
+    await queue.commit();
+    ends.push(statSync(path()).size);
+  }
+  await queue.close();
+  return { path: path(), ends };
+}
+
+function flipByte(path: string, at: number): void {
+  const bytes = readFileSync(path);
+  bytes[at]! ^= 0xff;
+  writeFileSync(path, bytes);
+}
+
+test('a damaged record costs the rest of its file, which is counted as one item of a known length, once', async () => {
+  const { path, ends } = await closedFile([1, 2, 3]);
+  flipByte(path, ends[1]! - 1);
+  const queue = open();
+  queue.append(sample(aSeries('b'), 9));
+  await queue.commit();
+  await queue.next(100);
+  const round = (await queue.next(100))!;
+  expect(valuesOf(round.samples)).toEqual([1, 9]);
+  expect(dropped).toEqual([]);
+  await queue.done(round);
+  expect(dropped).toEqual([[1, 'corrupt', ends[2]! - ends[0]!]]);
+  await queue.close();
+});
+
+test('samples whose series cannot be read any more are counted one by one', async () => {
+  const { path, ends } = await closedFile([1, 2, 3]);
+  // A position behind the definitions, whose record no longer reads: every sample after it is of an unknown series.
+  writeFileSync(join(dir, 'progress.json'), JSON.stringify({ done: { segment: 1, offset: ends[0] }, sending: null }));
+  flipByte(path, 9);
+  const queue = open();
+  expect(await queue.next(100)).toBeNull();
+  expect(dropped).toEqual([[2, 'corrupt', 0]]);
+});
+
+test('what is damaged in a file that goes because the queue is full is told apart from what could be counted', async () => {
+  const { path, ends } = await closedFile([1, 2, 3]);
+  flipByte(path, ends[1]! - 1);
+  const queue = open({ maxBytes: 100 });
+  queue.append(sample(aSeries('b'), 9));
+  await queue.commit();
+  expect(dropped).toEqual([
+    [1, 'queue_full', 0],
+    [1, 'corrupt', ends[2]! - ends[0]!],
+  ]);
+  await queue.close();
+});
+
+test('a file that is gone loses an unknown number of items, and the queue goes on after it', async () => {
+  const { path, ends } = await closedFile([1, 2]);
+  const queue = open();
+  rmSync(path);
+  queue.append(sample(aSeries('b'), 9));
+  await queue.commit();
+  const round = (await queue.next(100))!;
+  expect(valuesOf(round.samples)).toEqual([9]);
+  await queue.done(round);
+  expect(dropped).toEqual([[1, 'corrupt', ends[1]]]);
+  await queue.close();
 });
 
 test('beyond its bytes the oldest files go, and are counted', async () => {
@@ -173,7 +262,7 @@ test('a disk that cannot be written costs the samples and says so; writing goes 
   rmSync(dir, { recursive: true });
   queue.append(sample(a, 1));
   await queue.commit();
-  expect(dropped).toEqual([[1, 'disk']]);
+  expect(dropped).toEqual([[1, 'disk', 0]]);
   expect(queue.writeError).toContain('ENOENT');
   mkdirSync(dir);
   queue.append(sample(a, 2));

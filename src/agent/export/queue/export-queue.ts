@@ -4,7 +4,6 @@ import { isBefore, loadProgress, type Position, type Progress, saveProgress } fr
 import {
   type Definitions,
   frame,
-  itemCount,
   type NumberedSample,
   type QueuedSample,
   type QueuedSeries,
@@ -16,13 +15,24 @@ import {
   seriesPayload,
   spansPayload,
 } from './record.ts';
-import { listSegments, recordsOf, removeSegment, type Segment, segmentPath } from './segments.ts';
+import {
+  contentOf,
+  listSegments,
+  noContent,
+  recordsOf,
+  removeSegment,
+  type Segment,
+  type SegmentContent,
+  segmentPath,
+} from './segments.ts';
 
 /** What one round sends: samples or spans, never both, so that a round has one answer. */
 export interface Round {
   readonly samples: readonly QueuedSample[];
   readonly spans: readonly Uint8Array[];
   readonly end: Position;
+  /** What lies between this round's items and cannot be sent, because its file is damaged there. */
+  readonly damaged: SegmentContent;
 }
 
 export type DropReason = 'queue_full' | 'disk' | 'corrupt';
@@ -31,8 +41,18 @@ export interface QueueOptions {
   readonly dir: string;
   /** Disk space that it may use. Units: bytes. */
   readonly maxBytes: number;
-  /** Called for items that were dropped unsent. */
-  readonly onDropped: (items: number, reason: DropReason) => void;
+  /**
+   * Called for items that were dropped unsent. A damaged part of a file counts as one item, because the number of items
+   * in it is unknown; its length is `unreadableBytes`.
+   */
+  readonly onDropped: (items: number, reason: DropReason, unreadableBytes: number) => void;
+}
+
+/** A round while it is being put together. */
+interface Filling {
+  readonly samples: QueuedSample[];
+  readonly spans: Uint8Array[];
+  damaged: SegmentContent;
 }
 
 /** Samples of a record. A histogram's samples are never split, so a record may be a little longer. */
@@ -47,7 +67,7 @@ const recordSpans = 200;
  * Guarantees: committed data survives a kill of the process, and so does the position up to which it was sent. A round
  * that was on the wire when the process ended is sent again with exactly the same content, so a receiver that already
  * has it does not see it mixed with newer samples. When the files outgrow `maxBytes` the oldest are dropped and
- * counted.
+ * counted. The rest of a file behind damaged data is skipped and counted.
  * Caveats: files are synced when they are full: a power cut can lose the last seconds, a kill cannot.
  */
 export class ExportQueue {
@@ -140,7 +160,7 @@ export class ExportQueue {
       this.#writeError = null;
     } catch (error) {
       this.#writeError = errorText(error);
-      this.#options.onDropped(samples.length + spans.length, 'disk');
+      this.#options.onDropped(samples.length + spans.length, 'disk', 0);
       // The file may end in half a record: nothing may be appended to it.
       await this.#closeSegment().catch(() => {});
     }
@@ -195,10 +215,9 @@ export class ExportQueue {
       total -= oldest.bytes;
       const { segment, offset } = this.#progress.done;
       if (segment <= oldest.number) {
-        let items = 0;
-        const from = segment === oldest.number ? offset : 0;
-        for await (const { payload } of recordsOf(oldest, from)) items += itemCount(payload);
-        this.#options.onDropped(items, 'queue_full');
+        const { items, unreadableBytes } = await contentOf(oldest, segment === oldest.number ? offset : 0);
+        this.#options.onDropped(items, 'queue_full', 0);
+        this.#reportDamage({ items: 0, unreadableBytes });
         await this.#save({ done: { segment: this.#segments[0]!.number, offset: 0 }, sending: null });
       }
       await this.#remove(oldest);
@@ -211,7 +230,7 @@ export class ExportQueue {
    */
   async next(maxItems: number): Promise<Round | null> {
     const { done, sending } = this.#progress;
-    const round = { samples: [] as QueuedSample[], spans: [] as Uint8Array[] };
+    const round: Filling = { samples: [], spans: [], damaged: noContent };
     let end = done;
     const full = (): boolean =>
       sending ? !isBefore(end, sending) : round.samples.length + round.spans.length >= maxItems;
@@ -231,11 +250,12 @@ export class ExportQueue {
   }
 
   async #readInto(
-    round: { samples: QueuedSample[]; spans: Uint8Array[] },
+    round: Filling,
     segment: Segment,
     from: number,
     isFull: (at: Position) => boolean,
   ): Promise<'full' | 'end' | 'other kind'> {
+    let [samples, spans, readTo] = [round.samples.length, round.spans.length, from];
     try {
       const { known } = await this.#define(segment, from);
       for await (const { payload, end } of recordsOf(segment, from)) {
@@ -248,13 +268,23 @@ export class ExportQueue {
           if (round.samples.length > 0) return 'other kind';
           readSpans(payload, round.spans);
         }
+        [samples, spans, readTo] = [round.samples.length, round.spans.length, end];
         if (isFull({ segment: segment.number, offset: end })) return 'full';
       }
     } catch {
-      this.#options.onDropped(0, 'corrupt');
+      // A record is sent whole or not at all: it may hold the parts of one histogram.
+      round.samples.length = samples;
+      round.spans.length = spans;
     }
     // Nothing can be read after a torn or broken record. A segment that is still being written has none.
-    if (segment !== this.#segments.at(-1) || !this.#file) isFull({ segment: segment.number, offset: segment.bytes });
+    if (segment !== this.#segments.at(-1) || !this.#file) {
+      const { items, unreadableBytes } = await contentOf(segment, readTo);
+      round.damaged = {
+        items: round.damaged.items + items,
+        unreadableBytes: round.damaged.unreadableBytes + unreadableBytes,
+      };
+      isFull({ segment: segment.number, offset: segment.bytes });
+    }
     return 'end';
   }
 
@@ -280,8 +310,9 @@ export class ExportQueue {
   }
 
   /** The round was accepted by the receiver, or given up: the next one begins after it. */
-  async done(round: Pick<Round, 'end'>): Promise<void> {
+  async done(round: Pick<Round, 'end' | 'damaged'>): Promise<void> {
     if (isBefore(round.end, this.#progress.done)) return; // the round outlived its files
+    this.#reportDamage(round.damaged);
     await this.#save({ done: round.end, sending: null });
     const writing = this.#file ? this.#segments.at(-1) : undefined;
     for (const segment of [...this.#segments]) {
@@ -298,6 +329,11 @@ export class ExportQueue {
   async close(): Promise<void> {
     await this.commit();
     await this.#closeSegment().catch(() => {});
+  }
+
+  #reportDamage({ items, unreadableBytes }: SegmentContent): void {
+    const counted = items + (unreadableBytes > 0 ? 1 : 0);
+    if (counted > 0) this.#options.onDropped(counted, 'corrupt', unreadableBytes);
   }
 
   async #remove(segment: Segment): Promise<void> {

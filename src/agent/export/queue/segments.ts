@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { maxRecordBytes, recordHeadBytes, unframe } from './record.ts';
+import { itemCount, maxRecordBytes, recordHeadBytes, unframe } from './record.ts';
 
 /** A file of a queue. Files are numbered by age; the oldest is dropped first. */
 export interface Segment {
@@ -63,6 +63,47 @@ export async function* recordsOf(
         wanted = length + recordHeadBytes;
       } else wanted = windowBytes;
     }
+  } finally {
+    await file.close();
+  }
+}
+
+/** The samples and spans of a part of a segment, and the length of what cannot be read of it. */
+export interface SegmentContent {
+  readonly items: number;
+  readonly unreadableBytes: number;
+}
+
+export const noContent: SegmentContent = { items: 0, unreadableBytes: 0 };
+
+/**
+ * What is lost when a segment is dropped from an offset on. Never rejects: what the disk does not return is unreadable.
+ * A record that ends behind the segment's end is not lost: its write was cut short, and nobody was told that it is
+ * safe.
+ */
+export async function contentOf(segment: Pick<Segment, 'path' | 'bytes'>, from: number): Promise<SegmentContent> {
+  let items = 0;
+  let at = from;
+  try {
+    for await (const { payload, end } of recordsOf(segment, from)) {
+      items += itemCount(payload);
+      at = end;
+    }
+    if (await isCutShort(segment, at)) at = segment.bytes;
+  } catch {
+    // The rest counts as unreadable.
+  }
+  return { items, unreadableBytes: Math.max(0, segment.bytes - at) };
+}
+
+async function isCutShort({ path, bytes }: Pick<Segment, 'path' | 'bytes'>, at: number): Promise<boolean> {
+  if (bytes - at < recordHeadBytes) return true;
+  const file = await open(path, 'r');
+  try {
+    const head = Buffer.alloc(recordHeadBytes);
+    await file.read(head, 0, head.length, at);
+    const length = head.readUInt32LE(0);
+    return length > 0 && length <= maxRecordBytes && at + recordHeadBytes + length > bytes;
   } finally {
     await file.close();
   }
