@@ -1,9 +1,10 @@
 /**
  * Runs tests and the demo at other dates than today's:
- *   node scripts/test-calendar.ts [--fast | --demo]
+ *   node scripts/test-calendar.ts [--fast [SUITE…] | --demo]
  * A day, 40 days and 400 days ahead, and across the leap day of 2028: the unit and integration tests, the e2e tests
  * whose data has a date of its own (where SVC_PROMQL_DATA is set, with the recorded queries), and the demo's tour.
- * `--fast`: across the leap day only, the unit and integration tests that read the clock. `--demo`: the demo alone.
+ * `--fast`: across the leap day only, the unit and integration tests that read the clock, or the suites that are named,
+ * one after another. `--demo`: the demo alone.
  *
  * Tests are moved by Debian's libfaketime. Go programs ask for the time without libc, so the demo, which is a whole
  * cluster, is moved by a program of ours (ADR 39).
@@ -15,7 +16,8 @@ import { parseArgs } from 'node:util';
 import { findMoved, movableDates } from '../e2e/calendar/moved.ts';
 import { findFaketime, libfaketime } from '../src/testing/faketime.ts';
 
-const { values: flags } = parseArgs({
+const { values: flags, positionals: named } = parseArgs({
+  allowPositionals: true,
   options: {
     fast: { type: 'boolean', default: false },
     demo: { type: 'boolean', default: false },
@@ -60,6 +62,7 @@ function run([program, ...args]: readonly string[], env = process.env): Promise<
 
 const lacking = [...(flags.demo ? [] : [libfaketime]), ...(flags.fast ? [] : [movableDates])];
 const missing = lacking.flatMap((need) => need.missing ?? []);
+if (named.length > 0 && !flags.fast) missing.push(`suites are named with --fast only: ${named.join(' ')}`);
 if (missing.length > 0) {
   console.error(missing.join('\n'));
   process.exit(2);
@@ -67,14 +70,15 @@ if (missing.length > 0) {
 const moved = flags.fast ? '' : await findMoved();
 if (!flags.fast && (await run([process.execPath, 'scripts/build/main.ts'])) !== 0) process.exit(1);
 const report = flags.json ? ['--json', `--outputFile=${flags.outputFile}`] : [];
-const files = globSync('{src,examples,ui}/**/*.test.ts', { cwd: root }).filter((file) =>
+const clockReaders = globSync('{src,examples,ui}/**/*.test.ts', { cwd: root }).filter((file) =>
   readsClock.test(readFileSync(join(root, file), 'utf8')),
 );
+const suites = named.length > 0 ? ['--runInBand', '--runTestsByPath', ...named] : ['--runTestsByPath', ...clockReaders];
 const failed: string[] = [];
 const note = (what: string, code: number): void => void (code === 0 || failed.push(what));
 for (const date of dates) {
   console.error(`\nat ${date}`);
-  if (flags.fast) note(`tests at ${date}`, await jest(date, ['--runTestsByPath', ...files, ...report]));
+  if (flags.fast) note(`tests at ${date}`, await jest(date, [...suites, ...report]));
   if (!flags.fast && !flags.demo) {
     note(`tests at ${date}`, await jest(date, []));
     note(`dated e2e at ${date}`, await jest(date, ['-c', 'jest.e2e.config.js', '--runInBand', ...withDatedData]));

@@ -5,8 +5,8 @@
  */
 import type { Condition, KubeObject } from '../../src/api/meta.ts';
 import { canonicalJson } from '../../src/base/canonical-json.ts';
-import { argoHealth } from '../../src/testing/argo-health.ts';
-import { kstatus } from '../../src/testing/kstatus.ts';
+import { argoHealth } from '../../src/testing/gitops/argo-health.ts';
+import { kstatus } from '../../src/testing/gitops/kstatus.ts';
 import { until } from '../../src/testing/until.ts';
 import {
   aMinter,

@@ -3,8 +3,8 @@
  * gitops-engine with gopher-lua for our health script.
  */
 import type { ConditionStatus, KubeObject } from '../../src/api/meta.ts';
-import { argoHealth } from '../../src/testing/argo-health.ts';
-import { kstatus } from '../../src/testing/kstatus.ts';
+import { argoHealth } from '../../src/testing/gitops/argo-health.ts';
+import { kstatus } from '../../src/testing/gitops/kstatus.ts';
 import { needing } from '../../src/testing/needs.ts';
 import { startGitOpsJudges, type GitOpsJudges } from './gitops-judges.ts';
 import { peerNeed } from './programs.ts';

@@ -4,11 +4,13 @@
  * product, of its packages and of Jest itself: more than a third of the processor time of a run. Its global object also
  * hands every access to a proxy, which no compiled code can get around; this one has none.
  * Guarantees: a file starts with the global object, environment variables and equality testers of the first one.
+ * Limits of time, which end a test or a hook that waits for ever, are stretched by SVC_TEST_PATIENCE.
  * Caveats: what a module keeps (a cache, a counter) is there for the next file; `docs/adr/0047-one-realm-for-a-worker.md`.
  */
 const { constants, createContext, runInContext } = require('node:vm');
 const { ModuleMocker } = require('jest-mock');
 const { installCommonGlobals } = require('jest-util');
+const { readPatience } = require('../../src/testing/until.ts');
 
 /** What every realm has, or is given below. */
 const own = new Set(['GLOBAL', 'root', 'global', 'globalThis', 'Buffer', 'ArrayBuffer', 'Uint8Array']);
@@ -53,6 +55,10 @@ function putsBack(global) {
   };
 }
 
+const patience = readPatience(process.env);
+/** Tests and hooks whose limit is stretched already: some hooks run many times. */
+const stretched = new WeakSet();
+
 let realm;
 
 module.exports = class OneRealm {
@@ -66,6 +72,12 @@ module.exports = class OneRealm {
     this.moduleMocker = new ModuleMocker(this.global);
   }
   async setup() {}
+  handleTestEvent({ name, hook, test }, { testTimeout }) {
+    const limited = name === 'hook_start' ? hook : name === 'test_fn_start' ? test : undefined;
+    if (!limited || stretched.has(limited)) return;
+    stretched.add(limited);
+    limited.timeout = (limited.timeout || testTimeout) * patience;
+  }
   async teardown() {
     realm.putBack();
   }

@@ -27,5 +27,5 @@ export * from './fake-api-server/index.ts';
 export { FakeClock, settle } from './fake-clock.ts';
 export { noFaults, runController, type ControllerHarness, type HarnessOptions } from './run-controller.ts';
 export { until, type Something, type Waiting } from './until.ts';
-export { kstatus, type KStatus, type KStatusResult } from './kstatus.ts';
+export { kstatus, type KStatus, type KStatusResult } from './gitops/kstatus.ts';
 export { aConfigMap, aDeployment, anObject, anOwnerReference, aResource } from './builders/objects.ts';

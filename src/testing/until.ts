@@ -7,12 +7,14 @@ export type Something<T> = Exclude<T, undefined | null | false | 0 | ''>;
 export interface Waiting {
   /**
    * Of real time: long, because a busy machine is slow and a broken test is rare. Default 55 s, so that a unit test says
-   * what it waited for before Jest ends it. Units: ms.
+   * what it waited for before Jest ends it; both are stretched by `SVC_TEST_PATIENCE`. Units: ms.
    */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
 
+/** See `Waiting`. */
+const defaultTimeoutMs = 55_000 * readPatience(process.env);
 /** The longest pause between two questions. Units: ms. */
 const longestPauseMs = 200;
 /** How long an answer within this process is asked for without letting the event loop wait for anything. Units: ms. */
@@ -40,7 +42,11 @@ export function until<T>(
 export async function until(
   what: string,
   ask: () => unknown,
-  { good = Boolean, timeoutMs = 55_000, signal }: Waiting & { good?: ((answer: never) => boolean) | undefined } = {},
+  {
+    good = Boolean,
+    timeoutMs = defaultTimeoutMs,
+    signal,
+  }: Waiting & { good?: ((answer: never) => boolean) | undefined } = {},
 ): Promise<unknown> {
   const started = performance.now();
   let waits = false;
@@ -91,4 +97,19 @@ function describe(answer: unknown, cause: unknown): string {
   if (cause instanceof Error) return cause.message;
   if (cause !== undefined) return String(cause);
   return JSON.stringify(answer)?.slice(0, 600) ?? 'undefined';
+}
+
+/**
+ * How many times as long as on an idle machine tests wait before they say that something never happens.
+ * `SVC_TEST_PATIENCE`, a number of at least 1; 1 where it is not set. `make test` sets it, because there a test shares two
+ * cores with many others. It stretches what ends a wait, never what a test measures.
+ * Errors: a value that is no such number.
+ */
+export function readPatience(env: Readonly<Record<string, string | undefined>>): number {
+  const text = env['SVC_TEST_PATIENCE'] ?? '1';
+  const patience = Number(text);
+  if (!Number.isFinite(patience) || patience < 1) {
+    throw new Error(`SVC_TEST_PATIENCE: must be a number of at least 1, not "${text}"`);
+  }
+  return patience;
 }

@@ -1,4 +1,4 @@
-import type { Condition, KubeObject } from '../api/meta.ts';
+import type { Condition, KubeObject } from '../../api/meta.ts';
 import { argoHealth, toLua } from './argo-health.ts';
 import { kstatus } from './kstatus.ts';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LuaFactory } from 'wasmoon';
-import type { KubeObject } from '../api/meta.ts';
+import type { KubeObject } from '../../api/meta.ts';
 
 /** What our health script for Argo CD says of an object. */
 export interface ArgoHealth {
@@ -11,7 +11,7 @@ export interface ArgoHealth {
 
 /** The interpreter, compiled at its first use. Each run has a state of its own in it. */
 let interpreter: LuaFactory | undefined;
-const script = join(import.meta.dirname, '../../config/argocd/health.lua');
+const script = join(import.meta.dirname, '../../../config/argocd/health.lua');
 
 /**
  * Runs the health script that we ship on an object, as Argo CD does: a Lua interpreter with the object in the global

@@ -1,4 +1,4 @@
-import type { Condition, KubeObject } from '../api/meta.ts';
+import type { Condition, KubeObject } from '../../api/meta.ts';
 
 /** What kstatus, and with it Flux, kpt and `kubectl wait`-like tools, make of an object. */
 export type KStatus = 'InProgress' | 'Failed' | 'Current' | 'Terminating';

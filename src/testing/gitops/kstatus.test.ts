@@ -1,4 +1,4 @@
-import type { Condition, KubeObject } from '../api/meta.ts';
+import type { Condition, KubeObject } from '../../api/meta.ts';
 import { kstatus } from './kstatus.ts';
 
 const condition = (type: string, status: Condition['status']): Condition => ({

@@ -1,0 +1,10 @@
+import { readPatience } from './until.ts';
+
+test('tests wait as long as on an idle machine where nothing else is said', () => {
+  expect(readPatience({})).toBe(1);
+  expect(readPatience({ SVC_TEST_PATIENCE: '2.5' })).toBe(2.5);
+});
+
+test.each(['', '0', '0.5', 'long', 'Infinity'])('a patience of "%s" is refused, and the variable named', (text) => {
+  expect(() => readPatience({ SVC_TEST_PATIENCE: text })).toThrow('SVC_TEST_PATIENCE: must be a number of at least 1');
+});
