@@ -78,6 +78,7 @@ export class AgentLink {
   }
 
   close(reason?: unknown): void {
+    if (this.#abort.signal.aborted) return;
     if (this.#pushing) this.node.pushLost();
     this.#abort.abort(reason);
   }

@@ -128,8 +128,7 @@ export class CaptureHub {
     const link = this.#links.get(name);
     if (!link || this.#nodes.get(name)?.reachable !== false) return;
     link.close();
-    this.#links.delete(name);
-    this.#syncLinks(this.#options.read());
+    this.#reconnect(link);
   }
 
   /** Leads until the signal aborts; resolves when all its work has ended. */
@@ -292,13 +291,26 @@ export class CaptureHub {
 
   /** A long poll in flight may hang for its whole wait on a dead connection, so it is restarted. */
   #reconnectLater(link: AgentLink): void {
-    const { name } = link.node;
     link.close();
     this.#options.clock.setTimeout(() => {
-      if (this.#links.get(name) !== link) return;
-      this.#links.delete(name);
-      this.#syncLinks(this.#options.read());
+      if (this.#links.get(link.node.name) === link) this.#reconnect(link);
     }, reconnectMs);
+  }
+
+  /** Replaces a closed link by one to where the agent is now. While that cannot be read, it is tried again. */
+  #reconnect(link: AgentLink): void {
+    const { logger, read } = this.#options;
+    const { name } = link.node;
+    let world: World;
+    try {
+      world = read();
+    } catch (error) {
+      logger.error('an agent cannot be reconnected to yet', { node: name, error: errorText(error) });
+      this.#reconnectLater(link);
+      return;
+    }
+    this.#links.delete(name);
+    this.#syncLinks(world);
   }
 
   #notify(): void {

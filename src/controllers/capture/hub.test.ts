@@ -1,0 +1,95 @@
+import { OperatorError } from '../../base/errors.ts';
+import { silentLogger } from '../../base/logger.ts';
+import type { TlsRequest, TlsResponse } from '../../net/tls-client.ts';
+import { aWorld } from '../../testing/capture/world.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { CaptureHub } from './hub.ts';
+import type { World } from './hub-options.ts';
+
+const node = 'node-1';
+const waiting = {
+  ...{ node, revision: 1, ack: null, monitors: [] },
+  instrument: { up: true, restarts: 0 },
+  totals: { series: 0, samplesAppended: 0, rejected: 0 },
+};
+
+/** One node, whose agent answers status requests while it is up, and whose API objects can become unreadable. */
+class OneAgent {
+  readonly clock = new FakeClock();
+  readonly hub: CaptureHub;
+  isUp = true;
+  takesPushes = true;
+  isReadable = true;
+  readonly #stop = new AbortController();
+  readonly #done: Promise<void>;
+
+  constructor() {
+    this.hub = new CaptureHub({
+      ...{ clock: this.clock, logger: silentLogger, random: () => 0.5, namespace: 'svc-system', agentPort: 1 },
+      environment: aWorld().environment,
+      transport: () => ({ request: (req: TlsRequest) => this.#answer(req) }),
+      read: () => this.#world(),
+    });
+    this.#done = this.hub.run(this.#stop.signal);
+  }
+
+  get isReachable(): boolean {
+    return this.hub.nodes.get(node)!.reachable;
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    await this.#done;
+  }
+
+  #world(): World {
+    if (!this.isReadable) throw new Error('an object that cannot be read');
+    const agent = { node, host: '10.0.0.1', uid: 'pod-1', isShared: false, fault: null };
+    return {
+      ...aWorld({ nodes: [{ name: node, labels: {} }] }),
+      ready: new Set([node]),
+      agents: new Map([[node, agent]]),
+    };
+  }
+
+  #answer(req: TlsRequest): Promise<TlsResponse> {
+    const isPush = req.method === 'PUT';
+    if (!this.isUp || (isPush && !this.takesPushes)) {
+      return Promise.reject(new OperatorError('ERR_AGENT_UNREACHABLE', 'the connection was cut'));
+    }
+    const isLongPoll = req.path.includes('after=1');
+    if (!isPush && !isLongPoll) {
+      return Promise.resolve({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(waiting)) });
+    }
+    return new Promise((_, reject) =>
+      req.signal?.addEventListener('abort', () => reject(new OperatorError('ERR_ABORTED', 'aborted')), { once: true }),
+    );
+  }
+}
+
+test('an agent whose push was lost is connected to again, also when the cluster could not be read at first', async () => {
+  const one = new OneAgent();
+  one.takesPushes = false;
+  await one.clock.advance(100);
+  expect(one.isReachable).toBe(false);
+  one.isReadable = false;
+  await one.clock.advance(5_000);
+  expect(one.isReachable).toBe(false);
+  one.isReadable = one.takesPushes = true;
+  await one.clock.advance(1_500);
+  expect(one.isReachable).toBe(true);
+  await one.end();
+});
+
+test('a new certificate of an agent is noted without an error while the cluster cannot be read', async () => {
+  const one = new OneAgent();
+  one.isUp = false;
+  await one.clock.advance(60_000);
+  expect(one.isReachable).toBe(false);
+  one.isReadable = false;
+  expect(() => one.hub.certified(node)).not.toThrow();
+  one.isReadable = one.isUp = true;
+  await one.clock.advance(1_500);
+  expect(one.isReachable).toBe(true);
+  await one.end();
+});
