@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -154,4 +154,36 @@ test('each destination gets the families, namespaces and pods that are its own',
   await take(labelsFromObject({ __name__: 'ebpf_network_flow_bytes', k8s_dst_namespace: 'elsewhere' }));
   await comesTrue(() => ['all', 'flows', 'other'].every((name) => statusOf(name)?.pendingBytes === 0));
   expect(requests.map((r) => r.path).toSorted()).toEqual(['/all', '/all', '/flows', '/other']);
+});
+
+/** A Secret that is missing keeps what waits where it is. */
+const waiting = (): CaptureConfig => config({ exports: [policyExport('a', { secret: 'ns/s/key' })] });
+
+test('a destination that comes back while its end is under way keeps its queue', async () => {
+  exports.setConfig(waiting());
+  await take(series);
+  exports.setConfig(config({}));
+  await clock.advance(30_000);
+  exports.setConfig(waiting());
+  await take(series);
+  exports.setSecrets({ revision: 'r1', secrets: { 'ns/s/key': 'token' } });
+  await comesTrue(() => statusOf('a')?.pendingBytes === 0);
+  expect(requests).toHaveLength(1);
+  await take(series);
+  await comesTrue(() => requests.length === 2);
+});
+
+test('a destination that left twice has its 30 seconds from the second time on', async () => {
+  exports.setConfig(waiting());
+  await take(series);
+  exports.setConfig(config({}));
+  await clock.advance(20_000);
+  exports.setConfig(waiting());
+  exports.setConfig(config({}));
+  await clock.advance(15_000);
+  exports.setSecrets({ revision: 'r1', secrets: { 'ns/s/key': 'token' } });
+  await clock.advance(2_000);
+  await until('the sample', () => requests.length === 1);
+  await clock.advance(13_000);
+  await until('the end of its folder', () => readdirSync(dir).length === 0);
 });

@@ -1,5 +1,4 @@
-import { readdirSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../base/clock.ts';
@@ -45,8 +44,8 @@ interface Lane {
   readonly exporter: Exporter;
   readonly stop: AbortController;
   readonly done: Promise<void>;
-  /** It takes no new data and ends soon. */
-  leaving: boolean;
+  /** Not null while it takes no new data and ends soon: cancels the timer of that end. */
+  leaving: (() => void) | null;
 }
 
 /** A series of the agent's table. One series is always the same object. */
@@ -100,9 +99,11 @@ export class Exports {
     for (const [id, lane] of this.#lanes) if (!wanted.has(id) && !lane.leaving) this.#retire(id, lane);
     for (const [id, destination] of wanted) {
       const lane = this.#lanes.get(id);
-      if (lane && JSON.stringify(lane.destination.rule) === JSON.stringify(destination.rule)) {
+      const stays = lane?.stop.signal.aborted === false;
+      if (stays && JSON.stringify(lane.destination.rule) === JSON.stringify(destination.rule)) {
         lane.destination = destination;
-        lane.leaving = false;
+        lane.leaving?.();
+        lane.leaving = null;
       } else this.#replace(id, destination, lane, wanted.size);
     }
     this.#routes = new WeakMap();
@@ -168,22 +169,26 @@ export class Exports {
         logger.error('export ended', { destination: destinationName(destination), error: errorText(error) }),
       )
       .finally(close);
-    return { destination, queue, exporter, stop, done, leaving: false };
+    return { destination, queue, exporter, stop, done, leaving: null };
   }
 
   #retire(id: string, lane: Lane): void {
-    lane.leaving = true;
-    const cancel = this.#options.clock.setTimeout(() => {
-      if (!lane.leaving || this.#lanes.get(id) !== lane) return;
-      this.#lanes.delete(id);
+    lane.leaving = this.#options.clock.setTimeout(() => {
       lane.stop.abort();
       const name = destinationName(lane.destination);
       if (lane.queue.pendingBytes > 0) {
         this.#options.logger.warn('export destination removed with data unsent', { destination: name });
       }
-      void lane.done.then(() => lane.queue.close()).then(() => this.#forget(id));
+      void lane.done
+        .then(() => lane.queue.close())
+        .then(() => {
+          // One that was added again meanwhile has taken over the queue.
+          if (this.#closed || this.#lanes.get(id) !== lane) return;
+          this.#lanes.delete(id);
+          this.#forget(id);
+        });
     }, farewellMs);
-    lane.stop.signal.addEventListener('abort', cancel, { once: true });
+    lane.stop.signal.addEventListener('abort', lane.leaving, { once: true });
   }
 
   /** Removes folders of destinations that no longer exist. */
@@ -194,11 +199,16 @@ export class Exports {
     } catch {
       return; // no such destination existed
     }
-    for (const id of names) if (!wanted.has(id) && !this.#lanes.has(id)) void this.#forget(id);
+    for (const id of names) if (!wanted.has(id) && !this.#lanes.has(id)) this.#forget(id);
   }
 
-  async #forget(id: string): Promise<void> {
-    await rm(join(this.#options.dir, id), { recursive: true, force: true }).catch(() => {});
+  /** Synchronous, so that a queue opened in the folder afterwards is not removed with it. */
+  #forget(id: string): void {
+    try {
+      rmSync(join(this.#options.dir, id), { recursive: true, force: true });
+    } catch (error) {
+      this.#options.logger.warn('export folder cannot be removed', { folder: id, error: errorText(error) });
+    }
   }
 
   /** Queues a stored sample, with the series' newest exemplar if that has not been sent yet. */
