@@ -52,8 +52,10 @@ export async function openTraceExport(options: TraceExportOptions): Promise<Trac
   return {
     tracer: provider.getTracer(service, version),
     async close() {
-      const late = new Promise<void>((resolve) => clock.setTimeout(resolve, closeMs));
-      await Promise.race([provider.shutdown().catch(() => {}), late]);
+      const late = Promise.withResolvers<void>();
+      const cancel = clock.setTimeout(late.resolve, closeMs);
+      await Promise.race([provider.shutdown().catch(() => {}), late.promise]);
+      cancel();
     },
   };
 }

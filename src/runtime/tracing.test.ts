@@ -103,6 +103,14 @@ describe('the export', () => {
     expect(await openTracing({ ...options, environment })).toBeUndefined();
   });
 
+  test('nothing is waited for once the spans are sent', async () => {
+    const clock = new FakeClock();
+    const tracing = await openTracing({ ...options, clock, endpoint: base });
+    tracing!.tracer.begin(run).end('success');
+    await tracing!.close();
+    expect([posted.length, clock.pending]).toEqual([1, 0]);
+  });
+
   test('a collector that hangs does not hold up the end', async () => {
     const clock = new FakeClock();
     collector.removeAllListeners('request');
