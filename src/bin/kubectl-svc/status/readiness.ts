@@ -42,9 +42,10 @@ export function readinessOf({ metadata, status }: Conditioned): Readiness {
     const paused = ready.reason === 'Ready' ? '' : ` (${ready.reason})`;
     return { state: 'ok', text: `ready, generation ${generation}${paused}` };
   }
-  // The condition that Ready repeats is more informative than Reconciling.
-  if (reconciling?.status === 'True')
-    return said('progressing', `generation ${generation}`, { ...reconciling, ...ready });
+  // The condition that a Ready of False repeats is more informative than Reconciling.
+  if (reconciling?.status === 'True') {
+    return said('progressing', `generation ${generation}`, ready.status === 'True' ? reconciling : ready);
+  }
   return said('bad', 'not ready', ready);
 }
 
