@@ -1,25 +1,15 @@
 import { namespaceLabel } from '../../api/labels.ts';
 import { type Labels, labelValue } from '../../tsdb/index.ts';
 import type { SpanRecord } from '../../stream/index.ts';
+import { storedFamily } from '../mapping/metric-families.ts';
 import { coversSender } from '../mapping/monitor-rules.ts';
 import type { Destination, ExportScope } from './destination.ts';
-
-const families: readonly (readonly [prefix: string, family: string])[] = [
-  ['http_server_', 'HTTPServer'],
-  ['http_client_', 'HTTPClient'],
-  ['rpc_', 'RPC'],
-  ['db_', 'DB'],
-  ['messaging_', 'Messaging'],
-  ['ebpf_network_', 'NetworkFlow'],
-  ['ebpf_stat_tcp_', 'TCPStats'],
-];
 
 /** True when a series belongs to the destination's pods or namespaces and to its families. */
 export function wantsSeries({ scope, rule }: Pick<Destination, 'scope' | 'rule'>, labels: Labels): boolean {
   if (rule.families) {
-    const name = labelValue(labels, '__name__');
-    const family = families.find(([prefix]) => name.startsWith(prefix))?.[1];
-    if (family === undefined || !(rule.families as readonly string[]).includes(family)) return false;
+    const family = storedFamily(labelValue(labels, '__name__'));
+    if (family === null || !rule.families.includes(family)) return false;
   }
   return (
     ends.some(([namespace, pod]) => inScope(scope, labelValue(labels, namespace), labelValue(labels, pod))) &&

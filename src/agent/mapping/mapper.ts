@@ -5,7 +5,8 @@ import { type Expanded, expandPoint, familyType, layoutOf, sameShape } from './c
 import { noteExemplars } from './exemplars.ts';
 import { handOut, handOutSkipped, type SampleSink } from './hand-out.ts';
 import type { Pair } from './label-set.ts';
-import { coversSender, fallbackRules, metricFamily, servedPort, streamRules } from './monitor-rules.ts';
+import { metricFamily } from './metric-families.ts';
+import { coversSender, fallbackRules, servedPort, streamRules } from './monitor-rules.ts';
 import { infoMetrics, metricName } from './names.ts';
 import type { MappingPolicy } from './policy.ts';
 import { metricProtocol } from './protocol.ts';

@@ -90,23 +90,6 @@ export function pathMatches(ignored: string, path: string): boolean {
   return path.length - tail.length >= at && path.endsWith(tail);
 }
 
-const families: readonly (readonly [prefix: string, family: string])[] = [
-  ['http.server.', 'HTTPServer'],
-  ['http.client.', 'HTTPClient'],
-  ['rpc.', 'RPC'],
-  ['db.', 'DB'],
-  ['messaging.', 'Messaging'],
-  ['obi.network.', 'NetworkFlow'],
-  ['beyla.network.', 'NetworkFlow'],
-  ['obi.stat.tcp.', 'TCPStats'],
-  ['beyla.stat.tcp.', 'TCPStats'],
-];
-
-/** The family of a metric in the terms of a monitor's `families`; null for a metric outside all of them. */
-export function metricFamily(otlpName: string): string | null {
-  return families.find(([prefix]) => otlpName.startsWith(prefix))?.[1] ?? null;
-}
-
 /** The port on which the sender received the requests that a metric counts; null when the metric has none. */
 export function servedPort(otlpName: string, serverPort: string): number | null {
   const serves = otlpName.startsWith('http.server.') || otlpName.startsWith('rpc.server.');
