@@ -1,7 +1,8 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BuildIdentity } from './identity.ts';
-import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
+import { build, type BuildOptions, type BuildResult, type Metafile, type Plugin } from 'esbuild';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -84,7 +85,7 @@ export async function bundle(program: Program, options: BundleOptions): Promise<
     await build({ ...common, entryPoints: alone, outdir });
   }
   if (program === 'minter') return metafile;
-  const { inputs, outputs } = await bundleClientNode(outdir);
+  const { inputs, outputs } = await addClientNode(outDir, outdir);
   return { inputs: { ...metafile.inputs, ...inputs }, outputs: { ...metafile.outputs, ...outputs } };
 }
 
@@ -120,15 +121,29 @@ const lateClientNode: Plugin = {
   },
 };
 
-async function bundleClientNode(outdir: string): Promise<Metafile> {
-  const { metafile } = await build({
+type ClientNode = BuildResult<{ metafile: true; write: false }>;
+/** By the folder above those of the programs: maps name their sources as seen from there. */
+const clientNodes = new Map<string, Promise<ClientNode>>();
+
+/** Two programs have the same file: it is made once, as it takes as long as all else of the smaller one. */
+async function addClientNode(outDir: string, outdir: string): Promise<Metafile> {
+  const made = clientNodes.get(outDir) ?? bundleClientNode(`${outDir}/client-node`);
+  clientNodes.set(outDir, made);
+  const { outputFiles, metafile } = await made;
+  await Promise.all(outputFiles.map(({ path, contents }) => writeFile(join(outdir, basename(path)), contents)));
+  return metafile;
+}
+
+/** Writes nothing. */
+function bundleClientNode(outdir: string): Promise<ClientNode> {
+  return build({
     ...common,
     format: 'cjs',
     stdin: { contents: `module.exports = require('@kubernetes/client-node');`, resolveDir: root },
     outfile: `${outdir}/${clientNodeFile}`,
     metafile: true,
+    write: false,
   });
-  return metafile;
 }
 
 /** The operator's base class gets the stand-in for client-node that `src/kube/load-dot-i.ts` puts in place elsewhere. */
