@@ -3,7 +3,7 @@
  * bear no other beside them one after another, then three of the others at a time. Behind them, at a lower priority and cheapest first, what
  * only computes: types, lint, unit and integration tests.
  * In CI a real node comes after both, alone.
- * Every step runs even after a failure, so that one look shows everything. Up to three suites of a step that fail run once
+ * Every step runs even after a failure, so that one look shows everything. Up to five suites of a step that fail run once
  * more, alone: a failure that does not repeat is named as unstable. The end lists the ten slowest suites, what was skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
  */
 import { spawn } from 'node:child_process';

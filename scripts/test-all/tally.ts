@@ -53,8 +53,8 @@ export function tallyOfJest(report: JestReport | undefined, code: number): Tally
 
 type Suite = JestReport['testResults'][number];
 
-/** At most this many suites are looked at twice: more of them are a fault of the change, not of the moment. */
-const SUITES_LOOKED_AT_TWICE = 3;
+/** At most this many suites of a step are looked at twice: more of them are a fault of the change, not of the moment. */
+const SUITES_LOOKED_AT_TWICE = 5;
 
 /** The files of the suites that failed, where they are few enough to run again; empty otherwise. */
 export function suitesToRepeat(report: JestReport | undefined): string[] {

@@ -3,8 +3,11 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { instrumentFileHash } from '../supervisor/state.ts';
-import { systemClock } from '../../base/clock.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { instrumentProbe } from './instrument-probe.ts';
+
+/** Nobody moves it, so an answer is waited for as long as it takes. */
+const clock = new FakeClock();
 
 let dir: string;
 let server: Server | null = null;
@@ -41,7 +44,7 @@ test('what runs is what the supervisor says, whatever the uptime of the health s
   told();
   // The health server came up half a minute after the file was read: long after a newer file was in place.
   await healthy(() => ({ status: 200, body: { now_unix_ns: 40e15, process_uptime_ns: 1e9 } }));
-  expect(await instrumentProbe(settings('v0.10.0'), systemClock)(never)).toEqual({
+  expect(await instrumentProbe(settings('v0.10.0'), clock)(never)).toEqual({
     file,
     pid: 7,
     startMs: 1_000,
@@ -51,7 +54,7 @@ test('what runs is what the supervisor says, whatever the uptime of the health s
 
 test('an instrument that does not answer, or not with 200, is not up', async () => {
   told();
-  const probe = instrumentProbe(settings('v0.10.0'), systemClock);
+  const probe = instrumentProbe(settings('v0.10.0'), clock);
   expect(await probe(never)).toBeNull();
   await healthy(() => ({ status: 503 }));
   expect(await probe(never)).toBeNull();
@@ -63,14 +66,14 @@ test('an answer that may be of the run before is of none', async () => {
     told({ pid: 8, startedMs: 2_000, stoppedMs: 1_900 });
     return { status: 200 };
   });
-  const probe = instrumentProbe(settings('v0.10.0'), systemClock);
+  const probe = instrumentProbe(settings('v0.10.0'), clock);
   expect(await probe(never)).toBeNull();
   expect(await probe(never)).toMatchObject({ pid: 8, startMs: 2_000, stoppedMs: 1_900 });
 });
 
 test('before the first start and between two runs none is up', async () => {
   await healthy(() => ({ status: 200 }));
-  const probe = instrumentProbe(settings('v0.10.0'), systemClock);
+  const probe = instrumentProbe(settings('v0.10.0'), clock);
   expect(await probe(never)).toBeNull();
   told({ pid: null, startedMs: null });
   expect(await probe(never)).toBeNull();
@@ -78,7 +81,7 @@ test('before the first start and between two runs none is up', async () => {
 
 test('a version without a health check is up while its process exists', async () => {
   told();
-  const probe = instrumentProbe(settings('v0.9.0'), systemClock, join(dir, 'proc'));
+  const probe = instrumentProbe(settings('v0.9.0'), clock, join(dir, 'proc'));
   expect(await probe(never)).toBeNull();
   mkdirSync(join(dir, 'proc', '7'), { recursive: true });
   expect(await probe(never)).toMatchObject({ pid: 7, file });
@@ -89,5 +92,5 @@ test.each([
   ['another form', '{"version":1,"config":"x"}', /state of the instrument \//],
 ])('a state of %s is an error that says so', async (_what, text, words) => {
   writeFileSync(join(dir, 'state.json'), text);
-  await expect(instrumentProbe(settings('v0.10.0'), systemClock)(never)).rejects.toThrow(words);
+  await expect(instrumentProbe(settings('v0.10.0'), clock)(never)).rejects.toThrow(words);
 });

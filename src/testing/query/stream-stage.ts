@@ -123,6 +123,8 @@ export interface Follower {
   readonly ended: boolean;
   pause(): void;
   resume(): void;
+  /** Reads one piece of the answer, and pauses again. */
+  readPiece(): void;
   close(): void;
 }
 
@@ -226,6 +228,7 @@ function openStream(
           },
           pause: () => void res.pause(),
           resume: () => void res.resume(),
+          readPiece: () => void res.once('data', () => res.pause()).resume(),
           close: () => void req.destroy(),
         });
       },
