@@ -41,7 +41,6 @@ export type { ForcedMonotonicity, Kind, PortableAnnotation } from '../promql/ann
 export type { GroupRow } from '../promql/eval/aggregate/group-rows.ts';
 export type { Column } from '../promql/eval/columns.ts';
 export type { EvalSettings } from '../promql/eval/context.ts';
-export type { Frame } from '../promql/eval/frame.ts';
 export type { QuerySpan } from '../promql/eval/resolve.ts';
 export type { QueryRead } from '../promql/eval/select/reads.ts';
 export type { SpecialCounts, SumState } from '../promql/exact/exact-sums.ts';

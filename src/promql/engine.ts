@@ -18,6 +18,7 @@ import { instantValue } from './eval/select/instant-value.ts';
 import { listReads, type QueryRead } from './eval/select/reads.ts';
 import { resolve, type QuerySpan } from './eval/resolve.ts';
 import { openRun, type RunInput } from './eval/run/run.ts';
+import { countedFrame } from './eval/sample-counts.ts';
 import type { FloatHistogram } from './histogram/float-histogram.ts';
 import { typeOf, unwrapParens, type Expr } from './parser/ast.ts';
 import { ParseCache } from './parser/parse-cache.ts';
@@ -129,8 +130,9 @@ export class Engine {
     });
     const resolved = this.#resolved(text, expr, span);
     refuseTooManySteps(resolved, frame, maxSamples);
-    const { source, signal, distribution = null } = options;
-    return { expr: resolved, frame, settings, budget, source, signal, distribution, monotonic: own.monotonic };
+    const { source, signal, distribution = null, countSamples = false } = options;
+    const counted = countedFrame(frame, budget, countSamples);
+    return { expr: resolved, frame: counted, settings, budget, source, signal, distribution, monotonic: own.monotonic };
   }
 
   #resolved(text: string, expr: Expr, span: QuerySpan): Expr {
@@ -152,7 +154,12 @@ async function finish(
     value,
     warnings: annotations.texts('warning', text),
     infos: annotations.texts('info', text),
-    stats: { samplesRead: budget.read, peakSamples: budget.peak, ...context.stopwatch.read() },
+    stats: {
+      samplesRead: budget.read,
+      peakSamples: budget.peak,
+      ...context.stopwatch.read(),
+      samples: frame.samples,
+    },
   };
 }
 

@@ -71,4 +71,3 @@ export { indexContentType, type IndexHeader, type IndexLists } from './label-ind
 export { encodeIndexAnswer } from './label-index/encode.ts';
 export { IndexDecoder } from './label-index/decode.ts';
 export { PooledSeries, SeriesPool, type LabelList } from './label-index/series-pool.ts';
-export { countSamples, type SampleCounts } from './samples/count-samples.ts';

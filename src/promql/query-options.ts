@@ -18,6 +18,8 @@ export interface QueryOptions {
   readonly maxSeries?: number | undefined;
   /** Memory shared with other queries; the memory of the answer is not released. Default: its own limit alone. */
   readonly memory?: Memory | undefined;
+  /** Counts the samples of each step (`stats.samples`). Default false. */
+  readonly countSamples?: boolean | undefined;
   /** The turns that this query takes. Default: the engine's. */
   readonly turns?: TurnTaking;
   /** Computes parts of the query on the nodes of their series; the answer is the same bit for bit. Default: none. */

@@ -152,6 +152,17 @@ export type QueryValue =
   | { readonly type: 'scalar'; readonly timestamp: number; readonly value: number }
   | { readonly type: 'string'; readonly timestamp: number; readonly value: string };
 
+/**
+ * The number of samples that a query reads at each of its steps, by the rules of Prometheus 3.15 (`util/stats`).
+ * `queryable`: a selector counts a sample for each visible series, a function over a range the whole window at each
+ * step. `read`: of a window, only the samples outside the previous step's window; a part that is the same at every step
+ * counts once. A native histogram counts as one sample; the series that `info()` looks up do not count.
+ */
+export interface SampleCounts {
+  readonly queryable: Float64Array;
+  readonly read: Float64Array;
+}
+
 /** The cost of one query. Times need the engine's `monotonic`; without it they are 0. */
 export interface QueryStats {
   readonly samplesRead: number;
@@ -160,6 +171,8 @@ export interface QueryStats {
   readonly evaluationMs: number;
   /** Time of sorting the result. */
   readonly sortMs: number;
+  /** The samples at each step, if they were to be counted. */
+  readonly samples?: SampleCounts | undefined;
 }
 
 /** A whole answer. Annotations carry their position in the query (`… (line:col)`), without repetitions. */

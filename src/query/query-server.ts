@@ -110,7 +110,6 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     pushdown: settings.pushdown,
     onExecuted: (report, lost) => metrics.executed(report, lost),
     engine: new Engine(engineOptions),
-    countingEngine: new Engine({ ...engineOptions, delayedNameRemoval: true }),
     agentTimeoutMs: settings.agentTimeout,
     queryTimeoutMs: settings.queryTimeout,
     maxSamples: settings.maxSamples,

@@ -19,6 +19,7 @@ import {
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 import { nameless } from './functions/elementwise.ts';
+import { SampleCounter } from './sample-counter.ts';
 import { evaluateSelector } from './select/instant-selector.ts';
 
 /** Evaluates an expression at every step of a frame at once. */
@@ -29,9 +30,11 @@ export function evaluate(context: EvalContext, expr: Expr, frame: Frame): Promis
 }
 
 /** Evaluates an invariant expression at one step. */
-async function evaluateOnce(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
-  const once = await evaluateNode(context, expr, { start: frame.start, step: frame.step, count: 1 });
-  return repeat(context, once, frame.count);
+async function evaluateOnce(context: EvalContext, expr: Expr, { start, step, count, samples }: Frame): Promise<Value> {
+  const counter = samples && new SampleCounter(1);
+  const once = await evaluateNode(context, expr, { start, step, count: 1, samples: counter });
+  samples?.addInvariant(counter!);
+  return repeat(context, once, count);
 }
 
 async function evaluateNode(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {

@@ -1,10 +1,18 @@
+import type { SampleCounter } from './sample-counter.ts';
+
 /** The steps an expression is evaluated at: start, start + step, … (`count` of them). Units: milliseconds. */
-export interface Frame {
+export interface Steps {
   readonly start: number;
   readonly step: number;
   readonly count: number;
   /** The end of the span, if it is known to lie after the last step. */
   readonly end?: number;
+}
+
+/** The steps of an evaluation that runs. */
+export interface Frame extends Steps {
+  /** Counts the samples that are read for these steps. Default: they are not counted. */
+  readonly samples?: SampleCounter | undefined;
 }
 
 /** True when a frame stands for a time span, even if only one step falls into it. */

@@ -11,7 +11,7 @@ import { DictionaryReader } from './dictionary.ts';
 import { DistinctLabels } from './distinct-labels.ts';
 import { LabelPool } from './label-pool.ts';
 import { eachOf, oneContent } from './messages.ts';
-import { malformed } from './numbers.ts';
+import { counts, malformed, readDoubles } from './numbers.ts';
 import { readColumn, readGroup } from './rows.ts';
 
 /** The query server's expectations of an answer. */
@@ -61,7 +61,7 @@ export class PartialDecoder {
     else if (field === 2) eachOf(content, () => this.#dictionary.add(content.string()));
     else if (field === 3) eachOf(content, () => this.#addColumn(content.message()));
     else if (field === 4) eachOf(content, () => this.#addGroup(content.message()));
-    else if (field === 5) this.#trailer = readTrailer(content);
+    else if (field === 5) this.#trailer = readTrailer(content, this.#expected.steps);
     // An unknown field comes from a later, compatible version and can be ignored: an incompatible one would have
     // another version number.
   }
@@ -70,12 +70,12 @@ export class PartialDecoder {
   finish(): { readonly header: PartialHeader; readonly result: FragmentResult; readonly stats: PartialStats } {
     if (this.#header === undefined) throw malformed('no header');
     if (this.#trailer === undefined) throw malformed('no trailer: the answer was cut');
-    const { rows, samplesRead, seriesRead, annotations, warnings, stats } = this.#trailer;
+    const { rows, stats, ...rest } = this.#trailer;
     const [columns, groups] = [this.#columns, this.#groups];
     if (rows !== columns.length + groups.length) {
       throw malformed(`${columns.length + groups.length} rows, the trailer states ${rows}`);
     }
-    return { header: this.#header, result: { columns, groups, annotations, warnings, samplesRead, seriesRead }, stats };
+    return { header: this.#header, result: { columns, groups, ...rest }, stats };
   }
 
   #addHeader(reader: WireReader): void {
@@ -115,12 +115,8 @@ export class PartialDecoder {
 
 const twice = (): OperatorError => malformed('two rows of the same labels');
 
-interface Trailer {
+interface Trailer extends Omit<FragmentResult, 'columns' | 'groups'> {
   readonly rows: number;
-  readonly samplesRead: number;
-  readonly seriesRead: number;
-  readonly annotations: readonly PortableAnnotation[];
-  readonly warnings: readonly string[];
   readonly stats: PartialStats;
 }
 
@@ -143,11 +139,13 @@ function readHeader(reader: WireReader): PartialHeader {
   return { ...found, labelsOwned, minT, maxT };
 }
 
-function readTrailer(reader: WireReader): Trailer {
+function readTrailer(reader: WireReader, steps: number): Trailer {
   const found = { rows: 0, samplesRead: 0, seriesRead: 0 };
   const stats = { waitMs: 0, evaluateMs: 0 };
   const annotations: PortableAnnotation[] = [];
   const warnings: string[] = [];
+  const samples: { queryable?: Float64Array; read?: Float64Array } = {};
+  const perStep = (): Float64Array => counts(readDoubles(reader, reader.span(), reader.pos, null, steps));
   while (!reader.done) {
     const key = reader.key();
     if (key === 8) found.rows = reader.uint();
@@ -157,9 +155,12 @@ function readTrailer(reader: WireReader): Trailer {
     else if (key === 34) warnings.push(reader.string());
     else if (key === 41) stats.waitMs = reader.double();
     else if (key === 49) stats.evaluateMs = reader.double();
+    else if (key === 66) samples.queryable = perStep();
+    else if (key === 74) samples.read = perStep();
     else reader.skip(key & 7);
   }
-  return { ...found, stats, annotations, warnings };
+  const { queryable, read } = samples;
+  return { ...found, stats, annotations, warnings, samples: queryable && read && { queryable, read } };
 }
 
 /** The number of columns of numbers in a group. */

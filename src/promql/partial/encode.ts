@@ -4,6 +4,7 @@ import type { FragmentResult } from '../plan/fragment.ts';
 import { writeAnnotation } from './annotation-message.ts';
 import type { PartialHeader, PartialStats } from './answer.ts';
 import { DictionaryWriter } from './dictionary.ts';
+import { writeDoubles } from './numbers.ts';
 import { writeColumn, writeGroup } from './rows.ts';
 
 /** The content type of a partial answer. */
@@ -81,12 +82,15 @@ function headerMessage(header: PartialHeader): Uint8Array {
 }
 
 function trailerMessage(result: FragmentResult, { waitMs, evaluateMs }: PartialStats): Uint8Array {
-  const { columns, groups, annotations, warnings, samplesRead, seriesRead } = result;
+  const { columns, groups, annotations, warnings, samplesRead, seriesRead, samples } = result;
   const fill = (m: WireWriter): void => {
     m.uint(1, columns.length + groups.length).uint(2, samplesRead);
     for (const annotation of annotations) writeAnnotation(m, 3, annotation);
     for (const warning of warnings) m.string(4, warning);
     m.double(5, waitMs).double(6, evaluateMs).uint(7, seriesRead);
+    if (samples === undefined) return;
+    writeDoubles(m, 8, samples.queryable, null);
+    writeDoubles(m, 9, samples.read, null);
   };
   return new WireWriter().message(5, fill).finish();
 }

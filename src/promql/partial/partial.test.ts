@@ -5,7 +5,7 @@ import { randomExpression } from '../../testing/promql/random-expression.ts';
 import { nodeLabel, randomSeries } from '../../testing/promql/random-series.ts';
 import { Random } from '../../testing/promql/random.ts';
 import { SplitNodes } from '../../testing/promql/split-nodes.ts';
-import { Engine, engineVersion, type FragmentResult, type PartialHeader } from '../index.ts';
+import { Engine, engineVersion, type FragmentResult, type PartialHeader, type SampleCounts } from '../index.ts';
 import { PartialDecoder } from './decode.ts';
 import { encodePartial } from './encode.ts';
 import { decodePartialRequest, encodePartialRequest, planHash, UnsupportedRequest } from './request.ts';
@@ -72,9 +72,11 @@ test.each<[what: string, nodes: WiredNodes, least: number]>([
   const random = new Random(99);
   const engines = [new Engine(features), new Engine({ ...features, delayedNameRemoval: true })];
   const told = async (engine: Engine, query: string, distributed: boolean): Promise<string> => {
-    const options = { source: nodes.whole, ...(distributed ? { distribution: nodes } : {}) };
+    const options = { source: nodes.whole, countSamples: true, ...(distributed ? { distribution: nodes } : {}) };
     try {
-      return exactText(await engine.range(query, start + 10 * 60_000, end, 120_000, options));
+      const answer = await engine.range(query, start + 10 * 60_000, end, 120_000, options);
+      const { queryable, read } = answer.stats.samples!;
+      return `${exactText(answer)} ${queryable} ${read}`;
     } catch (error) {
       return `${(error as Error).name} ${(error as Error).message}`;
     }
@@ -153,6 +155,22 @@ async function collect(frames: readonly Uint8Array[]): Promise<Uint8Array[]> {
   return found;
 }
 
+test.each([
+  ['of other steps', Float64Array.of(1, 2.5e9, 3), 'column of 24 bytes, expected 16'],
+  ['that are negative', Float64Array.of(1, -1), 'count that is none'],
+  ['that are not whole', Float64Array.of(1, 1.5), 'count that is none'],
+  ['that are no numbers', Float64Array.of(1, NaN), 'count that is none'],
+])('counts of samples %s are refused', async (_, queryable, reason) => {
+  const fragment = { kind: 'series', expr: 'x', op: null, grouping: [], without: false, param: null } as const;
+  const nothing = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
+  const answer = (samples: SampleCounts): Promise<FragmentResult> =>
+    decode([...encodePartial(headerOf(''), { ...nothing, samples }, stats)], fragment, 2);
+  const read = Float64Array.of(0, 7e12);
+  await expect(answer({ queryable, read })).rejects.toThrow(reason);
+  await expect(answer({ queryable: read, read: queryable })).rejects.toThrow(reason);
+  expect(await answer({ queryable: read, read })).toEqual({ ...nothing, samples: { queryable: read, read } });
+});
+
 describe('a request', () => {
   const fragment = { kind: 'agg', expr: 'x', op: 'topk', grouping: [], without: false, param: Infinity } as const;
   const steps = { start, step: 1, count: 3, end: start + 2 };
@@ -189,6 +207,16 @@ describe('a request', () => {
     expect(planHash({ fragment: own, steps, settings })).not.toBe(planHash({ fragment: plain, steps, settings }));
   });
 
+  test('for counts is the same to an agent that knows of none', () => {
+    const request = { fragment: { ...fragment, countSamples: true }, steps, settings, ...limits };
+    expect(decodePartialRequest(encodePartialRequest(request))).toEqual({ ...request, planHash: planHash(request) });
+    expect(planHash(request)).toBe(planHash({ fragment, steps, settings }));
+    expect(JSON.parse(encodePartialRequest(request))).toEqual({
+      ...(JSON.parse(body({})) as object),
+      countSamples: true,
+    });
+  });
+
   test.each([
     [{ v: 4 }, 'version 4 is none of 1, 2 and 3'],
     [{ engineVersion: 'other' }, `engine other is not ${engineVersion}`],
@@ -206,6 +234,7 @@ describe('a request', () => {
     [{ planHash: '0' }, 'planHash'],
     [{ param: {} }, 'param'],
     [{ lookback: null }, 'lookback'],
+    [{ countSamples: 1 }, 'countSamples'],
     [{ v: 2 }, 'visible'],
     [{ visible: [[]] }, 'visible'],
     [{ v: 2, visible: [] }, 'visible'],

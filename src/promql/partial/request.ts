@@ -87,6 +87,8 @@ export function encodePartialRequest(request: PartialRequest, hash = planHash(re
     // JSON has neither infinities nor NaN.
     ...(param === null ? {} : { param: typeof param === 'number' ? { number: String(param) } : { label: param } }),
     ...(packed === undefined ? {} : { packed }),
+    // An agent of an earlier version passes over it, and its answer lacks the counts.
+    ...(fragment.countSamples === true ? { countSamples: true } : {}),
     start: steps.start,
     step: steps.step,
     count: steps.count,
@@ -148,6 +150,7 @@ export function decodePartialRequest(body: string): ReceivedRequest {
       without,
       param: fields.param(),
       ...(packed === undefined ? {} : { packed }),
+      ...(fields.has('countSamples') ? { countSamples: fields.flag('countSamples') } : {}),
     },
     steps: {
       start: fields.number('start', -8.64e15, 8.64e15),

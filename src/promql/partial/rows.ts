@@ -10,6 +10,7 @@ import type { DictionaryReader, DictionaryWriter } from './dictionary.ts';
 import { readHistogram, writeHistogram } from './histogram-message.ts';
 import {
   allFloats,
+  counts,
   malformed,
   maskOf,
   readDoubles,
@@ -138,10 +139,7 @@ export function readGroup(
   if (axis === undefined) throw malformed('packed row without an axis');
   if (axis > 1 && holders !== undefined) throw malformed('packed row with native histograms');
   const length = steps * axis;
-  const present = column(reader, 3, null, length);
-  for (let i = 0; i < length; i++) {
-    if (!(present[i]! >= 0 && Number.isInteger(present[i]))) throw malformed('count that is none');
-  }
+  const present = counts(column(reader, 3, null, length));
   const filled = maskOf(present);
   const summed = op === 'sum' || op === 'avg';
   if (op === null || (!isFoldOperator(op) && op !== 'count_values')) throw malformed(`group in an answer to ${op}`);

@@ -9,10 +9,12 @@ const features = { experimentalFunctions: true, fillModifiers: true, extendedRan
 const start = 1_700_000_000_000;
 const end = start + 30 * 60_000;
 
-/** An answer or an error as text. */
+/** An answer with its counts of samples, or an error, as text. */
 async function told(run: () => Promise<QueryResult>): Promise<string> {
   try {
-    return exactText(await run());
+    const answer = await run();
+    const { queryable, read } = answer.stats.samples!;
+    return `${exactText(answer)} ${queryable} ${read}`;
   } catch (error) {
     return `${(error as Error).name} ${(error as Error).message}`;
   }
@@ -39,7 +41,11 @@ function pinnedExpression(random: Random, node: string | null): string {
 /** Asks both ways and compares. True when there was an answer with values. */
 async function bothWays(engine: Engine, nodes: SplitNodes, query: string): Promise<boolean> {
   const ask = async (distribution?: Distribution): Promise<string[]> => {
-    const options = { source: nodes.whole, ...(distribution === undefined ? {} : { distribution }) };
+    const options = {
+      source: nodes.whole,
+      countSamples: true,
+      ...(distribution === undefined ? {} : { distribution }),
+    };
     return [
       await told(() => engine.instant(query, end, options)),
       await told(() => engine.range(query, start + 10 * 60_000, end, 120_000, options)),

@@ -11,6 +11,7 @@ import { foldExpression } from '../eval/aggregate/fold-expression.ts';
 import { isFoldOperator, type GroupRow } from '../eval/aggregate/group-rows.ts';
 import { resolve } from '../eval/resolve.ts';
 import { openRun } from '../eval/run/run.ts';
+import { countedFrame } from '../eval/sample-counts.ts';
 import { typeOf, type AggregateExpr, type Expr } from '../parser/ast.ts';
 import type { SeriesSource } from '../types.ts';
 import type { FragmentRequest, FragmentResult, FragmentSettings, Steps } from './fragment.ts';
@@ -44,9 +45,10 @@ export async function evaluateFragment(
   const span = { start: steps.start, end: steps.start + (steps.count - 1) * steps.step, step: steps.step };
   const expr = resolve(parseFragment(request.expr), span, request.expr, () => refuse('a subquery has no step'));
   refuseTooManySteps(expr, steps, maxSamples);
+  const frame = countedFrame(steps, budget, request.countSamples === true);
   const { context, annotations } = openRun({
     expr,
-    frame: steps,
+    frame,
     settings,
     budget,
     source,
@@ -54,13 +56,14 @@ export async function evaluateFragment(
     distribution: null,
     isShare: request.kind !== 'whole',
   });
-  const answer = await compute(context, request, expr, steps);
+  const answer = await compute(context, request, expr, frame);
   return {
     ...answer,
     annotations: annotations.export(),
     warnings: annotations.foreign,
     samplesRead: budget.read,
     seriesRead: budget.series,
+    samples: frame.samples,
   };
 }
 

@@ -1,13 +1,13 @@
 import type { PortableAnnotation } from '../annotations.ts';
 import type { Column } from '../eval/columns.ts';
 import type { EvalSettings } from '../eval/context.ts';
-import type { Frame } from '../eval/frame.ts';
+import type { Steps } from '../eval/frame.ts';
 import type { GroupRow } from '../eval/aggregate/group-rows.ts';
 import type { Aggregator } from '../parser/ast.ts';
-import type { SelectRequest } from '../types.ts';
+import type { SampleCounts, SelectRequest } from '../types.ts';
 
 /** The steps a fragment is evaluated at: start, start + step, … (`count` of them). Units: milliseconds. */
-export type Steps = Frame;
+export type { Steps };
 
 /**
  * A node's part of a query: plain data, independent of the codec.
@@ -32,6 +32,8 @@ export interface FragmentRequest {
    * it, because it would have to unpack the answer. Default: no label.
    */
   readonly packed?: string;
+  /** True when the samples of the query are counted: the node tells those of its part. Default false. */
+  readonly countSamples?: boolean;
 }
 
 /** The settings of the query's evaluation: a node uses the same ones. */
@@ -52,6 +54,8 @@ export interface FragmentResult {
   readonly samplesRead: number;
   /** Series that it touched; 0 from an agent that does not report it. */
   readonly seriesRead: number;
+  /** Set when they were asked for, but by an agent of an earlier version that does not count them. */
+  readonly samples?: SampleCounts | undefined;
 }
 
 /**

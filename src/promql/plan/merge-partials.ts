@@ -1,6 +1,8 @@
 import { inLabelOrder, absent, isHistogram, type Column } from '../eval/columns.ts';
 import { groupColumns } from '../eval/aggregate/grouping.ts';
 import { isFoldOperator, RowMerge, type GroupRow } from '../eval/aggregate/group-rows.ts';
+import { SampleCounter } from '../eval/sample-counter.ts';
+import type { SampleCounts } from '../types.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { FragmentRequest, FragmentResult, Steps } from './fragment.ts';
@@ -46,8 +48,16 @@ export class PartialMerge {
       warnings: [...new Set(results.flatMap(({ warnings }) => warnings))],
       samplesRead: results.reduce((sum, { samplesRead }) => sum + samplesRead, 0),
       seriesRead: results.reduce((sum, { seriesRead }) => sum + seriesRead, 0),
+      samples: addedSamples(results.flatMap(({ samples }) => samples ?? [])),
     };
   }
+}
+
+function addedSamples(all: readonly SampleCounts[]): SampleCounts | undefined {
+  if (all.length === 0) return undefined;
+  const sum = new SampleCounter(all[0]!.read.length);
+  for (const counts of all) sum.add(counts);
+  return sum;
 }
 
 /** Merges answers that have all arrived. Answers may be merged in stages; a single one needs no merge. */

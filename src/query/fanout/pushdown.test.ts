@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import { encodeFrame } from '../../base/wire/frames.ts';
 import { partialContentType, partialPath } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
@@ -288,6 +289,32 @@ describe('what makes a query take another way', () => {
     expect(answer.json.warnings).toEqual([expect.stringMatching(/came from two agents and were joined/)]);
     expect((await ask('sum(sum_over_time(moved[5m]))', 'off')).json.data).toEqual(answer.json.data);
   });
+});
+
+test('an agent of an earlier version does not count samples: the answer is whole, and says whose counts it lacks', async () => {
+  const counted = async (query: string): Promise<unknown> => {
+    const { json } = await ask(query, 'agg', { stats: 'true' });
+    const { result, stats } = json.data as { result: unknown; stats: { samples: Record<string, number> } };
+    return { result, total: stats.samples['totalQueryableSamples'], warnings: json.warnings };
+  };
+  const whole = (await ask('sum(odd)', 'agg')).json.data as { result: unknown };
+  expect(await counted('sum(odd)')).toEqual({ result: whole.result, total: 6, warnings: undefined });
+  const third = stage.cluster.agents[2]!;
+  third.misbehave = (req, res) => {
+    const parts: Buffer[] = [];
+    req
+      .on('data', (part: Buffer) => parts.push(part))
+      .on('end', () => {
+        const { countSamples, ...known } = JSON.parse(Buffer.concat(parts).toString()) as Record<string, unknown>;
+        expect(countSamples).toBe(true);
+        const { method, url, socket, headers } = req;
+        const body = Readable.from([Buffer.from(JSON.stringify(known))]);
+        const rest = { ...headers, 'content-length': undefined };
+        third.serve(Object.assign(body, { method, url, socket, headers: rest }) as unknown as IncomingMessage, res);
+      });
+  };
+  const warnings = ['the samples in "stats" lack those of node-3, whose agent is of an earlier version'];
+  expect(await counted('sum(odd)')).toEqual({ result: whole.result, total: 4, warnings });
 });
 
 test('another replica gives the same answers', async () => {

@@ -92,9 +92,7 @@ function loggedRequest({ req, user }: Call): LoggedRequest {
 }
 
 function queryRequest(call: Call): RunRequest {
-  const request = runRequest(call);
-  if ((call.params.get('stats') ?? '') === '') return request;
-  return { ...request, countSamples: () => queryExpr(call.params) };
+  return { ...runRequest(call), countSamples: (call.params.get('stats') ?? '') !== '' };
 }
 
 async function sendQuery(
@@ -109,8 +107,9 @@ async function sendQuery(
   if (value !== answer.result.value) warnings.push(truncated);
   const wanted = params.get('stats') ?? '';
   if (!['', 'true', 'all'].includes(wanted)) warnings.push(unknownStats(wanted));
-  const { samples, seconds } = answer;
-  const told = samples && statsJson(answer.result.stats, { seconds, samples, start, step }, wanted === 'all');
+  const { seconds, result } = answer;
+  const { samples } = result.stats;
+  const told = samples && statsJson(result.stats, { seconds, samples, start, step }, wanted === 'all');
   const explain =
     params.get('explain') === '1' ? explained(queryExpr(params), answer.pushdown, answer.departed) : undefined;
   res.setHeader('x-svc-pushdown', answer.pushdown.path);

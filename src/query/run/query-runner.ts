@@ -3,15 +3,7 @@ import { TimeLimit } from '../../base/time-limit.ts';
 import { MemoryPool, type MemoryAccount } from '../../base/memory-pool.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import { Pace, turns } from '../../base/turns/turns.ts';
-import type {
-  IndexLists,
-  LabelList,
-  QueryRead,
-  QueryResult,
-  QueryValue,
-  PackedSums,
-  SampleCounts,
-} from '../../promql/index.ts';
+import type { IndexLists, LabelList, QueryRead, QueryResult, QueryValue, PackedSums } from '../../promql/index.ts';
 import { packedSums, parse, takeMemory, tooManySeries, unpackedLabels } from '../../promql/index.ts';
 import { compareLabels } from '../../tsdb/index.ts';
 import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
@@ -24,16 +16,12 @@ import type { AgentQuestion } from '../fanout/ask-agents.ts';
 import type { IndexQuestion } from '../fanout/readers/index-reader.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { ApiError } from '../api/api-error.ts';
-import { countQuery } from './count-query.ts';
 import { RunningQuery, type Evaluate, type Evaluated } from './running-query.ts';
 import { limitsOf, type Answered, type HeldTo, type RunnerOptions, type RunRequest } from './runner-options.ts';
 
 /** The outcome of a run, before it becomes an answer. */
 interface Ran<T> extends Evaluated<T> {
   readonly departed: readonly DepartedNode[];
-  /** When the result was complete; later work does not count as the query's time. */
-  readonly endedAt?: number;
-  readonly samples?: SampleCounts;
 }
 
 /** Work of comparing two label sets, in samples. */
@@ -190,7 +178,7 @@ export class QueryRunner {
       if (lists.series.length > maxSeries) throw tooManySeries(lists.series.length, maxSeries);
       return lists;
     };
-    return this.#run(request, evaluate, reads, this.#lists);
+    return this.#run(request, evaluate, () => this.#departures.of(() => reads), this.#lists);
   }
 
   /**
@@ -214,7 +202,7 @@ export class QueryRunner {
       return sorted;
     };
     const reads = queries.map(({ matchers, startMs, endMs }) => ({ matchers, mint: startMs, maxt: endMs }));
-    return this.#run(request, evaluate, reads);
+    return this.#run(request, evaluate, () => this.#departures.of(() => reads));
   }
 
   /** Sends every agent the smallest possible request, to find out which agents there are and which do not answer. */
@@ -231,7 +219,7 @@ export class QueryRunner {
       await source.read([query]);
       lost = source.lost;
     };
-    await this.#run(request, evaluate, []);
+    await this.#run(request, evaluate, () => []);
     return { agents: directory.agents(), lost };
   }
 
@@ -258,49 +246,30 @@ export class QueryRunner {
     });
   }
 
-  /** Runs a query, and counts its samples when the request asks for it. */
   #query<T>(
     query: string,
     request: RunRequest,
     span: { start: number; end: number; step: number },
     evaluate: Evaluate<T>,
   ): Promise<Answered<T>> {
-    const { clock, countingEngine, directory } = this.#options;
-    return this.#within(request, async (running) => {
-      const departed = this.#departures.ofQuery(request.readsOf ?? query, span, request.lookbackDeltaMs);
-      const evaluated = await running.evaluate(evaluate);
-      const whole = this.#withDeparted(departed, evaluated);
-      if (request.countSamples === undefined || countingEngine === undefined) return whole;
-      const endedAt = clock.monotonic();
-      const agents = directory.agents().filter(({ node }) => !evaluated.lost.has(node));
-      const step = Math.max(1, span.step);
-      const steps = { start: span.start, step, count: Math.floor((span.end - span.start) / step) + 1 };
-      const { samples, warnings } = await countQuery(
-        request.countSamples(),
-        span,
-        steps,
-        (text, { start, step, count }) =>
-          running.evaluate(
-            (options) => countingEngine.range(text, start, start + (count - 1) * step, step, options),
-            agents,
-          ),
-      );
-      return { ...whole, endedAt, samples, warnings: [...evaluated.warnings, ...warnings] };
-    });
+    const { readsOf = query, lookbackDeltaMs } = request;
+    return this.#run(request, evaluate, () => this.#departures.ofQuery(readsOf, span, lookbackDeltaMs));
   }
 
-  #run<T>(request: RunRequest, evaluate: Evaluate<T>, reads: readonly QueryRead[], gate?: Gate): Promise<Answered<T>> {
+  #run<T>(
+    request: RunRequest,
+    evaluate: Evaluate<T>,
+    departedOf: () => readonly DepartedNode[],
+    gate?: Gate,
+  ): Promise<Answered<T>> {
     const run = async (running: RunningQuery): Promise<Ran<T>> => {
-      const departed = this.#departures.of(() => reads);
-      return this.#withDeparted(departed, await running.evaluate(evaluate));
+      const departed = departedOf();
+      const evaluated = await running.evaluate(evaluate);
+      const lost = withDeparted(evaluated.lost, departed);
+      this.#options.onExecuted?.(evaluated.pushdown, lost);
+      return { ...evaluated, departed, lost };
     };
     return this.#within(request, run, gate);
-  }
-
-  #withDeparted<T>(departed: readonly DepartedNode[], evaluated: Evaluated<T>): Ran<T> {
-    const lost = withDeparted(evaluated.lost, departed);
-    this.#options.onExecuted?.(evaluated.pushdown, lost);
-    return { ...evaluated, departed, lost };
   }
 
   /** Runs a function within the limits of a query. */
@@ -326,9 +295,8 @@ export class QueryRunner {
         : gate.enter(signal, request.caller));
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
-      const { result, warnings, infos, lost, departed, pushdown, samples, endedAt } = await memory.run(
-        signal,
-        (lease) => run(new RunningQuery({ runner: this.#options, request, limits, deadline, turns: own, lease })),
+      const { result, warnings, infos, lost, departed, pushdown } = await memory.run(signal, (lease) =>
+        run(new RunningQuery({ runner: this.#options, request, limits, deadline, turns: own, lease })),
       );
       const missingNodes = [...lost.keys()].sort();
       if (missingNodes.length > 0 && !limits.partialResponse) {
@@ -338,7 +306,7 @@ export class QueryRunner {
       const nodeWarnings = missingNodes.map((node) => lostNodeWarning(lost.get(node)!));
       const seconds = {
         queue: (entered - started) / 1000,
-        evaluation: ((endedAt ?? clock.monotonic()) - entered) / 1000,
+        evaluation: (clock.monotonic() - entered) / 1000,
       };
       return {
         result,
@@ -348,7 +316,6 @@ export class QueryRunner {
         seconds,
         pushdown,
         departed,
-        samples,
       };
     } catch (error) {
       if (time.passed) {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { MemoryAccount } from '../../base/memory-pool.ts';
 import type { QueryLimits } from '../../capture/index.ts';
-import { metricSamples, type Engine, type Expr, type SampleCounts } from '../../promql/index.ts';
+import { metricSamples, type Engine } from '../../promql/index.ts';
 import type { AgentDirectory, DepartedNode } from '../agents/directory.ts';
 import type { Extras } from '../api/respond.ts';
 import type { AgentReader } from '../fanout/readers/agent-reader.ts';
@@ -28,8 +28,6 @@ export interface RunnerOptions {
   /** Called with the way in which each query was executed. */
   readonly onExecuted?: (report: PushdownReport, lost: ReadonlyMap<string, LostNode>) => void;
   readonly engine: Pick<Engine, 'instant' | 'range' | 'reads' | 'settings'>;
-  /** Counts samples on request. It must remove metric names last (delayed name removal). */
-  readonly countingEngine?: Pick<Engine, 'range'> | undefined;
   readonly clock: Clock;
   readonly agentTimeoutMs: number;
   readonly queryTimeoutMs: number;
@@ -60,8 +58,8 @@ export interface RunRequest {
   readonly pushdown?: ExecutionPath | undefined;
   /** The part of the query that decides which departed nodes are reported. Default: all of it. */
   readonly readsOf?: string;
-  /** Set to count samples: returns the query's expression. */
-  readonly countSamples?: () => Expr;
+  /** True to count the samples of each step. */
+  readonly countSamples?: boolean;
   /** The key for fair queueing: a caller does not wait behind all requests of another. Default: one key for all. */
   readonly caller?: string;
   /** The source of its memory, closed by the caller. Default: an account of its own, closed with the query. */
@@ -77,7 +75,6 @@ export type Answered<T> = {
   readonly pushdown: PushdownReport;
   /** The missing nodes that have left. */
   readonly departed: readonly DepartedNode[];
-  readonly samples?: SampleCounts | undefined;
 } & Extras;
 
 /** The limits of a query: the server's flags, and within them the policies. */

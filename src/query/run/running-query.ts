@@ -100,8 +100,9 @@ export class RunningQuery {
    * way, and again by a lower path when an agent cannot take part in a higher one (whole → agg → series → off).
    * Errors: those of `evaluate`.
    */
-  async evaluate<T>(evaluate: Evaluate<T>, agents = this.#options.runner.directory.agents()): Promise<Evaluated<T>> {
+  async evaluate<T>(evaluate: Evaluate<T>): Promise<Evaluated<T>> {
     const { runner, request, lease } = this.#options;
+    const agents = runner.directory.agents();
     const reader = this.#partialReader;
     const forced = request.pushdown !== undefined;
     let path: ExecutionPath = reader === undefined ? 'off' : (request.pushdown ?? runner.pushdown ?? 'whole');
@@ -164,7 +165,7 @@ export class RunningQuery {
   }
 
   #queryOptions(source: Reading, distribution: Distribution | undefined): QueryOptions & { readonly source: Reading } {
-    const { lookbackDeltaMs } = this.#options.request;
+    const { lookbackDeltaMs, countSamples } = this.#options.request;
     const { maxSamples, maxSeries } = this.limits;
     return {
       source,
@@ -174,6 +175,7 @@ export class RunningQuery {
       maxSamples,
       maxSeries,
       memory: source.memory,
+      countSamples,
       ...(lookbackDeltaMs === undefined ? {} : { lookbackDeltaMs }),
       ...(distribution ? { distribution } : {}),
     };

@@ -21,8 +21,9 @@ export async function timestampOfSelector(
   frame: Frame,
 ): Promise<Column[]> {
   const wantStart = call.func.name === 'start_timestamp';
-  if (wantStart && !context.settings.startTimestamps) return [];
   const { budget, settings } = context;
+  const isTold = !wantStart || settings.startTimestamps;
+  if (!isTold && frame.samples === undefined) return [];
   // Prometheus looks back one millisecond less here; the result differs only for a sample at the very edge.
   const columns: Column[] = [];
   for (const one of await context.series(selector)) {
@@ -33,7 +34,8 @@ export async function timestampOfSelector(
       if (index < 0) continue;
       builder.setFloat(step, (wantStart ? (series.startTimes?.[index] ?? 0) : series.times[index]!) / 1000);
     }
-    if (builder.points > 0) {
+    frame.samples?.addColumn(builder.kinds);
+    if (builder.points > 0 && isTold) {
       budget.hold(weightOf(builder));
       columns.push(builder.build(settings.delayedNameRemoval ? series.labels : dropMetadata(series.labels), true));
     }

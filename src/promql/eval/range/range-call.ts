@@ -17,6 +17,7 @@ import { ColumnList, type ColumnSink } from '../column-sink.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import { refuseTooMuchInWindows } from '../run/estimate.ts';
 import { referenceTime, type Frame } from '../frame.ts';
+import { countWindows } from '../sample-counts.ts';
 import type { RangeSeries } from '../select/raw-series.ts';
 import { rangeInput, type RangeInput } from './range-input.ts';
 import { askWhetherCounter, reportQuantiles } from './range-notes.ts';
@@ -113,6 +114,7 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
       continue;
     }
     const { labels, dropName } = opened;
+    countWindows(frame, grid, opened, arg.kind === 'subquery');
     const series = usesStartTimes ? opened : withoutStartTimes(opened);
     const column = sink.next();
     let touched = series.floats.times.length;

@@ -3,6 +3,8 @@ import type { MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
 import { weightOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import { subqueryFrame, type Frame, type Timing } from '../frame.ts';
+import type { SampleCounts } from '../../types.ts';
+import { countedFrame, countReadsBelow } from '../sample-counts.ts';
 import { columnToRange, toRangeSeries, type RangeSeries } from '../select/raw-series.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 
@@ -19,6 +21,8 @@ export interface RangeInput {
   readonly extension: 'anchored' | 'smoothed' | null;
   /** Memory held for the series; the caller releases it. */
   readonly held: number;
+  /** The samples that a subquery counts at its own steps, if they are counted. */
+  readonly below?: SampleCounts | undefined;
 }
 
 /** Reads the series of a range selector, or evaluates a subquery into such series. */
@@ -39,12 +43,12 @@ export async function rangeInput(
   }
   const { inner, columns } = await evaluateSubquery(context, arg, frame);
   const open = (i: number): RangeSeries => columnToRange(columns[i]!, inner);
-  let held = 0;
+  let held = inner.samples === undefined ? 0 : inner.count;
   for (const column of columns) {
     held += weightOf(column);
     if (context.budget.spend(inner.count)) await context.budget.turn();
   }
-  return { series: columns, open, range, timing: timingOf(arg), extension: null, held };
+  return { series: columns, open, range, timing: timingOf(arg), extension: null, held, below: inner.samples };
 }
 
 /** The inner expression of a subquery at its own steps. */
@@ -54,8 +58,11 @@ export async function evaluateSubquery(
   frame: Frame,
 ): Promise<{ inner: Frame; columns: Column[] }> {
   const range = milliseconds(arg.range);
-  const inner = subqueryFrame(frame, timingOf(arg), range, milliseconds(arg.step!));
-  if (inner.count === 0) return { inner, columns: [] };
+  const timing = timingOf(arg);
+  const steps = subqueryFrame(frame, timing, range, milliseconds(arg.step!));
+  if (steps.count === 0) return { inner: steps, columns: [] };
+  const inner = countedFrame(steps, context.budget, frame.samples !== undefined);
   const value = await context.evaluate(arg.expr, inner);
+  countReadsBelow(inner, timing, range, frame);
   return { inner, columns: value.kind === 'vector' ? value.columns : [] };
 }

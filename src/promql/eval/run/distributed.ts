@@ -71,7 +71,7 @@ export class DistributedParts {
     const columns =
       fragment.kind === 'agg'
         ? await this.#aggregate(context, fragment, results, frame)
-        : (await take(context, fragment, results)).columns;
+        : (await take(context, fragment, results, frame)).columns;
     if (columns === null) return null;
     await holdColumns(context.budget, columns);
     return [...columns];
@@ -86,7 +86,7 @@ export class DistributedParts {
     const node = fragment.node as AggregateExpr;
     const { op } = node;
     if (isFoldOperator(op) || op === 'count_values') {
-      const { groups } = await take(context, fragment, results);
+      const { groups } = await take(context, fragment, results, frame);
       const fold = isFoldOperator(op) ? op : 'count';
       const merged: GroupFold[] = [];
       for (const row of groups) {
@@ -98,14 +98,14 @@ export class DistributedParts {
     const param = { kind: 'scalar', values: new Float64Array(frame.count).fill(fragment.param as number) } as const;
     const { budget } = context;
     if (!(await isUndecided(budget, fragment, await mergePartials(budget, fragment, results), frame))) {
-      const { columns } = await take(context, fragment, results);
+      const { columns } = await take(context, fragment, results, frame);
       return aggregateColumns(context, node, param, columns, frame);
     }
     // Which of equal series are chosen depends on all series before them, so the nodes' series are needed after all.
     const whole = seriesFragment(node.expr, [])!;
     const series = await context.stopwatch.waiting(answered(this.#ask(whole, frame)));
     if (series === null) return null;
-    return aggregateColumns(context, node, param, (await take(context, whole, series)).columns, frame);
+    return aggregateColumns(context, node, param, (await take(context, whole, series, frame)).columns, frame);
   }
 
   #start(expr: Expr, frame: Frame, fragments: ReadonlyMap<Expr, Fragment>): void {
@@ -130,7 +130,9 @@ export class DistributedParts {
   #ask(fragment: Fragment, frame: Frame): Promise<readonly FragmentResult[] | null> {
     const { kind, expr, op, grouping, without, param } = fragment;
     const { settings, signal } = this.#query;
-    return this.#distribution.run({ kind, expr, op, grouping, without, param }, frame, settings, signal);
+    const countSamples = this.#query.frame.samples !== undefined;
+    const request = { kind, expr, op, grouping, without, param, countSamples };
+    return this.#distribution.run(request, frame, settings, signal);
   }
 }
 
@@ -147,15 +149,17 @@ async function answered(results: Promise<readonly FragmentResult[] | null>): Pro
   }
 }
 
-/** The merged answers. Their annotations are added at their positions in the query. */
+/** The merged answers. Their annotations are added at their positions in the query, their samples to the frame's. */
 async function take(
   context: EvalContext,
   fragment: Fragment,
   results: readonly FragmentResult[],
+  frame: Frame,
 ): Promise<FragmentResult> {
   const merged = await mergePartials(context.budget, fragment, results);
   context.budget.read += merged.samplesRead;
   context.budget.touch(merged.seriesRead);
+  if (merged.samples !== undefined) frame.samples?.add(merged.samples);
   for (const warning of merged.warnings) context.annotations.sourceWarning(warning);
   if (merged.annotations.length === 0) return merged;
   const places = positionsOf(fragment);

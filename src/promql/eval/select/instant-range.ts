@@ -8,7 +8,9 @@ import { type Frame, referenceTime } from '../frame.ts';
 import { extendedBounds } from '../range/extended-bounds.ts';
 import { valueAtEnd, valueAtStart } from '../range/extended-rate.ts';
 import { rangeInput, type RangeInput } from '../range/range-input.ts';
+import { WindowGrid } from '../range/window-grid.ts';
 import { Window } from '../range/window.ts';
+import { countWindows } from '../sample-counts.ts';
 import { lowerBound, type RangeSeries } from './raw-series.ts';
 
 /** The raw samples of a range selector, or the points of a subquery, as the result of an instant query. */
@@ -20,9 +22,13 @@ export async function instantRange(
   const input = await rangeInput(context, expr, frame);
   const end = referenceTime(frame, input.timing, 0);
   const result: MatrixSeries[] = [];
+  const grid = new WindowGrid(input.range, input.timing, frame);
+  // A subquery that is the answer counts all below it, not its points.
+  for (const count of input.below?.queryable ?? []) frame.samples!.queryable[0]! += count;
   for (let i = 0; i < input.series.length; i++) {
     const one = input.open(i);
     if (one === null) continue;
+    if (expr.kind === 'matrix') countWindows(frame, grid, one, false);
     const { times, values } =
       input.extension === null ? plainFloats(one, input, end) : extended(context, expr, one, input, end);
     const histograms = (one.histograms?.values ?? [])

@@ -66,7 +66,10 @@ export async function streamSelector(
       if (histogram === null) column.setFloat(step, values[index]!);
       else column.setHistogram(step, histogram);
     }
-    if (column.points > 0) sink.take(column, one.labels, nameStays);
+    if (column.points > 0) {
+      frame.samples?.addColumn(column.kinds);
+      sink.take(column, one.labels, nameStays);
+    }
     if (budget.spend(20 + frame.count + values.length)) await budget.turn();
   }
 }

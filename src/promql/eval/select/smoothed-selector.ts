@@ -32,6 +32,7 @@ export async function evaluateSmoothed(
     }
     if (builder.points > 0) {
       context.budget.hold(weightOf(builder));
+      frame.samples?.addColumn(builder.kinds);
       columns.push(builder.build(series.labels));
     }
     if (context.budget.spend(frame.count + raw.times.length)) await context.budget.turn();

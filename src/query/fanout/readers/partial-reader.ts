@@ -35,6 +35,12 @@ const maxAnswerBytes = 128 * 1024 * 1024;
 /** Size of a row beside its steps: its objects and labels. Bytes. */
 const rowBytes = 384;
 
+/** Size of the counts of the samples of a step. Bytes. */
+const countBytes = 16;
+
+const lacksCounts = (node: string): string =>
+  `the samples in "stats" lack those of ${node}, whose agent is of an earlier version`;
+
 /** The request of a fragment to one agent. */
 export interface PartialCall {
   readonly fragment: FragmentRequest;
@@ -61,7 +67,7 @@ export interface PartialReading {
   readonly result: FragmentResult;
   readonly stats: PartialStats;
   readonly bytes: number;
-  /** Memory taken from the budget for its columns, and for its groups. Bytes. */
+  /** Memory taken from the budget for its columns and counts, and for its groups. Bytes. */
   readonly held: { readonly columns: number; readonly groups: number };
 }
 
@@ -109,7 +115,8 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
       answered?.(response.headers.date);
       const type = response.headers['content-type'];
       if (type !== partialContentType) throw new AgentFailure('protocol', `content type ${JSON.stringify(type ?? '')}`);
-      const held = { columns: 0, groups: 0 };
+      const held = { columns: fragment.countSamples === true ? countBytes * steps.count : 0, groups: 0 };
+      takeMemory(budget.memory, held.columns);
       const decoder = new PartialDecoder({
         fragment,
         steps: steps.count,
@@ -136,7 +143,9 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
       await response.body.each((part) => frames.push(part));
       frames.end();
       const { result, stats } = decoder.finish();
-      return { result, stats, bytes, held };
+      const { warnings, samples } = result;
+      if (fragment.countSamples !== true || samples !== undefined) return { result, stats, bytes, held };
+      return { result: { ...result, warnings: [...warnings, lacksCounts(agent.node)] }, stats, bytes, held };
     };
     const passes = (error: unknown): boolean => error instanceof StepDown || error instanceof QueryError;
     return callAgent(way, agent, request, options, read, passes);

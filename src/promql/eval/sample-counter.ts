@@ -1,0 +1,36 @@
+import type { SampleCounts } from '../types.ts';
+import { absent } from './columns.ts';
+
+/** Counts the samples of the steps of one frame. */
+export class SampleCounter implements SampleCounts {
+  readonly queryable: Float64Array;
+  readonly read: Float64Array;
+
+  constructor(steps: number) {
+    this.queryable = new Float64Array(steps);
+    this.read = new Float64Array(steps);
+  }
+
+  /** Adds the counts of a node for the same steps. */
+  add({ queryable, read }: SampleCounts): void {
+    for (let step = 0; step < queryable.length; step++) {
+      this.queryable[step]! += queryable[step]!;
+      this.read[step]! += read[step]!;
+    }
+  }
+
+  /** Adds a part that is the same at every step, by its count at one. */
+  addInvariant({ queryable, read }: SampleCounts): void {
+    for (let step = 0; step < this.queryable.length; step++) this.queryable[step]! += queryable[0]!;
+    this.read[0]! += read[0]!;
+  }
+
+  /** Adds a series of an instant selector. */
+  addColumn(kinds: Uint8Array): void {
+    for (let step = 0; step < kinds.length; step++) {
+      if (kinds[step] === absent) continue;
+      this.queryable[step]!++;
+      this.read[step]!++;
+    }
+  }
+}

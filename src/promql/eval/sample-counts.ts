@@ -1,0 +1,51 @@
+import type { Budget } from './budget.ts';
+import type { Frame, Timing } from './frame.ts';
+import type { WindowGrid } from './range/window-grid.ts';
+import { SampleCounter } from './sample-counter.ts';
+import type { RangeSeries } from './select/raw-series.ts';
+
+/** The frame with a counter, if one is wanted: it holds memory of one sample for each step. */
+export function countedFrame(frame: Frame, budget: Budget, isWanted: boolean): Frame {
+  if (!isWanted) return frame;
+  budget.hold(frame.count);
+  return { ...frame, samples: new SampleCounter(frame.count) };
+}
+
+/**
+ * Counts the windows of a function over one series. The points of a subquery are not read: what lies below it is.
+ */
+export function countWindows(
+  { samples: counter }: Frame,
+  grid: WindowGrid,
+  { floats, histograms }: RangeSeries,
+  ofSubquery: boolean,
+): void {
+  if (counter === undefined) return;
+  for (const samples of [histograms, floats]) {
+    if (samples === null) continue;
+    grid.lay(samples.times);
+    const { from, to } = grid;
+    let seen = 0;
+    for (let step = 0; step < to.length; step++) {
+      counter.queryable[step]! += to[step]! - from[step]!;
+      if (!ofSubquery) counter.read[step]! += to[step]! - Math.max(from[step]!, seen);
+      seen = to[step]!;
+    }
+  }
+}
+
+/**
+ * Counts what was read below a subquery: at each of its steps, for the first step of the query around it whose window
+ * contains that step. What lies between two windows is dropped; a query of one step gets all.
+ */
+export function countReadsBelow(inner: Frame, { offset }: Timing, range: number, outer: Frame): void {
+  const { start, step, count, samples } = outer;
+  if (samples === undefined || inner.samples === undefined) return;
+  for (const [k, reads] of inner.samples.read.entries()) {
+    const time = inner.start + k * inner.step + offset;
+    const first = time > start && count > 1 ? Math.ceil((time - start) / step) : 0;
+    const at = Math.min(first, count - 1);
+    const isBetween = count > 1 && time <= start + at * step - range;
+    if (!isBetween) samples.read[at]! += reads;
+  }
+}
