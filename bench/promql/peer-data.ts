@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { defaultCacheDir } from '../../e2e/cluster/go-programs.ts';
+import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
 import { remoteWriteColumns } from '../../e2e/prometheus/remote-write.ts';
 import { startPeer } from '../../e2e/prometheus/server.ts';
 import { writeChunkFile } from './chunk-file.ts';

@@ -15,7 +15,7 @@ import { fixedTls, type TlsMaterial } from '../../src/net/tls-material.ts';
 import { agentServerName } from '../../src/api/agents/agent-certificate.ts';
 import { agentTls } from '../../src/testing/agent-tls.ts';
 import { builtPrograms } from '../cluster/own-programs.ts';
-import { compileCacheDir } from '../cluster/run-registry.ts';
+import { compileCacheDir } from '../../src/testing/cache-dir.ts';
 
 /** Identities of a cluster of one agent, written where the agent reads its own. */
 export async function makeIdentities(

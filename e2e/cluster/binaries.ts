@@ -4,7 +4,8 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { download, type DownloadOptions } from './download.ts';
-import { defaultCacheDir, findGoPrograms, pinnedVersion, programsIn, toStderr, underLock } from './go-programs.ts';
+import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
+import { findGoPrograms, pinnedVersion, programsIn, toStderr, underLock } from './go-programs.ts';
 import type { FindOptions, GoPrograms } from './go-programs.ts';
 import { release, type BinaryName, type Release, type ReleaseArchive } from './releases.ts';
 

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { compileCacheDir } from '../../src/testing/cache-dir.ts';
 import { ownImages } from '../node/container/images.ts';
 import type { ImageTable } from '../node/container/images.ts';
 import type { Backoff } from '../node/node-context.ts';
@@ -14,7 +15,7 @@ import { createKubectl } from './kubectl.ts';
 import type { Kubectl } from './kubectl.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { issueLeaf } from './pki.ts';
-import { compileCacheDir, networkPrefix, openRun } from './run-registry.ts';
+import { networkPrefix, openRun } from './run-registry.ts';
 import type { Run } from './run-registry.ts';
 
 export interface ClusterOptions extends Pick<

@@ -1,6 +1,6 @@
 import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
 import { findGo } from './go-toolchain.ts';
 import { signsOfLife } from './progress.ts';
 import { processIdentity, signalGroup, spawnBound, toolEnvironment } from './processes.ts';
@@ -94,11 +94,6 @@ export async function underLock<T>(dir: string, log: (line: string) => void, wor
   } finally {
     unlock();
   }
-}
-
-/** The folder outside the checkout where everything is kept that takes long to make. */
-export function defaultCacheDir(): string {
-  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'svc-operator');
 }
 
 interface BuildPlace {

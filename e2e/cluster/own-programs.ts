@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { compileCacheDir } from '../../src/testing/cache-dir.ts';
 import { toolEnvironment } from './processes.ts';
-import { compileCacheDir } from './run-registry.ts';
 
 const dist = join(import.meta.dirname, '../../dist');
 

@@ -5,7 +5,6 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { defaultCacheDir } from './go-programs.ts';
 import { killRun, processIdentity, signalGroup, toolEnvironment } from './processes.ts';
 
 /**
@@ -44,9 +43,6 @@ const registry = join(tmpdir(), `svc-cluster-${process.getuid?.() ?? 0}`);
 const runs = join(registry, 'runs');
 const networks = join(registry, 'networks');
 const lastNetwork = 250;
-
-/** Compiled sources, shared by all runs and kept between them. */
-export const compileCacheDir = join(defaultCacheDir(), 'compile-cache');
 
 /** The address prefix of network n, without the last octet. `loopback` is what pods see as their own 127.0.0.1. */
 export function networkPrefix(n: number, realAddresses: boolean): { pods: string; loopback: string } {

@@ -8,7 +8,7 @@ import { FakeIssuer } from '../../src/testing/fake-issuer/fake-issuer.ts';
 import { FakeKms } from '../../src/testing/fake-kms/fake-kms.ts';
 import { FakePlatform } from '../../src/testing/fake-platform/fake-platform.ts';
 import { builtPrograms } from '../cluster/own-programs.ts';
-import { compileCacheDir } from '../cluster/run-registry.ts';
+import { compileCacheDir } from '../../src/testing/cache-dir.ts';
 
 /** What the minter talks to outside the cluster, played on loopback: key service, hosting platform, cloud issuer. */
 export interface OutsideWorld {

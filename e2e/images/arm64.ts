@@ -8,7 +8,8 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameS
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Need } from '../../src/testing/needs.ts';
-import { defaultCacheDir, findOnPath } from '../cluster/go-programs.ts';
+import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
+import { findOnPath } from '../cluster/go-programs.ts';
 import { nodeInBase, nodeVersion } from './stand-ins.ts';
 
 const run = promisify(execFile);

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { defaultCacheDir, underLock } from '../cluster/go-programs.ts';
+import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
+import { underLock } from '../cluster/go-programs.ts';
 import { run, runWell } from '../install/tools.ts';
 
 /** A kernel, and its modules by name. */

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bundle, bundleFile, root } from '../../scripts/build/bundle.ts';
 import { findGo } from '../cluster/go-toolchain.ts';
-import { defaultCacheDir } from '../cluster/go-programs.ts';
+import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
 import { toolEnvironment } from '../cluster/processes.ts';
 import { programFiles } from './orders.ts';
 

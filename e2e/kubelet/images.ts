@@ -10,7 +10,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { bundleFile } from '../../scripts/build/bundle.ts';
-import { defaultCacheDir as cacheDir } from '../cluster/go-programs.ts';
+import { defaultCacheDir as cacheDir } from '../../src/testing/cache-dir.ts';
 import { buildahOn, commit, type Buildah, type Change } from '../images/buildah.ts';
 import { standInBase, standInBuilder } from '../images/stand-ins.ts';
 import { repository } from '../install/tools.ts';

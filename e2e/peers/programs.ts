@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { sha256Hex } from '../../src/base/canonical-json.ts';
 import type { Need } from '../../src/testing/needs.ts';
 import { nameServer } from '../kubelet/programs.ts';
-import { defaultCacheDir, findGoPrograms, pinnedVersion, programsIn, type GoPrograms } from '../cluster/go-programs.ts';
+import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
+import { findGoPrograms, pinnedVersion, programsIn, type GoPrograms } from '../cluster/go-programs.ts';
 
 /** Products that clusters have beside ours, each built with the release that its go.mod pins. */
 const peers = {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
+import { compileCacheDir } from '../testing/cache-dir.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
 import { until } from '../testing/until.ts';
 import { openStore } from '../tsdb/index.ts';
@@ -33,7 +34,8 @@ async function startAgent(): Promise<{ child: ChildProcess; otlp: number }> {
     'scrape-port': '0',
   };
   const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
-  const child = spawn(process.execPath, [svc, 'agent', ...args], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const env = { ...process.env, NODE_COMPILE_CACHE: compileCacheDir };
+  const child = spawn(process.execPath, [svc, 'agent', ...args], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   running.push(child);
   let text = '';
   child.stderr!.on('data', (chunk: Buffer) => (text += chunk.toString()));

@@ -1,0 +1,10 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/** The folder outside the checkout where everything is kept that takes long to make. */
+export function defaultCacheDir(): string {
+  return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'svc-operator');
+}
+
+/** Compiled sources of the programs that tests start, shared by all runs and kept between them. */
+export const compileCacheDir = join(defaultCacheDir(), 'compile-cache');
