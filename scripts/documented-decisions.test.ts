@@ -201,3 +201,14 @@ test.each(documents)('every quantity in the text of %s is bound to where it come
 });
 
 test('there are decisions', () => expect(documents.length).toBeGreaterThan(40));
+
+test('a critique has at most 40 words', () => {
+  const entries = readFileSync(join(root, critiques), 'utf8').match(/^- .*$/gm)!;
+  expect(entries.length).toBeGreaterThan(80);
+  const words = (entry: string): number =>
+    entry
+      .slice(2)
+      .replace(/\]\([^)]*\)/g, ']')
+      .split(/\s+/).length;
+  expect(entries.filter((entry) => words(entry) > 40)).toEqual([]);
+});
