@@ -1,6 +1,7 @@
 /**
  * Suites that run beside no other, as they measure: `whole` holds an edit to five seconds, `drift` the operator to one, and
- * `hostile` every server to a quarter of one; `upgrade` has every question and every token answered in time;
+ * `hostile` every server to a quarter of one; `upgrade` has every question and every token answered in time, and the
+ * minter's `chaos` every token within five seconds of a key service that hangs;
  * `shutdown` sends three hundred requests in two seconds.
  */
 const alone = [
@@ -9,6 +10,7 @@ const alone = [
   '<rootDir>/e2e/life/shutdown',
   '<rootDir>/e2e/hostile/',
   '<rootDir>/e2e/upgrade/',
+  '<rootDir>/e2e/minter/chaos',
 ];
 /** @type {import('jest').Config} */
 export const suites = {
