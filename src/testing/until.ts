@@ -103,7 +103,7 @@ function describe(answer: unknown, cause: unknown): string {
  * How many times as long as on an idle machine tests wait before they say that something never happens.
  * `SVC_TEST_PATIENCE`, a number of at least 1; 1 where it is not set. `make test` sets it, because there a test shares two
  * cores with many others. It stretches what ends a wait, never what a test measures.
- * Errors: a value that is no such number.
+ * Errors: the variable is set to anything else.
  */
 export function readPatience(env: Readonly<Record<string, string | undefined>>): number {
   const text = env['SVC_TEST_PATIENCE'] ?? '1';

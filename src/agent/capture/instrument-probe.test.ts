@@ -6,7 +6,7 @@ import { instrumentFileHash } from '../supervisor/state.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { instrumentProbe } from './instrument-probe.ts';
 
-/** Nobody moves it, so an answer is waited for as long as it takes. */
+/** It stands still, so the deadline of an answer never passes. */
 const clock = new FakeClock();
 
 let dir: string;
