@@ -68,6 +68,12 @@ test.each(names)('the code of %s takes at most 20 MB, and a map lies beside each
   expect(files.filter((file) => /\.c?js\.map$/.test(file)).toSorted()).toEqual(code.map((f) => `${f}.map`).toSorted());
 });
 
+test.each(names)('the code of %s is ASCII, which V8 keeps at one byte a character', async (name) => {
+  const files = (await readdir(join(dir, 'dist', name))).filter((file) => /\.c?js$/.test(file));
+  const texts = await Promise.all(files.map((file) => readFile(join(dir, 'dist', name, file), 'utf8')));
+  expect(files.filter((_, i) => /[^\0-\x7f]/.test(texts[i]!))).toEqual([]);
+});
+
 test.each([
   ['svc/svc.js', ['operator', '--help']],
   ['svc/svc.js', ['query', '--help']],

@@ -1,16 +1,8 @@
-import { createRequire } from 'node:module';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import type * as Undici from 'undici';
 import type { Dispatcher } from 'undici';
 import { errorText, OperatorError } from '../base/errors.ts';
-
-// Only the used parts of undici: its index also loads fetch, mocks and caches, 15 MB in every process.
-const require = createRequire(import.meta.url);
-const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
-const requestOn = require('undici/lib/api/api-request.js') as (
-  this: Dispatcher,
-  options: Dispatcher.RequestOptions,
-) => Promise<Dispatcher.ResponseData<null>>;
+import { Agent, loadProxyAgent } from '../base/wire/http-client.ts';
 
 /** Options of a TLS connection, in the form of `tls.connect`. */
 export interface TlsMembers {
@@ -21,14 +13,6 @@ export interface TlsMembers {
   passphrase?: unknown;
   servername?: unknown;
   rejectUnauthorized?: unknown;
-}
-
-/** Opens a request whose answer is read as a stream. */
-export function requestStream(
-  dispatcher: Dispatcher,
-  options: Dispatcher.RequestOptions,
-): Promise<Dispatcher.ResponseData<null>> {
-  return requestOn.call(dispatcher, options);
 }
 
 /**
@@ -53,7 +37,7 @@ export function createPool(tls: TlsMembers, proxyUrl: string | undefined): Dispa
   if (!/^https?:/.test(proxyUrl)) {
     throw new OperatorError('ERR_CONFIG_INVALID', 'kubeconfig: proxy-url must be http or https');
   }
-  const { ProxyAgent } = require('undici') as typeof Undici;
+  const ProxyAgent = loadProxyAgent();
   return new ProxyAgent({ ...pool, uri: proxyUrl, requestTls: connect } as Undici.ProxyAgent.Options);
 }
 

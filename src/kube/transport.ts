@@ -2,11 +2,11 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
 import { readWhole } from '../base/wire/http-body.ts';
+import { requestStream } from '../base/wire/http-client.ts';
 import { CallLimit } from './call-limit.ts';
 import type { Credentials, Endpoint } from './credentials.ts';
 import { ApiError, apiError, isTooManyRequests, isUnauthorized } from './errors.ts';
 import { exchange } from './exchange.ts';
-import { requestStream } from './pool.ts';
 
 export interface HttpCall {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

@@ -1,7 +1,7 @@
-import { request } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
 import { readWhole } from '../base/wire/http-body.ts';
+import { Agent, requestStream } from '../base/wire/http-client.ts';
 import { TimeLimit } from '../base/time-limit.ts';
 
 export interface BoundedFetchOptions {
@@ -10,6 +10,9 @@ export interface BoundedFetchOptions {
   timeoutMs: number | (() => number);
   maxBytes: number;
 }
+
+/** Those of all servers that are asked. */
+const connections = new Agent();
 
 type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -28,7 +31,10 @@ export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
     const limit = new TimeLimit(options.clock, ms, outer);
     try {
       outer?.throwIfAborted();
-      const { statusCode, headers, body } = await request(input as string | URL, {
+      const { origin, pathname, search } = new URL(input as string | URL);
+      const { statusCode, headers, body } = await requestStream(connections, {
+        origin,
+        path: `${pathname}${search}`,
         method: (init?.method ?? 'GET') as 'GET',
         headers: Object.fromEntries(new Headers(init?.headers)),
         body: (init?.body ?? null) as string | null,

@@ -1,4 +1,5 @@
-import { KeyManagementServiceClient } from '@google-cloud/kms';
+// The package's index would load the clients of four other services and classes of all their messages.
+import { KeyManagementServiceClient } from '@google-cloud/kms/build/src/v1/key_management_service_client.js';
 import { credentials } from '@grpc/grpc-js';
 
 /** A key service on loopback without TLS, for tests; absent: the real one with the machine's identity. */

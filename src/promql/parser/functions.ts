@@ -112,7 +112,7 @@ const table = `
 `;
 
 function parseRow(row: string): FunctionSignature {
-  const match = /^(\w+) ([vmst]*|-)(?:\?(\d+)|(\*))? → ([vst])( !)?$/.exec(row);
+  const match = /^(\w+) ([vmst]*|-)(?:\?(\d+)|(\*))? \u2192 ([vst])( !)?$/.exec(row);
   if (match === null) throw new Error(`bad row in the function table: ${row}`);
   const [, name, args, optional, any, result, experimental] = match;
   return {

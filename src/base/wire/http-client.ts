@@ -1,0 +1,26 @@
+import { createRequire } from 'node:module';
+import type * as Undici from 'undici';
+import type { Dispatcher } from 'undici';
+
+// Only the used parts of undici: its index also loads fetch, mocks and caches, 15 MB in every process.
+const require = createRequire(import.meta.url);
+const requestOn = require('undici/lib/api/api-request.js') as (
+  this: Dispatcher,
+  options: Dispatcher.RequestOptions,
+) => Promise<Dispatcher.ResponseData<null>>;
+
+/** Connections by origin, kept open for reuse. */
+export const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
+
+/** Connections through an HTTP proxy; loaded only where there is one. */
+export function loadProxyAgent(): typeof Undici.ProxyAgent {
+  return require('undici/lib/dispatcher/proxy-agent.js') as typeof Undici.ProxyAgent;
+}
+
+/** Opens a request whose answer is read as a stream. */
+export function requestStream(
+  dispatcher: Dispatcher,
+  options: Dispatcher.RequestOptions,
+): Promise<Dispatcher.ResponseData<null>> {
+  return requestOn.call(dispatcher, options);
+}
