@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { KubeObject } from '../src/api/meta.ts';
 import { trafficMonitors } from '../src/api/v1alpha1/index.ts';
-import { smallProcess } from '../src/render/small-process.ts';
+import { nodeMemory } from '../src/render/node-memory.ts';
 import { CaptureFleet } from '../src/testing/capture/fleet.ts';
 import { bench } from './run/bench.ts';
 import { WrongFlag } from './run/flags.ts';
@@ -147,7 +147,7 @@ async function edit(stage: Stage, { agents, monitors }: Record<'agents' | 'monit
 function startController({ api, agents }: CaptureFleet): ChildProcess {
   const flags = (process.env['BENCH_NODE_FLAGS'] ?? '').split(' ').filter(Boolean);
   return fork(join(import.meta.dirname, 'capture/controller.ts'), [api.url, String(agents[0]!.port)], {
-    env: { ...process.env, ...smallProcess },
+    env: { ...process.env, ...nodeMemory('controller') },
     execArgv: ['--disable-warning=ExperimentalWarning', '--optimize-for-size', ...flags],
   });
 }

@@ -14,6 +14,7 @@ import {
   startMinterWorld,
   type MinterWorld,
 } from '../src/testing/minter-world/world.ts';
+import { minterEnvironment } from './run/as-rendered.ts';
 import { bench } from './run/bench.ts';
 import type { Stage } from './run/bench.ts';
 import { allCores } from './run/cores.ts';
@@ -150,6 +151,7 @@ async function startMinter(world: MinterWorld): Promise<{ url: string; adminUrl:
   const child = spawn(process.execPath, ['src/bin/minter.ts', 'server', 'run'], {
     env: {
       ...process.env,
+      ...minterEnvironment,
       ...world.env,
       AUDIENCES: audience,
       BIND_ADDRESS: '127.0.0.1',

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { signalGroup, spawnBound, toolEnvironment } from '../../e2e/cluster/processes.ts';
 import { startPeer } from '../../e2e/prometheus/server.ts';
-import { imageEnvironment } from '../run/as-rendered.ts';
+import { queryEnvironment } from '../run/as-rendered.ts';
 import type { Stage } from '../run/bench.ts';
 
 /** A server under test. */
@@ -31,7 +31,7 @@ export function sides({ file, dataDir, wrapper, atEnd }: SidesOptions): Sides {
       const server = new URL('./server.ts', import.meta.url).pathname;
       const child = spawnBound([...wrapper, process.execPath, server, file], {
         run: `bench-${process.pid}`,
-        env: toolEnvironment({ ...imageEnvironment, UV_THREADPOOL_SIZE: '1' }),
+        env: toolEnvironment({ ...queryEnvironment, UV_THREADPOOL_SIZE: '1' }),
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       const gone = once(child, 'exit');

@@ -2,7 +2,7 @@ import { startPeer } from '../../e2e/prometheus/server.ts';
 import { end, start } from '../promql/data.ts';
 import { peerData } from '../promql/peer-data.ts';
 import { sameAnswer } from '../promql/same-answer.ts';
-import { agentEnvironment, imageEnvironment } from '../run/as-rendered.ts';
+import { agentEnvironment, queryEnvironment } from '../run/as-rendered.ts';
 import type { Stage } from '../run/bench.ts';
 import { oneCore } from '../run/cores.ts';
 import { dropFromCache } from '../run/page-cache.ts';
@@ -154,7 +154,7 @@ async function startOurs(work: OneAgentWork, { atEnd }: Stage, profile: string):
   const server = await startPart<{ port: number }>(
     'server.ts',
     { agents, agentPort, tls },
-    { ...options, env: imageEnvironment },
+    { ...options, env: queryEnvironment },
   );
   return sideOf(new ApiClient(server.started.port, ca), [agent.pid, server.pid], async () => {
     await server.stop();

@@ -1,4 +1,4 @@
-import { agentEnvironment } from '../run/as-rendered.ts';
+import { agentEnvironment, queryEnvironment } from '../run/as-rendered.ts';
 import type { Stage } from '../run/bench.ts';
 import { oneCore } from '../run/cores.ts';
 import type { AgentsCost, AgentsStarted, AgentsWork } from './agents.ts';
@@ -38,7 +38,7 @@ export async function withAgents(
   const server = await startPart<{ port: number }, ProcessCost>(
     'server.ts',
     { agents: expected, agentPort, tls },
-    { atEnd, wrapper, profile },
+    { atEnd, wrapper, profile, env: queryEnvironment },
   );
   const client = new ApiClient(server.started.port, ca);
   try {

@@ -1,4 +1,5 @@
 import { createCa, issueLeaf } from '../../src/net/ca.ts';
+import { queryEnvironment } from '../run/as-rendered.ts';
 import type { Stage as BenchStage } from '../run/bench.ts';
 import { oneCore } from '../run/cores.ts';
 import type { AgentsCost, AgentsOptions } from './stand-ins.ts';
@@ -51,7 +52,12 @@ export async function withStandIns(
     shared: [`127.0.${i >> 7}.${(i & 127) + 1}`],
   }));
   const options = { agents: expected, agentPort: fleet.started.port, tls: await identity('svc-query'), ...own };
-  const server = await startPart<{ port: number }, ProcessCost>('server.ts', options, { atEnd, profile, wrapper });
+  const server = await startPart<{ port: number }, ProcessCost>('server.ts', options, {
+    atEnd,
+    profile,
+    wrapper,
+    env: queryEnvironment,
+  });
   const client = new ApiClient(server.started.port, ca.cert);
   try {
     const cores = saysAlone('query server', 'the process of all agents, and callers');

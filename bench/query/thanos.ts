@@ -1,5 +1,5 @@
 import { sameAnswer } from '../promql/same-answer.ts';
-import { agentEnvironment, imageEnvironment } from '../run/as-rendered.ts';
+import { agentEnvironment, queryEnvironment } from '../run/as-rendered.ts';
 import type { Stage } from '../run/bench.ts';
 import { oneCore } from '../run/cores.ts';
 import { cpuMs } from '../run/process-figures.ts';
@@ -147,7 +147,7 @@ async function startOurs(
   const server = await startPart<{ port: number }>(
     'server.ts',
     { agents: all, agentPort, tls },
-    { atEnd, wrapper, env: imageEnvironment },
+    { atEnd, wrapper, env: queryEnvironment },
   );
   const client = new ApiClient(server.started.port, ca);
   atEnd(() => client.close());

@@ -1,15 +1,35 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { agentContainer } from '../../src/render/agent/containers.ts';
-import { platformDefaults } from '../../src/render/index.ts';
-import { agentEnvironment, imageEnvironment } from './as-rendered.ts';
+import type { KubeObject } from '../../src/api/meta.ts';
+import { platformDefaults, renderMinter, renderPlatform } from '../../src/render/index.ts';
+import { nodeMemory } from '../../src/render/node-memory.ts';
+import { aMinterDeployment } from '../../src/testing/builders/minter-deployment.ts';
+import { agentEnvironment, imageEnvironment, minterEnvironment, queryEnvironment } from './as-rendered.ts';
 
-test('benchmarks start agents with the environment of the rendered container', () => {
-  const { env } = agentContainer(platformDefaults, {}) as { env: { name: string; value?: string }[] };
-  const fixed = Object.fromEntries(
-    env.filter(({ value }) => value !== undefined).map(({ name, value }) => [name, value]),
+interface Container {
+  readonly name: string;
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+}
+
+/** The variables with a value of their own of a rendered container that are not settings of its program. */
+function environmentOf(objects: readonly KubeObject[], container: string): Record<string, string> {
+  const containers = objects.flatMap(
+    ({ spec }) =>
+      (spec as { template?: { spec?: { containers?: Container[] } } } | undefined)?.template?.spec?.containers ?? [],
   );
-  expect({ ...imageEnvironment, ...fixed }).toEqual(agentEnvironment);
+  const { env = [] } = containers.find(({ name }) => name === container)!;
+  const known = Object.keys(nodeMemory('agent'));
+  return Object.fromEntries(
+    env.flatMap(({ name, value }) => (value === undefined || !known.includes(name) ? [] : [[name, value]])),
+  );
+}
+
+test.each<[string, Readonly<Record<string, string>>, readonly KubeObject[]]>([
+  ['agent', agentEnvironment, renderPlatform(platformDefaults)],
+  ['query', queryEnvironment, renderPlatform(platformDefaults)],
+  ['minter', minterEnvironment, renderMinter({ minter: aMinterDeployment(), operatorNamespace: 'svc-system' })],
+])('benchmarks start each %s with the environment of the rendered container', (name, environment, objects) => {
+  expect({ ...imageEnvironment, ...environmentOf(objects, name) }).toEqual(environment);
 });
 
 test('benchmarks start processes with the environment of the image', () => {

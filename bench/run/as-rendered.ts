@@ -1,11 +1,11 @@
+import { nodeMemory } from '../../src/render/node-memory.ts';
+
 /** What images and manifests set for our processes; the test holds these to both. */
 
 /** Every image. */
 export const imageEnvironment = { NODE_ENV: 'production' } as const;
 
-/** The agent's container. */
-export const agentEnvironment = {
-  ...imageEnvironment,
-  NODE_OPTIONS: '--max-semi-space-size=4',
-  MALLOC_ARENA_MAX: '1',
-} as const;
+/** The containers of agents and query servers. */
+export const agentEnvironment = { ...imageEnvironment, ...nodeMemory('agent') } as const;
+export const queryEnvironment = { ...imageEnvironment, ...nodeMemory('query') } as const;
+export const minterEnvironment = { ...imageEnvironment, ...nodeMemory('minter') } as const;

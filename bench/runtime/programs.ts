@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { findGoPrograms } from '../../e2e/cluster/go-programs.ts';
 import { sha256Hex } from '../../src/base/canonical-json.ts';
-import { smallProcess } from '../../src/render/small-process.ts';
+import { nodeMemory } from '../../src/render/node-memory.ts';
 import type { Program } from './subject.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -55,7 +55,7 @@ export async function ourProgram(): Promise<Program> {
   });
   return {
     name: 'ours',
-    env: smallProcess,
+    env: nodeMemory('controller'),
     command: (namespace, concurrency, port) => [
       process.execPath,
       // For profiles of ours: `BENCH_NODE_FLAGS='--cpu-prof --cpu-prof-dir=/tmp/profile'`.

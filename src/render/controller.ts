@@ -6,7 +6,7 @@ import { renderControllerNetworkPolicies } from './network-policy.ts';
 import { disruptionBudget, objectOf, ofComponent } from './objects.ts';
 import { fromField, lifeProbes, podMetadata, replicatedPod, restrictedContainer } from './pod-security.ts';
 import { queryOptionFlags } from './query-options.ts';
-import { smallProcess } from './small-process.ts';
+import { nodeMemoryEnv } from './node-memory.ts';
 import { renderUserRbac } from './rights/user-rbac.ts';
 
 /**
@@ -81,7 +81,7 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
               env: [
                 fromField('POD_NAMESPACE', 'metadata.namespace'),
                 fromField('POD_NAME', 'metadata.name'),
-                ...Object.entries(smallProcess).map(([name, value]) => ({ name, value })),
+                ...nodeMemoryEnv('controller'),
               ],
               ports: [{ name: 'metrics', containerPort: ports.controllerMetrics, protocol: 'TCP' }],
               ...lifeProbes('metrics', { path: '/readyz', port: 'metrics' }),

@@ -10,6 +10,7 @@ import { querySettingTable } from '../query/settings.ts';
 import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
 import { controllerDefaults, platformDefaults, renderController, renderMinter, renderPlatform } from './index.ts';
 import type { PlatformInput, QueryOption, QueryOptions } from './index.ts';
+import { nodeMemory } from './node-memory.ts';
 
 /** The manifests and the programs agree on every flag: a program refuses one that it does not know. */
 
@@ -214,7 +215,8 @@ describe('the minter', () => {
   test('knows and takes each of its variables', () => {
     const objects = renderMinter({ minter: aMinterDeployment(), operatorNamespace: 'svc-system' });
     const env = container(objects, 'Deployment', 'minter').env ?? [];
-    const known = Object.keys(minterSettingTable).map((key) => variableOf(key, ''));
+    const settable = Object.keys(minterSettingTable).map((key) => variableOf(key, ''));
+    const known = [...settable, ...Object.keys(nodeMemory('minter'))];
     expect(env.map((variable) => variable.name).filter((name) => !known.includes(name))).toEqual([]);
     const values = Object.fromEntries(env.map(({ name, value }) => [name, value ?? '4711']));
     const settings = minterSettings(readSettings(minterSettingTable, { flags: {}, env: values, prefix: '' }));

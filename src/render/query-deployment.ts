@@ -3,6 +3,7 @@ import { variableOf } from '../base/settings.ts';
 import { instrumentVersion } from './agent/containers.ts';
 import type { PlatformInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
+import { nodeMemoryEnv } from './node-memory.ts';
 import { loopbackExempt, queryServerFlags } from './query-options.ts';
 import { objectOf, ofComponent } from './objects.ts';
 import {
@@ -87,6 +88,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
               env: [
                 fromField('POD_NAMESPACE', 'metadata.namespace'),
                 fromField('POD_NAME', 'metadata.name'),
+                ...nodeMemoryEnv('query'),
                 ...sinceRelease({
                   // What capture is decided by where no policy does, for explanations.
                   obiInstrumentPorts: input.instrumentPorts,

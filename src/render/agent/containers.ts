@@ -1,5 +1,6 @@
 import type { PlatformInput } from '../input.ts';
 import { nonRootId, ports } from '../names.ts';
+import { nodeMemoryEnv } from '../node-memory.ts';
 import { loopbackExempt } from '../query-options.ts';
 import { fromField, lifeProbes, restrictedContainer } from '../pod-security.ts';
 import { volumes } from './volumes.ts';
@@ -91,10 +92,7 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       fromField('POD_IP', 'status.podIP'),
       fromField('POD_NAME', 'metadata.name'),
       fromField('POD_NAMESPACE', 'metadata.namespace'),
-      // A small young generation: 50,000 series then fit into 256 MiB, at the cost of a little more garbage collection.
-      { name: 'NODE_OPTIONS', value: '--max-semi-space-size=4' },
-      // One arena of malloc for all threads: they allocate little, and each arena retains freed memory.
-      { name: 'MALLOC_ARENA_MAX', value: '1' },
+      ...nodeMemoryEnv('agent'),
     ],
     ports: [
       { name: 'scrape', containerPort: ports.scrape, protocol: 'TCP' },

@@ -3,6 +3,7 @@ import type { MinterInput } from '../input.ts';
 import { declaredRepositories } from './rules.ts';
 import { minterNames, minterObject, minterUrl } from './names.ts';
 import { ports, selectorLabels } from '../names.ts';
+import { nodeMemoryEnv } from '../node-memory.ts';
 import {
   lifeProbes,
   keyFileMode,
@@ -41,6 +42,7 @@ function environment(input: MinterInput): EnvVar[] {
   return [
     ...Object.entries(plain).map(([variable, value]) => ({ name: variable, value })),
     { name: 'VCS_APP_ID', valueFrom: { secretKeyRef: { name, key } } },
+    ...nodeMemoryEnv('minter'),
   ];
 }
 
