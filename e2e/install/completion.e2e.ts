@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { builtPrograms } from '../cluster/own-programs.ts';
 import { svc } from './tools.ts';
 
 /** The script that `svc completion bash` prints, asked by bash itself as if keys had been pressed. */
@@ -10,9 +11,12 @@ beforeAll(async () => {
   script = stdout;
 }, 30_000);
 
+/** The program that the script asks, as the PATH would have it. */
+const program = `svc() { '${process.execPath}' '${builtPrograms.svc}' "$@"; }`;
+
 function completions(...words: string[]): string[] {
   const ask = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _svc; printf "%s\\n" "${COMPREPLY[@]}"';
-  const { status, stdout, stderr } = spawnSync('bash', ['-c', `${script}\n${ask}`, 'bash', ...words], {
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', `${program}\n${script}\n${ask}`, 'bash', ...words], {
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(stderr);

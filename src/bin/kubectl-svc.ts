@@ -1,7 +1,13 @@
 #!/usr/bin/env node
 import { systemClock } from '../base/clock.ts';
+import { completeWord } from './completion/scripts.ts';
+import { complete } from './kubectl-svc/completion/complete.ts';
 import { processHost } from './kubectl-svc/process-host.ts';
 import { runPlugin } from './kubectl-svc/program.ts';
 
 /** `kubectl svc`: kubectl runs a program of this name from the PATH. */
-process.exit(await runPlugin(process.argv.slice(2), processHost(process, systemClock)));
+const host = processHost(process, systemClock);
+const [first, ...words] = process.argv.slice(2);
+if (first !== completeWord) process.exit(await runPlugin(process.argv.slice(2), host));
+process.stdout.write(await complete(words, host));
+process.exit(0);

@@ -2,7 +2,8 @@
 import { Command, Option } from 'commander';
 import { readBuildInfo, versionText } from '../base/build-info.ts';
 import { systemClock } from '../base/clock.ts';
-import { addCompletion } from './completion/completion-command.ts';
+import { addCompletion, printCompletions } from './completion/completion-command.ts';
+import { completeWord } from './completion/scripts.ts';
 import { readSecret } from './read-secret.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, type SettingsNames } from './settings-command.ts';
@@ -72,13 +73,16 @@ const check = tools
   .alias('verify-app')
   .description('sign once, ask the platform who we are, and list the installation and missing permissions');
 
-addCompletion(program, () => register(true));
+addCompletion(program);
 
-await register(false);
-program.parseAsync(argv).catch((error: unknown) => {
-  console.error(`minter: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
-});
+const asksCompletions = argv[2] === completeWord;
+await register(asksCompletions);
+if (asksCompletions) await printCompletions(program, argv.slice(3));
+else
+  program.parseAsync(argv).catch((error: unknown) => {
+    console.error(`minter: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  });
 
 /** The settings are read from the minter's own table, which is loaded only for the two commands that take it. */
 async function register(all: boolean): Promise<void> {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { readBuildInfo, versionText } from '../base/build-info.ts';
 import { collectEarly, preferMemoryToSpeed } from '../runtime/memory.ts';
-import { addCompletion } from './completion/completion-command.ts';
+import { addCompletion, printCompletions } from './completion/completion-command.ts';
+import { completeWord } from './completion/scripts.ts';
 import { compileCache } from './compile-cache.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, svcNames } from './settings-command.ts';
@@ -22,15 +23,16 @@ program.command('query').description('answer PromQL over all agents');
 program.command('install').description('install or upgrade the operator in a cluster; shows what changes');
 program.command('uninstall').description('remove everything that an installation made');
 
-addCompletion(program, async () => {
-  for (const command of program.commands) await register(command.name());
-});
+addCompletion(program);
 
-await register(process.argv[2]);
-program.parseAsync().catch((error: unknown) => {
-  console.error(`svc: ${error instanceof Error ? error.message : String(error)}`);
-  process.exit(1);
-});
+const [first, ...words] = process.argv.slice(2);
+await register(first === completeWord ? words[0] : first);
+if (first === completeWord) await printCompletions(program, words);
+else
+  program.parseAsync().catch((error: unknown) => {
+    console.error(`svc: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  });
 
 /** Adds the flags of the one subcommand that runs; its implementation is loaded after its settings are valid. */
 async function register(name: string | undefined): Promise<void> {

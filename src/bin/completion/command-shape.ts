@@ -51,10 +51,9 @@ export function shapeOf(command: Command): CommandShape {
   };
 }
 
-/** Every command with the words that lead to it, the outermost first. */
-export function paths(shape: CommandShape, above: readonly string[] = []): { path: string[]; command: CommandShape }[] {
-  const path = [...above, shape.name];
-  return [{ path, command: shape }, ...shape.commands.flatMap((child) => paths(child, path))];
+/** The option of a command that a word names. */
+export function optionOf(command: CommandShape, word: string): OptionShape | undefined {
+  return command.options.find(({ flag, short }) => flag === word || (short !== undefined && short === word));
 }
 
 /** Without the bracket of variable and default: a completion has one short line. */

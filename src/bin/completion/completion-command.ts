@@ -1,19 +1,19 @@
 import { Argument, type Command } from 'commander';
 import { shapeOf } from './command-shape.ts';
+import { complete } from './complete.ts';
 import { completionScript, shells, type Shell } from './scripts.ts';
 
-/**
- * Adds `completion`, which prints a shell's script. `complete` first adds the options of every command: normally only
- * those of the running command are loaded.
- */
-export function addCompletion(program: Command, complete: () => Promise<void>): void {
-  const command = program
-    .command('completion')
-    .description('print a script that completes commands and flags in a shell');
-  describeCompletion(command, program.name()).action(async (shell: Shell) => {
-    await complete();
-    process.stdout.write(completionScript(shell, shapeOf(program)));
-  });
+/** Adds `completion`, which prints a shell's script. */
+export function addCompletion(program: Command): void {
+  const name = program.name();
+  const command = program.command('completion');
+  command.description('print a script that completes commands and flags in a shell');
+  describeCompletion(command, name).action((shell: Shell) => void process.stdout.write(completionScript(shell, name)));
+}
+
+/** Answers a script: prints the completions of the words that were typed after the program's name. */
+export async function printCompletions(program: Command, words: readonly string[]): Promise<void> {
+  process.stdout.write(await complete(shapeOf(program), words));
 }
 
 /** Adds the argument of a `completion` command, and its help after `first`. */

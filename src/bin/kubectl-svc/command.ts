@@ -16,11 +16,8 @@ export interface PluginCommand {
 /** Completions of `word`, after the arguments in `before`. An error counts as no completions. */
 export type Complete = (session: Session, word: string, before: readonly string[]) => Promise<readonly string[]>;
 
-/**
- * Adds arguments, flags, help and the action to the command: `command.action(run(async (session, …) => …))`. `whole`
- * makes the program with every command and all their flags.
- */
-export type Register = (command: Command, run: Run, whole: () => Promise<Command>) => void;
+/** Adds arguments, flags, help and the action to the command: `command.action(run(async (session, …) => …))`. */
+export type Register = (command: Command, run: Run) => void;
 
 /**
  * Makes a commander action from a command's implementation. `work` gets the session and then commander's arguments

@@ -20,7 +20,7 @@ export async function runPlugin(
   const program = createProgram(host, commands);
   const called = calledCommand(args, host, commands);
   try {
-    if (called) await register(program, called, host, (result) => (code = result), commands);
+    if (called) await register(program, called, host, (result) => (code = result));
     if (args.length === 0) program.help();
     await program.parseAsync(args, { from: 'user' });
     return code;
@@ -41,14 +41,7 @@ export async function programFor(
 ): Promise<Command> {
   const program = createProgram(host, commands);
   const called = calledCommand(args, host, commands);
-  if (called) await register(program, called, host, () => {}, commands);
-  return program;
-}
-
-/** The program with every command and all their flags. */
-async function wholeProgram(host: Host, commands: readonly PluginCommand[]): Promise<Command> {
-  const program = createProgram(host, commands);
-  for (const command of commands) await register(program, command, host, () => {}, commands);
+  if (called) await register(program, called, host, () => {});
   return program;
 }
 
@@ -106,7 +99,6 @@ async function register(
   { name, load }: PluginCommand,
   host: Host,
   result: (code: number) => void,
-  commands: readonly PluginCommand[],
 ): Promise<void> {
   const run: Run =
     (work) =>
@@ -119,5 +111,5 @@ async function register(
       }
     };
   const command = program.commands.find((c) => c.name() === name)!;
-  (await load())(command, run, () => wholeProgram(host, commands));
+  (await load())(command, run);
 }

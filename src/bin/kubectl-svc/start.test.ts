@@ -28,6 +28,7 @@ test.each([
   ['kubectl-svc.ts', 'query --help'],
   ['kubectl-svc.ts', 'top --help'],
   ['kubectl-complete-svc.ts', 'top pods --so'],
+  ['kubectl-svc.ts', '__complete top pods --so'],
 ])('%s %s loads neither client-node nor the engine', (program, args) => {
   const { status, stdout, loaded } = start(program, ...args.split(' '));
   expect(status).toBe(0);

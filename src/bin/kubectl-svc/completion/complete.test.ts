@@ -87,7 +87,7 @@ test('without a cluster there is silence', async () => {
 test('the script for a shell is that of kubectl-svc by its own name', async () => {
   const { stdout } = await runPluginHere(['completion', 'bash']);
   expect(stdout).toContain('complete -o default -F _kubectl-svc kubectl-svc');
-  expect(stdout).toContain('--partial-response');
+  expect(stdout).toContain('kubectl-svc __complete');
   const wrong = await runPluginHere(['completion', 'tcsh']);
   expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('bash, zsh, fish')]);
 });

@@ -1,20 +1,15 @@
-import { shapeOf } from '../../completion/command-shape.ts';
 import { describeCompletion } from '../../completion/completion-command.ts';
 import { completionScript, type Shell } from '../../completion/scripts.ts';
 import type { Register } from '../command.ts';
 
 const help = `
-kubectl itself completes "kubectl svc …", with namespaces and metrics of the cluster, in any shell that its own
-completion is loaded in, when kubectl_complete-svc is in the PATH beside kubectl-svc. This script is for calling
-kubectl-svc by its name.
+kubectl itself completes "kubectl svc …" in any shell that its own completion is loaded in, when kubectl_complete-svc is
+in the PATH beside kubectl-svc. This script is for calling kubectl-svc by its name.
 `;
 
 /** `kubectl svc completion`. */
-export const registerCompletion: Register = (command, run, whole) => {
+export const registerCompletion: Register = (command, run) => {
   describeCompletion(command, 'kubectl svc', help).action(
-    run(async (session, shell: Shell) => {
-      const root = shapeOf(await whole());
-      session.stdout.write(completionScript(shell, { ...root, name: 'kubectl-svc' }));
-    }),
+    run(async (session, shell: Shell) => void session.stdout.write(completionScript(shell, 'kubectl-svc'))),
   );
 };
