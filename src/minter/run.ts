@@ -1,4 +1,3 @@
-import type { Server as TlsServer } from 'node:https';
 import { join } from 'node:path';
 import { hostname } from 'node:os';
 import { aborted } from '../base/aborted.ts';
@@ -7,11 +6,11 @@ import type { Logger } from '../base/logger.ts';
 import { openTraceExport } from '../base/trace-export.ts';
 import { untilQuiet } from '../net/drain.ts';
 import { closeServer, listen } from '../net/listen.ts';
+import { watchTlsDirectory } from '../net/tls-material.ts';
 import { readBuildInfo, type BuildInfo } from '../base/build-info.ts';
 import { expressHandler, httpServerMetrics } from '../net/http/index.ts';
 import { createAdminServer } from './http/admin-server.ts';
 import { createApp } from './http/app.ts';
-import { followServerIdentity, readServerIdentity } from './http/server-identity.ts';
 import { createPublicServer } from './http/server.ts';
 import { Jwks } from './identity/jwks.ts';
 import { createMinterMetrics } from './metrics.ts';
@@ -69,7 +68,9 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     logger,
     onLoad: (set, result) => watchRules(metrics, readiness, clock, set, result, rules.found),
   });
-  const identity = settings.tlsDir === undefined ? undefined : await readServerIdentity(settings.tlsDir);
+  const { tlsDir } = settings;
+  const tls =
+    tlsDir === undefined ? undefined : await watchTlsDirectory(tlsDir, { clock, logger, signal }, { hasCa: false });
   const service = await openKeyService(settings.keyProvider, { clock, logger });
   const tracing = await openTraceExport({
     service: 'svc-minter',
@@ -147,7 +148,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     audit: deps.audit ?? ((line) => void process.stdout.write(line)),
   });
   const door = { logger, metrics: httpServerMetrics(metrics.registry, 'minter') };
-  const server = createPublicServer(expressHandler(app), identity, { name: 'minter', ...door });
+  const server = createPublicServer(expressHandler(app), tls, { name: 'minter', ...door });
   const admin = createAdminServer({
     door: { name: 'minter-admin', ...door },
     registry: metrics.registry,
@@ -171,7 +172,6 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     const host = settings.bindAddress;
     const adminPort = await listen('minter-admin', admin, { host, port: settings.adminPort });
     const port = await listen('minter', server, { host, port: settings.port });
-    if (identity) followServerIdentity(settings.tlsDir!, server as TlsServer, identity, { clock, logger, signal });
     monitors.start();
     logger.info('minter started', { port, adminPort, org: settings.org, ...build });
     deps.onListening?.({ port, adminPort });

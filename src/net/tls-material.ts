@@ -61,20 +61,27 @@ export class HeldTls implements TlsSource {
   }
 }
 
+/** What a directory holds beside `tls.crt` and `tls.key`. A Secret of type TLS that is not ours need not have a CA. */
+export interface TlsDirectory {
+  /** Whether `ca.crt` is read too. Default true. */
+  readonly hasCa?: boolean;
+}
+
 /**
  * Reads `tls.crt`, `tls.key` and `ca.crt` of a mounted Secret and follows its rotation.
- * The three files are used together or not at all: an inconsistent set is logged and the last good one stays. It polls,
+ * The files are used together or not at all: an inconsistent set is logged and the last good one stays. It polls,
  * because a Secret mount swaps a symbolic link and file watches miss that on some file systems.
  * Errors: ERR_TLS_MATERIAL when the first read fails.
  */
 export async function watchTlsDirectory(
   dir: string,
   deps: { clock: Clock; logger: Logger; signal: AbortSignal; pollMs?: number },
+  files: TlsDirectory = {},
 ): Promise<TlsSource> {
-  const source = new HeldTls(await readTlsDirectory(dir));
+  const source = new HeldTls(await readTlsDirectory(dir, files));
   pollUntilAborted(deps, async () => {
     try {
-      const next = await readTlsDirectory(dir);
+      const next = await readTlsDirectory(dir, files);
       if (source.has(next)) return;
       source.replace(next);
       deps.logger.info('certificate reloaded', { dir, notAfter: new X509Certificate(next.cert).validTo });
@@ -103,7 +110,7 @@ export function pollUntilAborted(
 }
 
 /** One read of the directory, checked: the key belongs to the certificate and everything parses. */
-export async function readTlsDirectory(dir: string): Promise<TlsMaterial> {
+export async function readTlsDirectory(dir: string, { hasCa = true }: TlsDirectory = {}): Promise<TlsMaterial> {
   const read = async (name: string): Promise<string> => {
     try {
       return await readFile(join(dir, name), 'utf8');
@@ -111,15 +118,13 @@ export async function readTlsDirectory(dir: string): Promise<TlsMaterial> {
       throw new OperatorError('ERR_TLS_MATERIAL', `cannot read ${join(dir, name)}: ${errorText(cause)}`, { cause });
     }
   };
-  const [cert, key, ca] = await Promise.all([read('tls.crt'), read('tls.key'), read('ca.crt')]);
+  const [cert, key, ca] = await Promise.all([read('tls.crt'), read('tls.key'), hasCa ? read('ca.crt') : '']);
   try {
     checkTlsMaterial({ cert, key, ca });
   } catch (cause) {
-    throw new OperatorError(
-      'ERR_TLS_MATERIAL',
-      `tls.crt, tls.key and ca.crt in ${dir} do not fit together: ${errorText(cause)}`,
-      { cause },
-    );
+    const names = hasCa ? 'tls.crt, tls.key and ca.crt' : 'tls.crt and tls.key';
+    const message = `${names} in ${dir} do not fit together: ${errorText(cause)}`;
+    throw new OperatorError('ERR_TLS_MATERIAL', message, { cause });
   }
   return { cert, key, ca };
 }

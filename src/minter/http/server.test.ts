@@ -3,13 +3,12 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import type { TLSSocket } from 'node:tls';
 import { join } from 'node:path';
-import type { Server } from 'node:https';
 import { createLogger } from '../../base/logger.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
 import { closeServer, listen } from '../../net/listen.ts';
+import { readTlsDirectory, watchTlsDirectory } from '../../net/tls-material.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { until } from '../../testing/until.ts';
-import { followServerIdentity, readServerIdentity } from './server-identity.ts';
 import { createPublicServer } from './server.ts';
 
 let dir: string;
@@ -28,12 +27,11 @@ test('serves TLS with the mounted pair and follows its rotation; a broken pair c
   await write('first');
   const clock = new FakeClock();
   const stop = new AbortController();
-  const identity = await readServerIdentity(dir);
-  const server = createPublicServer((_req, res) => res.end('ok'), identity) as Server;
-  const port = await listen('minter', server, { host: '127.0.0.1', port: 0 });
   const warned: string[] = [];
   const logger = createLogger({ level: 'warn', write: (line) => void warned.push(line) });
-  followServerIdentity(dir, server, identity, { clock, logger, signal: stop.signal });
+  const tls = await watchTlsDirectory(dir, { clock, logger, signal: stop.signal }, { hasCa: false });
+  const server = createPublicServer((_req, res) => res.end('ok'), tls);
+  const port = await listen('minter', server, { host: '127.0.0.1', port: 0 });
   const peer = (): Promise<string> =>
     new Promise((resolve, reject) => {
       request({ host: '127.0.0.1', port, agent: false, rejectUnauthorized: false }, (res) => {
@@ -56,5 +54,8 @@ test('serves TLS with the mounted pair and follows its rotation; a broken pair c
 });
 
 test('a directory without a pair stops the start', async () => {
-  await expect(readServerIdentity(dir)).rejects.toMatchObject({ code: 'ERR_TLS_MATERIAL' });
+  await expect(readTlsDirectory(dir, { hasCa: false })).rejects.toMatchObject({
+    code: 'ERR_TLS_MATERIAL',
+    message: expect.stringContaining(`cannot read ${dir}/tls.crt`),
+  });
 });

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import { createHttpServer, type DoorOptions, type HttpHandler, type RefusalForm } from '../../net/http/index.ts';
 import { createTlsServer } from '../../net/https-server.ts';
-import { fixedTls } from '../../net/tls-material.ts';
-import type { ServerIdentity } from './server-identity.ts';
+import type { TlsSource } from '../../net/tls-material.ts';
 
 /**
  * Limits of the public listener. Units: ms, bytes. There is room for 200 requests a second while each of them waits the
@@ -21,12 +20,10 @@ const limits = {
   reservedPaths: ['/version'],
 } as const;
 
-/** The public server: HTTP, or HTTPS with an identity. Its own refusals have the form of `/token` answers. */
-export function createPublicServer(handler: HttpHandler, identity?: ServerIdentity, door: DoorOptions = {}): Server {
+/** The public server: HTTP, or HTTPS with a certificate. Its own refusals have the form of `/token` answers. */
+export function createPublicServer(handler: HttpHandler, tls?: TlsSource, door: DoorOptions = {}): Server {
   const options = { ...door, limits, form: refusalForm };
-  return identity
-    ? createTlsServer(fixedTls({ ...identity, ca: '' }), handler, options)
-    : createHttpServer(handler, options);
+  return tls ? createTlsServer(tls, handler, options) : createHttpServer(handler, options);
 }
 
 const codes = {
