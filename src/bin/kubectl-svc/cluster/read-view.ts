@@ -50,12 +50,7 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     selection: { namespace?: string | undefined; fieldSelector?: string } = {},
   ): Promise<Reading<T>> => {
     if (without.includes(member)) return { items: [] };
-    try {
-      const { items } = await listAll<T>(client, resource, { ...selection, signal });
-      return { items, ...(selection.namespace === undefined ? {} : { partial: true }) };
-    } catch (error) {
-      return { fault: faultOf(resource, selection.namespace, error) };
-    }
+    return readList<T>(client, resource, { ...selection, signal });
   };
   const readMost = async <T extends KubeObject>(
     member: keyof ClusterView,
@@ -96,6 +91,37 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     apiServices: read<KubeObject>('apiServices', coreResources.apiServices),
     events: read<KubeObject>('events', coreResources.events, { fieldSelector: 'type=Warning' }),
   });
+}
+
+interface ListSelection {
+  readonly namespace?: string | undefined;
+  readonly fieldSelector?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One list, or the reason why it could not be read. */
+async function readList<T extends KubeObject>(
+  client: KubeClient,
+  resource: ResourceRef,
+  selection: ListSelection,
+): Promise<Reading<T>> {
+  try {
+    const { items } = await listAll<T>(client, resource, selection);
+    return { items, ...(selection.namespace === undefined ? {} : { partial: true }) };
+  } catch (error) {
+    return { fault: faultOf(resource, selection.namespace, error) };
+  }
+}
+
+/** A list of all namespaces; if that cannot be read, of one; else the reason. */
+export async function readWidest(
+  client: KubeClient,
+  resource: ResourceRef,
+  namespace: string,
+  signal: AbortSignal,
+): Promise<Reading<KubeObject>> {
+  const all = await readList(client, resource, { signal });
+  return all.fault === undefined ? all : readList(client, resource, { namespace, signal });
 }
 
 /** The object with every promise in it replaced by its value. */

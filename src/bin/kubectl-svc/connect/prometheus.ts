@@ -1,5 +1,6 @@
 import { PluginError } from '../errors.ts';
 import { printable } from '../output/table.ts';
+import type { VectorSample } from '../query/result.ts';
 import type { Session } from '../session.ts';
 import { messageOf } from './failures.ts';
 import type { QueryRequest, QueryServer } from './query-server.ts';
@@ -55,6 +56,15 @@ export async function askApi<T>(
     explain: body['explain'],
     text,
   };
+}
+
+/** The vector that an instant query gives now. Errors: as `askApi`. */
+export function askVector(
+  server: QueryServer,
+  query: string,
+  signal: AbortSignal,
+): Promise<ApiAnswer<{ result: VectorSample[] }>> {
+  return askApi(server, '/api/v1/query', { query }, { signal });
 }
 
 /** Writes to stderr the warnings that a user needs beside the numbers of an answer. */

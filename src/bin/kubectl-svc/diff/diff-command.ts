@@ -4,7 +4,7 @@ import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import { readView } from '../cluster/read-view.ts';
 import type { Register } from '../command.ts';
 import { PluginError, UsageError } from '../errors.ts';
-import { outputFormat, printed } from '../output/print.ts';
+import { outputOption, printed } from '../output/print.ts';
 import type { Session } from '../session.ts';
 import { askServer } from './ask-server.ts';
 import { faultText, isOurs, readDocuments, refOf, type Documents, type Fault } from './documents.ts';
@@ -13,7 +13,7 @@ import { diffPlan, differs, worldAfter } from './plan.ts';
 import { kustomized, readSources } from './read-sources.ts';
 import { planText } from './render.ts';
 
-const formats = ['diff', 'json', 'yaml'] as const;
+const formats = ['diff', 'json', 'yaml'];
 
 interface DiffFlags {
   filename: string[];
@@ -43,7 +43,7 @@ export const registerDiff: Register = (command, run) => {
     .option('-k, --kustomize <folder>', 'a folder with a kustomization')
     .option('-R, --recursive', 'look into the folders below as well', false)
     .option('--delete', 'show what deleting the objects would change', false)
-    .option('-o, --output <format>', `how to print: ${formats.join(', ')}`, 'diff')
+    .addOption(outputOption('how to print', formats).default('diff'))
     .addHelpText('after', help)
     .action(run((session, flags: DiffFlags) => diff(session, flags)));
 };
@@ -53,7 +53,6 @@ function collect(value: string, before: string[]): string[] {
 }
 
 async function diff(session: Session, flags: DiffFlags): Promise<number> {
-  const format = outputFormat(flags.output, formats);
   if (flags.filename.length === 0 && flags.kustomize === undefined)
     throw new UsageError('name files with -f, or a folder with -k');
   const documents = await read(session, flags);
@@ -70,7 +69,7 @@ async function diff(session: Session, flags: DiffFlags): Promise<number> {
   if (!flags.delete) await ask(session, client, documents, input, options);
   const plan = diffPlan(input, wanted, options);
   for (const warning of plan.warnings) session.warn(warning);
-  session.stdout.write(await printed(format, plan, () => planText(plan, session.style)));
+  session.stdout.write(await printed(flags.output, plan, () => planText(plan, session.style)));
   return differs(plan) ? 1 : 0;
 }
 

@@ -1,9 +1,11 @@
 import { nodeLabel } from '../../../api/labels.ts';
 import { errorText } from '../../../base/errors.ts';
+import { anyOf } from '../../../base/text/texts.ts';
 import type { PodFacts } from '../../../capture/index.ts';
 import { workloadName } from '../../../capture/index.ts';
 import type { QueryServer } from '../connect/query-server.ts';
 import { messageOf } from '../connect/failures.ts';
+import { askVector } from '../connect/prometheus.ts';
 import { configMetric, parseFederated, type SeriesFacts } from './series.ts';
 
 /** The target of an explanation. */
@@ -38,8 +40,7 @@ export function ownerName(pod: PodFacts): string {
 }
 
 const quoted = (text: string): string => JSON.stringify(text);
-const oneOf = (texts: readonly string[]): string =>
-  quoted([...new Set(texts)].map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'));
+const oneOf = (texts: readonly string[]): string => quoted(anyOf([...new Set(texts)]));
 
 /**
  * Queries the query server through the connection of `connect`. Errors: none; `fault` has the reason when no data is
@@ -56,22 +57,11 @@ export async function askSeries(
     const federated = await server.request({ path: `/federate?${match}`, signal });
     if (federated.status !== 200) return { fault: `${federated.status} ${messageOf(federated.text)}` };
     const query = `count by (k8s_node_name) ({__name__=~"(http|rpc|db|messaging)_.+_count",k8s_node_name=~${oneOf(asked.nodes)}})`;
-    const counted = await server.request({ path: '/api/v1/query', form: new URLSearchParams({ query }), signal });
-    if (counted.status !== 200) return { fault: `${counted.status} ${messageOf(counted.text)}` };
-    return { series: parseFederated(federated.text), ...countsOf(counted.text) };
+    const { data, missingNodes } = await askVector(server, query, signal);
+    const counts = data.result.map(({ metric, value }) => [metric[nodeLabel] ?? '', Number(value?.[1])] as const);
+    return { series: parseFederated(federated.text), requests: new Map(counts), missingNodes };
   } catch (error) {
     if (signal.aborted) throw error;
     return { fault: errorText(error) };
   }
-}
-
-interface Answer {
-  data?: { result?: { metric: Record<string, string>; value: [number, string] }[] };
-  missingNodes?: string[];
-}
-
-function countsOf(text: string): { requests: ReadonlyMap<string, number>; missingNodes: readonly string[] } {
-  const { data, missingNodes = [] } = JSON.parse(text) as Answer;
-  const rows = (data?.result ?? []).map(({ metric, value }) => [metric[nodeLabel] ?? '', Number(value[1])] as const);
-  return { requests: new Map(rows), missingNodes };
 }

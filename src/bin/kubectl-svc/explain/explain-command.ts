@@ -1,9 +1,8 @@
-import { Option } from 'commander';
 import { readView } from '../cluster/read-view.ts';
 import { itemsOf } from '../cluster/view.ts';
 import type { Register } from '../command.ts';
 import { exitCodes, UsageError } from '../errors.ts';
-import { outputFormat, printed } from '../output/print.ts';
+import { outputOption, printed } from '../output/print.ts';
 import { podFacts, runsAgents } from '../../../controllers/capture/facts.ts';
 import type { Session } from '../session.ts';
 import { askSeries, maxPods } from './ask-series.ts';
@@ -12,7 +11,7 @@ import { explain, podsOfTarget } from './explanation.ts';
 import { explanationText } from './render.ts';
 import { parseTarget, targetWords } from './target.ts';
 
-const formats = ['text', 'json', 'yaml'] as const;
+const formats = ['text', 'json', 'yaml'];
 
 const help = `
 KIND is ${targetWords.join(', ')}.
@@ -33,13 +32,12 @@ export const registerExplain: Register = (command, run) => {
       'walk the way from the resources to the data of a pod, workload, monitor or node, and say where it ends',
     )
     .argument('<object...>', 'KIND/NAME')
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(formats).default('text'))
+    .addOption(outputOption('how to print', formats).default('text'))
     .addHelpText('after', help)
     .action(run((session, args: string[], flags: { output: string }) => explainCommand(session, args, flags.output)));
 };
 
 async function explainCommand(session: Session, args: readonly string[], output: string): Promise<number> {
-  const format = outputFormat(output, formats);
   const target = parseTarget(args);
   const { flags, clock, signal } = session;
   const namespace = target.type === 'node' ? '' : await session.namespace();
@@ -75,6 +73,6 @@ async function explainCommand(session: Session, args: readonly string[], output:
       `the operator's settings are not known (${unasked.assumed}); those of a new installation stand for them`,
     );
   const explanation = explain(target, namespace, pods, { ...unasked, facts: series });
-  session.stdout.write(await printed(format, explanation, () => explanationText(explanation, session.style)));
+  session.stdout.write(await printed(output, explanation, () => explanationText(explanation, session.style)));
   return explanation.well ? exitCodes.fine : exitCodes.error;
 }

@@ -298,7 +298,8 @@ describe('the command', () => {
         path.startsWith('/federate')
           ? `http_server_request_duration_count{k8s_namespace_name="shop",k8s_pod_name="checkout-1"} 1 ${viewTime}\n`
           : JSON.stringify({
-              data: { result: [{ metric: { k8s_node_name: 'node-1' }, value: [0, '1'] }] },
+              status: 'success',
+              data: { resultType: 'vector', result: [{ metric: { k8s_node_name: 'node-1' }, value: [0, '1'] }] },
               missingNodes: ['node-2'],
             });
       return await runWith(['explain', ...args], {

@@ -12,8 +12,8 @@ import {
 import type { Register } from '../command.ts';
 import { RefusedError } from '../connect/failures.ts';
 import type { QueryServer } from '../connect/query-server.ts';
-import { PluginError, UsageError } from '../errors.ts';
-import { outputFormat } from '../output/print.ts';
+import { PluginError } from '../errors.ts';
+import { chosen, outputOption } from '../output/print.ts';
 import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { filterFlags, FilterLine } from './filter-flags.ts';
@@ -61,14 +61,9 @@ export const registerObserve: Register = (command, run) => {
     .addOption(
       new Option('-t, --type <type>', 'what to show (default: both)')
         .choices(types)
-        .argParser((text: string, before: string[] | undefined) => [...(before ?? []), typeNamed(text)]),
+        .argParser((text: string, before: string[] | undefined) => [...(before ?? []), chosen('--type', text, types)]),
     )
-    .addOption(
-      new Option('-o, --output <format>', 'how to show them')
-        .choices(observeFormats)
-        .argParser((text: string) => outputFormat(text, observeFormats))
-        .default('compact'),
-    )
+    .addOption(outputOption('how to show them', observeFormats).default('compact'))
     .option('--no-headers', 'leave out the headings of table')
     .optionsGroup('Filters (several of one kind: any of them; of different kinds: all of them):')
     .option('--not', 'leave out the matches of the filter that follows');
@@ -102,11 +97,6 @@ Examples:
 
   # one trace, with all that is known of its spans
   kubectl svc observe -A --trace-id 0af7651916cd43dd8448eb211c80319c --last all -o dict`;
-
-function typeNamed(text: string): string {
-  if (types.includes(text)) return text;
-  throw new UsageError(`--type ${JSON.stringify(text)} is none of ${types.join(', ')}`);
-}
 
 async function observe(session: Session, flags: Flags, line: FilterLine): Promise<void> {
   const { flags: common } = session;

@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import { UsageError } from '../errors.ts';
 
 /** `-o json`, indented as kubectl does. Ends with a newline. */
@@ -17,9 +18,14 @@ export async function printed(format: string, value: unknown, text: () => string
   return format === 'yaml' ? yaml(value) : text();
 }
 
-/** The format that `-o` names. Errors: UsageError that lists the formats. */
-export function outputFormat<T extends string>(text: string, formats: readonly T[]): T {
-  const found = formats.find((format) => format === text);
-  if (found === undefined) throw new UsageError(`-o ${JSON.stringify(text)} is none of ${formats.join(', ')}`);
-  return found;
+/** `-o` with the formats of a command. */
+export function outputOption(help: string, formats: readonly string[]): Option {
+  const option = new Option('-o, --output <format>', help).choices(formats);
+  return option.argParser((text: string) => chosen('-o', text, formats));
+}
+
+/** The choice that a flag names. Errors: UsageError that lists the choices. */
+export function chosen(flag: string, text: string, choices: readonly string[]): string {
+  if (choices.includes(text)) return text;
+  throw new UsageError(`${flag} ${JSON.stringify(text)} is none of ${choices.join(', ')}`);
 }

@@ -1,9 +1,8 @@
-import { Option } from 'commander';
 import type { Register } from '../command.ts';
 import { type ApiAnswer, ApiFailure, askApi, tellCaveats } from '../connect/prometheus.ts';
 import { PluginError, UsageError } from '../errors.ts';
 import { graphText } from '../graph/graph.ts';
-import { outputFormat } from '../output/print.ts';
+import { outputOption } from '../output/print.ts';
 import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { csvText, promtoolText, tableText } from './formats.ts';
@@ -59,11 +58,7 @@ export const registerQuery: Register = (command, run) => {
     .option('--start <time>', 'begin of the range')
     .option('--end <time>', 'end of the range (default: now)')
     .option('--step <duration>', 'time between two points of the range (default: what suits its length)')
-    .addOption(
-      new Option('-o, --output <format>', 'how to show it (default: table; graph for a range on a terminal)').argParser(
-        (text: string) => outputFormat(text, formats),
-      ),
-    )
+    .addOption(outputOption('how to show it (default: table; graph for a range on a terminal)', formats))
     .option('--limit <number>', 'most series to show, 0 for all (default: 1000 for table and graph, else all)')
     .option('--timeout <duration>', 'how long it may take', '30s')
     .option('--partial-response <boolean>', 'false: an answer that lacks a node is an error', 'true')

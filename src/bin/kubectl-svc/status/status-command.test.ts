@@ -89,9 +89,9 @@ test('what may not be listed is told in its place', async () => {
 });
 
 test.each([
-  [['--timeout', 'soon'], 'is not a duration'],
+  [['--timeout', 'soon'], 'is no duration'],
   [['pods'], 'Allowed choices are'],
-  [['-o', 'xml'], 'Allowed choices are'],
+  [['-o', 'xml'], '-o "xml" is none of table, json, yaml'],
 ])('%s is wrong usage', async (args, text) => {
   const { code, stderr } = await run(...args);
   expect({ code, told: stderr.includes(text) }).toEqual({ code: 2, told: true });

@@ -1,19 +1,19 @@
-import { Argument, Option } from 'commander';
+import { Argument } from 'commander';
 import { sleep } from '../../../base/clock.ts';
-import { parseDuration } from '../../../base/duration.ts';
 import { readView } from '../cluster/read-view.ts';
 import type { ClusterView } from '../cluster/view.ts';
 import type { Register } from '../command.ts';
-import { exitCodes, UsageError } from '../errors.ts';
-import { outputFormat, printed } from '../output/print.ts';
+import { exitCodes } from '../errors.ts';
+import { outputOption, printed } from '../output/print.ts';
 import { printable } from '../output/table.ts';
+import { durationFlag } from '../query/times.ts';
 import type { Session } from '../session.ts';
 import { isWell } from './check.ts';
 import { part, statusParts, type PartName, type PartReport } from './parts.ts';
 import { nodeTable, reportText } from './render.ts';
 import { statusReport, type StatusReport } from './report.ts';
 
-const formats = ['table', 'json', 'yaml'] as const;
+const formats = ['table', 'json', 'yaml'];
 
 interface StatusFlags {
   output: string;
@@ -44,7 +44,7 @@ export const registerStatus: Register = (command, run) => {
     )
     .addArgument(new Argument('[kind]', 'one kind only').choices([...statusParts.keys()]))
     .argument('[name]', 'one object only, with all of its conditions')
-    .addOption(new Option('-o, --output <format>', 'how to print').choices(formats).default('table'))
+    .addOption(outputOption('how to print', formats).default('table'))
     .option('--wait', 'wait until all is well', false)
     .option('--timeout <duration>', 'how long --wait may take', '5m')
     .addHelpText('after', help)
@@ -62,8 +62,7 @@ async function status(
   flags: StatusFlags,
 ): Promise<number> {
   const { clock, signal } = session;
-  const format = outputFormat(flags.output, formats);
-  const timeoutMs = parseTimeout(flags.timeout);
+  const timeoutMs = durationFlag(flags.timeout, '--timeout');
   const which = kind === undefined ? undefined : statusParts.get(kind)!;
   const deadline = clock.monotonic() + (flags.wait ? timeoutMs : 0);
   let written = '';
@@ -74,21 +73,13 @@ async function status(
     if (report.well || left <= 0) {
       const { style } = session;
       const text = () => (report.rows ? nodeTable(report.rows, style) : reportText(report, style));
-      session.stdout.write(await printed(format, report, text));
+      session.stdout.write(await printed(flags.output, report, text));
       if (!report.well && flags.wait) session.warn(`not well within ${flags.timeout}`);
       return report.well ? exitCodes.fine : exitCodes.error;
     }
     const waiting = waitsFor(report);
     if (waiting !== written) session.stderr.write(`waiting: ${printable((written = waiting))}\n`);
     await sleep(clock, Math.min(lookMs, left), signal);
-  }
-}
-
-function parseTimeout(text: string): number {
-  try {
-    return parseDuration(text, '--timeout');
-  } catch (error) {
-    throw new UsageError((error as Error).message);
   }
 }
 

@@ -1,7 +1,7 @@
-import type { KubeObject, ResourceRef } from '../../../api/meta.ts';
+import type { KubeObject } from '../../../api/meta.ts';
 import { group } from '../../../api/v1alpha1/index.ts';
-import { errorText } from '../../../base/errors.ts';
-import { coreResources, isForbidden, listAll, type KubeClient } from '../../../kube/index.ts';
+import { coreResources, type KubeClient } from '../../../kube/index.ts';
+import { readWidest } from '../cluster/read-view.ts';
 import type { ClusterView, Reading } from '../cluster/view.ts';
 import { itemsOf } from '../cluster/view.ts';
 import { styles } from '../output/style.ts';
@@ -12,26 +12,6 @@ import type { Bundle } from './bundle.ts';
 import type { OwnPod } from './own-pods.ts';
 import type { Redactor } from './redact/redactor.ts';
 import { trimCrd, trimNode, trimObject } from './trim.ts';
-
-/** A list of all namespaces; if that is denied, of one; else the reason. */
-export async function readWidest(
-  client: KubeClient,
-  resource: ResourceRef,
-  namespace: string,
-  signal: AbortSignal,
-): Promise<Reading<KubeObject>> {
-  let fault = '';
-  for (const selection of [{}, { namespace }]) {
-    try {
-      const { items } = await listAll<KubeObject>(client, resource, { ...selection, signal });
-      return { items, ...('namespace' in selection ? { partial: true } : {}) };
-    } catch (error) {
-      if (signal.aborted) throw error;
-      fault = isForbidden(error) ? `you may not list ${resource.plural}` : errorText(error);
-    }
-  }
-  return { fault };
-}
 
 /** A readable text without colours. */
 export const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});

@@ -1,7 +1,7 @@
 import { Argument, Option } from 'commander';
 import type { Register } from '../command.ts';
 import { UsageError } from '../errors.ts';
-import { outputFormat } from '../output/print.ts';
+import { outputOption } from '../output/print.ts';
 import { kindAliases, sortKeys, topFormats, topKindNames, type TopFlags, type TopKindName } from './top-flags.ts';
 
 /** `kubectl svc top`: request rates, errors and latencies of the serving objects. */
@@ -14,11 +14,7 @@ export const registerTop: Register = (command, run) => {
     .option('--limit <number>', 'most rows to show, 0 for all', '0')
     .option('-w, --watch', 'show it anew until Ctrl-C', false)
     .option('--interval <duration>', 'time between two looks of --watch', '5s')
-    .addOption(
-      new Option('-o, --output <format>', 'wide adds the sizes of bodies')
-        .argParser((text: string) => outputFormat(text, topFormats))
-        .default('table'),
-    )
+    .addOption(outputOption('wide adds the sizes of bodies', topFormats).default('table'))
     .option('--no-headers', 'leave out the headings')
     .addHelpText('after', examples)
     .action(

@@ -1,9 +1,8 @@
 import { coreResources } from '../../../api/core-resources.ts';
 import { listAll } from '../../../kube/reads.ts';
-import { type ApiAnswer, askApi, lacking } from '../connect/prometheus.ts';
+import { type ApiAnswer, askVector, lacking } from '../connect/prometheus.ts';
 import { UsageError } from '../errors.ts';
 import { json } from '../output/print.ts';
-import type { VectorSample } from '../query/result.ts';
 import { durationFlag } from '../query/times.ts';
 import type { Session } from '../session.ts';
 import { type TopKind, topKinds } from './kinds.ts';
@@ -36,10 +35,7 @@ export async function top(session: Session, kindName: TopKindName, flags: TopFla
     const scope: TopScope = { kind, namespace, names, windowMs, wide: flags.output !== 'table' };
     if (names?.length === 0) return { scope, rows: [], answer: nothingAsked };
     const server = await session.connect();
-    const params = { query: topQuery(scope) };
-    const answer = await askApi<{ result: VectorSample[] }>(server, '/api/v1/query', params, {
-      signal: session.signal,
-    });
+    const answer = await askVector(server, topQuery(scope), session.signal);
     const rows = sorted(rowsOf(kind, answer.data.result), flags.sortBy);
     return { scope, answer, rows: limit === 0 ? rows : rows.slice(0, limit) };
   };

@@ -1,8 +1,7 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { coreResources } from '../../../api/core-resources.ts';
 import { selectorText } from '../../../render/names.ts';
-import { askApi } from '../connect/prometheus.ts';
-import type { VectorSample } from '../query/result.ts';
+import { askApi, askVector } from '../connect/prometheus.ts';
 import type { Session } from '../session.ts';
 
 /** One version that runs in the cluster. */
@@ -53,14 +52,8 @@ async function query(session: Session): Promise<PartVersion[]> {
 }
 
 async function agents(session: Session): Promise<PartVersion[]> {
-  const params = { query: 'count by (version) (svc_agent_up)' };
-  const options = { signal: session.signal };
-  const { data, missingNodes } = await askApi<{ result: VectorSample[] }>(
-    await session.connect(),
-    '/api/v1/query',
-    params,
-    options,
-  );
+  const query = 'count by (version) (svc_agent_up)';
+  const { data, missingNodes } = await askVector(await session.connect(), query, session.signal);
   const parts = data.result.map(({ metric, value }) => ({
     part: 'agents',
     version: metric['version'] ?? 'unknown',

@@ -1,28 +1,23 @@
-import { Option } from 'commander';
 import { readBuildInfo } from '../../../base/build-info.ts';
 import type { Register } from '../command.ts';
 import { errorLines, exitCodes } from '../errors.ts';
-import { outputFormat, printed } from '../output/print.ts';
+import { outputOption, printed } from '../output/print.ts';
 import { table } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { clusterVersions, type PartVersion } from './cluster-versions.ts';
 
-const formats = ['table', 'json', 'yaml'] as const;
+const formats = ['table', 'json', 'yaml'];
 
 interface Flags {
   client: boolean;
-  output: (typeof formats)[number];
+  output: string;
 }
 
 /** `kubectl svc version`. */
 export const registerVersion: Register = (command, run) => {
   command
     .option('--client', 'only that of the plugin, without asking the cluster', false)
-    .addOption(
-      new Option('-o, --output <format>', 'how to show it')
-        .argParser((text: string) => outputFormat(text, formats))
-        .default('table'),
-    )
+    .addOption(outputOption('how to show it', formats).default('table'))
     .action(run(version));
 };
 
