@@ -1,12 +1,12 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { systemClock } from '../../base/clock.ts';
 import { parseDuration } from '../../base/duration.ts';
-import { OperatorError } from '../../base/errors.ts';
-import { flagOf, readSettings, variableOf, type SettingTable } from '../../base/settings.ts';
-import { createKubeClient } from '../../kube/index.ts';
+import { readSettings } from '../../base/settings.ts';
 import { renderInstallation } from '../../render/index.ts';
-import { applyInstallation, planInstallation, type InstallerDeps, type ObjectChange } from './installer.ts';
+import { addSettings } from '../settings-command.ts';
+import { applyInstallation, planInstallation, type ObjectChange } from './installer.ts';
+import { clusterOptions, onCluster, say, type ClusterFlags } from './on-cluster.ts';
 import { importedKeyVersion } from './private-key.ts';
 import { nameOfObject } from './resources.ts';
 import { untilRolledOut } from './rollout.ts';
@@ -19,28 +19,11 @@ import {
   withLegacyNames,
 } from './settings.ts';
 
-interface RunFlags {
-  kubeconfig?: string;
-  context?: string;
+interface RunFlags extends ClusterFlags {
   wait: boolean;
   timeout: string;
   forceConflicts: boolean;
   diff: boolean;
-}
-
-/** Options that every command against a cluster takes. */
-export function clusterOptions(command: Command): Command {
-  return command
-    .option('--kubeconfig <file>', 'kubeconfig to use instead of KUBECONFIG or ~/.kube/config')
-    .option('--context <name>', 'context of the kubeconfig to use');
-}
-
-export function tableOptions(command: Command, table: SettingTable, prefix: string, heading: string): void {
-  command.optionsGroup(heading);
-  for (const [key, row] of Object.entries(table)) {
-    const value = row.default === '' || row.default === undefined ? 'unset' : `default ${row.default}`;
-    command.addOption(new Option(`${flagOf(key)} <value>`, `${row.help} [${variableOf(key, prefix)}; ${value}]`));
-  }
 }
 
 /**
@@ -54,22 +37,19 @@ export function installCommand(command: Command): Command {
     .option('--timeout <duration>', 'how long --wait may take', '5m')
     .option('--force-conflicts', 'take over fields that others own', false)
     .option('--no-diff', 'say only which objects change');
-  tableOptions(command, runSettingTable, 'SVC_INSTALL_', 'How:');
-  tableOptions(command, installSettingTable, 'SVC_', 'The operator:');
-  tableOptions(command, minterSettingTable, '', 'A minter (with an organization):');
+  addSettings(command.optionsGroup('How:'), runSettingTable, 'SVC_INSTALL_');
+  addSettings(command.optionsGroup('The operator:'), installSettingTable, 'SVC_');
+  addSettings(command.optionsGroup('A minter (with an organization):'), minterSettingTable, '');
   return command.action(async () => install(command.opts()));
 }
 
 async function install(options: RunFlags & Record<string, unknown>): Promise<void> {
-  const say = (line: string): void => void process.stderr.write(`${line}\n`);
   const { env, warnings } = withLegacyNames(process.env);
   for (const warning of warnings) say(`warning: ${warning}`);
   const flags = options as unknown as Record<string, string | undefined>;
   const { dryRun } = readSettings(runSettingTable, { flags, env, prefix: 'SVC_INSTALL_' });
   const settings = readSettings(installSettingTable, { flags, env, prefix: 'SVC_' });
   const minterSettings = readSettings(minterSettingTable, { flags, env, prefix: '' });
-  const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort(new OperatorError('ERR_ABORTED', 'interrupted')));
 
   let keyVersion = minterSettings.kmsKeyVersion;
   if (minterSettings.gitopsOrg !== '' && minterSettings.vcsPemPath !== '') {
@@ -86,14 +66,8 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
     );
     return;
   }
-  const client = createKubeClient({
-    kubeconfig: options.kubeconfig,
-    context: options.context,
-    userAgent: 'svc-install',
-  });
-  const deps: InstallerDeps = { client, clock: systemClock, signal: abort.signal };
-  try {
-    say(`cluster ${client.server}, namespace ${settings.namespace}`);
+  const { namespace } = settings;
+  await onCluster(options, { userAgent: 'svc-install', namespace }, async (deps) => {
     const changes = await planInstallation(wanted, deps, { force: options.forceConflicts });
     for (const change of changes) print(change, options.diff, dryRun === 'server');
     say(summary(changes, dryRun === 'server'));
@@ -106,11 +80,9 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
     });
     if (minter && minterSettings.vcsPemPath === '')
       say('the minter becomes ready once the App key is imported: minter tools import-pk --help');
-    if (options.wait) await untilRolledOut(settings.namespace, parseDuration(options.timeout, '--timeout'), deps, say);
-    say(`installed; next: kubectl -n ${settings.namespace} get pods -o wide`);
-  } finally {
-    await client.close();
-  }
+    if (options.wait) await untilRolledOut(namespace, parseDuration(options.timeout, '--timeout'), deps, say);
+    say(`installed; next: kubectl -n ${namespace} get pods -o wide`);
+  });
 }
 
 function print({ object, change, diff }: ObjectChange, withDiff: boolean, dryRun: boolean): void {
