@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { canonicalJson, sha256Hex } from '../base/canonical-json.ts';
 import { familyNames, protocolNames } from '../api/v1alpha1/index.ts';
-import { oneOf, parser } from './parser.ts';
+import { oneOf, parser } from '../base/wire/parser.ts';
 
 /**
  * What one agent and its instrument run: compiled by the leader, pushed whole, addressed by its hash.

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import type { TlsResponse } from '../net/tls-client.ts';
 import { OperatorError } from '../base/errors.ts';
-import { parser } from './parser.ts';
+import { parser } from '../base/wire/parser.ts';
 import { askAgent, type AgentAddress, type AgentTransport } from './push-client.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { isCaptureHash } from './capture-config.ts';
-import { oneOf, parser } from './parser.ts';
+import { oneOf, parser } from '../base/wire/parser.ts';
 
 /**
  * The messages between the leading controller and one agent on :9093 (mutual TLS, JSON).

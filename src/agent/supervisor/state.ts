@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { Type, type Static } from '@sinclair/typebox';
 import { OperatorError } from '../../base/errors.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
-import { parser } from '../../capture/parser.ts';
+import { parser } from '../../base/wire/parser.ts';
 import { keepFile, readIfPresent } from '../capture/durable-file.ts';
 
 const stateSchema = Type.Object({

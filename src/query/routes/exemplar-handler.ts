@@ -1,4 +1,6 @@
+import { Type } from '@sinclair/typebox';
 import { nodeLabel } from '../../api/labels.ts';
+import { parser } from '../../base/wire/parser.ts';
 import { selectorsOf } from '../../promql/index.ts';
 import { compareLabels, labelsFromObject } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
@@ -11,15 +13,19 @@ import { timeParam } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
 import { maxTimeMs, minTimeMs } from '../json/times.ts';
 
+const labelSet = Type.Record(Type.String(), Type.String());
+const parseSeries = parser(
+  'exemplars',
+  Type.Array(
+    Type.Object({
+      seriesLabels: labelSet,
+      exemplars: Type.Array(Type.Object({ labels: labelSet, value: Type.String(), timestamp: Type.Number() })),
+    }),
+  ),
+);
+
 /** One element of the answer, in Prometheus' form. */
-interface ExemplarSeries {
-  readonly seriesLabels: Readonly<Record<string, string>>;
-  readonly exemplars: readonly {
-    readonly labels: Readonly<Record<string, string>>;
-    readonly value: string;
-    readonly timestamp: number;
-  }[];
-}
+type ExemplarSeries = ReturnType<typeof parseSeries>[number];
 
 /** `/api/v1/query_exemplars`: exemplars of the series that any selector of the query matches, from all agents. */
 export const exemplars: Handler = async (call, deps) => {
@@ -40,30 +46,19 @@ export const exemplars: Handler = async (call, deps) => {
   await sendSuccess(req, res, [JSON.stringify(found)], answer);
 };
 
-/** An agent's exemplars, rebuilt from the validated fields. Errors: AgentFailure `protocol`. */
+/**
+ * An agent's exemplars, rebuilt from the validated fields. Errors: ERR_INPUT_INVALID; AgentFailure `protocol` for series
+ * of another node.
+ */
 function seriesOf(data: unknown, node: string): ExemplarSeries[] {
-  const wrong = (what: string): AgentFailure => new AgentFailure('protocol', `exemplars: ${what}`);
-  if (!Array.isArray(data)) throw wrong('no list');
-  return data.map((item: unknown) => {
-    const { seriesLabels, exemplars: list } = (item ?? {}) as { seriesLabels?: unknown; exemplars?: unknown };
-    if (!isTexts(seriesLabels) || !Array.isArray(list)) throw wrong('a series without labels or list');
-    if (seriesLabels[nodeLabel] !== node) {
-      throw wrong(`series of ${JSON.stringify(seriesLabels[nodeLabel])} from the agent of ${node}`);
-    }
-    return { seriesLabels, exemplars: list.map((one: unknown) => exemplarOf(one) ?? fail(wrong('an exemplar'))) };
+  return parseSeries(data).map(({ seriesLabels, exemplars: list }) => {
+    const found = seriesLabels[nodeLabel];
+    if (found !== node)
+      throw new AgentFailure('protocol', `exemplars: series of ${JSON.stringify(found)} from the agent of ${node}`);
+    return { seriesLabels, exemplars: list.map(exemplarOf) };
   });
 }
 
-function exemplarOf(one: unknown): ExemplarSeries['exemplars'][number] | undefined {
-  const { labels, value, timestamp } = (one ?? {}) as { labels?: unknown; value?: unknown; timestamp?: unknown };
-  if (!isTexts(labels) || typeof value !== 'string' || typeof timestamp !== 'number') return undefined;
+function exemplarOf({ labels, value, timestamp }: ExemplarSeries['exemplars'][number]) {
   return { labels, value: value.replace(/^Infinity$/, '+Inf').replace(/^-Infinity$/, '-Inf'), timestamp };
-}
-
-function isTexts(value: unknown): value is Record<string, string> {
-  return typeof value === 'object' && value !== null && Object.values(value).every((text) => typeof text === 'string');
-}
-
-function fail(error: Error): never {
-  throw error;
 }

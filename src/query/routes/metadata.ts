@@ -1,4 +1,5 @@
-import { AgentFailure } from '../fanout/failure.ts';
+import { Type } from '@sinclair/typebox';
+import { parser } from '../../base/wire/parser.ts';
 
 /** An entry of `/api/v1/metadata` for a metric. */
 export interface MetricMetadata {
@@ -46,19 +47,16 @@ export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
 /** Units as senders write them, and in Prometheus' form. */
 const units: Readonly<Record<string, string>> = { s: 'seconds', ms: 'milliseconds', By: 'bytes', '{bytes}': 'bytes' };
 
-/** An agent's metadata, rebuilt from the validated fields. Errors: AgentFailure `protocol`. */
-export function metadataOf(data: unknown): [name: string, entries: MetricMetadata[]][] {
-  if (typeof data !== 'object' || data === null) throw new AgentFailure('protocol', 'metadata: no object');
-  return Object.entries(data).map(([name, entries]) => {
-    if (!Array.isArray(entries)) throw new AgentFailure('protocol', 'metadata: a metric without a list');
-    return [name, entries.map(entryOf)];
-  });
-}
+const text = Type.String();
+const parseMetadata = parser(
+  'metadata',
+  Type.Record(text, Type.Array(Type.Object({ type: text, help: text, unit: text }))),
+);
 
-function entryOf(entry: unknown): MetricMetadata {
-  const { type, help, unit } = (entry ?? {}) as Record<string, unknown>;
-  if (typeof type !== 'string' || typeof help !== 'string' || typeof unit !== 'string') {
-    throw new AgentFailure('protocol', 'metadata: an entry without type, help or unit');
-  }
-  return { type, help, unit: units[unit] ?? unit };
+/** An agent's metadata, rebuilt from the validated fields. Errors: ERR_INPUT_INVALID. */
+export function metadataOf(data: unknown): [name: string, entries: MetricMetadata[]][] {
+  return Object.entries(parseMetadata(data)).map(([name, entries]) => [
+    name,
+    entries.map(({ type, help, unit }) => ({ type, help, unit: units[unit] ?? unit })),
+  ]);
 }

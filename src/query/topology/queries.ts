@@ -32,25 +32,24 @@ export const flowLabels: readonly string[] = [
 /** A range of whole milliseconds, as PromQL writes it. */
 export const rangeText = (ms: number): string => `${Math.round(ms)}ms`;
 
+/** What is read of a family: all its requests, by `_bucket` or `_count`, and those that failed. */
+function partsOf({ metric, part, failed }: RequestFamily, all: '_bucket' | '_count') {
+  return [
+    { name: `${metric}${all}`, part, more: [] },
+    { name: `${metric}_count`, part: `${part}!`, more: [failed] },
+  ];
+}
+
 /**
- * The rates of families, each marked with its part, added up by labels. One aggregation over a union, which every agent
+ * The rates of parts, each marked with its name, added up by labels. One aggregation over a union, which every agent
  * evaluates by itself, so that each agent gets one request for all of it. A pod without an owner is its own workload.
  * Pure.
  */
-export function requestRates(
-  families: readonly RequestFamily[],
-  by: readonly string[],
-  windowMs: number,
-  matchers: readonly Matcher[] = [],
-): string {
-  const parts = families.flatMap((family) => [
-    { name: `${family.metric}_bucket`, part: family.part, more: [] },
-    { name: `${family.metric}_count`, part: `${family.part}!`, more: [family.failed] },
-  ]);
+function summedRates(parts: ReturnType<typeof partsOf>, by: readonly string[], windowMs: number): string {
   const withOwner = by.includes(ownerLabel);
   const texts = parts.flatMap(({ name, part, more }) => {
     const rate = (...own: readonly Matcher[]): string =>
-      `rate(${selectorText(name, [...matchers, ...more, ...own])}[${rangeText(windowMs)}])`;
+      `rate(${selectorText(name, [...more, ...own])}[${rangeText(windowMs)}])`;
     const marked = (vector: string): string => `label_replace(${vector}, "${partLabel}", "${part}", "", "")`;
     if (!withOwner) return [marked(rate({ type: '!=', name: namespaceLabel, value: '' }))];
     const alone = rate({ type: '=', name: ownerLabel, value: '' }, { type: '!=', name: podLabel, value: '' });
@@ -59,28 +58,14 @@ export function requestRates(
       marked(`label_replace(${alone}, "${ownerLabel}", "$1", "${podLabel}", "(.*)")`),
     ];
   });
-  return `sum by (${['le', partLabel, ...by].join(', ')}) (${texts.join(' or ')})`;
+  return `sum by (${by.join(', ')}) (${texts.join(' or ')})`;
 }
 
 /** Rates of requests and failures of servers alone, without durations, for a graph over time. Pure. */
 export function servedRates(windowMs: number): string {
-  const by = subjectLabels.workload;
-  const rates = requestFamilies
-    .filter(({ side }) => side === 'server')
-    .flatMap(({ metric, part, failed }) => {
-      const rate = (mark: string, more: readonly Matcher[]): string => {
-        const name = `${metric}_count`;
-        const alone: Matcher[] = [...more, { type: '=', name: ownerLabel, value: '' }];
-        const owned: Matcher[] = [...more, { type: '!=', name: ownerLabel, value: '' }];
-        const range = `[${rangeText(windowMs)}]`;
-        const own = `label_replace(rate(${selectorText(name, alone)}${range}), "${ownerLabel}", "$1", "${podLabel}", "(.*)")`;
-        return [`rate(${selectorText(name, owned)}${range})`, own]
-          .map((vector) => `label_replace(${vector}, "${partLabel}", "${mark}", "", "")`)
-          .join(' or ');
-      };
-      return [rate(part, []), rate(`${part}!`, [failed])];
-    });
-  return `sum by (${[partLabel, ...by].join(', ')}) (${rates.join(' or ')})`;
+  const families = requestFamilies.filter(({ side }) => side === 'server');
+  const parts = families.flatMap((family) => partsOf(family, '_count'));
+  return summedRates(parts, [partLabel, ...subjectLabels.workload], windowMs);
 }
 
 /**
@@ -88,7 +73,8 @@ export function servedRates(windowMs: number): string {
  * of the first part are by `le`. Pure.
  */
 export function topologyQuery(by: TopologyGrouping, windowMs: number): readonly [string, string] {
-  const requests = requestRates(requestFamilies, [...subjectLabels[by], ...peerLabels], windowMs);
+  const parts = requestFamilies.flatMap((family) => partsOf(family, '_bucket'));
+  const requests = summedRates(parts, ['le', partLabel, ...subjectLabels[by], ...peerLabels], windowMs);
   const rates = `sum by (${flowLabels.join(', ')}) (rate(${flowMetric}[${rangeText(windowMs)}]))`;
   return [requests, `label_replace(${rates}, "${partLabel}", "${flowPart}", "", "")`];
 }

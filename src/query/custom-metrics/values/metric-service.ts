@@ -34,24 +34,18 @@ const crossing = new Set([
 ]);
 
 function keeps(expr: Expr, label: string): boolean {
+  if (!childrenOf(expr).every((child) => keeps(child, label))) return false;
   switch (expr.kind) {
-    case 'number':
-    case 'string':
-    case 'vector':
-    case 'matrix':
-      return true;
     case 'call':
-      return !crossing.has(expr.func.name) && childrenOf(expr).every((child) => keeps(child, label));
+      return !crossing.has(expr.func.name);
     case 'aggregate':
-      if (expr.without === expr.grouping.includes(label)) return false;
-      return childrenOf(expr).every((child) => keeps(child, label));
+      return expr.without !== expr.grouping.includes(label);
     case 'binary': {
-      if (!childrenOf(expr).every((child) => keeps(child, label))) return false;
       const oneSided = typeOf(expr.left) === 'scalar' || typeOf(expr.right) === 'scalar';
       return oneSided || expr.matching === null || expr.matching.on === expr.matching.labels.includes(label);
     }
     default:
-      return childrenOf(expr).every((child) => keeps(child, label));
+      return true;
   }
 }
 

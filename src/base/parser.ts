@@ -1,6 +1,6 @@
 import { Type, type Static, type TSchema } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
-import { OperatorError } from '../base/errors.ts';
+import { OperatorError } from '../errors.ts';
 
 /** A check of a message against its schema. Errors: ERR_INPUT_INVALID that names the field, never a value. */
 export function parser<T extends TSchema>(what: string, schema: T): (value: unknown) => Static<T> {
