@@ -62,6 +62,7 @@ export { toAll, toIndexed, toKey, toOwner, toSelf } from './control/mappers.ts';
 export { Manager, type ManagerOptions } from './control/manager.ts';
 export { preferMemoryToSpeed } from './memory.ts';
 export { RuntimeMetrics, type RuntimeMetricsOptions } from './metrics.ts';
+export { oneObject } from './watch/one-object.ts';
 export { SharedCache } from './watch/shared-cache.ts';
 export {
   ApplySet,

@@ -24,13 +24,13 @@ import {
   admissionPaths,
   conversionPath,
   names,
-  objectLabels,
   renderAdmission,
   renderConversion,
   renderedKinds,
   type AdmissionMode,
 } from '../../render/index.ts';
-import { ApplySet, toKey, type ControllerEnvironment } from '../../runtime/index.ts';
+import { oneObject, toKey, type ControllerEnvironment } from '../../runtime/index.ts';
+import { applySetOf, fieldManagerOf } from '../apply-set.ts';
 import { captureObjects, nodeTransform, type NodeObject } from '../capture/facts.ts';
 import { secretTls } from '../capture/secret-tls.ts';
 import { managedSelector } from '../platform/certificates.ts';
@@ -81,15 +81,12 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
   const { namespace, mode, url } = settings;
   const converted = kinds.filter(({ group, kind }) => Object.hasOwn(settings.converters, `${group}/${kind}`));
   const serves = mode !== 'off' || converted.length > 0;
-  const labels = objectLabels('controller');
   const secrets = cache.informer({
     resource: coreResources.secrets,
     namespace,
     labelSelector: managedSelector,
   });
-  const labelSelector = `${Object.entries(labels)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(',')},${marker}`;
+  const labelSelector = `${managedSelector},app.kubernetes.io/component=controller,${marker}`;
   const children = [
     renderedKinds.Service,
     renderedKinds.NetworkPolicy,
@@ -101,20 +98,11 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
   });
   const definitions = converted.map(({ group, plural }) =>
     cache.informer({
-      resource: coreResources.customResourceDefinitions,
-      fieldSelector: `metadata.name=${plural}.${group}`,
+      ...oneObject(coreResources.customResourceDefinitions, { name: `${plural}.${group}` }),
       metadataOnly: true,
     }),
   );
-  const fieldManager = `svc-controller/${controllerName}`;
-  const set = new ApplySet({
-    client: env.client,
-    fieldManager,
-    controller: controllerName,
-    metrics: env.metrics,
-    events: env.events,
-    children,
-  });
+  const set = applySetOf(env, controllerName, children);
   env.addController({
     name: controllerName,
     initialKeys: [key],
@@ -130,7 +118,7 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
       await set.apply({ wanted, force: true, logger, signal });
       for (const kind of converted) {
         const definition = renderConversion(kind, { namespace, caBundle: source!.current.ca, url });
-        const options = { fieldManager, force: true, signal };
+        const options = { fieldManager: fieldManagerOf(controllerName), force: true, signal };
         await env.client.apply(coreResources.customResourceDefinitions, definition, options);
       }
       return undefined;

@@ -117,6 +117,10 @@ export function setupAgentCertificates(
     failing.delete(name);
     waiting.forget(name);
   };
+  const warn = ({ metadata }: PodObject, reason: string, message: string): void => {
+    const { apiVersion, kind } = coreResources.pods;
+    env.events.record({ apiVersion, kind, metadata }, { type: 'Warning', reason, message });
+  };
   const failed = (pod: PodObject, agent: CertifiableAgent, why: string): void => {
     const name = pod.metadata.name ?? '';
     const now = env.clock.monotonic();
@@ -127,11 +131,7 @@ export function setupAgentCertificates(
     const serves = known?.uid === agent.uid ? known.endsMs - env.clock.now() > endsSoonMs : isReadyAgent(pod);
     if (serves || now - since.sinceMs < waitingAfterMs) return;
     if (!waiting.note({ pod: name, node: agent.node, why })) return;
-    const { apiVersion, kind } = coreResources.pods;
-    env.events.record(
-      { apiVersion, kind, metadata: pod.metadata },
-      { type: 'Warning', reason: 'CertificateMissing', message: `the agent got no certificate: ${why}` },
-    );
+    warn(pod, 'CertificateMissing', `the agent got no certificate: ${why}`);
   };
 
   const later = (name: string): ReconcileResult => {
@@ -194,11 +194,7 @@ export function setupAgentCertificates(
       failed(pod, agent, error instanceof OfferRefused ? `${error.reason}: ${error.message}` : errorText(error));
       if (error instanceof OfferRefused) {
         metrics.refused(error.reason);
-        const { apiVersion, kind } = coreResources.pods;
-        env.events.record(
-          { apiVersion, kind, metadata: pod.metadata },
-          { type: 'Warning', reason: 'CertificateRefused', message: `${error.reason}: ${error.message}` },
-        );
+        warn(pod, 'CertificateRefused', `${error.reason}: ${error.message}`);
       }
       throw error;
     }

@@ -3,7 +3,7 @@ import { coreResources } from '../../kube/index.ts';
 import { plainTimer } from '../../net/attended-timer.ts';
 import { TlsClient } from '../../net/tls-client.ts';
 import { names } from '../../render/index.ts';
-import type { ControllerEnvironment } from '../../runtime/index.ts';
+import { oneObject, type ControllerEnvironment } from '../../runtime/index.ts';
 import { secretTls } from './secret-tls.ts';
 
 /**
@@ -15,12 +15,9 @@ export function controllerTransport(
   namespace: string,
   { anyServer = false } = {},
 ): { transport(): AgentTransport | null; onChange(fn: () => void): void } {
-  const secrets = env.cache.informer({
-    resource: coreResources.secrets,
-    namespace,
-    fieldSelector: `metadata.name=${names.controllerTls}`,
-  });
-  const identity = secretTls(secrets, { namespace, name: names.controllerTls }, env.logger);
+  const name = { namespace, name: names.controllerTls };
+  const secrets = env.cache.informer(oneObject(coreResources.secrets, name));
+  const identity = secretTls(secrets, name, env.logger);
   let client: TlsClient | null = null;
   return {
     transport() {

@@ -6,6 +6,7 @@ import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { coreResources, type KubeClient } from '../../kube/index.ts';
 import type { KubeObject } from '../../api/meta.ts';
+import { fieldManagerOf } from '../apply-set.ts';
 import { Debounce } from './debounce.ts';
 
 const failureSchema = Type.Object({
@@ -117,7 +118,7 @@ export class FailureMemory {
             metadata: { namespace, name: failureConfigMap },
             data: { [dataKey]: text },
           } as KubeObject,
-          { fieldManager: 'svc-controller/capture', force: true, signal },
+          { fieldManager: fieldManagerOf('capture'), force: true, signal },
         );
         this.#written = text;
       } catch (error) {

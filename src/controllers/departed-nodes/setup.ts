@@ -10,12 +10,14 @@ import {
   allOf,
   changed,
   generationChanged,
+  oneObject,
   toKey,
   type ControllerEnvironment,
   type ControllerHandle,
   type ReconcileContext,
   type ReconcileResult,
 } from '../../runtime/index.ts';
+import { fieldManagerOf } from '../apply-set.ts';
 import {
   agentPodsIn,
   isAgentPod,
@@ -65,11 +67,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
     namespace,
     labelSelector: selectorText('agent'),
   });
-  const records = env.cache.informer({
-    resource: coreResources.configMaps,
-    namespace,
-    fieldSelector: `metadata.name=${nodeRecordName}`,
-  });
+  const records = env.cache.informer(oneObject(coreResources.configMaps, name));
   let known: NodeRecord = emptyRecord;
   let writtenAt = -Infinity;
 
@@ -107,7 +105,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
       metadata: { ...name, labels: objectLabels('controller') },
       data,
     };
-    const fieldManager = `svc-controller/${controllerName}`;
+    const fieldManager = fieldManagerOf(controllerName);
     records.wrote(
       await client.apply<KubeObject>(coreResources.configMaps, wanted, { fieldManager, force: true, signal }),
     );

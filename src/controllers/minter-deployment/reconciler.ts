@@ -5,11 +5,11 @@ import type { MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
 import { coreResources, getIfExists, isForbidden, type TypedObject } from '../../kube/index.ts';
 import { appCredentialsSecret, declaredRepositories, renderedKinds, renderMinter } from '../../render/index.ts';
 import {
-  ApplySet,
   changed,
   conditionTransitions,
   generationChanged,
   keyText,
+  oneObject,
   StatusWriter,
   throwFailures,
   type ControllerEnvironment,
@@ -18,6 +18,7 @@ import {
   type ReconcileContext,
   type ReconcileResult,
 } from '../../runtime/index.ts';
+import { applySetOf, fieldManagerOf } from '../apply-set.ts';
 import { PacedStatus } from '../capture/paced-status.ts';
 import { withForeignScale } from '../foreign-scale.ts';
 import { crashTrouble, imagePullTrouble } from '../pod-trouble.ts';
@@ -43,7 +44,7 @@ type MinterObject = MinterDeployment & KubeObject;
 /** Retry interval of a failed apply, however often it failed. Units: ms. */
 const failedRecheckMs = 30_000;
 const controllerName = 'minter-deployment';
-const fieldManager = `svc-controller/${controllerName}`;
+const fieldManager = fieldManagerOf(controllerName);
 const selector = 'app.kubernetes.io/managed-by=svc-controller,app.kubernetes.io/component=minter';
 const childKinds = [
   renderedKinds.ServiceAccount,
@@ -79,18 +80,8 @@ export function setupMinterDeployment(
     labelSelector: 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=minter',
   });
   pods.addIndex('minter', (pod) => mintersOfPod(pod).map(keyText));
-  const registries = env.cache.informer({
-    resource: coreResources.configMaps,
-    fieldSelector: `metadata.name=${registryConfigMap}`,
-  });
-  const set = new ApplySet({
-    client: env.client,
-    fieldManager,
-    controller: controllerName,
-    metrics: env.metrics,
-    events: env.events,
-    children,
-  });
+  const registries = env.cache.informer(oneObject(coreResources.configMaps, { name: registryConfigMap }));
+  const set = applySetOf(env, controllerName, children);
   const paced = new PacedStatus<MinterObject>({
     clock: env.clock,
     writer: new StatusWriter<MinterObject>({ client: env.client, fieldManager, informer: minters }),

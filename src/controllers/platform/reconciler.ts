@@ -6,7 +6,6 @@ import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../../api/v1a
 import { coreResources, getIfExists, isMethodNotAllowed, isNotFound } from '../../kube/index.ts';
 import { caBundle, type CaTiming } from '../../net/ca-rotation.ts';
 import {
-  ApplySet,
   changed,
   generationChanged,
   anyOf,
@@ -20,6 +19,7 @@ import {
   type ReconcileContext,
   type ReconcileResult,
   type ApplyRequest,
+  type ApplySet,
   type Source,
   mergeConditions,
   type ConditionInput,
@@ -35,6 +35,7 @@ import {
   type CustomMetricsMode,
   type PlatformInput,
 } from '../../render/index.ts';
+import { applySetOf, fieldManagerOf } from '../apply-set.ts';
 import { isAgentPod, podTransform, type PodObject } from '../capture/facts.ts';
 import { withForeignScale } from '../foreign-scale.ts';
 import { keepAuthority } from './authority.ts';
@@ -62,7 +63,7 @@ import { comparePolicies } from '../../capture/index.ts';
 export const platformKey = { name: 'platform' } as const;
 
 const controllerName = 'platform';
-const fieldManager = `svc-controller/${controllerName}`;
+const fieldManager = fieldManagerOf(controllerName);
 /** Kinds that the platform consists of; those that exist only in our own namespace are watched only there. */
 const childKinds = [
   renderedKinds.PriorityClass,
@@ -125,13 +126,12 @@ export function setupPlatform(
   const pods = env.cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
   const apiServices = env.cache.informer<ApiServiceObject>({ resource: renderedKinds.APIService });
   const children = childKinds.map((resource) => env.cache.informer(childSource(resource, namespace)));
-  const common = { client: env.client, fieldManager, controller: controllerName, metrics: env.metrics };
   const deployments = children[childKinds.indexOf(renderedKinds.Deployment)]!;
   const queryServer = (): QueryDeployment | undefined => deployments.get({ namespace, name: names.query });
-  const set = new ApplySet({ ...common, children, events: env.events });
-  const secretSet = new ApplySet({ ...common, children: [secrets as Informer], events: env.events });
+  const set = applySetOf(env, controllerName, children);
+  const secretSet = applySetOf(env, controllerName, [secrets as Informer]);
   const monitorChildren = monitorSources(namespace, managedSelector).map((source) => env.cache.informer(source));
-  const monitorSet = new ApplySet({ ...common, children: monitorChildren, events: env.events });
+  const monitorSet = applySetOf(env, controllerName, monitorChildren);
   const writer = new StatusWriter({ client: env.client, fieldManager, informer: policies });
   const toPlatform = toKey(platformKey);
   const certificateTimes = () => certificateStates(certificatesIn(secrets), env.clock.now());

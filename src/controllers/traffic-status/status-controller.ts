@@ -13,6 +13,7 @@ import {
   type Informer,
   type ObjectKey,
 } from '../../runtime/index.ts';
+import { fieldManagerOf } from '../apply-set.ts';
 import type { CaptureHub } from '../capture/hub.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { PacedStatus, type PacedStatusOptions } from '../capture/paced-status.ts';
@@ -57,7 +58,7 @@ export function addStatusController<T extends KubeObject & { status?: Status }, 
   spec: StatusControllerSpec<T, O>,
 ): ControllerHandle {
   const { name, informer } = spec;
-  const fieldManager = `svc-controller/${name}`;
+  const fieldManager = fieldManagerOf(name);
   const paced = new PacedStatus<T>({
     clock: env.clock,
     writer: new StatusWriter({ client: env.client, fieldManager, informer }),

@@ -7,7 +7,7 @@ import type { Sighting } from '../../api/agents/sightings.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
-import type { Cache, Informer, SourceEvent } from '../../runtime/index.ts';
+import { oneObject, type Cache, type Informer, type SourceEvent } from '../../runtime/index.ts';
 import type { AgentDirectory } from './directory.ts';
 import { DepartedNodes } from './departed-nodes.ts';
 
@@ -106,11 +106,7 @@ function watchRecord(
   gone: DepartedNodes,
   { namespace, clock, logger }: WatchAgentsOptions,
 ): Pick<Informer, 'synced' | 'onEvent'> {
-  const maps = cache.informer({
-    resource: coreResources.configMaps,
-    namespace,
-    fieldSelector: `metadata.name=${nodeRecordName}`,
-  });
+  const maps = cache.informer(oneObject(coreResources.configMaps, { namespace, name: nodeRecordName }));
   const configMap = `${namespace}/${nodeRecordName}`;
   maps.onEvent(({ type, object }) => {
     if (type === 'deleted') return logger.warn('the record of nodes that left was deleted', { configMap });

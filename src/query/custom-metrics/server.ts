@@ -11,7 +11,7 @@ import { createTlsServer } from '../../net/https-server.ts';
 import { untilQuiet } from '../../net/drain.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import type { TlsSource } from '../../net/tls-material.ts';
-import type { Cache } from '../../runtime/index.ts';
+import { keyText, oneObject, type Cache } from '../../runtime/index.ts';
 import type { AgentDirectory } from '../agents/directory.ts';
 import { createCustomMetricsHandler } from './api/handler.ts';
 import type { Offer } from './api/discovery.ts';
@@ -177,17 +177,13 @@ function offerOf(providers: readonly MetricProvider[], external: boolean): Offer
 /** Follows the ConfigMap in which the API server publishes the CAs of its front proxy. */
 function watchClientCas(cache: Cache, logger: Logger): ClientCas {
   const cas = new ClientCas();
-  const name = 'extension-apiserver-authentication';
-  const maps = cache.informer({
-    resource: coreResources.configMaps,
-    namespace: 'kube-system',
-    fieldSelector: `metadata.name=${name}`,
-  });
+  const name = { namespace: 'kube-system', name: 'extension-apiserver-authentication' };
+  const maps = cache.informer(oneObject(coreResources.configMaps, name));
   maps.onEvent(({ type, object }) => {
     if (type === 'deleted') return;
     try {
       cas.set(readAuthenticationConfig(object['data'] as Record<string, string> | undefined));
-      logger.info('authentication configuration read', { configMap: `kube-system/${name}` });
+      logger.info('authentication configuration read', { configMap: keyText(name) });
     } catch (error) {
       logger.error('authentication configuration not read, the last good one stays', { error: errorText(error) });
     }

@@ -1,0 +1,13 @@
+import { ApplySet, type ControllerEnvironment, type Informer } from '../runtime/index.ts';
+
+/** The field manager of a controller. Each has its own, so the API server can tell their fields apart. */
+export const fieldManagerOf = (controller: string): string => `svc-controller/${controller}`;
+
+/** The children of a controller, applied under its own field manager, counted and announced. */
+export function applySetOf(
+  { client, metrics, events }: ControllerEnvironment,
+  controller: string,
+  children: readonly Informer[],
+): ApplySet {
+  return new ApplySet({ client, fieldManager: fieldManagerOf(controller), controller, metrics, events, children });
+}
