@@ -22,7 +22,7 @@ export type * from './compile/types.ts';
 export { planRollout, type RolloutNode, type HoldReason } from './rollout.ts';
 export { orphanedMonitors, silencedMonitors, type CaptureObjects } from './compile/select/orphans.ts';
 export { podMismatch } from './compile/check/pod-mismatch.ts';
-export { podView, type PodSetting, type PodView } from './compile/select/pod-view.ts';
+export { commonSettings, podView, type PodSetting, type PodView } from './compile/select/pod-view.ts';
 export { matchPods, workloadName } from './compile/select/pods.ts';
 export { policyFinding } from './compile/check/policy-checks.ts';
 export { monitorFinding } from './compile/check/monitor-checks.ts';

@@ -4,7 +4,7 @@ import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import { coreResources, fieldConflicts, getIfExists, isNotFound, type KubeClient } from '../../kube/index.ts';
 import { keyOf } from '../../runtime/index.ts';
-import { lineDiff, readable } from './object-diff.ts';
+import { readable, unifiedDiff } from './object-diff.ts';
 import { nameOfObject, resourceOf } from './resources.ts';
 
 export const installManager = 'svc-install';
@@ -45,7 +45,7 @@ export async function planInstallation(
     const live = await getIfExists<KubeObject>(deps.client, resource, keyOf(object), { signal: deps.signal });
     if (object.kind === 'Namespace' && !live) absent.add(object.metadata.name ?? '');
     const stored = await judged(object, absent, deps, options);
-    const diff = lineDiff(readable(live), readable(stored));
+    const diff = unifiedDiff(readable(live), readable(stored));
     changes.push({ object, change: live ? (diff.length > 0 ? 'configured' : 'unchanged') : 'created', diff });
   }
   return changes;
@@ -61,12 +61,7 @@ async function judged(
   const elsewhere = namespace !== undefined && absent.has(namespace);
   const asked = elsewhere ? { ...object, metadata: { ...object.metadata, namespace: 'default' } } : object;
   try {
-    const stored = await deps.client.apply(resourceOf(object), asked, {
-      fieldManager: installManager,
-      force,
-      dryRun: true,
-      signal: deps.signal,
-    });
+    const stored = await applied(asked, deps, { force, dryRun: true });
     return elsewhere ? { ...stored, metadata: { ...stored.metadata, namespace } } : stored;
   } catch (error) {
     // The kind itself is part of this installation and does not exist yet.
@@ -79,22 +74,25 @@ async function judged(
 export async function applyInstallation(
   wanted: readonly KubeObject[],
   deps: InstallerDeps,
-  options: { force: boolean; onDone: (object: KubeObject, written: KubeObject) => void },
+  options: { force: boolean; onDone: (object: KubeObject) => void },
 ): Promise<void> {
   for (const object of wanted) {
     if (object.apiVersion.startsWith('svc.dev/')) await untilServed(object, deps);
     try {
-      const written = await deps.client.apply(resourceOf(object), object, {
-        fieldManager: installManager,
-        force: options.force,
-        signal: deps.signal,
-      });
-      options.onDone(object, written);
+      await applied(object, deps, { force: options.force });
+      options.onDone(object);
     } catch (error) {
       throw named(object, error);
     }
   }
 }
+
+const applied = (
+  object: KubeObject,
+  { client, signal }: InstallerDeps,
+  options: { force: boolean; dryRun?: boolean },
+): Promise<KubeObject> =>
+  client.apply(resourceOf(object), object, { ...options, fieldManager: installManager, signal });
 
 /** Waits until the API server serves the kind of an object. Errors: ERR_TIMEOUT after a minute. */
 async function untilServed(object: KubeObject, { client, clock, signal }: InstallerDeps): Promise<void> {

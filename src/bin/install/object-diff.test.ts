@@ -1,22 +1,26 @@
-import { lineDiff, readable } from './object-diff.ts';
+import { readable, unifiedDiff } from './object-diff.ts';
 
-test('equal texts differ in nothing', () => {
-  expect(lineDiff('a: 1\nb: 2\n', 'a: 1\nb: 2\n')).toEqual([]);
-});
-
-test('a changed line is shown out and in, with what is around it and no more', () => {
-  const before = Array.from({ length: 20 }, (_, i) => `line ${i}`).join('\n');
-  const shown = lineDiff(before, before.replace('line 10', 'line ten'), 1);
-  expect(shown).toEqual([' line 9', '-line 10', '+line ten', ' line 11', ' …']);
+test('a unified diff has the ranges that diff -u gives', () => {
+  const lines = (n: number, change: Record<number, string> = {}) =>
+    `${Array.from({ length: n }, (_, i) => change[i + 1] ?? `line ${i + 1}`).join('\n')}\n`;
+  expect(unifiedDiff(lines(20), lines(20, { 2: 'two', 15: 'fifteen' }))).toEqual([
+    '@@ -1,5 +1,5 @@',
+    ...[' line 1', '-line 2', '+two', ' line 3', ' line 4', ' line 5'],
+    '@@ -12,7 +12,7 @@',
+    ...[' line 12', ' line 13', ' line 14', '-line 15', '+fifteen', ' line 16', ' line 17', ' line 18'],
+  ]);
+  expect(unifiedDiff('', 'a\n')).toEqual(['@@ -0,0 +1 @@', '+a']);
+  expect(unifiedDiff('a\n', 'a\n')).toEqual([]);
 });
 
 test('something new is all plus, something gone all minus', () => {
-  expect(lineDiff('', 'a\nb\n')).toEqual(['+a', '+b']);
-  expect(lineDiff('a\nb\n', '')).toEqual(['-a', '-b']);
+  expect(unifiedDiff('', 'a\nb\n')).toEqual(['@@ -0,0 +1,2 @@', '+a', '+b']);
+  expect(unifiedDiff('a\nb\n', '')).toEqual(['@@ -1,2 +0,0 @@', '-a', '-b']);
 });
 
 test('lines that stay between two changes stay', () => {
-  expect(lineDiff('a\nkeep\nb\n', 'x\nkeep\ny\n')).toEqual(['-a', '+x', ' keep', '-b', '+y']);
+  const shown = unifiedDiff('a\nkeep\nb\n', 'x\nkeep\ny\n');
+  expect(shown).toEqual(['@@ -1,3 +1,3 @@', '-a', '+x', ' keep', '-b', '+y']);
 });
 
 test('what the server keeps for itself, and what is secret, is not shown', () => {

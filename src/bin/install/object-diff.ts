@@ -17,35 +17,63 @@ export function readable(object: KubeObject | undefined): string {
   return stringify(body, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
+/** Lines around a change. */
+const context = 3;
+
 /**
- * What changes between two texts, as lines with three of context: ` `, `-` and `+` in front. Empty for equal texts.
- * Shape: pure. The longest common subsequence over lines; the common start and end are skipped first, so that a long
- * document with one change costs little.
+ * The difference of two texts as `diff -u` writes it, without its two lines of heading. Empty for equal texts. Pure.
  */
-export function lineDiff(before: string, after: string, context = 3): string[] {
-  const [a, b] = [lines(before), lines(after)];
+export function unifiedDiff(before: string, after: string): string[] {
+  const all = editScript(before, after);
+  const changed = all.flatMap((line, i) => (line.startsWith(' ') ? [] : [i]));
+  const hunks: { from: number; to: number }[] = [];
+  for (const i of changed) {
+    const [from, to] = [Math.max(0, i - context), Math.min(all.length - 1, i + context)];
+    const last = hunks.at(-1);
+    if (last && from <= last.to + 1) last.to = to;
+    else hunks.push({ from, to });
+  }
+  let [a, b, at] = [0, 0, 0];
+  return hunks.flatMap(({ from, to }) => {
+    for (; at < from; at++) [a, b] = [a + oldLine(all[at]!), b + newLine(all[at]!)];
+    const lines = all.slice(from, to + 1);
+    const [olds, news] = [sum(lines, oldLine), sum(lines, newLine)];
+    return [`@@ -${range(a, olds)} +${range(b, news)} @@`, ...lines];
+  });
+}
+
+const oldLine = (line: string): number => (line.startsWith('+') ? 0 : 1);
+const newLine = (line: string): number => (line.startsWith('-') ? 0 : 1);
+const sum = (lines: readonly string[], of: (line: string) => number): number =>
+  lines.reduce((n, line) => n + of(line), 0);
+
+/** An empty range names the line before it. */
+function range(before: number, count: number): string {
+  const start = count === 0 ? before : before + 1;
+  return count === 1 ? `${start}` : `${start},${count}`;
+}
+
+/**
+ * All lines of two texts with ` `, `-` and `+` in front: those that stay, go and come; the fewest that go and come. The
+ * common start and end are skipped first, so that a long document with one change costs little.
+ */
+function editScript(before: string, after: string): string[] {
+  const [a, b] = [linesOf(before), linesOf(after)];
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start++;
   let end = 0;
   while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
-  const middle = script(a.slice(start, a.length - end), b.slice(start, b.length - end));
-  if (middle.length === 0) return [];
-  const all = [
+  return [
     ...a.slice(0, start).map((line) => ` ${line}`),
-    ...middle,
+    ...commonSubsequence(a.slice(start, a.length - end), b.slice(start, b.length - end)),
     ...a.slice(a.length - end).map((line) => ` ${line}`),
   ];
-  const near = all.map(() => false);
-  all.forEach((line, i) => {
-    if (line.startsWith(' ')) return;
-    for (let j = Math.max(0, i - context); j <= Math.min(all.length - 1, i + context); j++) near[j] = true;
-  });
-  return all.flatMap((line, i) => (near[i] ? [line] : near[i - 1] ? [' …'] : []));
 }
 
-const lines = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
+const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
 
-function script(a: readonly string[], b: readonly string[]): string[] {
+/** The longest common subsequence of lines. */
+function commonSubsequence(a: readonly string[], b: readonly string[]): string[] {
   // Beyond this size the table of lengths would be large, and users do not read such a diff line by line.
   if (a.length * b.length > 4_000_000) return [...a.map((line) => `-${line}`), ...b.map((line) => `+${line}`)];
   const length = a.map(() => new Int32Array(b.length + 1)).concat([new Int32Array(b.length + 1)]);

@@ -22,7 +22,6 @@ export interface UninstallOptions {
 }
 
 const labels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by in (svc-controller,Helm)';
-const minterLabels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=minter';
 
 /**
  * Removes an installation, whichever way it was made.
@@ -57,20 +56,17 @@ class Uninstall {
 
   async customResources(): Promise<void> {
     for (const { resource: ref } of kinds) {
-      for (const object of await this.#listed(ref)) await this.#remove(ref, keyOf(object));
+      await this.#removeAll(ref);
       await this.#untilGone(ref, () => this.#listed(ref));
     }
     // The Secret with the App ID from `svc install` is in the minter's namespace, which belongs to the platform agent.
-    for (const secret of await this.#listed(coreResources.secrets, minterLabels))
-      await this.#remove(coreResources.secrets, keyOf(secret));
+    await this.#removeAll(coreResources.secrets, selectorText('minter'));
   }
 
   async operator(): Promise<void> {
     const { namespace } = this.#options;
-    const name = { namespace, name: names.controller };
-    await this.#remove(coreResources.deployments, name);
-    const selector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=controller';
-    await this.#untilGone(coreResources.pods, () => this.#listed(coreResources.pods, selector, namespace));
+    await this.#remove(coreResources.deployments, { namespace, name: names.controller });
+    await this.#untilStopped('controller');
   }
 
   /** Empties the stores by a temporary DaemonSet, after the agents have released them. */
@@ -82,8 +78,7 @@ class Uninstall {
     const input = live && dataOf(live);
     const removal = input && renderDataRemoval({ namespace, ...input });
     await this.#remove(coreResources.daemonSets, agents);
-    const selector = selectorText('agent');
-    await this.#untilGone(coreResources.pods, () => this.#listed(coreResources.pods, selector, namespace));
+    await this.#untilStopped('agent');
     if (!removal) return progress('agents kept no data on the nodes');
     progress(`data in ${input.agentDataHostPath} ${dryRun ? 'would be removed' : 'is being removed'} on every node`);
     if (dryRun) return;
@@ -110,13 +105,12 @@ class Uninstall {
     const clusterWide = Object.values(renderedKinds).filter(
       ({ namespaced, kind }) => !namespaced && !apart.includes(kind),
     );
-    for (const ref of clusterWide)
-      for (const object of await this.#listed(ref, labels)) await this.#remove(ref, keyOf(object));
+    for (const ref of clusterWide) await this.#removeAll(ref, labels);
     const rights = await this.#listed(coreResources.roleBindings);
     for (const object of rights.filter(({ metadata }) => metadata.name === names.minterManager))
       await this.#remove(coreResources.roleBindings, keyOf(object));
     for (const ref of [coreResources.roleBindings, coreResources.roles])
-      for (const object of await this.#listed(ref, labels, 'kube-system')) await this.#remove(ref, keyOf(object));
+      await this.#removeAll(ref, labels, 'kube-system');
   }
 
   async namespaced(): Promise<void> {
@@ -124,30 +118,31 @@ class Uninstall {
     const ref = coreResources.namespaces;
     const found = await getIfExists<KubeObject>(this.#deps.client, ref, { name: namespace }, this.#deps);
     if (!found) return;
-    if (found.metadata.labels?.['app.kubernetes.io/name'] === 'svc-operator') {
-      await this.#remove(ref, { name: namespace });
-      return this.#untilGone(ref, async () =>
-        (await getIfExists(this.#deps.client, ref, { name: namespace }, this.#deps)) ? [found] : [],
-      );
-    }
+    if (found.metadata.labels?.['app.kubernetes.io/name'] === 'svc-operator')
+      return this.#removeEntirely(ref, namespace);
     // A namespace that the installer did not create stays: only our own objects are removed from it.
-    for (const kind of namespacedKinds()) {
-      for (const object of await this.#listed(kind, labels, namespace)) await this.#remove(kind, keyOf(object));
-    }
+    for (const kind of namespacedKinds()) await this.#removeAll(kind, labels, namespace);
     await this.#remove(coreResources.secrets, { namespace, name: names.ca });
     await this.#remove(coreResources.leases, { namespace, name: names.controller });
   }
 
   async definitions(): Promise<void> {
-    const ref = coreResources.customResourceDefinitions;
-    for (const { resource } of kinds) {
-      const name = { name: `${resource.plural}.${resource.group}` };
-      await this.#remove(ref, name);
-      await this.#untilGone(ref, async () => {
-        const left = await getIfExists<KubeObject>(this.#deps.client, ref, name, this.#deps);
-        return left ? [left] : [];
-      });
-    }
+    for (const { resource } of kinds)
+      await this.#removeEntirely(coreResources.customResourceDefinitions, `${resource.plural}.${resource.group}`);
+  }
+
+  async #removeAll(resource: ResourceRef, labelSelector?: string, namespace?: string): Promise<void> {
+    for (const object of await this.#listed(resource, labelSelector, namespace))
+      await this.#remove(resource, keyOf(object));
+  }
+
+  /** Removes a cluster-wide object and waits until it is gone. */
+  async #removeEntirely(resource: ResourceRef, name: string): Promise<void> {
+    await this.#remove(resource, { name });
+    await this.#untilGone(resource, async () => {
+      const left = await getIfExists<KubeObject>(this.#deps.client, resource, { name }, this.#deps);
+      return left ? [left] : [];
+    });
   }
 
   async #remove(resource: ResourceRef, name: { namespace?: string | undefined; name: string }): Promise<void> {
@@ -181,6 +176,13 @@ class Uninstall {
       if (isNotFound(error)) return [];
       throw error;
     }
+  }
+
+  /** Waits until no pod of a component is left. */
+  async #untilStopped(component: 'agent' | 'controller'): Promise<void> {
+    const { namespace } = this.#options;
+    const pods = coreResources.pods;
+    await this.#untilGone(pods, () => this.#listed(pods, selectorText(component), namespace));
   }
 
   async #untilGone(resource: ResourceRef, left: () => Promise<readonly KubeObject[]>): Promise<void> {

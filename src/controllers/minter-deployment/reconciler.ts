@@ -3,7 +3,13 @@ import { conditionOf, type PodStatus } from '../../api/statuses.ts';
 import { minterDeploymentConditions, minterDeployments, type MinterDeployment } from '../../api/v1alpha1/index.ts';
 import type { MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
 import { coreResources, getIfExists, isForbidden, type TypedObject } from '../../kube/index.ts';
-import { appCredentialsSecret, declaredRepositories, renderedKinds, renderMinter } from '../../render/index.ts';
+import {
+  appCredentialsSecret,
+  declaredRepositories,
+  renderedKinds,
+  renderMinter,
+  selectorText,
+} from '../../render/index.ts';
 import {
   changed,
   conditionTransitions,
@@ -77,7 +83,7 @@ export function setupMinterDeployment(
   const deployments = children.at(-1)!;
   const pods = env.cache.informer({
     resource: coreResources.pods,
-    labelSelector: 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component=minter',
+    labelSelector: selectorText('minter'),
   });
   pods.addIndex('minter', (pod) => mintersOfPod(pod).map(keyText));
   const registries = env.cache.informer(oneObject(coreResources.configMaps, { name: registryConfigMap }));

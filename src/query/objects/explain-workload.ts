@@ -1,6 +1,6 @@
 import type { ExplainStep, PodExplanation, WorkloadExplanation } from '../../api/page/types.ts';
 import { captureSteps, no, unknown, yes } from '../../capture/explain/index.ts';
-import { podView, silencedMonitors, type CompileInput, type PodView } from '../../capture/index.ts';
+import { commonSettings, podView, silencedMonitors, type CompileInput } from '../../capture/index.ts';
 import type { IndexedPod } from '../addresses/address-index.ts';
 
 /** The inputs of an explanation beside the pods. */
@@ -29,7 +29,7 @@ export function explainWorkload(pods: readonly IndexedPod[], around: ExplainInpu
       const objects = captureSteps(views[i]!, pod.ports ?? [], silenced, found > 0);
       return { pod: pod.name, node: pod.nodeName, steps: [...objects, ...dataSteps(pod.nodeName, found, around)] };
     }),
-    settings: commonSettings(views),
+    settings: commonSettings(views).map(({ path, value = null, from }) => ({ path, value, from })),
     operator: { instrumentVersion, instrumentPorts, allowExtraConfig },
   };
 }
@@ -44,11 +44,4 @@ function dataSteps(node: string, found: number, { missing }: ExplainInput): Expl
   if (absent !== undefined) return [agent, unknown('data', `unknown without the agent of ${node}`)];
   const way = 'send a request to the pod; a new process is seen after about 30 s';
   return [agent, no('data', 'no series of the pod in the last 5 minutes', way)];
-}
-
-function commonSettings(views: readonly PodView[]): WorkloadExplanation['settings'] {
-  const keys = views.map(({ settings }) => new Set(settings.map((setting) => JSON.stringify(setting))));
-  return (views[0]?.settings ?? [])
-    .filter((setting) => keys.every((of) => of.has(JSON.stringify(setting))))
-    .map(({ path, value = null, from }) => ({ path, value, from }));
 }

@@ -17,7 +17,6 @@ import { faultText, readDocuments } from './documents.ts';
 import { objectFaults } from './judge.ts';
 import { diffPlan, differs, type DiffPlan } from './plan.ts';
 import { planText } from './render.ts';
-import { unifiedDiff } from './unified.ts';
 
 const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
 const golden = (name: string, text: string): void => expectGolden(import.meta.dirname, name, text);
@@ -136,19 +135,6 @@ test('applying keeps what others set, sets what the file says, and removes what 
   });
   expect(next['spec']).toEqual({ mode: 'Capture', suspend: true, sampling: { ratio: '0.5' }, ports: [{ port: 2 }] });
   expect(next.metadata.generation).toBe(2);
-});
-
-test('a unified diff has the ranges that diff -u gives', () => {
-  const lines = (n: number, change: Record<number, string> = {}) =>
-    `${Array.from({ length: n }, (_, i) => change[i + 1] ?? `line ${i + 1}`).join('\n')}\n`;
-  expect(unifiedDiff(lines(20), lines(20, { 2: 'two', 15: 'fifteen' }))).toEqual([
-    '@@ -1,5 +1,5 @@',
-    ...[' line 1', '-line 2', '+two', ' line 3', ' line 4', ' line 5'],
-    '@@ -12,7 +12,7 @@',
-    ...[' line 12', ' line 13', ' line 14', '-line 15', '+fifteen', ' line 16', ' line 17', ' line 18'],
-  ]);
-  expect(unifiedDiff('', 'a\n')).toEqual(['@@ -0,0 +1 @@', '+a']);
-  expect(unifiedDiff('a\n', 'a\n')).toEqual([]);
 });
 
 describe('files', () => {

@@ -6,7 +6,7 @@ import {
   type RolloutRules,
 } from '../../../capture/index.ts';
 import { stringify } from 'yaml';
-import { unifiedDiff } from './unified.ts';
+import { unifiedDiff } from '../../install/object-diff.ts';
 
 /** Nodes whose config changes in the same lines. */
 export interface NodeGroup {

@@ -4,12 +4,11 @@ import { canonicalJson } from '../../../base/canonical-json.ts';
 import { compile, type CompileInput, type CompileResult } from '../../../capture/index.ts';
 import { namedLabels } from '../../../controllers/capture/facts.ts';
 import { namespacesByNode } from '../../../controllers/capture/concern.ts';
-import { readable } from '../../install/object-diff.ts';
+import { readable, unifiedDiff } from '../../install/object-diff.ts';
 import { applied, lastAppliedAnnotation } from './applied.ts';
 import { isOurs, refOf } from './documents.ts';
 import { orphanVerdict } from './judge.ts';
 import { nodeChanges, type NodeGroup } from './node-changes.ts';
-import { unifiedDiff } from './unified.ts';
 
 /** The planned change of one object. */
 export interface ObjectChange {

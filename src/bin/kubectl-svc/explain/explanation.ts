@@ -1,6 +1,5 @@
 import { firstNo, no, yes, type Step } from '../../../capture/explain/index.ts';
-import type { PodSetting } from '../../../capture/index.ts';
-import { workloadName } from '../../../capture/index.ts';
+import { commonSettings, workloadName, type PodSetting } from '../../../capture/index.ts';
 import { podFacts } from '../../../controllers/capture/facts.ts';
 import type { PodWithStatus } from '../cluster/pod-fault.ts';
 import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
@@ -97,14 +96,4 @@ function ownSteps(target: Target, namespace: string, all: Known): Step[] {
     yes('monitors', `${monitors.length} with ${count} matched pods here`),
     ...nodeSteps({ ...all, node: target.name }),
   ];
-}
-
-/** The settings of the only pod, or those that are the same for all pods. */
-function commonSettings(pods: readonly PodExplanation[]): readonly PodSetting[] {
-  const first = pods[0]?.settings ?? [];
-  return first.filter(({ path, value, from }) =>
-    pods.every(({ settings }) =>
-      settings.some((s) => s.path === path && s.from === from && JSON.stringify(s.value) === JSON.stringify(value)),
-    ),
-  );
 }

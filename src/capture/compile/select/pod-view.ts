@@ -44,6 +44,12 @@ export interface PodSetting {
   from: string;
 }
 
+/** The settings that are the same for all of these pods. Pure. */
+export function commonSettings(pods: readonly Pick<PodView, 'settings'>[]): PodSetting[] {
+  const settingsOf = pods.map(({ settings }) => new Set(settings.map((setting) => JSON.stringify(setting))));
+  return (pods[0]?.settings ?? []).filter((setting) => settingsOf.every((of) => of.has(JSON.stringify(setting))));
+}
+
 /**
  * The settings and objects that decide over one pod, by the same rules as `compile`. Pure; `pod` need not be among the
  * pods of the input.
