@@ -355,7 +355,7 @@ const claims: Claim[] = [
   },
   {
     says: [reference('http-api'), /allows \((\d+) bytes each/],
-    is: ['src/query/fanout/readers/index-reader.ts', /left -= bytes \/ (\d+)/],
+    is: ['src/query/fanout/readers/index-reader.ts', /takeSamples\(budget, bytes \/ (\d+)/],
   },
 ];
 

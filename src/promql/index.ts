@@ -18,7 +18,7 @@ export type { QueryOptions } from './query-options.ts';
 export type * from './types.ts';
 export type { FloatHistogram, CounterResetHint } from './histogram/float-histogram.ts';
 export { judgeMetric, metricSamples, type MetricFault } from './plan/metric-expression.ts';
-export { takeMemory, tooManySeries } from './eval/budget.ts';
+export { takeMemory, tooManySamples, tooManySeries } from './eval/budget.ts';
 export { QueryError, ParseError } from './errors.ts';
 export { parse, parseSelector } from './parser/parser.ts';
 export { TextLimits } from './parser/text-limits.ts';

@@ -1,8 +1,8 @@
-import { QueryError, takeMemory } from '../../promql/index.ts';
+import { takeMemory } from '../../promql/index.ts';
 import { labelsFromObject } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
-import { sampleBytes, type ReadSeries, type SampleBudget } from '../fanout/merge/series-collector.ts';
+import { sampleBytes, takeSamples, type ReadSeries, type SampleBudget } from '../fanout/merge/series-collector.ts';
 import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { briefly } from './long-term-store.ts';
 
@@ -65,11 +65,7 @@ export function rangeSeries(body: unknown, { startMs, endMs }: ReadQuery, budget
     };
     if (values === undefined || histograms !== undefined)
       throw new AgentFailure('protocol', 'a series has native histograms, which only remote read gives');
-    budget.left -= values.length;
-    if (budget.left < 0) {
-      const message = 'query processing would load too many samples into memory in query execution';
-      throw new QueryError('execution', message);
-    }
+    takeSamples(budget, values.length);
     takeMemory(budget.memory, values.length * sampleBytes);
     const inside = values.filter(([t]) => t * 1000 >= startMs - 0.5 && t * 1000 <= endMs + 0.5);
     return {

@@ -1,6 +1,6 @@
 import { nodeLabel } from '../../../api/labels.ts';
 import type { Memory } from '../../../base/memory-pool.ts';
-import { fromSpans, QueryError, takeMemory } from '../../../promql/index.ts';
+import { fromSpans, takeMemory, tooManySamples } from '../../../promql/index.ts';
 import type { DeferredSeries, FloatHistogram, Series } from '../../../promql/index.ts';
 import {
   compareLabels,
@@ -36,6 +36,12 @@ export interface SampleBudget {
   readonly memory?: Memory | undefined;
 }
 
+/** Counts samples that are loaded. Errors: that of `spent` when the budget is. */
+export function takeSamples(budget: SampleBudget, samples: number, spent: () => Error = tooManySamples): void {
+  budget.left -= samples;
+  if (budget.left < 0) throw spent();
+}
+
 /** Size of a time and a value. Bytes. */
 export const sampleBytes = 16;
 /** Size of a series while it is collected: its objects and a slot for each label; the texts are shared. Bytes. */
@@ -68,8 +74,7 @@ interface Result {
  * Validates one agent's streamed answer, and keeps its chunks.
  * Guarantees: every series carries the agent's own node name (unless the agent states that not all do), times ascend
  * strictly, and every chunk has been decoded once, so that decoding it again cannot fail.
- * Errors: AgentFailure `protocol`; QueryError `execution` when the budget is spent or the process has no more memory
- * (`overBudget` distinguishes the two).
+ * Errors: AgentFailure `protocol`; QueryError `execution` when the budget is spent or the process has no more memory.
  */
 export class SeriesCollector {
   readonly #node: string;
@@ -79,7 +84,6 @@ export class SeriesCollector {
   readonly #scratch = new SampleBuffer();
   /** Labels that many series share are kept once. */
   readonly #pairs = new Map<string, Map<string, Labels[number]>>();
-  overBudget = false;
   /** The agent has stated that it holds series with other nodes' names. */
   foreignAllowed = false;
 
@@ -99,7 +103,7 @@ export class SeriesCollector {
         `series with ${nodeLabel}=${JSON.stringify(node)} from the agent of ${this.#node}`,
       );
     }
-    this.#take(seriesBytes + labelBytes * own.length);
+    takeMemory(this.#budget.memory, seriesBytes + labelBytes * own.length);
     const series = seriesOf(result, this.#shared(own));
     for (const chunk of chunks) {
       if (chunk.encoding === 1 && series.mixed === undefined) this.#keep(series, chunk);
@@ -134,7 +138,7 @@ export class SeriesCollector {
     scratch.length = 0;
     this.#spend(decodeXorChunk(bytes, scratch), 0);
     series.lastTime = ascending(scratch, 0, series.lastTime);
-    this.#take(bytes.length);
+    takeMemory(this.#budget.memory, bytes.length);
     series.chunks.push(this.#held.keep(bytes));
   }
 
@@ -161,22 +165,10 @@ export class SeriesCollector {
     }
   }
 
-  #take(bytes: number): void {
-    try {
-      takeMemory(this.#budget.memory, bytes);
-    } catch (error) {
-      this.overBudget = true;
-      throw error;
-    }
-  }
-
   /** Counts samples, and takes memory for those that are kept decoded. */
   #spend(samples: number, bytes = samples * sampleBytes): void {
-    this.#take(bytes);
-    this.#budget.left -= samples;
-    if (this.#budget.left >= 0) return;
-    this.overBudget = true;
-    throw new QueryError('execution', 'query processing would load too many samples into memory in query execution');
+    takeMemory(this.#budget.memory, bytes);
+    takeSamples(this.#budget, samples);
   }
 }
 

@@ -1,6 +1,7 @@
 import { turns } from '../../../base/turns/turns.ts';
 import { type AgentTime, type AgentWay, callAgent, type CallableAgent } from './call-agent.ts';
 import type { TlsStreamResponse } from '../../../net/tls-client.ts';
+import { QueryError } from '../../../promql/index.ts';
 import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../../tsdb/index.ts';
 import type { ReadQuery } from '../../../tsdb/index.ts';
 import { AgentFailure, reasonOfStatus } from '../failure.ts';
@@ -53,7 +54,7 @@ export function createAgentReader(way: AgentWay): AgentReader {
       }
       return collector.finish();
     };
-    return callAgent(way, agent, call, options, read, () => collector.overBudget);
+    return callAgent(way, agent, call, options, read, (error) => error instanceof QueryError);
   };
 }
 

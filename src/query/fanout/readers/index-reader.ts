@@ -14,7 +14,7 @@ import {
 import type { IndexHeader, IndexLists, IndexRequest, SeriesPool } from '../../../promql/index.ts';
 import { AgentFailure } from '../failure.ts';
 import { checkNode, refusal, StepDown } from './partial-reader.ts';
-import type { SampleBudget } from '../merge/series-collector.ts';
+import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 64 * 1024 * 1024;
@@ -22,7 +22,10 @@ const maxAnswerBytes = 64 * 1024 * 1024;
 /** Size of a series' labels while a list is held and joined: texts are shared, each label is a number. Bytes. */
 const seriesBytes = 28;
 const labelBytes = 4;
-const tooLong = 'the list would take too much memory: ask for less of it by match[], start and end, or by limit';
+const tooLong = (): QueryError => {
+  const message = 'the list would take too much memory: ask for less of it by match[], start and end, or by limit';
+  return new QueryError('execution', message, { code: 'ERR_QUERY_LIMIT' });
+};
 
 /** A request to the nodes' indexes. */
 export type IndexQuestion = Omit<IndexRequest, 'maxBytes' | 'deadlineMs'>;
@@ -55,18 +58,9 @@ export type IndexReader = (
 export function createIndexReader(way: AgentWay): IndexReader {
   return async (agent, question, options) => {
     const { deadlineMs, budget, pool } = options;
-    let overBudget = false;
     const hold = (bytes: number): void => {
-      try {
-        takeMemory(budget.memory, bytes);
-      } catch (error) {
-        overBudget = true;
-        throw error;
-      }
-      budget.left -= bytes / 8;
-      if (budget.left >= 0) return;
-      overBudget = true;
-      throw new QueryError('execution', tooLong, { code: 'ERR_QUERY_LIMIT' });
+      takeMemory(budget.memory, bytes);
+      takeSamples(budget, bytes / 8, tooLong);
     };
     const limits = { maxBytes: maxAnswerBytes, deadlineMs: Math.max(1, Math.round(deadlineMs)) };
     const call = {
@@ -103,7 +97,7 @@ export function createIndexReader(way: AgentWay): IndexReader {
       if (isClean) checkTexts(question, texts, agent.node);
       return { texts, series, foreign: !isClean };
     };
-    const passes = (error: unknown): boolean => overBudget || error instanceof StepDown;
+    const passes = (error: unknown): boolean => error instanceof StepDown || error instanceof QueryError;
     return callAgent(way, agent, call, options, read, passes);
   };
 }

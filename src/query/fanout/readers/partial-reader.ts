@@ -25,7 +25,7 @@ import type {
 } from '../../../promql/index.ts';
 import type { AgentClocks } from '../../agents/agent-clocks.ts';
 import { AgentFailure } from '../failure.ts';
-import type { SampleBudget } from '../merge/series-collector.ts';
+import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 
 /** Most rows of one agent's answer. */
 const maxSeries = 1_000_000;
@@ -137,7 +137,8 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
       let bytes = 0;
       const frames = new FrameCutter('partial answer', maxAnswerBytes, (message) => {
         bytes += message.length;
-        spend(budget, message.length);
+        // Bytes count as the doubles that they hold.
+        takeSamples(budget, message.length / 8);
         decoder.add(message);
       });
       await response.body.each((part) => frames.push(part));
@@ -167,15 +168,6 @@ function checkHeader(header: PartialHeader, node: string, { shiftedTo, hash }: P
 export function checkNode(found: string, node: string): void {
   if (found === node) return;
   throw new AgentFailure('protocol', `answer of ${JSON.stringify(found)} from the agent of ${node}`);
-}
-
-/** Counts bytes as the doubles that they hold. */
-export function spend(budget: SampleBudget, bytes: number): void {
-  budget.left -= bytes / 8;
-  if (budget.left >= 0) return;
-  throw new QueryError('execution', 'query processing would load too many samples into memory in query execution', {
-    code: 'ERR_QUERY_LIMIT',
-  });
 }
 
 /** The error for a status other than 200. */
