@@ -5,7 +5,7 @@ import { captureMetrics, nodeGauge } from '../../src/controllers/capture/metrics
 import { departedNodesGauge } from '../../src/controllers/departed-nodes/metrics.ts';
 import { createMinterMetrics } from '../../src/minter/metrics.ts';
 import { httpServerMetrics } from '../../src/net/http/index.ts';
-import { QueryMetrics } from '../../src/query/metrics.ts';
+import { createQueryMetrics } from '../../src/query/metrics.ts';
 import { RuntimeMetrics } from '../../src/runtime/index.ts';
 import { Registry as NewRegistry } from 'prom-client';
 
@@ -25,7 +25,7 @@ export function registeredMetrics(): Record<string, RegisteredMetric[]> {
   departedNodesGauge(controller, () => 0);
   const agent = createSelfMetrics({ node: 'n', version: 'v' }).registry;
   createExportMetrics(agent);
-  const query = new QueryMetrics({
+  const query = createQueryMetrics({
     missingAgents: () => 0,
     departedNodes: () => 0,
     running: () => 0,

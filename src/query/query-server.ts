@@ -30,14 +30,14 @@ import { noActiveQueries, openActiveQueries } from './log/active-queries.ts';
 import { noQueryLog, openQueryLog } from './log/query-log.ts';
 import { createHttpStore } from './long-term/http-store.ts';
 import { hideStoreLabels, parseStoreLabels } from './long-term/store-labels.ts';
-import { QueryMetrics } from './metrics.ts';
+import { createQueryMetrics } from './metrics.ts';
 import { ObjectAccess, type ObjectAccessOptions } from './objects/object-access.ts';
 import type { LimitSource } from './policy-limits.ts';
 import { QueryRunner } from './run/query-runner.ts';
 import type { RunnerOptions } from './run/runner-options.ts';
 import type { QuerySettings } from './settings.ts';
 import { createAgentStreamReader } from './stream/agent-stream.ts';
-import { StreamMetrics } from './stream/metrics.ts';
+import { createStreamMetrics } from './stream/metrics.ts';
 import { StreamRelay } from './stream/relay.ts';
 
 /** Grace period for requests in flight when the server stops. */
@@ -118,7 +118,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     limits: options.limits,
     longTerm: longTermOf(settings, clock),
   });
-  const metrics = new QueryMetrics({
+  const metrics = createQueryMetrics({
     missingAgents: () => directory.agents().filter((agent) => agent.address === undefined).length,
     departedNodes: () => directory.departed?.().length ?? 0,
     running: () => runner.running,
@@ -146,7 +146,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     read: createAgentStreamReader({ followers, others: client }, clock, settings.agentStreamPort, nameOf),
     clock,
     logger,
-    metrics: new StreamMetrics(metrics.registry),
+    metrics: createStreamMetrics(metrics.registry),
     agentTimeoutMs: settings.agentTimeout,
     maxClients: settings.streamMaxClients,
     addresses: options.addresses?.index,

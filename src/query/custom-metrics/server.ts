@@ -21,7 +21,7 @@ import { ClientCas, readAuthenticationConfig } from './auth/client-ca.ts';
 import { AdapterClient } from './fallback/adapter-client.ts';
 import { AdapterDiscovery } from './fallback/adapter-discovery.ts';
 import { SecondAdapter } from './fallback/second-adapter.ts';
-import { CustomMetricsMeter } from './metrics.ts';
+import { createCustomMetricsMeter } from './metrics.ts';
 import { declaredMetrics, monitorProvider, type DeclaredMetric } from './providers/monitor-provider.ts';
 import { presetProvider } from './providers/preset-provider.ts';
 import type { MetricName, MetricProvider } from './providers/provider.ts';
@@ -83,12 +83,10 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   const monitors = watchDeclaredMetrics(cache, logger);
   const providers = [monitorProvider(monitors.declared), ...(options.providers ?? []), presetProvider];
   const second = secondAdapter(options);
-  const meter = new CustomMetricsMeter(options.registry, {
-    names: () => ({
-      ...Object.fromEntries(providers.map((p) => [p.name, p.names().length])),
-      ...(second ? { fallback: second.discovery.offer.custom.v1beta2.length } : {}),
-    }),
-  });
+  const meter = createCustomMetricsMeter(options.registry, () => ({
+    ...Object.fromEntries(providers.map((p) => [p.name, p.names().length])),
+    ...(second ? { fallback: second.discovery.offer.custom.v1beta2.length } : {}),
+  }));
   const service = new MetricService({
     providers,
     values: new ValueCache({

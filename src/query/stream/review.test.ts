@@ -5,7 +5,7 @@ import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import { fixedDirectory } from '../../testing/query/fixed-directory.ts';
 import { ApiError } from '../api/api-error.ts';
 import type { AgentStreamReader } from './agent-stream.ts';
-import { StreamMetrics } from './metrics.ts';
+import { createStreamMetrics } from './metrics.ts';
 import { type StreamCall, StreamRelay } from './relay.ts';
 
 /** A follower over one agent that says nothing by itself. */
@@ -31,7 +31,7 @@ function stage(review: StreamCall['review'], namespaces = new Set(['shop'])) {
   };
   const relay = new StreamRelay({
     directory: fixedDirectory([{ node: 'n', address: '10.0.0.1', absence: undefined, nodeReady: true }]),
-    ...{ read, clock, logger: silentLogger, metrics: new StreamMetrics(new Registry()) },
+    ...{ read, clock, logger: silentLogger, metrics: createStreamMetrics(new Registry()) },
     ...{ agentTimeoutMs: 1_000, maxClients: 1 },
   });
   const gone = new AbortController();

@@ -6,7 +6,7 @@ import type { VectorElement } from '../../../promql/index.ts';
 import type { UserInfo } from '../../../net/token-auth.ts';
 import { until } from '../../../testing/until.ts';
 import { ShiftedClock } from '../../../testing/shifted-clock.ts';
-import { CustomMetricsMeter } from '../metrics.ts';
+import { createCustomMetricsMeter } from '../metrics.ts';
 import { presetProvider } from '../providers/preset-provider.ts';
 import type { MetricProvider } from '../providers/provider.ts';
 import { describedResource } from '../resources.ts';
@@ -42,7 +42,7 @@ let externalOn: boolean;
 let evaluation: Promise<void>;
 /** How many requests had their rights checked. */
 let checks: number;
-const meter = new CustomMetricsMeter(new Registry(), { names: () => ({}) });
+const meter = createCustomMetricsMeter(new Registry(), () => ({}));
 
 beforeEach(async () => {
   [evaluation, checks] = [Promise.resolve(), 0];

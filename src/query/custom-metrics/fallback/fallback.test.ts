@@ -12,7 +12,7 @@ import { sendJson, startScriptedAdapter, type ScriptedAdapter } from '../../../t
 import { createCustomMetricsHandler } from '../api/handler.ts';
 import { StatusError } from '../api/status-error.ts';
 import type { ResourceAttributes } from '../api/paths.ts';
-import { CustomMetricsMeter } from '../metrics.ts';
+import { createCustomMetricsMeter } from '../metrics.ts';
 import { describedResource } from '../resources.ts';
 import { AdapterClient } from './adapter-client.ts';
 import { AdapterDiscovery } from './adapter-discovery.ts';
@@ -74,7 +74,7 @@ beforeEach(async () => {
   limit = options;
   discovery = new AdapterDiscovery({ client, external: true, clock, logger: silentLogger });
   registry = new Registry();
-  const meter = new CustomMetricsMeter(registry, { names: () => ({}) });
+  const meter = createCustomMetricsMeter(registry, () => ({}));
   const resource = describedResource('pods')!;
   const handler = createCustomMetricsHandler({
     access: {
