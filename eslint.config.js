@@ -77,6 +77,11 @@ const noOtherClock = {
   selector: "MemberExpression[object.name='AbortSignal'][property.name='timeout']",
   message: 'set a time limit with within or TimeLimit (src/base/time-limit.ts), on the clock that is passed in',
 };
+/** The page, which has no program's load, may take the browser's own. */
+const noSignalAny = {
+  selector: "MemberExpression[object.name='AbortSignal'][property.name='any']",
+  message: 'link signals with LinkedAbort (src/base/linked-abort.ts), which costs less and leaves nothing behind',
+};
 const noServerBeside = [
   { selector: 'CallExpression[callee.property.name=/^create(Secure)?Server$/]', message: serverRemedy },
   {
@@ -132,14 +137,14 @@ export default tseslint.config(
         'error',
         { paths: [...clusterImports, ...serverImports, ...clientImports] },
       ],
-      'no-restricted-syntax': ['error', noExit, noOtherClock, noUrlOfRequest, ...noServerBeside],
+      'no-restricted-syntax': ['error', noExit, noOtherClock, noSignalAny, noUrlOfRequest, ...noServerBeside],
     },
   },
   {
     files: ['src/net/**/*.ts'],
     rules: {
       '@typescript-eslint/no-restricted-imports': ['error', { paths: [...clusterImports, ...clientImports] }],
-      'no-restricted-syntax': ['error', noExit, noOtherClock, noUrlOfRequest],
+      'no-restricted-syntax': ['error', noExit, noOtherClock, noSignalAny, noUrlOfRequest],
     },
   },
   {
@@ -148,11 +153,11 @@ export default tseslint.config(
   },
   {
     files: ['src/bin/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', noOtherClock, noUrlOfRequest, ...noServerBeside] },
+    rules: { 'no-restricted-syntax': ['error', noOtherClock, noSignalAny, noUrlOfRequest, ...noServerBeside] },
   },
   {
     files: ['e2e/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts'],
-    rules: { 'no-restricted-syntax': 'off' },
+    rules: { 'no-restricted-syntax': ['error', noSignalAny] },
   },
   {
     // node:test reports a test that it was given; its promise needs nobody.
@@ -166,7 +171,7 @@ export default tseslint.config(
   },
   {
     files: ['**/*.test.ts', 'src/testing/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', noExit] },
+    rules: { 'no-restricted-syntax': ['error', noExit, noSignalAny] },
   },
   {
     files: ['**/*.test.ts', 'src/testing/**/*.ts', 'e2e/**/*.ts'],

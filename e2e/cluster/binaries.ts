@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { download, type DownloadOptions } from './download.ts';
+import { LinkedAbort } from '../../src/base/linked-abort.ts';
 import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
 import { findGoPrograms, pinnedVersion, programsIn, toStderr, underLock } from './go-programs.ts';
 import type { FindOptions, GoPrograms } from './go-programs.ts';
@@ -116,15 +117,15 @@ export async function findPublished(root: string, options: BinariesOptions): Pro
 
 /** Side by side; the first failure ends the others, and is what it rejects with. */
 async function fetchAll(archives: readonly ReleaseArchive[], dir: string, options: DownloadOptions): Promise<void> {
-  const failed = new AbortController();
-  const signal = options.signal ? AbortSignal.any([options.signal, failed.signal]) : failed.signal;
+  const link = new LinkedAbort(options.signal);
   const fetchOne = async (archive: ReleaseArchive): Promise<void> => {
     const file = join(dir, archive.name);
-    await download(archive, file, { ...options, signal });
+    await download(archive, file, { ...options, signal: link.signal });
     await unpack(file, dir, Object.values(archive.members));
   };
-  await Promise.all(archives.map((archive) => fetchOne(archive).catch((error: unknown) => failed.abort(error))));
-  failed.signal.throwIfAborted();
+  await Promise.all(archives.map((archive) => fetchOne(archive).catch((error: unknown) => link.abort(error))));
+  link.release();
+  link.signal.throwIfAborted();
 }
 
 /** Only the members named; tar itself refuses names that lead out of the folder. */
