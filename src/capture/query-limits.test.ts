@@ -1,31 +1,24 @@
 import { kinds, type ClusterTrafficPolicySpec } from '../api/v1alpha1/index.ts';
+import { aPolicy } from '../testing/capture/world.ts';
 import { schemasOf } from '../testing/schema-walk.ts';
 import { queryLimits, queryPolicies, type QueryPolicy } from './query-limits.ts';
 
 const policy = (
   name: string,
   spec: ClusterTrafficPolicySpec,
-  status?: { accepted: boolean; last?: ClusterTrafficPolicySpec },
-): QueryPolicy => ({
-  metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z' },
-  spec,
-  ...(status
-    ? {
-        status: {
-          conditions: [
-            {
-              type: 'Accepted',
-              status: status.accepted ? 'True' : 'False',
-              reason: 'x',
-              message: '',
-              lastTransitionTime: '2026-01-01T00:00:00Z',
-            },
-          ],
-          ...(status.last ? { lastAcceptedSpec: status.last } : {}),
-        },
-      }
-    : {}),
-});
+  judged?: { accepted: boolean; last?: ClusterTrafficPolicySpec },
+): QueryPolicy => {
+  if (!judged) return aPolicy(name, spec);
+  const accepted = {
+    type: 'Accepted',
+    status: judged.accepted ? ('True' as const) : ('False' as const),
+    reason: 'x',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
+  const last = judged.last ? { lastAcceptedSpec: judged.last } : {};
+  return aPolicy(name, spec, { status: { conditions: [accepted], ...last } });
+};
 const shop = { matchLabels: { team: 'shop' } };
 const namespaces = [
   { name: 'shop', labels: { team: 'shop' } },

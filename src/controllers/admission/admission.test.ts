@@ -13,6 +13,7 @@ import type { AdmissionVerdict } from '../../net/webhook/admission.ts';
 import type { Converters } from '../../net/webhook/conversion.ts';
 import { objectLabels, names } from '../../render/index.ts';
 import { anObject, noFaults, runController, type ControllerHarness } from '../../testing/index.ts';
+import { aMonitor, aPolicy } from '../../testing/capture/world.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { until } from '../../testing/until.ts';
@@ -23,19 +24,8 @@ import { monitorValidator, policyValidator, type MaySeeMonitors } from './valida
 const { validatingWebhookConfigurations, services, networkPolicies } = coreResources;
 const namespace = 'svc-system';
 const policy = (spec: object, annotations: Record<string, string> = {}): KubeObject =>
-  anObject({
-    apiVersion: 'svc.dev/v1alpha1',
-    kind: 'ClusterTrafficPolicy',
-    metadata: { name: 'p', annotations },
-    spec,
-  });
-const monitor = (spec: object): KubeObject =>
-  anObject({
-    apiVersion: 'svc.dev/v1alpha1',
-    kind: 'TrafficMonitor',
-    metadata: { name: 'm' },
-    spec: { mode: 'Capture', ...spec },
-  });
+  aPolicy('p', spec, { annotations }) as unknown as KubeObject;
+const monitor = (spec: object): KubeObject => aMonitor('shop/m', spec) as unknown as KubeObject;
 const ask = (object: KubeObject, oldObject?: KubeObject) => ({
   uid: 'u',
   operation: oldObject ? ('UPDATE' as const) : ('CREATE' as const),

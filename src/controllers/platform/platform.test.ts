@@ -12,6 +12,7 @@ import {
   type RenderedKind,
 } from '../../render/index.ts';
 import { resourceRef, type KubeObject, type ResourceRef } from '../../api/meta.ts';
+import { aPolicy } from '../../testing/capture/world.ts';
 import { StatusError } from '../../testing/fake-api-server/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import { certificateStates, planLeaves, type SecretObject } from './certificates.ts';
@@ -242,12 +243,7 @@ test('a policy that captures flows moves the agents to the host network', async 
   await harness.passUntil(() => hostNetwork() === true, 'the host network');
 });
 
-const aPolicy = (name: string, spec: object, metadata: object = {}): KubeObject => ({
-  apiVersion: 'svc.dev/v1alpha1',
-  kind: 'ClusterTrafficPolicy',
-  metadata: { name, ...metadata },
-  spec,
-});
+const policyObject = (...of: Parameters<typeof aPolicy>): KubeObject => aPolicy(...of) as unknown as KubeObject;
 interface Condition {
   type: string;
   status: string;
@@ -269,16 +265,16 @@ test('the strongest policy that says so decides how many agents are replaced at 
       }
     ).updateStrategy.rollingUpdate.maxUnavailable;
   expect(update()).toBe('10%');
-  harness.server.put(clusterTrafficPolicies, aPolicy('a-weak', { rollout: { maxUnavailable: 1 } }));
-  harness.server.put(clusterTrafficPolicies, aPolicy('b-strong', { priority: 5, rollout: { maxUnavailable: 4 } }));
+  harness.server.put(clusterTrafficPolicies, policyObject('a-weak', { rollout: { maxUnavailable: 1 } }));
+  harness.server.put(clusterTrafficPolicies, policyObject('b-strong', { priority: 5, rollout: { maxUnavailable: 4 } }));
   await harness.passUntil(() => update() === 4, 'the strategy of the policy');
 });
 
 describe('certificates on the policies', () => {
   test('each policy says that they are renewed in time, for the generation it has', async () => {
-    const edited = aPolicy('edited', {}, { generation: 7 });
+    const edited = policyObject('edited', {}, { generation: 7 });
     await begin([
-      [clusterTrafficPolicies, aPolicy('default', {})],
+      [clusterTrafficPolicies, policyObject('default', {})],
       [clusterTrafficPolicies, edited],
     ]);
     for (const name of ['default', 'edited']) {
@@ -291,7 +287,7 @@ describe('certificates on the policies', () => {
   });
 
   test('a certificate that cannot be renewed is told before it ends, and in a metric', async () => {
-    await begin([[clusterTrafficPolicies, aPolicy('default', {})]]);
+    await begin([[clusterTrafficPolicies, policyObject('default', {})]]);
     const states = certificateStates(
       new Map([[names.queryTls, secret(names.queryTls)]]),
       harness.clock.now() + 70 * day,
@@ -367,7 +363,7 @@ describe('custom metrics', () => {
   };
 
   test('are registered when the query server answers, with the bundle of our authority, and stay', async () => {
-    await begin([[clusterTrafficPolicies, aPolicy('default', {})]], { customMetrics: 'auto' });
+    await begin([[clusterTrafficPolicies, policyObject('default', {})]], { customMetrics: 'auto' });
     await harness.passUntil(() => conditionOf('default', 'CustomMetricsAvailable'), 'the condition');
     expect(conditionOf('default', 'CustomMetricsAvailable')).toMatchObject({ status: 'False', reason: 'Unavailable' });
     expect(stored('v1beta1')).toBeUndefined();
@@ -384,7 +380,7 @@ describe('custom metrics', () => {
     await begin(
       [
         [apiServices, foreign],
-        [clusterTrafficPolicies, aPolicy('default', {})],
+        [clusterTrafficPolicies, policyObject('default', {})],
       ],
       { customMetrics: 'auto' },
     );

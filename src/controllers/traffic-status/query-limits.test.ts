@@ -1,13 +1,8 @@
-import type { ClusterTrafficPolicy, ClusterTrafficPolicySpec } from '../../api/v1alpha1/index.ts';
+import type { ClusterTrafficPolicySpec } from '../../api/v1alpha1/index.ts';
+import { aPolicy } from '../../testing/capture/world.ts';
 import { queryLimitsCondition } from './query-limits.ts';
 
-const policy = (name: string, spec: ClusterTrafficPolicySpec): ClusterTrafficPolicy => ({
-  apiVersion: 'svc.dev/v1alpha1',
-  kind: 'ClusterTrafficPolicy',
-  metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z' },
-  spec,
-});
-const strict = policy('strict', { priority: 1, query: { timeout: '10s' } });
+const strict = aPolicy('strict', { priority: 1, query: { timeout: '10s' } });
 const shop = { matchLabels: { team: 'shop' } };
 
 test.each<[string, ClusterTrafficPolicySpec, string | undefined]>([
@@ -41,18 +36,18 @@ test.each<[string, ClusterTrafficPolicySpec, string | undefined]>([
     'False NodesSelected: a query reads all nodes: set spec.query in a policy without a nodeSelector',
   ],
 ])('of a policy that %s', (_, spec, expected) => {
-  const own = policy('own', spec);
+  const own = aPolicy('own', spec);
   const condition = queryLimitsCondition(own, [strict, own], {});
   expect(condition && `${condition.status} ${condition.reason}: ${condition.message}`).toBe(expected);
 });
 
 test('a policy for some namespaces takes no field from one for all', () => {
-  const all = policy('all', { query: { maxSeries: 5 } });
-  const some = policy('some', { priority: 5, namespaceSelector: shop, query: { maxSeries: 9 } });
+  const all = aPolicy('all', { query: { maxSeries: 5 } });
+  const some = aPolicy('some', { priority: 5, namespaceSelector: shop, query: { maxSeries: 9 } });
   expect(queryLimitsCondition(all, [all, some], {})).toMatchObject({ status: 'True', message: 'maxSeries' });
 });
 
 test('the bound is the flag that the query server is started with', () => {
-  const own = policy('own', { query: { timeout: '90s' } });
+  const own = aPolicy('own', { query: { timeout: '90s' } });
   expect(queryLimitsCondition(own, [own], { queryTimeout: '1m' })?.message).toContain("the query server's own 1m");
 });

@@ -4,20 +4,12 @@ import type {
   TrafficMonitor,
   TrafficMonitorSpec,
 } from '../../../api/v1alpha1/index.ts';
+import { aMonitor, aPolicy } from '../../../testing/capture/world.ts';
 import { orphanedMonitors, type CaptureObjects } from './orphans.ts';
 
-const policy = (spec: ClusterTrafficPolicySpec, name = 'new'): ClusterTrafficPolicy => ({
-  apiVersion: 'svc.dev/v1alpha1',
-  kind: 'ClusterTrafficPolicy',
-  metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z' },
-  spec,
-});
-const monitor = (spec: Partial<TrafficMonitorSpec> = {}, name = 'checkout'): TrafficMonitor => ({
-  apiVersion: 'svc.dev/v1alpha1',
-  kind: 'TrafficMonitor',
-  metadata: { name, namespace: 'shop', creationTimestamp: '2026-01-01T00:00:00Z' },
-  spec: { mode: 'Capture', selector: {}, ...spec },
-});
+const policy = (spec: ClusterTrafficPolicySpec, name = 'new'): ClusterTrafficPolicy => aPolicy(name, spec);
+const monitor = (spec: Partial<TrafficMonitorSpec> = {}, name = 'checkout'): TrafficMonitor =>
+  aMonitor(`shop/${name}`, { selector: {}, ...spec });
 const objects = (over: Partial<CaptureObjects> = {}): CaptureObjects => ({
   policies: [],
   monitors: [monitor()],
