@@ -17,26 +17,19 @@ export interface ResourceAttributes {
   readonly verb: 'get' | 'list';
 }
 
+interface ObjectPath {
+  readonly version: CustomVersion;
+  readonly namespace: string | undefined;
+  /** `*` for all. */
+  readonly name: string;
+  readonly metric: string;
+  readonly attributes: ResourceAttributes;
+}
+
 /** A path that names values. Kind `elsewhere` describes objects that no captured series names. */
 export type ValuePath =
-  | {
-      readonly kind: 'custom';
-      readonly version: CustomVersion;
-      readonly resource: DescribedResource;
-      readonly namespace: string | undefined;
-      /** `*` for all. */
-      readonly name: string;
-      readonly metric: string;
-      readonly attributes: ResourceAttributes;
-    }
-  | {
-      readonly kind: 'elsewhere';
-      readonly version: CustomVersion;
-      readonly namespace: string | undefined;
-      readonly name: string;
-      readonly metric: string;
-      readonly attributes: ResourceAttributes;
-    }
+  | ({ readonly kind: 'custom'; readonly resource: DescribedResource } & ObjectPath)
+  | ({ readonly kind: 'elsewhere' } & ObjectPath)
   | {
       readonly kind: 'external';
       readonly namespace: string;
@@ -66,29 +59,20 @@ function customPath(version: CustomVersion, parts: readonly string[]): ValuePath
     const resource = describedResource('namespaces')!;
     return { kind: 'custom', version, resource, namespace: undefined, name, metric, attributes };
   }
-  if (parts[0] === 'namespaces' && parts.length === 5) {
-    const [, namespace, plural, name, metric] = parts as [string, string, string, string, string];
-    const resource = describedResource(plural);
-    const attributes = { ...at, resource: plural, subresource: metric, name, namespace, verb: 'get' } as const;
-    if (!resource) return elsewhere({ version, namespace, name, metric, attributes });
-    if (!resource.ref.namespaced) return undefined;
-    return { kind: 'custom', version, resource, namespace, name, metric, attributes };
-  }
-  if (parts.length !== 3) return undefined;
-  const [plural, name, metric] = parts as [string, string, string];
+  const isWithin = parts[0] === 'namespaces' && parts.length === 5;
+  if (!isWithin && parts.length !== 3) return undefined;
+  const [plural, name, metric] = parts.slice(-3) as [string, string, string];
+  const namespace = isWithin ? parts[1] : undefined;
+  const within = namespace === undefined ? {} : { namespace };
+  const attributes = { ...at, resource: plural, subresource: metric, name, ...within, verb: 'get' } as const;
+  const path = { version, namespace, name, metric, attributes };
   const resource = describedResource(plural);
-  const attributes = { ...at, resource: plural, subresource: metric, name, verb: 'get' } as const;
-  if (!resource) return elsewhere({ version, namespace: undefined, name, metric, attributes });
-  if (resource.ref.namespaced) return undefined;
-  return { kind: 'custom', version, resource, namespace: undefined, name, metric, attributes };
+  if (!resource) return pluralName.test(plural) ? { kind: 'elsewhere', ...path } : undefined;
+  return resource.ref.namespaced === isWithin ? { kind: 'custom', resource, ...path } : undefined;
 }
 
 /** How resources are written in paths: in plural, with their group. */
 const pluralName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-
-function elsewhere(path: Omit<Extract<ValuePath, { kind: 'elsewhere' }>, 'kind'>): ValuePath | undefined {
-  return pluralName.test(path.attributes.resource) ? { kind: 'elsewhere', ...path } : undefined;
-}
 
 function externalPath(parts: readonly string[]): ValuePath | undefined {
   if (parts[0] !== 'namespaces' || parts.length !== 3) return undefined;
