@@ -7,6 +7,7 @@ import { dashboards } from './dashboards.ts';
 import { otlpDecoderFiles } from './decoders/otlp.ts';
 import type { GeneratedFile } from './generated-file.ts';
 import { installationFiles } from './installation.ts';
+import { messageFiles } from './messages.ts';
 import { openApiFiles } from './openapi.ts';
 import { processReferenceFiles } from './process-reference.ts';
 import { referenceFiles } from './reference.ts';
@@ -26,6 +27,7 @@ export function generatedFiles(): GeneratedFile[] {
     ...dashboardFiles(dashboards),
     ...openApiFiles(),
     ...otlpDecoderFiles(),
+    ...messageFiles(),
   ];
 }
 

@@ -1,8 +1,8 @@
 import { OperatorError } from '../errors.ts';
 
 /**
- * The protobuf wire format (proto3), read and written by hand where a schema library would cost too much:
- * OTLP ingest and remote read. Source: the protobuf encoding guide. Groups are refused.
+ * The protobuf wire format (proto3), where a schema library would cost too much.
+ * Source: the protobuf encoding guide. Groups are refused.
  */
 export class WireReader {
   readonly bytes: Uint8Array;

@@ -4,6 +4,7 @@ import { compareStrings } from '../labels.ts';
 import type { Label, Labels } from '../types.ts';
 import { malformed } from './answer.ts';
 import type { IndexHeader, IndexLists } from './answer.ts';
+import { readHeader, readTrailer } from './index.pb.ts';
 import type { IndexKind } from './request.ts';
 import { PooledSeries, type SeriesPool } from './series-pool.ts';
 
@@ -47,7 +48,7 @@ export class IndexDecoder {
     else if (field === 2) eachOf(content, () => this.#dictionary.push(content.string()));
     else if (field === 3) eachOf(content, () => this.#addSeries(content.message()));
     else if (field === 4) eachOf(content, () => this.#addText(content.string()));
-    else if (field === 5) this.#stated = statedCount(content);
+    else if (field === 5) this.#stated = readTrailer(content).count ?? -1;
     // An unknown field comes from a later, compatible version and can be ignored: an incompatible one would have
     // another version number.
   }
@@ -64,14 +65,7 @@ export class IndexDecoder {
 
   #addHeader(reader: WireReader): void {
     if (this.#header !== undefined) throw malformed('two headers');
-    const found = { kind: '', node: '', partitionClean: false };
-    while (!reader.done) {
-      const key = reader.key();
-      if (key === 10) found.kind = reader.string();
-      else if (key === 18) found.node = reader.string();
-      else if (key === 24) found.partitionClean = reader.bool();
-      else reader.skip(key & 7);
-    }
+    const found = readHeader(reader);
     const { kind, onHeader } = this.#expected;
     if (found.kind !== kind) throw malformed(`${JSON.stringify(found.kind)}, asked for ${kind}`);
     this.#header = { ...found, kind };
@@ -113,14 +107,4 @@ export class IndexDecoder {
     const { limit } = this.#expected;
     if (limit > 0 && count > limit) throw malformed(`more than ${limit} elements`);
   }
-}
-
-function statedCount(reader: WireReader): number {
-  let count = -1;
-  while (!reader.done) {
-    const key = reader.key();
-    if (key === 8) count = reader.uint();
-    else reader.skip(key & 7);
-  }
-  return count;
 }

@@ -2,6 +2,7 @@ import { encodeFrame } from '../../base/wire/frames.ts';
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { DictionaryWriter } from '../partial/dictionary.ts';
 import type { IndexHeader, IndexLists } from './answer.ts';
+import { writeHeader, writeTrailer } from './index.pb.ts';
 
 /** A frame is closed at about this size. Bytes. */
 const frameBytes = 128 * 1024;
@@ -11,14 +12,8 @@ const frameBytes = 128 * 1024;
  * one field, whose number is its type (1 header, 2 dictionary, 3 series, 4 texts, 5 trailer); the dictionary of a frame
  * precedes its series.
  */
-export function* encodeIndexAnswer(
-  { kind, node, partitionClean }: IndexHeader,
-  { texts, series }: IndexLists,
-): Generator<Uint8Array> {
-  const header = (m: WireWriter): void => {
-    m.string(1, kind).string(2, node).uint(3, Number(partitionClean));
-  };
-  yield encodeFrame(new WireWriter().message(1, header).finish());
+export function* encodeIndexAnswer(header: IndexHeader, { texts, series }: IndexLists): Generator<Uint8Array> {
+  yield encodeFrame(new WireWriter().message(1, (m) => writeHeader(m, header)).finish());
   const list = new WireWriter(1024);
   const head = new WireWriter(16);
   const framed = (field: number): Uint8Array => {
@@ -48,5 +43,5 @@ export function* encodeIndexAnswer(
     yield framed(3);
   }
   const count = texts.length + series.length;
-  yield encodeFrame(new WireWriter().message(5, (m) => void m.uint(1, count)).finish());
+  yield encodeFrame(new WireWriter().message(5, (m) => writeTrailer(m, { count })).finish());
 }

@@ -1,17 +1,17 @@
 import type { OperatorError } from '../../base/errors.ts';
-import type { WireReader } from '../../base/wire/protobuf-wire.ts';
-import type { PortableAnnotation } from '../annotations.ts';
+import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import type { Column } from '../eval/columns.ts';
 import type { GroupRow } from '../eval/aggregate/group-rows.ts';
 import type { FragmentRequest, FragmentResult } from '../plan/fragment.ts';
 import type { Labels } from '../types.ts';
-import { readAnnotation } from './annotation-message.ts';
+import { annotationOf } from './annotation-message.ts';
 import type { PartialHeader, PartialStats } from './answer.ts';
 import { DictionaryReader } from './dictionary.ts';
 import { DistinctLabels } from './distinct-labels.ts';
 import { LabelPool } from './label-pool.ts';
 import { eachOf, oneContent } from './messages.ts';
 import { counts, malformed, readDoubles } from './numbers.ts';
+import * as messages from './partial.pb.ts';
 import { readColumn, readGroup } from './rows.ts';
 
 /** The query server's expectations of an answer. */
@@ -61,7 +61,7 @@ export class PartialDecoder {
     else if (field === 2) eachOf(content, () => this.#dictionary.add(content.string()));
     else if (field === 3) eachOf(content, () => this.#addColumn(content.message()));
     else if (field === 4) eachOf(content, () => this.#addGroup(content.message()));
-    else if (field === 5) this.#trailer = readTrailer(content, this.#expected.steps);
+    else if (field === 5) this.#trailer = trailerOf(messages.readTrailer(content), this.#expected.steps);
     // An unknown field comes from a later, compatible version and can be ignored: an incompatible one would have
     // another version number.
   }
@@ -80,7 +80,7 @@ export class PartialDecoder {
 
   #addHeader(reader: WireReader): void {
     if (this.#header !== undefined) throw malformed('two headers');
-    this.#header = readHeader(reader);
+    this.#header = messages.readHeader(reader);
     this.#expected.onHeader(this.#header);
   }
 
@@ -120,47 +120,15 @@ interface Trailer extends Omit<FragmentResult, 'columns' | 'groups'> {
   readonly stats: PartialStats;
 }
 
-function readHeader(reader: WireReader): PartialHeader {
-  const found = { planHash: '', node: '', engineVersion: '', partitionClean: false };
-  const labelsOwned: string[] = [];
-  let minT: number | null = null;
-  let maxT: number | null = null;
-  while (!reader.done) {
-    const key = reader.key();
-    if (key === 10) found.planHash = reader.string();
-    else if (key === 18) found.node = reader.string();
-    else if (key === 26) labelsOwned.push(reader.string());
-    else if (key === 33) minT = reader.double();
-    else if (key === 41) maxT = reader.double();
-    else if (key === 48) found.partitionClean = reader.bool();
-    else if (key === 58) found.engineVersion = reader.string();
-    else reader.skip(key & 7);
-  }
-  return { ...found, labelsOwned, minT, maxT };
-}
-
-function readTrailer(reader: WireReader, steps: number): Trailer {
-  const found = { rows: 0, samplesRead: 0, seriesRead: 0 };
-  const stats = { waitMs: 0, evaluateMs: 0 };
-  const annotations: PortableAnnotation[] = [];
-  const warnings: string[] = [];
-  const samples: { queryable?: Float64Array; read?: Float64Array } = {};
-  const perStep = (): Float64Array => counts(readDoubles(reader, reader.span(), reader.pos, null, steps));
-  while (!reader.done) {
-    const key = reader.key();
-    if (key === 8) found.rows = reader.uint();
-    else if (key === 16) found.samplesRead = reader.uint();
-    else if (key === 56) found.seriesRead = reader.uint();
-    else if (key === 26) annotations.push(readAnnotation(reader.message()));
-    else if (key === 34) warnings.push(reader.string());
-    else if (key === 41) stats.waitMs = reader.double();
-    else if (key === 49) stats.evaluateMs = reader.double();
-    else if (key === 66) samples.queryable = perStep();
-    else if (key === 74) samples.read = perStep();
-    else reader.skip(key & 7);
-  }
-  const { queryable, read } = samples;
-  return { ...found, stats, annotations, warnings, samples: queryable && read && { queryable, read } };
+function trailerOf({ waitMs, evaluateMs, queryable, read, ...found }: messages.Trailer, steps: number): Trailer {
+  const perStep = (column: Uint8Array): Float64Array =>
+    counts(readDoubles(new WireReader(column), 0, column.length, null, steps));
+  return {
+    ...found,
+    stats: { waitMs, evaluateMs },
+    annotations: found.annotations.map(annotationOf),
+    samples: queryable && read ? { queryable: perStep(queryable), read: perStep(read) } : undefined,
+  };
 }
 
 /** The number of columns of numbers in a group. */

@@ -1,10 +1,11 @@
 import { encodeFrame } from '../../base/wire/frames.ts';
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { FragmentResult } from '../plan/fragment.ts';
-import { writeAnnotation } from './annotation-message.ts';
+import { messageOf } from './annotation-message.ts';
 import type { PartialHeader, PartialStats } from './answer.ts';
 import { DictionaryWriter } from './dictionary.ts';
 import { writeDoubles } from './numbers.ts';
+import { writeHeader, writeTrailer } from './partial.pb.ts';
 import { writeColumn, writeGroup } from './rows.ts';
 
 /** The content type of a partial answer. */
@@ -25,7 +26,7 @@ export function* encodePartial(
   result: FragmentResult,
   stats: PartialStats,
 ): Generator<Uint8Array> {
-  yield encodeFrame(headerMessage(header));
+  yield encodeFrame(new WireWriter().message(1, (m) => writeHeader(m, header)).finish());
   const dictionary = new DictionaryWriter();
   const rows = new WireWriter(capacityFor(result));
   const head = new WireWriter(16);
@@ -69,25 +70,19 @@ function capacityFor({ columns, groups }: FragmentResult): number {
   return Math.min(all, frameBytes + Math.max(ofColumn, ofGroup));
 }
 
-function headerMessage(header: PartialHeader): Uint8Array {
-  const { planHash, node, labelsOwned, minT, maxT, partitionClean, engineVersion } = header;
-  const fill = (m: WireWriter): void => {
-    m.string(1, planHash).string(2, node);
-    for (const label of labelsOwned) m.string(3, label);
-    if (minT !== null) m.double(4, minT);
-    if (maxT !== null) m.double(5, maxT);
-    m.uint(6, Number(partitionClean)).string(7, engineVersion);
+function trailerMessage(result: FragmentResult, stats: PartialStats): Uint8Array {
+  const { columns, groups, samples } = result;
+  const annotations = result.annotations.map(messageOf);
+  const trailer = {
+    ...result,
+    ...stats,
+    annotations,
+    rows: columns.length + groups.length,
+    queryable: null,
+    read: null,
   };
-  return new WireWriter().message(1, fill).finish();
-}
-
-function trailerMessage(result: FragmentResult, { waitMs, evaluateMs }: PartialStats): Uint8Array {
-  const { columns, groups, annotations, warnings, samplesRead, seriesRead, samples } = result;
   const fill = (m: WireWriter): void => {
-    m.uint(1, columns.length + groups.length).uint(2, samplesRead);
-    for (const annotation of annotations) writeAnnotation(m, 3, annotation);
-    for (const warning of warnings) m.string(4, warning);
-    m.double(5, waitMs).double(6, evaluateMs).uint(7, seriesRead);
+    writeTrailer(m, trailer);
     if (samples === undefined) return;
     writeDoubles(m, 8, samples.queryable, null);
     writeDoubles(m, 9, samples.read, null);

@@ -19,6 +19,7 @@ import {
   writeKinds,
   type Mask,
 } from './numbers.ts';
+import { readRemainder, type Remainder, writeRemainder } from './partial.pb.ts';
 
 /** A series of the answer: its labels, the kind of each step, the floats, the native histograms. */
 export function writeColumn(out: WireWriter, column: Column, dictionary: DictionaryWriter): void {
@@ -88,12 +89,7 @@ export function writeGroup(out: WireWriter, row: GroupRow, dictionary: Dictionar
   if (sums === null) return;
   writeDoubles(out, 7, sums.high, filled);
   writeDoubles(out, 8, sums.low, filled);
-  for (const { step, values } of sums.rest) {
-    out.message(9, (m) => {
-      m.uint(1, step);
-      for (const value of values) m.double(2, value);
-    });
-  }
+  for (const one of sums.rest) out.message(9, (m) => writeRemainder(m, one));
   if (sums.special === null) return;
   const { nan, plus, minus } = sums.special;
   writeDoubles(out, 10, nan, filled);
@@ -128,7 +124,7 @@ export function readGroup(
     else if (key === 16) dropName = reader.bool();
     else if (key === 32) ignored = reader.bool();
     else if (key === 50) (holders ??= []).push(readColumn(reader.message(), dictionary, steps));
-    else if (key === 74) (rest ??= []).push(readRest(reader.message()));
+    else if (key === 74) (rest ??= []).push(restOf(readRemainder(reader.message())));
     else if ((key & 7) === 2 && field <= 12) {
       starts[field] = reader.span();
       ends[field] = reader.pos;
@@ -165,16 +161,8 @@ function specials(reader: WireReader, filled: Mask, steps: number): SumState['sp
   return { nan: of(10), plus: of(11), minus: of(12) };
 }
 
-function readRest(reader: WireReader): SumState['rest'][number] {
-  let step = -1;
-  const values: number[] = [];
-  while (!reader.done) {
-    const key = reader.key();
-    if (key === 8) step = reader.uint();
-    else if (key === 17) values.push(reader.double());
-    else reader.skip(key & 7);
-  }
-  if (step < 0 || !values.every(Number.isFinite)) throw malformed('remainder of a sum at no step');
+function restOf({ step, values }: Remainder): SumState['rest'][number] {
+  if (step === null || !values.every(Number.isFinite)) throw malformed('remainder of a sum at no step');
   return { step, values };
 }
 

@@ -1,0 +1,48 @@
+import { messageModule } from './messages.ts';
+
+const schema = `syntax = "proto3";
+message Box {
+  string name = 1;
+  optional double net_weight = 2;
+  repeated Item items = 3;
+  repeated uint32 sizes = 4;
+  map<string, string> labels = 5;
+  Kind kind = 6;
+  Item first = 7 [json_name = "first_item"];
+}
+message Item { bool broken = 1; }
+message Crate { fixed32 seal = 1; }
+enum Kind { KIND_UNSPECIFIED = 0; PAPER = 1; }`;
+
+const path = 'src/a/b/box.proto';
+
+test('a writer leaves out empty texts and absent members, and packs lists of numbers', () => {
+  const code = messageModule(schema, { path, writes: ['Box'] });
+  expect(code).toContain("import type { WireWriter } from '../../base/wire/protobuf-wire.ts';");
+  expect(code).toContain('if (name) out.string(1, name);');
+  expect(code).toContain('if (netWeight !== null) out.double(2, netWeight);');
+  expect(code).toContain('for (const one of items) out.message(3, (w) => writeItem(w, one));');
+  expect(code).toContain('out.message(4, (w) => sizes.forEach((one) => w.rawVarint(one)))');
+  expect(code).toContain('out.uint(6, numbersOfKind[kind]);');
+  expect(code).toContain('if (first_item !== null) out.message(7,');
+});
+
+test('of what is sparse any member may be absent', () => {
+  const code = messageModule(schema, { path, writes: ['Box'], sparse: true });
+  expect(code).toContain('  readonly items?: readonly Item[] | undefined;');
+  expect(code).toContain('for (const one of items ?? [])');
+  expect(code).toContain('if (kind !== undefined) out.uint(6, numbersOfKind[kind]);');
+});
+
+test('a reader begins with the defaults of proto3 and skips what it does not know', () => {
+  const code = messageModule(schema, { path, reads: ['Item'] });
+  expect(code).toContain('let broken = false;');
+  expect(code).toContain(
+    '      case 8:\n        broken = reader.bool();\n        break;\n      default:\n        reader.skip(key & 7);',
+  );
+  expect(code).not.toContain('writeItem');
+});
+
+test('a field of a type that nothing reads is refused', () => {
+  expect(() => messageModule(schema, { path, reads: ['Crate'] })).toThrow('.Crate.seal: how is a fixed32 read');
+});
