@@ -1,3 +1,4 @@
+import { appendTo } from '../base/collections/counts.ts';
 import { blockRangeMs } from './block-range.ts';
 import type { Block } from './block/reader.ts';
 import type { BlockSource } from './block/writer.ts';
@@ -26,9 +27,7 @@ export function nextMerge(blocks: readonly Block[], settled: number, retentionMs
     for (const block of blocks) {
       const from = Math.floor(block.from / length) * length;
       if (block.to > from + length || block.to - block.from >= length || from + length > settled) continue;
-      const group = groups.get(from);
-      if (group) group.push(block);
-      else groups.set(from, [block]);
+      appendTo(groups, from, block);
     }
     for (const [from, parts] of groups) if (parts.length > 1) return { range: { from, to: from + length }, parts };
   }

@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../base/canonical-json.ts';
+import { changeCount } from '../../base/collections/counts.ts';
 import { ownerAttributes, type PodIdentity } from './pod-identity.ts';
 
 /**
@@ -46,8 +47,8 @@ export class PodIndex {
     if (known) this.#remove(known);
     this.#byName.set(keyOf(pod), pod);
     this.#node ||= pod.attributes['k8s.node.name'] ?? '';
-    for (const owner of ownersOf(pod)) more(this.#owners, owner);
-    more(this.#namespaces, pod.namespace);
+    for (const owner of ownersOf(pod)) changeCount(this.#owners, owner, 1);
+    changeCount(this.#namespaces, pod.namespace, 1);
     if (!pod.hostNetwork) for (const ip of pod.ips) this.#byIp.set(ip, pod);
     this.#version++;
   }
@@ -91,8 +92,8 @@ export class PodIndex {
       if (map.get(key) === pod) map.delete(key);
     };
     drop(this.#byName, keyOf(pod));
-    for (const owner of ownersOf(pod)) less(this.#owners, owner);
-    less(this.#namespaces, pod.namespace);
+    for (const owner of ownersOf(pod)) changeCount(this.#owners, owner, -1);
+    changeCount(this.#namespaces, pod.namespace, -1);
     for (const ip of pod.ips) drop(this.#byIp, ip);
   }
 }
@@ -101,16 +102,6 @@ export class PodIndex {
 function ownersOf({ namespace, name, attributes }: PodIdentity): Set<string> {
   const names = ownerAttributes.map((key) => attributes[key]);
   return new Set([name, ...names].flatMap((owner) => (owner ? [`${namespace}/${owner}`] : [])));
-}
-
-function more(counts: Map<string, number>, key: string): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-function less(counts: Map<string, number>, key: string): void {
-  const left = (counts.get(key) ?? 0) - 1;
-  if (left > 0) counts.set(key, left);
-  else counts.delete(key);
 }
 
 function keyOf(pod: Pick<PodIdentity, 'namespace' | 'name'>): string {

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { changeCount } from '../../base/collections/counts.ts';
 import type { PodIndex } from '../identity/pod-index.ts';
 import { overflowValue } from './series-limits.ts';
 import type { Stream } from './stream.ts';
@@ -37,7 +38,7 @@ export class PeerNames {
     let names = this.#senders.get(key);
     if (!names) this.#senders.set(key, (names = new Map()));
     if (!names.has(name) && names.size >= maxPeersPerSender) return overflowValue;
-    names.set(name, (names.get(name) ?? 0) + 1);
+    changeCount(names, name, 1);
     stream.peer = { sender: key, name };
     return name;
   }
@@ -48,9 +49,7 @@ export class PeerNames {
     const { sender, name } = stream.peer;
     stream.peer = null;
     const names = this.#senders.get(sender)!;
-    const left = names.get(name)! - 1;
-    if (left > 0) names.set(name, left);
-    else names.delete(name);
+    changeCount(names, name, -1);
     if (names.size === 0) this.#senders.delete(sender);
   }
 }

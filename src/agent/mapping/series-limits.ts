@@ -1,4 +1,5 @@
 import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
+import { appendTo, changeCount } from '../../base/collections/counts.ts';
 import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
 import type { Pair } from './label-set.ts';
 import type { Charge } from './series-table.ts';
@@ -107,8 +108,8 @@ export class SeriesLimits {
       add: (series) => {
         this.#node += series;
         for (const namespace of namespaces) {
-          count(this.#namespaces, namespace, series);
-          if (isFlow) count(this.#flows, namespace, series);
+          changeCount(this.#namespaces, namespace, series);
+          if (isFlow) changeCount(this.#flows, namespace, series);
         }
         for (const monitor of monitors) monitor.activeSeries += series;
       },
@@ -132,7 +133,7 @@ export class SeriesLimits {
     return {
       add: (series) => {
         this.#overflow += series;
-        count(this.#overflows, namespace, series);
+        changeCount(this.#overflows, namespace, series);
       },
     };
   }
@@ -141,12 +142,7 @@ export class SeriesLimits {
     this.#byPod = new Map();
     this.#monitors = rules.map((rule) => {
       const counts = { rule, activeSeries: 0, droppedSeries: 0, lastSampleMs: lastSamples.get(monitorKey(rule)) ?? 0 };
-      for (const pod of rule.pods) {
-        const key = `${rule.namespace}/${pod}`;
-        const list = this.#byPod.get(key);
-        if (list) list.push(counts);
-        else this.#byPod.set(key, [counts]);
-      }
+      for (const pod of rule.pods) appendTo(this.#byPod, `${rule.namespace}/${pod}`, counts);
       return counts;
     });
   }
@@ -167,10 +163,4 @@ const none: readonly MonitorCounts[] = [];
 
 function monitorKey(rule: CaptureMonitorRule): string {
   return `${rule.namespace}/${rule.name}`;
-}
-
-function count(counts: Map<string, number>, namespace: string, change: number): void {
-  const now = (counts.get(namespace) ?? 0) + change;
-  if (now > 0) counts.set(namespace, now);
-  else counts.delete(namespace);
 }

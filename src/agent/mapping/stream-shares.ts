@@ -1,3 +1,5 @@
+import { changeCount } from '../../base/collections/counts.ts';
+
 /** Limits of the table of streams. */
 export interface StreamBounds {
   /** Streams of the node, from all senders. */
@@ -25,14 +27,12 @@ export class StreamShares {
   }
 
   add(account: string): void {
-    this.#counts.set(account, (this.#counts.get(account) ?? 0) + 1);
+    changeCount(this.#counts, account, 1);
     this.#total++;
   }
 
   remove(account: string): void {
-    const left = (this.#counts.get(account) ?? 0) - 1;
-    if (left > 0) this.#counts.set(account, left);
-    else this.#counts.delete(account);
+    changeCount(this.#counts, account, -1);
     this.#total--;
   }
 }

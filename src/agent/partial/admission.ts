@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { changeCount } from '../../base/collections/counts.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 
@@ -67,8 +68,8 @@ export class Admission {
     const started = this.#clock.monotonic();
     let leave = (): void => {};
     try {
-      this.#count(caller, 1);
-      leave = await this.#gate.enter(limit.signal, caller).finally(() => this.#count(caller, -1));
+      changeCount(this.#waiting, caller, 1);
+      leave = await this.#gate.enter(limit.signal, caller).finally(() => changeCount(this.#waiting, caller, -1));
       return await work(limit.signal, this.#clock.monotonic() - started);
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -78,11 +79,5 @@ export class Admission {
       leave();
       limit.release();
     }
-  }
-
-  #count(caller: string, change: 1 | -1): void {
-    const waiting = (this.#waiting.get(caller) ?? 0) + change;
-    if (waiting === 0) this.#waiting.delete(caller);
-    else this.#waiting.set(caller, waiting);
   }
 }

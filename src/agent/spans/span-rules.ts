@@ -1,3 +1,4 @@
+import { appendTo } from '../../base/collections/counts.ts';
 import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
 import { coversSender, fallbackRules, type PodRules } from '../mapping/monitor-rules.ts';
 import { NodeSpanRate, SpanRate } from './span-rate.ts';
@@ -40,12 +41,7 @@ export class SpanRuleIndex {
     this.monitors = config.monitors.map((rule) => {
       const { namespace, name, maxSpansPerSecond: max } = rule;
       const spans = { namespace, name, rate: max === undefined ? null : new SpanRate(max, nowMs), dropped: 0 };
-      for (const pod of rule.pods) {
-        const key = `${namespace}/${pod}`;
-        const found = this.#byPod.get(key);
-        if (found) found.push({ rule, spans });
-        else this.#byPod.set(key, [{ rule, spans }]);
-      }
+      for (const pod of rule.pods) appendTo(this.#byPod, `${namespace}/${pod}`, { rule, spans });
       return spans;
     });
   }

@@ -1,3 +1,5 @@
+import { changeCount } from '../collections/counts.ts';
+
 /** A waiting request, and the later ones of the same user. */
 type Line = (() => void)[];
 
@@ -121,9 +123,7 @@ export class Gate {
 
   #count(user: string, change: 1 | -1): void {
     this.#running += change;
-    const running = (this.#runningOf.get(user) ?? 0) + change;
-    if (running === 0) this.#runningOf.delete(user);
-    else this.#runningOf.set(user, running);
+    changeCount(this.#runningOf, user, change);
   }
 }
 

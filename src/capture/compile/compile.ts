@@ -1,6 +1,7 @@
 import { compareText } from '../../base/text/texts.ts';
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { canonicalJson } from '../../base/canonical-json.ts';
+import { appendTo } from '../../base/collections/counts.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { CaptureMonitorRule } from '../capture-config.ts';
 import { ConfigEncoder } from '../config-encoder.ts';
@@ -199,10 +200,7 @@ function coverageOf({ monitors, matched, memo }: NodeConfigInput): Coverage {
       return new Map([...names].map(([node, list]) => [node, list.map((p) => p.name)]));
     });
     for (const [node, names] of byNode) {
-      const list = coverage.get(node);
-      const row = { monitor, pods: memo.list(monitor, `pods on ${node}`, names) };
-      if (list) list.push(row);
-      else coverage.set(node, [row]);
+      appendTo(coverage, node, { monitor, pods: memo.list(monitor, `pods on ${node}`, names) });
     }
   }
   return coverage;

@@ -1,4 +1,4 @@
-import { Heap } from '../../base/heap.ts';
+import { Heap } from '../../base/collections/heap.ts';
 
 interface Entry<T> {
   readonly time: string;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { Heap } from '../../base/heap.ts';
+import { Heap } from '../../base/collections/heap.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
 import { RetryLimiter } from './rate-limiter.ts';
 

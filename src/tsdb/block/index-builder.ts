@@ -1,3 +1,4 @@
+import { appendTo } from '../../base/collections/counts.ts';
 import { ByteWriter } from '../bytes.ts';
 import { compareUtf8 } from '../labels.ts';
 import type { Labels } from '../labels.ts';
@@ -27,9 +28,7 @@ export class IndexBuilder {
       record.varint(v);
       let values = this.#postings.get(n);
       if (!values) this.#postings.set(n, (values = new Map()));
-      const list = values.get(v);
-      if (list) list.push(this.#count);
-      else values.set(v, [this.#count]);
+      appendTo(values, v, this.#count);
     }
     record.varint(chunks.length);
     record.varint(chunks[0]?.offset ?? 0);
