@@ -2,43 +2,49 @@ import type { Position } from '../errors.ts';
 import type { Matcher } from '../types.ts';
 import type { FunctionSignature, ValueType } from './functions.ts';
 
+/** How tightly binary operators bind; `^` alone is right-associative. */
+export const binaryOperators = {
+  or: 1,
+  and: 2,
+  unless: 2,
+  '==': 3,
+  '!=': 3,
+  '<': 3,
+  '<=': 3,
+  '>': 3,
+  '>=': 3,
+  '</': 3,
+  '>/': 3,
+  '+': 4,
+  '-': 4,
+  '*': 5,
+  '/': 5,
+  '%': 5,
+  atan2: 5,
+  '^': 6,
+} as const;
 /** Operators between two expressions. `</` and `>/` trim native histograms at a bound. */
-export type BinaryOperator =
-  | '+'
-  | '-'
-  | '*'
-  | '/'
-  | '%'
-  | '^'
-  | 'atan2'
-  | '=='
-  | '!='
-  | '>'
-  | '<'
-  | '>='
-  | '<='
-  | 'and'
-  | 'or'
-  | 'unless'
-  | '</'
-  | '>/';
+export type BinaryOperator = keyof typeof binaryOperators;
 
+/** The names of aggregations. */
+export const aggregators = [
+  'sum',
+  'avg',
+  'count',
+  'min',
+  'max',
+  'group',
+  'stddev',
+  'stdvar',
+  'topk',
+  'bottomk',
+  'count_values',
+  'quantile',
+  'limitk',
+  'limit_ratio',
+] as const;
 /** Operators that aggregate series. */
-export type Aggregator =
-  | 'sum'
-  | 'avg'
-  | 'count'
-  | 'min'
-  | 'max'
-  | 'group'
-  | 'stddev'
-  | 'stdvar'
-  | 'topk'
-  | 'bottomk'
-  | 'count_values'
-  | 'quantile'
-  | 'limitk'
-  | 'limit_ratio';
+export type Aggregator = (typeof aggregators)[number];
 
 /** A fixed evaluation time of a selector or subquery: a timestamp, or the query's start or end. */
 export type AtModifier =

@@ -1,14 +1,4 @@
-import { prometheusDuration } from '../../base/duration.ts';
-
-const unitMs = {
-  y: 365 * 86_400_000,
-  w: 7 * 86_400_000,
-  d: 86_400_000,
-  h: 3_600_000,
-  m: 60_000,
-  s: 1_000,
-  ms: 1,
-};
+import { formatPrometheusDuration, prometheusDuration } from '../../base/duration.ts';
 
 /** The longest duration Prometheus can hold: int64 nanoseconds, here in seconds. */
 export const maxDurationSeconds = 2 ** 63 / 1e9;
@@ -24,26 +14,7 @@ export function parseDurationLiteral(text: string): number {
   return total;
 }
 
-/** The literal Prometheus prints for a duration; days, weeks and years only where they divide it exactly. */
+/** The literal Prometheus prints for a duration. */
 export function formatDurationLiteral(milliseconds: number): string {
-  let ms = Math.trunc(milliseconds);
-  if (ms === 0) return '0s';
-  let out = '';
-  const take = (unit: keyof typeof unitMs, exact: boolean): void => {
-    const size = unitMs[unit];
-    if (exact && ms % size !== 0) return;
-    const n = Math.floor(ms / size);
-    if (n > 0) {
-      out += `${n}${unit}`;
-      ms -= n * size;
-    }
-  };
-  take('y', true);
-  take('w', true);
-  take('d', false);
-  take('h', false);
-  take('m', false);
-  take('s', false);
-  take('ms', false);
-  return out;
+  return formatPrometheusDuration(Math.trunc(milliseconds));
 }

@@ -1,5 +1,5 @@
 import { ParseError } from '../errors.ts';
-import { aggregators, durationWords, keywords, wordOperators, type Token, type TokenKind } from './tokens.ts';
+import { aggregatorWords, durationWords, keywords, wordOperators, type Token, type TokenKind } from './tokens.ts';
 
 const isSpace = (c: string): boolean => c === ' ' || c === '\t' || c === '\n' || c === '\r';
 const isDigit = (c: string): boolean => c >= '0' && c <= '9' && c.length === 1;
@@ -95,7 +95,7 @@ export class Lexer {
     while (end < this.text.length && (isWordChar(this.text[end]!) || this.text[end] === ':')) end++;
     const text = this.text.slice(start, end);
     const word = text.toLowerCase();
-    if (aggregators.has(word)) return this.#emit('aggregator', start, end);
+    if (aggregatorWords.has(word)) return this.#emit('aggregator', start, end);
     if (wordOperators.has(word)) return this.#emit('operator', start, end);
     if (word === 'inf' || word === 'nan') return this.#emit('number', start, end);
     if (keywords.has(word)) {

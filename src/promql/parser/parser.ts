@@ -1,5 +1,6 @@
 import type { LanguageOptions } from '../types.ts';
-import { parameterAggregators, type Aggregator, type AggregateExpr, type BinaryOperator, type Expr } from './ast.ts';
+import { type Aggregator, type AggregateExpr, type BinaryOperator, binaryOperators, type Expr } from './ast.ts';
+import { parameterAggregators } from './ast.ts';
 import { functionTable } from './functions.ts';
 import { parseBinaryModifiers, parseGrouping } from './parse-binary-modifiers.ts';
 import { parseAt, parseExtension, parseOffset } from './parse-modifiers.ts';
@@ -10,28 +11,8 @@ import { TokenStream } from './token-stream.ts';
 import { canNameMetric, type Token } from './tokens.ts';
 import { checkTypes } from './type-check.ts';
 
-/** How tightly binary operators bind; `^` alone is right-associative. */
-const binding: Record<BinaryOperator, number> = {
-  or: 1,
-  and: 2,
-  unless: 2,
-  '==': 3,
-  '!=': 3,
-  '<': 3,
-  '<=': 3,
-  '>': 3,
-  '>=': 3,
-  '</': 3,
-  '>/': 3,
-  '+': 4,
-  '-': 4,
-  '*': 5,
-  '/': 5,
-  '%': 5,
-  atan2: 5,
-  '^': 6,
-};
-const unaryBinding = 5;
+/** As tightly as `*`. */
+const unaryBinding = binaryOperators['*'];
 
 /**
  * Parses and type-checks a query. Several texts of one request share their limits.
@@ -67,7 +48,7 @@ function parseOperators(stream: TokenStream, minBinding: number): Expr {
   for (;;) {
     const { kind, word } = stream.current;
     const op = kind === 'operator' ? (word as BinaryOperator) : null;
-    const strength = op === null ? undefined : binding[op];
+    const strength = op === null ? undefined : binaryOperators[op];
     if (op === null || strength === undefined || strength < minBinding) return left;
     stream.take();
     const { returnBool, matching } = parseBinaryModifiers(stream);

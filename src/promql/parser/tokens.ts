@@ -1,4 +1,5 @@
 import type { Position } from '../errors.ts';
+import { aggregators } from './ast.ts';
 
 /** The kind of a token. Keywords keep their kind although most of them are also legal names. */
 export type TokenKind =
@@ -20,22 +21,7 @@ export interface Token extends Position {
   readonly word: string;
 }
 
-export const aggregators: ReadonlySet<string> = new Set([
-  'sum',
-  'avg',
-  'count',
-  'min',
-  'max',
-  'group',
-  'stddev',
-  'stdvar',
-  'topk',
-  'bottomk',
-  'count_values',
-  'quantile',
-  'limitk',
-  'limit_ratio',
-]);
+export const aggregatorWords: ReadonlySet<string> = new Set(aggregators);
 
 export const wordOperators: ReadonlySet<string> = new Set(['and', 'or', 'unless', 'atan2']);
 
