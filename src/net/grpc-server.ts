@@ -1,4 +1,4 @@
-import { logVerbosity, Server, ServerCredentials, setLogVerbosity } from '@grpc/grpc-js';
+import { logVerbosity, type MethodDefinition, Server, ServerCredentials, setLogVerbosity } from '@grpc/grpc-js';
 import { createServer, type Server as NetServer } from 'node:net';
 import { Door, type DoorOptions } from './http/door.ts';
 import { listen } from './listen.ts';
@@ -21,10 +21,11 @@ export function createGrpcServer(limits: { readonly maxMessageBytes: number }): 
   });
 }
 
+type Injector = ReturnType<Server['createConnectionInjector']>;
 interface Listener {
   readonly accepting: NetServer;
   readonly door: Door;
-  readonly drain: (graceMs: number) => void;
+  readonly injector: Injector;
 }
 
 const listeners = new WeakMap<Server, Listener>();
@@ -45,28 +46,46 @@ export async function listenGrpc(
     socket.on('error', () => {}); // the connection ends; its calls are notified
     if (door.enter(socket)) injector.injectConnection(socket);
   });
-  const drain = (graceMs: number): void => {
-    injector.drain(graceMs);
-    injector.destroy();
-  };
-  listeners.set(server, { accepting, door, drain });
+  listeners.set(server, { accepting, door, injector });
   return listen(name, accepting, address);
 }
 
-/** Stops a gRPC server: calls in flight finish within `graceMs`, then are cut. */
-export function closeGrpc(server: Server, graceMs: number): Promise<void> {
+/** Stops a gRPC server that listens: calls in flight finish within `graceMs`, then are cut. */
+export async function closeGrpc(server: Server, graceMs: number): Promise<void> {
   const listener = listeners.get(server);
-  listener?.accepting.close();
-  listener?.drain(graceMs);
+  if (!listener) return;
+  const { accepting, door, injector } = listener;
+  accepting.close();
+  const cut = setTimeout(() => door.destroyAll(), graceMs);
+  await endCalls(server, injector, graceMs);
+  clearTimeout(cut);
+  door.destroyAll();
+}
+
+/** Ends a server whose connections were injected: calls in flight finish within `graceMs`, then are cut. */
+export function endCalls(server: Server, injector: Injector, graceMs: number): Promise<void> {
+  injector.drain(graceMs);
+  injector.destroy();
   return new Promise((resolve) => {
-    const cut = setTimeout(() => {
-      server.forceShutdown();
-      listener?.door.destroyAll();
-    }, graceMs);
+    const cut = setTimeout(() => server.forceShutdown(), graceMs);
     server.tryShutdown(() => {
       clearTimeout(cut);
-      listener?.door.destroyAll();
       resolve();
     });
   });
+}
+
+const bytes = (data: Buffer): Buffer => data;
+
+/** A unary method whose messages stay bytes: our own decoders parse them. */
+export function bytesMethod(path: string): MethodDefinition<Buffer, Buffer> {
+  return {
+    path,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: bytes,
+    requestDeserialize: bytes,
+    responseSerialize: bytes,
+    responseDeserialize: bytes,
+  };
 }

@@ -1,7 +1,7 @@
-import { type handleUnaryCall, type Server, type ServiceDefinition, status } from '@grpc/grpc-js';
+import { type handleUnaryCall, type Server, status } from '@grpc/grpc-js';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { createGrpcServer } from '../../net/grpc-server.ts';
+import { bytesMethod, createGrpcServer } from '../../net/grpc-server.ts';
 import { type Acceptance, bodyLimits, type OtlpConsumer } from './consumer.ts';
 import { AttributeCache } from './protobuf/attribute-cache.ts';
 import { decodeMetricsRequest, decodeTracesRequest } from './protobuf/decode.ts';
@@ -9,23 +9,6 @@ import { exportResponse } from './responses.ts';
 
 const metricsPath = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
 const tracesPath = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
-
-const bytes = (data: Buffer): Buffer => data;
-
-/** A unary service of one method whose messages stay bytes: our own decoders parse them. */
-function exportService(path: string): ServiceDefinition {
-  return {
-    Export: {
-      path,
-      requestStream: false,
-      responseStream: false,
-      requestSerialize: bytes,
-      requestDeserialize: bytes,
-      responseSerialize: bytes,
-      responseDeserialize: bytes,
-    },
-  };
-}
 
 /**
  * OTLP over gRPC without TLS, for loopback: MetricsService/Export and TraceService/Export.
@@ -56,11 +39,17 @@ export function createGrpcReceiver(options: { consumer: OtlpConsumer; logger: Lo
         fail(error);
       }
     };
-  server.addService(exportService(metricsPath), {
-    Export: handler((body) => consumer.metrics(decodeMetricsRequest(body, cache), body.length), 'metrics'),
-  });
-  server.addService(exportService(tracesPath), {
-    Export: handler((body) => consumer.traces(decodeTracesRequest(body), body.length), 'traces'),
-  });
+  server.addService(
+    { Export: bytesMethod(metricsPath) },
+    {
+      Export: handler((body) => consumer.metrics(decodeMetricsRequest(body, cache), body.length), 'metrics'),
+    },
+  );
+  server.addService(
+    { Export: bytesMethod(tracesPath) },
+    {
+      Export: handler((body) => consumer.traces(decodeTracesRequest(body), body.length), 'traces'),
+    },
+  );
   return server;
 }

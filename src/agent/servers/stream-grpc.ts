@@ -1,7 +1,7 @@
-import { type handleServerStreamingCall, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
+import { type handleServerStreamingCall, ServerCredentials, status } from '@grpc/grpc-js';
 import type { TLSSocket } from 'node:tls';
 import { isOperatorError } from '../../base/errors.ts';
-import { createGrpcServer } from '../../net/grpc-server.ts';
+import { bytesMethod, createGrpcServer, endCalls } from '../../net/grpc-server.ts';
 import { writePart } from '../../net/http/index.ts';
 import {
   decodeRequest,
@@ -13,17 +13,7 @@ import {
 } from '../../stream/index.ts';
 import { serveStream, type StreamOptions } from './stream-service.ts';
 
-const service: ServiceDefinition = {
-  Read: {
-    path: readPath,
-    requestStream: false,
-    responseStream: true,
-    requestSerialize: (data: Buffer) => data,
-    requestDeserialize: (data: Buffer) => data,
-    responseSerialize: encodeMessage,
-    responseDeserialize: (data: Buffer) => data,
-  },
-};
+const service = { Read: { ...bytesMethod(readPath), responseStream: true, responseSerialize: encodeMessage } };
 
 export interface StreamGrpc {
   /** Serves a connection whose TLS handshake is done. */
@@ -77,16 +67,6 @@ export function createStreamGrpc(options: StreamOptions): StreamGrpc {
       socket.on('close', () => denied.delete(peer));
       injector.injectConnection(socket);
     },
-    close: (graceMs) => {
-      injector.drain(graceMs);
-      injector.destroy();
-      return new Promise((resolve) => {
-        const cut = setTimeout(() => server.forceShutdown(), graceMs);
-        server.tryShutdown(() => {
-          clearTimeout(cut);
-          resolve();
-        });
-      });
-    },
+    close: (graceMs) => endCalls(server, injector, graceMs),
   };
 }
