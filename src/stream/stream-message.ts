@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { OperatorError } from '../base/errors.ts';
+import { parseJson } from '../base/text/parse-json.ts';
 import { type FlowRecord, type Recorded, rfc3339Nano, type SpanRecord } from './records.ts';
 
 export type NodeState = 'NODE_CONNECTED' | 'NODE_UNAVAILABLE' | 'NODE_ERROR';
@@ -99,12 +100,7 @@ const check = TypeCompiler.Compile(schema);
 
 /** Parses a line of a stream that another process wrote. Errors: ERR_INPUT_INVALID that names the field. */
 export function parseMessage(line: string): StreamMessage {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch (cause) {
-    throw new OperatorError('ERR_INPUT_INVALID', 'line: is not JSON', { cause });
-  }
+  const value = parseJson(line, 'line: is not JSON');
   if (!check.Check(value)) {
     const first = check.Errors(value).First();
     throw new OperatorError(

@@ -1,7 +1,7 @@
 import { Type, type Static, type TOptional } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { parseDuration } from '../base/duration.ts';
-import { OperatorError } from '../base/errors.ts';
+import { parseJson } from '../base/text/parse-json.ts';
 import {
   anyOf,
   type FilterContext,
@@ -139,13 +139,7 @@ export const maxRequestBytes = 2 * 1024 * 1024;
 
 /** A JSON body as a request. Errors: ERR_INPUT_INVALID that names the field. */
 export function requestOfBody(body: Buffer): StreamRequest {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch (cause) {
-    throw new OperatorError('ERR_INPUT_INVALID', 'body is not JSON', { cause });
-  }
-  return parseStreamRequest(value);
+  return parseStreamRequest(parseJson(body.toString('utf8'), 'body is not JSON'));
 }
 
 /**

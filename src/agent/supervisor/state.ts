@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { Type, type Static } from '@sinclair/typebox';
-import { OperatorError } from '../../base/errors.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
+import { parseJson } from '../../base/text/parse-json.ts';
 import { parser } from '../../base/wire/parser.ts';
 import { keepFile, readIfPresent } from '../capture/durable-file.ts';
 
@@ -28,14 +28,7 @@ export type SupervisorState = Static<typeof stateSchema>;
  */
 export async function readSupervisorState(dir: string): Promise<SupervisorState | null> {
   const bytes = await readIfPresent(join(dir, 'state.json'));
-  if (bytes === null) return null;
-  let value: unknown;
-  try {
-    value = JSON.parse(bytes.toString('utf8'));
-  } catch (cause) {
-    throw new OperatorError('ERR_INPUT_INVALID', 'state of the instrument: not JSON', { cause });
-  }
-  return parseState(value);
+  return bytes && parseState(parseJson(bytes.toString('utf8'), 'state of the instrument: not JSON'));
 }
 
 /** The hash that identifies a file of the instrument in orders and states. */

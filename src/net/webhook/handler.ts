@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { aborted } from '../../base/aborted.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { readWhole } from '../../base/wire/http-body.ts';
+import { parseJson } from '../../base/text/parse-json.ts';
 import { requestTarget } from '../../base/request-target.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
+import { readWhole } from '../../base/wire/http-body.ts';
 import type { HttpHandler } from '../http/index.ts';
 import { admissionAnswer, readAdmissionReview, type Validator } from './admission.ts';
 import { conversionAnswer, readConversionReview, type Converters } from './conversion.ts';
@@ -67,17 +70,14 @@ async function answer(
   const body = await readJson(req);
   if (!validator) return conversionAnswer(readConversionReview(body), options.converters);
   const request = readAdmissionReview(body);
-  const abort = new AbortController();
-  let cancel = (): void => {};
-  const late = new Promise<never>((_, reject) => {
-    cancel = options.clock.setTimeout(() => {
-      const error = new OperatorError('ERR_TIMEOUT', `no verdict on ${request.name} in time`);
-      abort.abort(error);
-      reject(error);
-    }, options.deadlineMs ?? defaultDeadlineMs);
+  const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
+  const reason = (): Error => new OperatorError('ERR_TIMEOUT', `no verdict on ${request.name} in time`);
+  const limit = new TimeLimit(options.clock, deadlineMs, undefined, reason);
+  const late = aborted(limit.signal).then((): never => {
+    throw limit.signal.reason;
   });
   try {
-    const verdict = await Promise.race([(async () => validator(request, abort.signal))(), late]);
+    const verdict = await Promise.race([(async () => validator(request, limit.signal))(), late]);
     if (!verdict.allowed) {
       const { resource, namespace, name, operation, username } = request;
       const fields = { resource: resource.resource, namespace, name, operation, username };
@@ -85,18 +85,13 @@ async function answer(
     }
     return admissionAnswer(request.uid, verdict);
   } finally {
-    cancel();
+    limit.release();
   }
 }
 
 async function readJson(req: IncomingMessage): Promise<unknown> {
   const tooLarge = (): Error => new OperatorError('ERR_TOO_LARGE', `the review is larger than ${maxBody} bytes`);
-  const body = await readWhole(req, maxBody, tooLarge);
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch (cause) {
-    throw new OperatorError('ERR_INPUT_INVALID', 'the review is not JSON', { cause });
-  }
+  return parseJson(String(await readWhole(req, maxBody, tooLarge)), 'the review is not JSON');
 }
 
 function send(res: ServerResponse, code: number, body: object): void {

@@ -1,4 +1,5 @@
 import { OperatorError } from '../../base/errors.ts';
+import { parseJson } from '../../base/text/parse-json.ts';
 
 /** The members of a JSON object that came from outside. Errors: ERR_INPUT_INVALID that names the field. */
 export class Fields {
@@ -8,12 +9,7 @@ export class Fields {
   /** `what` begins the errors. */
   constructor(body: string, what: string) {
     this.#what = what;
-    let parsed: unknown;
-    try {
-      parsed = JSON.parse(body);
-    } catch (cause) {
-      throw new OperatorError('ERR_INPUT_INVALID', `${what}: body: is not JSON`, { cause });
-    }
+    const parsed = parseJson(body, `${what}: body: is not JSON`);
     if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
       throw this.invalid('body', 'is no object');
     this.#all = parsed as Record<string, unknown>;
