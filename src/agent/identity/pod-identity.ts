@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { ownerBehind } from '../../capture/index.ts';
 
 /** What the API server knows of one pod of this node, under the names of the labels. */
 export interface PodIdentity {
@@ -88,22 +89,17 @@ export function slimPod(pod: KubeObject): KubeObject {
   return slim as unknown as KubeObject;
 }
 
-/**
- * The controlling owner, and that owner's own owner, derived from its name: a Deployment names its ReplicaSets with a
- * hash, which the pod carries as a label; a CronJob names its Jobs with the scheduled minute.
- */
-function owners(pod: KubeObject): Record<string, string> {
-  const owner = pod.metadata.ownerReferences?.find((o) => o.controller);
+/** The controlling owner, and that owner's own owner. */
+function owners({ metadata }: KubeObject): Record<string, string> {
+  const owner = metadata.ownerReferences?.find((o) => o.controller);
   if (!owner) return {};
-  const { kind, name } = owner;
-  const key = ownerKeys[kind];
-  const own = key ? { [key]: name } : {};
-  const hash = pod.metadata.labels?.['pod-template-hash'];
-  if (kind === 'ReplicaSet' && hash && name.endsWith(`-${hash}`)) {
-    const deployment = name.slice(0, -hash.length - 1);
-    return { ...own, 'k8s.deployment.name': deployment, 'k8s.owner.name': deployment, 'k8s.kind': 'Deployment' };
-  }
-  const cronJob = kind === 'Job' ? /^(.+)-[0-9]{8,}$/.exec(name)?.[1] : undefined;
-  if (cronJob) return { ...own, 'k8s.cronjob.name': cronJob, 'k8s.owner.name': cronJob, 'k8s.kind': 'CronJob' };
-  return { ...own, 'k8s.owner.name': name, 'k8s.kind': kind };
+  const behind = ownerBehind(owner, metadata.labels ?? {});
+  const key = ownerKeys[owner.kind];
+  const { kind, name } = behind ?? owner;
+  return {
+    ...(key ? { [key]: owner.name } : {}),
+    ...(behind ? { [`k8s.${behind.kind.toLowerCase()}.name`]: behind.name } : {}),
+    'k8s.owner.name': name,
+    'k8s.kind': kind,
+  };
 }

@@ -1,3 +1,5 @@
+import { formatFloatPlain } from '../../promql/index.ts';
+
 /**
  * OTLP names as Prometheus names: "underscore escaping without suffixes", plus the instrument's own prefixes
  * `obi.` and `beyla.` as `ebpf_`. Cached, because few names repeat without end.
@@ -50,14 +52,6 @@ export const infoMetrics: ReadonlySet<string> = new Set(['target_info', 'traces_
 
 /** The decimal text of a bound or quantile, never with an exponent: what `le` values look like in Prometheus. */
 export function boundText(value: number): string {
-  if (value === Infinity) return '+Inf';
-  if (value === -Infinity) return '-Inf';
-  const text = String(value);
-  const match = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text);
-  if (!match) return text;
-  const [, sign, head, tail = '', exponent] = match;
-  const digits = `${head}${tail}`;
-  const point = 1 + Number(exponent);
-  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${digits}`;
-  return `${sign}${digits.padEnd(point, '0')}`;
+  // Zero has no sign.
+  return formatFloatPlain(value + 0);
 }

@@ -13,11 +13,7 @@ function first<T>(
   policies: readonly PolicyInForce[],
   get: (spec: ClusterTrafficPolicySpec) => T | undefined,
 ): T | undefined {
-  for (const p of policies) {
-    const value = get(p.spec);
-    if (value !== undefined) return value;
-  }
-  return undefined;
+  return policies.map((p) => get(p.spec)).find((value) => value !== undefined);
 }
 
 /** The settings that exist once per node, without the entries, the exclusions and the unions over monitors. */

@@ -83,35 +83,12 @@ export function allBuckets(histogram: FloatHistogram): BoundedBucket[] {
   });
 }
 
-/** The index a bucket gets in a coarser schema. */
-function coarserIndex(index: number, from: number, to: number): number {
-  return Math.floor((index - 1) / 2 ** (from - to)) + 1;
-}
-
-/** Buckets in a coarser exponential schema. */
-export function coarser(buckets: Buckets, from: number, to: number): Buckets {
-  if (from === to) return buckets;
+/** Buckets at other indexes, which ascend as well; the counts of those that come to one index are added up. */
+function moved(buckets: Buckets, target: (index: number) => number): Buckets {
   const indexes: number[] = [];
   const counts: number[] = [];
   buckets.indexes.forEach((index, i) => {
-    const target = coarserIndex(index, from, to);
-    if (indexes.at(-1) === target) counts[counts.length - 1]! += buckets.counts[i]!;
-    else {
-      indexes.push(target);
-      counts.push(buckets.counts[i]!);
-    }
-  });
-  return { indexes, counts };
-}
-
-/** Buckets of one set of custom bounds merged into a set whose bounds are a subset. */
-export function onBounds(buckets: Buckets, bounds: readonly number[], target: readonly number[]): Buckets {
-  const indexes: number[] = [];
-  const counts: number[] = [];
-  let to = 0;
-  buckets.indexes.forEach((index, i) => {
-    const upper = bounds[index] ?? Infinity;
-    while (to < target.length && target[to]! < upper) to++;
+    const to = target(index);
     if (indexes.at(-1) === to) counts[counts.length - 1]! += buckets.counts[i]!;
     else {
       indexes.push(to);
@@ -119,6 +96,21 @@ export function onBounds(buckets: Buckets, bounds: readonly number[], target: re
     }
   });
   return { indexes, counts };
+}
+
+/** Buckets in a coarser exponential schema. */
+export function coarser(buckets: Buckets, from: number, to: number): Buckets {
+  return from === to ? buckets : moved(buckets, (index) => Math.floor((index - 1) / 2 ** (from - to)) + 1);
+}
+
+/** Buckets of one set of custom bounds merged into a set whose bounds are a subset. */
+export function onBounds(buckets: Buckets, bounds: readonly number[], target: readonly number[]): Buckets {
+  let to = 0;
+  return moved(buckets, (index) => {
+    const upper = bounds[index] ?? Infinity;
+    while (to < target.length && target[to]! < upper) to++;
+    return to;
+  });
 }
 
 /** The bounds two sets share. */

@@ -18,19 +18,25 @@ function isWorkload(pod: PodFacts, { kind, name }: { kind: WorkloadKind; name: s
   return actual !== undefined && matchesGlob(name, actual);
 }
 
-/**
- * The name of the pod's workload of that kind, as the instrument names it: a Deployment is derived from its
- * ReplicaSet's name without the template hash, a CronJob by its Job's name without the scheduled minute.
- */
+/** The name of the pod's workload of that kind, as the instrument names it. */
 export function workloadName(pod: PodFacts, kind: WorkloadKind): string | undefined {
   if (kind === 'Pod') return pod.name;
-  const owner = pod.owner;
-  if (!owner) return undefined;
-  if (owner.kind === kind) return owner.name;
-  if (kind === 'Deployment' && owner.kind === 'ReplicaSet') {
-    const hash = pod.labels['pod-template-hash'];
-    return hash && owner.name.endsWith(`-${hash}`) ? owner.name.slice(0, -hash.length - 1) : undefined;
+  const { owner, labels } = pod;
+  return [owner, owner && ownerBehind(owner, labels)].find((one) => one?.kind === kind)?.name;
+}
+
+/**
+ * The owner of a pod's owner, derived from that one's name: a Deployment names its ReplicaSets with a hash, which the pod
+ * carries as a label; a CronJob names its Jobs with the scheduled minute.
+ */
+export function ownerBehind(
+  { kind, name }: { readonly kind: string; readonly name: string },
+  labels: Readonly<Record<string, string>>,
+): { readonly kind: 'Deployment' | 'CronJob'; readonly name: string } | undefined {
+  const hash = labels['pod-template-hash'];
+  if (kind === 'ReplicaSet' && hash && name.endsWith(`-${hash}`)) {
+    return { kind: 'Deployment', name: name.slice(0, -hash.length - 1) };
   }
-  if (kind === 'CronJob' && owner.kind === 'Job') return /^(.+)-[0-9]{8,}$/.exec(owner.name)?.[1];
-  return undefined;
+  const cronJob = kind === 'Job' ? /^(.+)-[0-9]{8,}$/.exec(name)?.[1] : undefined;
+  return cronJob === undefined ? undefined : { kind: 'CronJob', name: cronJob };
 }
