@@ -3,7 +3,6 @@ import { nodeLabel } from '../../api/labels.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { defaultPoolBytes, MemoryPool } from '../../base/memory-pool.ts';
-import { createAlpnServer } from '../../net/alpn-server.ts';
 import { expiryTime } from '../../net/ca.ts';
 import { codeForm, type HttpHandler } from '../../net/http/index.ts';
 import { createTlsServer, peerName } from '../../net/https-server.ts';
@@ -83,9 +82,9 @@ export async function openTlsListeners(
     onLost: (count) => metrics.streamLost.inc(count),
   };
   const grpc = createStreamGrpc(stream);
-  const streams = createAlpnServer(tls, routed(streamRoutes(stream)), {
+  const streams = createTlsServer(tls, routed(streamRoutes(stream)), {
     clientNames: readers,
-    onHttp2: grpc.accept,
+    http2: grpc.accept,
     ...listeners.door('span-stream'),
     form: codeForm,
     limits: { stalledMs: readerStalledMs },

@@ -3,7 +3,7 @@ import { type Client, credentials, loadPackageDefinition, type ServiceError, sta
 import { loadSync } from '@grpc/proto-loader';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { createAlpnServer } from '../../net/alpn-server.ts';
+import { createTlsServer } from '../../net/https-server.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { TlsClient } from '../../net/tls-client.ts';
@@ -70,12 +70,12 @@ beforeEach(async () => {
     signal: stopAgent.signal,
   };
   const grpc = createStreamGrpc(options);
-  const server = createAlpnServer(
+  const server = createTlsServer(
     fixedTls({ ...leaves.get('svc-agent')!, ca: ca.cert }),
     routed(streamRoutes(options)),
     {
       clientNames: ['svc-query'],
-      onHttp2: grpc.accept,
+      http2: grpc.accept,
     },
   );
   port = await listen('span-stream', server, { host: '127.0.0.1', port: 0 });

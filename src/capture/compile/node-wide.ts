@@ -5,18 +5,13 @@ import { builtinNetwork, builtinSettings } from '../instrument-yaml/builtin.ts';
 import type { InstrumentSettings, NetworkSettings } from '../instrument-yaml/settings.ts';
 import { parseBytes } from './bytes.ts';
 import { bucketBound } from './check/policy-checks.ts';
-import { sortedSet, type PolicyInForce } from './settings.ts';
+import { first, sortedSet, type PolicyInForce } from './settings.ts';
 import type { CompileEnvironment, FlowsState, RolloutRules } from './types.ts';
 
-/** The value of the strongest policy that sets it. Policies of some namespaces never set node-wide members. */
-function first<T>(
-  policies: readonly PolicyInForce[],
-  get: (spec: ClusterTrafficPolicySpec) => T | undefined,
-): T | undefined {
-  return policies.map((p) => get(p.spec)).find((value) => value !== undefined);
-}
-
-/** The settings that exist once per node, without the entries, the exclusions and the unions over monitors. */
+/**
+ * The settings that exist once per node, without the entries, the exclusions and the unions over monitors. Policies of
+ * some namespaces never set these members.
+ */
 export function nodeWideSettings(
   policies: readonly PolicyInForce[],
   environment: CompileEnvironment,

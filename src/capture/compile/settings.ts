@@ -16,6 +16,14 @@ export interface PolicyInForce {
   spec: ClusterTrafficPolicySpec;
 }
 
+/** The value of the strongest policy that sets it. */
+export function first<T>(
+  policies: readonly PolicyInForce[],
+  get: (spec: ClusterTrafficPolicySpec) => T | undefined,
+): T | undefined {
+  return policies.map(({ spec }) => get(spec)).find((value) => value !== undefined);
+}
+
 /** Where a value came from, strongest layer first. */
 export type Layer = 'override' | 'monitor' | 'default' | 'builtin';
 

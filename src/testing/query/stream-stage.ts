@@ -7,7 +7,7 @@ import { StreamRing } from '../../agent/spans/stream-ring.ts';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
-import { createAlpnServer } from '../../net/alpn-server.ts';
+import { createTlsServer } from '../../net/https-server.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { fixedTls, type TlsSource } from '../../net/tls-material.ts';
@@ -49,7 +49,7 @@ export class StreamAgent {
       (this.misbehave ?? serve)(req, res);
     };
     const grpc = createStreamGrpc(options);
-    const server = createAlpnServer(this.#tls, handler, { clientNames: ['svc-query'], onHttp2: grpc.accept });
+    const server = createTlsServer(this.#tls, handler, { clientNames: ['svc-query'], http2: grpc.accept });
     this.port = await listen('span-stream', server, { host: this.address, port });
     this.#close = async (graceful) => {
       if (graceful) ended.abort();

@@ -2,7 +2,7 @@ import { compareText } from '../../../base/text/texts.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
 import { parsePorts, portRanges, type PortRange } from '../../ports.ts';
 import { matchesSelector } from './selector.ts';
-import { effectiveSettings, mergeLeaves, type EffectiveSettings, type PolicyInForce } from '../settings.ts';
+import { effectiveSettings, first, mergeLeaves, type EffectiveSettings, type PolicyInForce } from '../settings.ts';
 import type { CompileEnvironment, NamedLabels } from '../types.ts';
 
 /** The rule for pods without a monitor in some namespaces. */
@@ -39,15 +39,11 @@ export function namespacesOf({ spec }: PolicyInForce, namespaces: readonly Named
 
 /** The merged base of one set of policies. */
 export function baseOf(policies: readonly PolicyInForce[], environment: CompileEnvironment): Base {
-  const first = <T>(get: (p: PolicyInForce) => T | undefined): T | undefined => {
-    const found = policies.find((p) => get(p) !== undefined);
-    return found && get(found);
-  };
-  const ports = first((p) => p.spec.capture?.ports);
+  const ports = first(policies, (spec) => spec.capture?.ports);
   return {
-    mode: first((p) => p.spec.capture?.mode) ?? 'ByPort',
+    mode: first(policies, (spec) => spec.capture?.mode) ?? 'ByPort',
     ports: ports ? portRanges(ports) : parsePorts(environment.ports, '--obi-instrument-ports'),
-    containersOnly: first((p) => p.spec.capture?.containersOnly) ?? policies.length > 0,
+    containersOnly: first(policies, (spec) => spec.capture?.containersOnly) ?? policies.length > 0,
     pausedBy: policies.find((p) => p.spec.paused)?.name ?? null,
     settings: effectiveSettings(mergeLeaves(policies, {})),
   };
