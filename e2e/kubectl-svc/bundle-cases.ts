@@ -100,7 +100,10 @@ export function bundleCases(stage: () => Stage, plugin: () => Plugin): void {
             what: path,
             why: expect.stringMatching(new RegExp(`^you may not list ${plural(path)}( |$)`)),
           })),
-          { what: expect.stringContaining('addresses of Services'), why: 'you may not list services' },
+          {
+            what: expect.stringContaining('addresses of Services'),
+            why: 'you may not list services in namespace svc-system',
+          },
         ]),
       );
       expect(outcome.stderr).toContain('warning: not in it: ');
