@@ -1,3 +1,4 @@
+import { changeCount } from './collections/counts.ts';
 import { LinkedAbort } from './linked-abort.ts';
 
 /** The memory source of a piece of work. Units: bytes. */
@@ -193,9 +194,7 @@ export class MemoryPool {
     account.charge = charge;
     this.#held += change;
     if (account.isEnded) this.#leaving += change;
-    const held = this.#heldOf(account.user) + change;
-    if (held === 0) this.#heldBy.delete(account.user);
-    else this.#heldBy.set(account.user, held);
+    changeCount(this.#heldBy, account.user, change);
   }
 }
 

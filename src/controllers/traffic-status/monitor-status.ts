@@ -1,3 +1,4 @@
+import { appendTo } from '../../base/collections/counts.ts';
 import type { TrafficMonitor, TrafficMonitorStatus } from '../../api/v1alpha1/index.ts';
 import { formatDuration } from '../../base/duration.ts';
 import type { MonitorOutcome } from '../../capture/index.ts';
@@ -119,10 +120,7 @@ function dataOf(outcome: MonitorOutcome, nodes: readonly NodeState[], now: numbe
     }
     if (!row) continue;
     for (const { certain, message } of node.status?.limits ?? []) {
-      const of = certain ? data.limits.certain : data.limits.possible;
-      const names = of.get(message);
-      if (names) names.push(node.name);
-      else of.set(message, [node.name]);
+      appendTo(certain ? data.limits.certain : data.limits.possible, message, node.name);
     }
     data.activeSeries += row.activeSeries;
     data.droppedSeries += row.droppedSeries;

@@ -1,3 +1,4 @@
+import { appendTo } from '../../base/collections/counts.ts';
 import { compareText } from '../../base/text/texts.ts';
 import { namespaceLabel } from '../../api/labels.ts';
 import type { EdgePromql, EdgeSource, Topology, TopologyEdge, TopologyGrouping } from '../../api/page/types.ts';
@@ -204,7 +205,7 @@ async function layFlows(
 ): Promise<void> {
   const between = new Map<string, Draft[]>();
   for (const draft of drafts.values()) {
-    push(between, `${draft.source.id}>${draft.target.id}`, draft);
+    appendTo(between, `${draft.source.id}>${draft.target.id}`, draft);
     if (pacing.spend(compareWork)) await pacing.turn();
   }
   for (const { client, server, transport, forth, back, subject, local } of pairs) {
@@ -241,8 +242,8 @@ async function finish(
       ...{ sources: sourcesOf(draft), stats: statsOf(requests, bytes), promql },
     });
     for (const end of [source, target]) shown.set(end.id, end);
-    push(inbound, target.id, draft);
-    push(outbound, source.id, draft);
+    appendTo(inbound, target.id, draft);
+    appendTo(outbound, source.id, draft);
     if (pacing.spend(shownWork)) await pacing.turn();
   }
   const nodes: Topology['nodes'][number][] = [];
@@ -298,10 +299,4 @@ function weight({ requests, bytes }: Draft): number {
 
 function idOf({ source, target, protocol }: Draft): string {
   return `${source.id}>${target.id}>${protocol}`;
-}
-
-function push<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
-  const list = lists.get(key);
-  if (list) list.push(value);
-  else lists.set(key, [value]);
 }
