@@ -56,7 +56,7 @@ lint: setup ## The type checker, ESLint with the layer rule, and Prettier
 format: setup ## Let Prettier rewrite the sources
 	@npm run -s format
 
-generate: setup ## Regenerate crds/, schemas/ and manifests/ from src/api and src/render
+generate: setup ## Regenerate every committed file that follows from the sources (CRDs, schemas, manifests, chart, references)
 	@npm run -s generate
 
 build: setup ## Bundle the programs and the query page into dist/, as the image does

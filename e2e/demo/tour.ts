@@ -47,7 +47,8 @@ async function showPlugin(stage: Stage, report: Report): Promise<void> {
     report.show(`\n$ kubectl svc ${args.join(' ')}`);
     const { code, stdout, stderr } = await plugin.svc(args);
     report.show(`${stdout}${stderr}`);
-    if (code !== 0 || !good(stdout)) report.expect(`kubectl svc ${args[0]}`, false, `exit ${code}`);
+    if (code !== 0 || !good(stdout))
+      report.expect(`kubectl svc ${args[0]}`, false, code === 0 ? 'the output lacks a name' : `exit ${code}`);
   };
   try {
     const all =
@@ -85,7 +86,7 @@ async function showLostNode(stage: Stage, report: Report): Promise<void> {
     timeoutMs: 45_000,
   }).catch(caught);
   report.expect(
-    `${upQuery} without ${lost.name} is degraded, not wrong in silence`,
+    `${upQuery} without ${lost.name} is degraded, not silently wrong`,
     !(degraded instanceof Error),
     text(degraded),
   );

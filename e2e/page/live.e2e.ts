@@ -132,7 +132,7 @@ needing(browserNeed).describe('the stream on the page', () => {
       '5+',
       1,
     ]);
-    await page.getByText('there are spans alone').waitFor();
+    await page.getByText('this filter shows spans only').waitFor();
     await page.getByLabel('Path').fill('/cart/(');
     await page.getByLabel('Path').press('Enter');
     await page.getByRole('alert').getByText('path: not an RE2 pattern').waitFor();

@@ -54,7 +54,7 @@ const minterNeeds: Readonly<Record<string, Spec>> = {
 /** Fields without an effect of their own, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'policy limits.maxMonitorsPerNamespace':
-    'counts monitors, of which there is one here: capture/compile/refusals.test.ts',
+    'counts monitors, of which there is one here: capture/compile/check/refusals.test.ts',
   'policy exportAllowList': 'allows what a monitor exports, and there is none here: capture/compile/exports.test.ts',
   'minter kms.provider': 'has one value, gcp, so that others can come; api/v1alpha1/minter-deployment.ts',
   'monitor priority': 'orders monitors that share pods, and there is one here: capture/compile/compile.test.ts',

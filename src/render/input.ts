@@ -26,7 +26,7 @@ export const instrumentPrivileges = ['capabilities', 'sys-admin', 'privileged'] 
 
 export const customMetricsModes: readonly CustomMetricsMode[] = ['auto', 'force', 'off'];
 
-/** The defaults of every installation. The only place to change them. */
+/** Default of `customMetrics`. */
 export const defaultCustomMetricsMode: CustomMetricsMode = 'auto';
 
 /** The inputs of the agent and query stack. */

@@ -10,7 +10,7 @@ const span = (spanId: string): StreamMessage => {
 };
 const failure = (kind: FailureKind): ApiFailure => Object.assign(new Error(kind), { kind }) as ApiFailure;
 
-/** Plays one answer after the other: messages, then an end or a failure. After the last the follower is ended. */
+/** Plays one answer after the other: messages, then an end or a failure. After the last answer the follower is stopped. */
 async function played(...answers: readonly (readonly [readonly StreamMessage[], ApiFailure?])[]) {
   const ended = new AbortController();
   const [asks, phases, delays, got]: [StreamAsk[], LivePhase[], number[], string[]] = [[], [], [], []];

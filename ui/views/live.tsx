@@ -25,7 +25,7 @@ export function LiveView({ place: { params } }: { place: Place }): JSX.Element {
     <>
       {filters}
       {leavesFlowsOut(filter) ? (
-        <p class="quiet">Flows have no status, path, duration or trace: with such a filter there are spans alone.</p>
+        <p class="quiet">Flows have no status, path, duration or trace: this filter shows spans only.</p>
       ) : null}
       <div class="row wrap tools">
         <button
@@ -59,7 +59,7 @@ export function LiveView({ place: { params } }: { place: Place }): JSX.Element {
 function countsOf(feed: LiveFeed, phase: LivePhase): string {
   const { received, held, droppedHeld, paused, rows, connected } = feed;
   const count = (n: number): string => n.toLocaleString('en');
-  const state = { connecting: 'connecting', open: 'live', waiting: 'broken off', failed: 'ended' }[phase.kind];
+  const state = { connecting: 'connecting', open: 'live', waiting: 'disconnected', failed: 'ended' }[phase.kind];
   const dropped = droppedHeld > 0 ? `, ${count(droppedHeld)} older ones dropped here` : '';
   return [
     paused ? `paused: ${count(held)} held back${dropped}` : state,
@@ -73,7 +73,7 @@ function Broken({ phase, again }: { phase: LivePhase; again: () => void }): JSX.
   if (phase.kind === 'failed') return <Failed failure={phase.failure} again={again} />;
   if (phase.kind !== 'waiting') return null;
   const why = phase.failure?.message ?? 'The query server ended the stream.';
-  return <Note kind="warn" title={`${why} Trying again; what came meanwhile is read then.`} />;
+  return <Note kind="warn" title={`${why} Reconnecting; items of the meantime are shown then.`} />;
 }
 
 /** Nodes that send nothing, and why. */
@@ -97,7 +97,7 @@ function Absent({ feed: { absent } }: { feed: LiveFeed }): JSX.Element | null {
 
 function Nothing({ feed, phase }: { feed: LiveFeed; phase: LivePhase }): JSX.Element | null {
   if (phase.kind === 'failed') return null;
-  if (feed.held > 0) return <Empty title={`${feed.held} are held back`}>Resume shows them.</Empty>;
+  if (feed.held > 0) return <Empty title={`${feed.held} items are held back`}>Resume shows them.</Empty>;
   if (phase.kind !== 'open') return <Loading what="spans and flows" />;
   return (
     <Empty title="Nothing yet">

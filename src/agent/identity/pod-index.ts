@@ -8,7 +8,7 @@ import { ownerAttributes, type PodIdentity } from './pod-identity.ts';
  */
 export class PodIndex {
   readonly #byName = new Map<string, PodIdentity>();
-  /** Pods on this node by `namespace/name` of each object that owns them, and by their own. */
+  /** Number of pods on this node by `namespace/name` of each of their owners, and of the pod itself. */
   readonly #owners = new Map<string, number>();
   readonly #byIp = new Map<string, PodIdentity>();
   readonly #gone: { pod: PodIdentity; atMs: number }[] = [];

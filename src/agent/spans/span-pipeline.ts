@@ -23,16 +23,15 @@ export interface SpanPipelineOptions {
   /** Called for every span that reached the ring, with its exact start. */
   readonly onSpan?: (record: SpanRecord, startNs: bigint) => void;
   readonly onDropped?: (reason: SpanDropReason, spans: number) => void;
-  /**
-   * Called for spans whose pod is unknown, and for those that named another namespace, pod or node than their sender's.
-   */
+  /** Called for spans whose pod is unknown. */
   readonly onUnknown?: (spans: number) => void;
+  /** Called for spans that named another namespace, pod or node than their sender's. */
   readonly onContradicted?: (spans: number) => void;
 }
 
 type SpanConfig = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'redaction'>;
 
-/** A span that passed its pod's filters. It is already redacted, so a waiting span is as safe as a served one. */
+/** A span that passed its pod's filters. It is already redacted, so that no unredacted span waits for a tail decision. */
 interface Candidate {
   readonly traceId: string;
   /** The namespace of its sender; `''` when it is unknown. */
@@ -48,9 +47,10 @@ interface Candidate {
 /**
  * From decoded spans to the ring.
  *
- * Flow: sender known, or waited for until points prove it → internal children out → pod filled in → families,
- * protocols, ignored paths → redaction → tail decision → ceilings of monitor and node → ring.
- * Guarantees: nothing that a policy redacts gets further than the second step; memory is bounded; it never waits.
+ * Flow: sender known and its pod filled in, or held until points prove it → internal children out → protocols, ignored
+ * paths → redaction → tail decision → ceilings of monitor and node → ring.
+ * Guarantees: a span is redacted before it waits for a tail decision or reaches the ring; memory is bounded; no call
+ * waits.
  */
 export class SpanPipeline {
   readonly #options: SpanPipelineOptions;
@@ -81,7 +81,7 @@ export class SpanPipeline {
     this.#redactors = new Redactors(config.redaction);
   }
 
-  /** Takes the spans of a request. Returns how many it held. */
+  /** Takes the spans of a request. Returns the number of spans in the request. */
   take(request: TracesRequest): number {
     const mono = this.#options.clock.monotonic();
     let taken = 0;
@@ -96,7 +96,7 @@ export class SpanPipeline {
   }
 
   /**
-   * Continues with spans whose sender is known by now, and gives up those that waited long enough; called also when no
+   * Continues with spans whose sender is known by now, passes on those that waited long enough as of an unknown sender, and expires waiting traces; called also when no
    * request comes.
    */
   expire(): void {

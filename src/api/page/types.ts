@@ -1,6 +1,6 @@
 /**
- * Answers of the query server that its page reads: the `data` of `/api/v1/topology`, `/api/v1/services` and
- * `/api/v1/objects`. The envelope is that of every path there (`status`, `warnings`, `infos`, `degraded`, `missingNodes`).
+ * Answers of the query server that its page reads: the `data` of `/api/v1/topology`, `/api/v1/services`,
+ * `/api/v1/objects` and `/api/v1/explain`. The envelope is that of every path there (`status`, `warnings`, `infos`, `degraded`, `missingNodes`).
  * Types alone, without imports, so that the page takes them as they are.
  */
 

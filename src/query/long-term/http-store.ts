@@ -13,7 +13,7 @@ import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
 import { rangeQuery, rangeSeries } from './range-selectors.ts';
 
 export interface HttpStoreOptions {
-  /** Prefix of the API: the path before `/api/v1/…`. */
+  /** Address of the store, up to `/api/v1/…`. */
   readonly url: string;
   /**
    * Remote read (exact, stale markers included), or range selectors by the query API for stores without remote read.

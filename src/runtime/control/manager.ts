@@ -14,7 +14,7 @@ import { SharedCache } from '../watch/shared-cache.ts';
 import type { RunTracer } from '../tracing.ts';
 import type { ControllerEnvironment, ControllerHandle, ControllerSpec, EventRecorder, Runnable } from '../types.ts';
 
-/** Options of a manager. Client, clock, logger and the two names are enough. */
+/** Options of a manager. Required: `client`, `clock`, `logger`, `component` and `instance`. */
 export interface ManagerOptions {
   client: KubeClient;
   clock: Clock;
@@ -41,13 +41,13 @@ export interface ManagerOptions {
 }
 
 /**
- * Owns the shared parts of an operator and their order.
+ * Owns the shared parts of an operator, and starts and stops them in order.
  *
- * Flow of `run`: caches fill → runnables of every replica → leadership → controllers and leaders' runnables → (the
+ * Flow of `run`: caches fill beside runnables that need none → the others of every replica → leadership → controllers and leaders' runnables → (the
  * signal aborts) → controllers drain → leaders' runnables end → the lease is released → the rest ends. It resolves when
  * all of it has ended.
- * Guarantees: no reconcile starts before every cache is filled, and none goes on after the lease is lost; it never ends
- * the process.
+ * Guarantees: no reconcile starts before every cache is filled, and none goes on after the lease is lost; `run`
+ * never exits the process.
  * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped;
  * several come as an AggregateError.
  */
@@ -103,12 +103,12 @@ export class Manager implements ControllerEnvironment {
     });
   }
 
-  /** True while this process leads. */
+  /** True while this process leads; without election, once `run` was called. */
   get leading(): boolean {
     return this.#options.leaderElection ? (this.#elector?.leading ?? false) : this.#started;
   }
 
-  /** True while nothing runs and nothing is ready to run; delayed keys do not count. */
+  /** True while the controllers run and no key is in progress or ready; delayed keys do not count. */
   get idle(): boolean {
     return this.#working !== undefined && this.#controllers.every((c) => c.queue.idle);
   }
@@ -182,7 +182,7 @@ export class Manager implements ControllerEnvironment {
     await elector?.acquire(stop);
     const leading = new AbortController();
     const held = elector?.hold(leading.signal).catch((error: unknown) => {
-      // First of all, and before another process can lead: our own writes must stop.
+      // The controllers are aborted first: our own writes must stop before another process can lead.
       for (const controller of this.#controllers) controller.abort('the lease is lost');
       fatal.with(error);
     });
@@ -191,14 +191,14 @@ export class Manager implements ControllerEnvironment {
     const runnables = this.#startRunnables('leader', leading.signal, fatal);
     await aborted(stop);
     this.#working = undefined;
-    this.logger.info('stopping', { reason: joined(fatal.errors.map(errorText)) || 'asked to' });
+    this.logger.info('stopping', { reason: joined(fatal.errors.map(errorText)) || 'stop requested' });
     await this.#drain();
     leading.abort();
     await Promise.all([...runnables, held]);
     if (!fatal.errors.some((error) => isOperatorError(error, 'ERR_LEASE_LOST'))) await elector?.release();
   }
 
-  /** A controller that is added while others run starts when its own sources are synced. */
+  /** A controller that is added while others run starts once every source of the cache is synced, its own included. */
   async #startLate(controller: Controller, stop: AbortSignal): Promise<void> {
     try {
       await this.cache.untilSynced(this.#options.syncLimitMs ?? 120_000, stop);
@@ -211,7 +211,7 @@ export class Manager implements ControllerEnvironment {
 
   async #drain(): Promise<void> {
     const cancel = this.clock.setTimeout(() => {
-      this.logger.warn('running reconciles are cut off, the drain time is over');
+      this.logger.warn('the drain time is over: running reconciles are aborted');
       for (const controller of this.#controllers) controller.abort('shutting down');
     }, this.#options.drainMs ?? 30_000);
     await Promise.all(this.#controllers.map((c) => c.drain()));
@@ -242,7 +242,7 @@ export class Manager implements ControllerEnvironment {
   }
 }
 
-/** When a runnable starts: before the caches fill, after it on every replica, or with the lease. */
+/** When a runnable starts: before the caches fill, after that on every replica, or once this process leads. */
 type Phase = 'first' | 'everywhere' | 'leader';
 
 function phaseOf({ beforeCaches, needsLeader }: Runnable): Phase {

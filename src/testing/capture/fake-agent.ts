@@ -183,7 +183,8 @@ export class FakeAgent {
     if (this.onPush === 'cut') return void req.socket.destroy();
     if (this.onPush === 'refuse') return send(400, { code: 'ERR_INPUT_INVALID', message: 'no' });
     // The address is that of the canonical form: a body of another form has another hash.
-    if (`sha256:${sha256Hex(body)}` !== hash) return send(400, { code: 'ERR_INPUT_INVALID', message: 'hash or form' });
+    if (`sha256:${sha256Hex(body)}` !== hash)
+      return send(400, { code: 'ERR_INPUT_INVALID', message: 'the body does not match its hash' });
     const config = parseCaptureConfig(JSON.parse(body.toString()));
     const sameFile = this.ack?.phase === 'Running' && this.config?.instrument.yaml === config.instrument.yaml;
     const waits = hold && !sameFile;

@@ -27,7 +27,7 @@ export type Fault =
   | { do: 'fail'; error: StatusError; retryAfter?: string | undefined }
   /** Close the connection without an answer (ECONNRESET). `afterWork`: only once the request was executed. */
   | { do: 'reset'; afterWork?: boolean }
-  /** Keep the request waiting until the promise resolves, then serve it. `afterWork`: serve it, and keep the answer. */
+  /** Keep the request waiting until the promise resolves, then serve it. `afterWork`: execute it at once, and hold back the answer until then. */
   | { do: 'hold'; until: Promise<void>; afterWork?: boolean }
   /** Answer with raw bytes, whatever they are. */
   | { do: 'raw'; status: number; body: string; contentType?: string };
@@ -47,7 +47,7 @@ export class FaultScript {
     this.#rules.push({ match, fault, times });
   }
 
-  /** The fault for a request, which uses it up. */
+  /** The fault for a request, if any; counts as one use of its rule. */
   take(request: SeenRequest): Fault | undefined {
     const at = this.#rules.findIndex((rule) => matchesRequest(request, rule.match));
     const rule = this.#rules[at];

@@ -52,7 +52,7 @@ function applyOne(parent: unknown, name: string, { op, path, value }: Operation)
   }
 }
 
-/** RFC 7386. */
+/** JSON merge patch (RFC 7396). */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return structuredClone(patch);
   const result: Record<string, unknown> = isObject(target) ? { ...target } : {};

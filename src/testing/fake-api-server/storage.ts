@@ -35,7 +35,7 @@ export class Storage {
   readonly #listeners = new Set<(event: StoredEvent) => void>();
   readonly #now: () => number;
   #version = 100;
-  /** Versions up to this one cannot be resumed from. */
+  /** A watch cannot resume from a version below this one. */
   compactedTo = 0;
 
   constructor(now: () => number) {
@@ -59,7 +59,7 @@ export class Storage {
     return copy;
   }
 
-  /** Forgets the history: every resume from now on is answered with 410. */
+  /** Forgets the history: a resume from a version up to now is answered with 410. */
   compact(): void {
     this.#version++;
     this.compactedTo = this.#version;

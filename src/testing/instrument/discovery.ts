@@ -21,7 +21,7 @@ export interface Selection {
 
 /**
  * Decides about one process: any excluding entry beats all; of the matching entries, the last that sets a field wins.
- * Null when no entry matches.
+ * Null when the process is not instrumented.
  */
 export function select(config: InstrumentConfig, workload: Workload): Selection | null {
   if (!config.application || config.exclude.some((entry) => matches(entry, workload))) return null;
@@ -39,7 +39,7 @@ export function select(config: InstrumentConfig, workload: Workload): Selection 
 /** Fields that say what to do with a match, or that hold for every process here: all of them run in containers. */
 const notSelecting = new Set(['exports', 'sampler', 'routes', 'metrics', 'name', 'namespace', 'containers_only']);
 
-/** All fields of the entry hold. An entry without any, or with one this stand-in cannot judge, matches nothing. */
+/** True when all selecting fields of the entry match. An entry without any, or with one this stand-in cannot judge, matches nothing. */
 export function matches(entry: Selector, workload: Workload): boolean {
   const fields = Object.keys(entry).filter((key) => !notSelecting.has(key));
   return fields.length > 0 && fields.every((key) => fieldMatches(key, entry, workload));

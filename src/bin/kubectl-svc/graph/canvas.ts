@@ -10,7 +10,7 @@ export const dotsAcross = 2;
 export const dotsDown = 4;
 
 /**
- * A grid of characters, each with 2 × 4 dots, on which lines are drawn. When lines cross, the later one gets the cell.
+ * A grid of characters, each with 2 × 4 dots, on which lines are drawn. Where lines cross, the cell keeps the dots of all and belongs to the line drawn last.
  */
 export class Canvas {
   readonly columns: number;

@@ -51,7 +51,6 @@ export function judgePolicies(
   );
 }
 
-/** Accepted, with a note on the part that an agent cannot hold. */
 /** The policies with a spec in force, in their order. */
 export function policiesInForce(judged: readonly Judged<ClusterTrafficPolicy>[]): PolicyInForce[] {
   return judged.flatMap(({ object, inForce }) =>
@@ -59,6 +58,7 @@ export function policiesInForce(judged: readonly Judged<ClusterTrafficPolicy>[])
   );
 }
 
+/** Accepted, with a note on the part that an agent cannot hold. */
 function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<ClusterTrafficPolicy>['accepted'] {
   const size = retention?.spans?.size;
   if (size === undefined || parseBytes(size) <= largestSpanRing) return accepted;
