@@ -25,7 +25,7 @@ const filter = Type.Object(
 );
 
 /**
- * A request of the stream, the same over HTTP and gRPC. A filter matches when each of its fields does, and a field when
+ * A request for the stream; the same over HTTP and gRPC. A filter matches when each of its fields does, and a field when
  * one of its values does; an item is shown when one of `include` matches (or none is given) and none of `exclude`.
  */
 export const streamRequestSchema = Type.Object(
@@ -34,7 +34,7 @@ export const streamRequestSchema = Type.Object(
     number: Type.Optional(Type.Integer({ minimum: 0 })),
     /** All past items, instead of a number. */
     all: Type.Optional(Type.Boolean()),
-    /** The oldest instead of the newest. Excludes `follow`. */
+    /** The oldest instead of the newest. Excludes `follow` and `after`. */
     first: Type.Optional(Type.Boolean()),
     follow: Type.Optional(Type.Boolean()),
     /** RFC 3339, or a duration before now. */
@@ -43,7 +43,9 @@ export const streamRequestSchema = Type.Object(
     include: Type.Optional(Type.Array(filter, { maxItems: 64 })),
     exclude: Type.Optional(Type.Array(filter, { maxItems: 64 })),
     /** `span`, `flow`; both where none is named. */
-    types: Type.Optional(Type.Array(Type.Union([Type.Literal('span'), Type.Literal('flow')]), { maxItems: 2 })),
+    types: Type.Optional(
+      Type.Array(Type.Union([Type.Literal('span'), Type.Literal('flow')]), { maxItems: 2, uniqueItems: true }),
+    ),
     /** Only items of these namespaces, whatever the filters are; for a flow one end is enough. */
     namespaces: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 50_000 })),
     /**

@@ -223,6 +223,7 @@ test('a body says the same as a query', async () => {
   });
   expect(names(await read(mixedRing(), streamQuery(request, 0, context)))).toEqual(['out']);
   expect(() => parseStreamRequest({ number: 'many' })).toThrow('number');
+  expect(() => parseStreamRequest({ types: ['span', 'span'] })).toThrow('types');
 });
 
 test('asking for more than the ring holds gives what there is and says how many are gone', async () => {
