@@ -43,9 +43,9 @@ export interface ManagerOptions {
 /**
  * Owns the shared parts of an operator, and starts and stops them in order.
  *
- * Flow of `run`: caches fill beside runnables that need none → the others of every replica → leadership → controllers and leaders' runnables → (the
- * signal aborts) → controllers drain → leaders' runnables end → the lease is released → the rest ends. It resolves when
- * all of it has ended.
+ * Flow of `run`: caches fill beside runnables that need none → the others of every replica → leadership → controllers
+ * and leaders' runnables → (the signal aborts) → controllers drain → leaders' runnables end → the lease is released → the
+ * rest ends. It resolves when all of it has ended.
  * Guarantees: no reconcile starts before every cache is filled, and none goes on after the lease is lost; `run`
  * never exits the process.
  * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped;
