@@ -96,8 +96,8 @@ export class SpanPipeline {
   }
 
   /**
-   * Continues with spans whose sender is known by now, passes on those that waited long enough as of an unknown sender, and expires waiting traces; called also when no
-   * request comes.
+   * Continues with spans whose sender is known by now, passes on those that waited long enough as of an unknown sender,
+   * and expires waiting traces. Called also when no request comes.
    */
   expire(): void {
     const mono = this.#options.clock.monotonic();
