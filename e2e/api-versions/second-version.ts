@@ -1,4 +1,4 @@
-/** The definition of TrafficMonitor with the second version of `converters.ts`. */
+/** The CustomResourceDefinition of TrafficMonitor with the second version of `converters.ts`. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -12,8 +12,9 @@ interface Version {
 }
 
 /**
- * The definition as a release of the guide's table has it: which versions are served, and which of them is stored.
- * `url` is where the API server reaches the operator's webhooks; without one it is the operator's Service.
+ * The definition with the versions that are served and the one that is stored, as in the releases of the table in
+ * docs/guides/api-versions.md. `url` is where the API server reaches the conversion webhook; default: the operator's
+ * Service.
  */
 export function definition(served: readonly string[], stored: string, url?: string): KubeObject {
   const text = readFileSync(join(repository, 'crds/svc.dev_trafficmonitors.yaml'), 'utf8');
@@ -24,7 +25,7 @@ export function definition(served: readonly string[], stored: string, url?: stri
     served: true,
     storage: name === stored,
   }));
-  // Without the bundle, which the operator puts in: until then a conversion fails and nothing is lost.
+  // `caBundle` is left to the operator: until it sets that, conversions fail and no data is lost.
   const service = { namespace: 'svc-system', name: 'svc-controller-webhook', path: '/convert', port: 443 };
   const clientConfig = url === undefined ? { service } : { url: `${url}/convert` };
   const webhook = { conversionReviewVersions: ['v1'], clientConfig };

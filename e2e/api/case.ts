@@ -1,12 +1,12 @@
-/** One document for the API server to judge. */
+/** One document for the API server to validate. */
 export interface Case {
-  /** What the server does, as a sentence that follows the kind: "refuses …" or "accepts …". */
+  /** What the server does, as the title of a test in the kind's group: "refuses …" or "accepts …". */
   does: string;
   /** Merged into the spec of the kind's base document; null removes a member, lists are replaced. */
   spec: object;
-  /** What the refusal says. Absent: the document is accepted. */
+  /** What the refusal says. Absent: the document must be accepted. */
   says?: RegExp;
-  /** Another name for the object. */
+  /** Name of the object. Default: that of the kind's base document. */
   name?: string;
 }
 

@@ -1,4 +1,4 @@
-/** A real HorizontalPodAutoscaler of the real controller manager, behind the real aggregator, on captured traffic. */
+/** A real HorizontalPodAutoscaler, controller manager and aggregator, on metrics of captured traffic. */
 import { request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readyPods } from '../demo/stage.ts';
@@ -19,7 +19,7 @@ const apply = (object: object): Promise<string> =>
 const autoscalerState = (): Promise<{ status?: { desiredReplicas?: number } }> =>
   stage.cluster.api.request('GET', '/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers/catalog');
 
-/** The policy once a condition of it has this reason. */
+/** Waits until this condition of the policy has the reason. Returns the policy. */
 const policyWith = (type: string, reason: string): Promise<Conditions> =>
   until(
     `${type} ${reason}`,
@@ -46,13 +46,13 @@ afterAll(async () => {
   await stage?.stop();
 }, 60_000);
 
-test('a registration of another server is left alone and told of, in both versions; ours come when it has gone', async () => {
+test('a foreign APIService is left alone and reported; ours exist in both versions once it is gone', async () => {
   const before = await registration(stage.cluster, 'v1beta1');
   const { status } = await policyWith('CustomMetricsAvailable', 'ForeignAPIService');
   const told = status!.conditions!.find(({ type }) => type === 'CustomMetricsAvailable')!;
   expect(told.status).toBe('False');
   expect(told.message).toContain(`${foreignName} belongs to Service monitoring/prometheus-adapter and is left alone`);
-  // The query server is there, and could have been registered.
+  // The query server is available: only the foreign APIService keeps ours from being registered.
   await stage.cluster.kubectl(
     ['-n', 'svc-system', 'wait', '--for=condition=Available', '--timeout=120s', 'deployment/svc-query'],
     { timeoutMs: 130_000 },
@@ -74,7 +74,7 @@ test('a registration of another server is left alone and told of, in both versio
   }
 }, 300_000);
 
-test('the aggregator finds the API available, in both versions', async () => {
+test('the aggregator reports the API as available in both versions', async () => {
   const available = ['wait', '--for=condition=Available', '--timeout=120s'];
   await stage.cluster.kubectl(
     [...available, 'apiservice/v1beta2.custom.metrics.k8s.io', 'apiservice/v1beta1.custom.metrics.k8s.io'],
@@ -84,7 +84,7 @@ test('the aggregator finds the API available, in both versions', async () => {
   );
   const { groups } = await stage.raw<{ groups: { name: string; preferredVersion: { version: string } }[] }>('/apis');
   expect(groups.find(({ name }) => name === 'custom.metrics.k8s.io')?.preferredVersion.version).toBe('v1beta2');
-  // The API server's proxy learns by a watch what the condition says, and answers 503 by itself until then.
+  // The aggregator's proxy learns of the condition through a watch, and answers 503 itself until then.
   const { resources } = await until('the list of metrics', () => stage.raw<{ resources: { name: string }[] }>(api), {
     good: () => true,
     timeoutMs: 10_000,
@@ -107,7 +107,7 @@ test('captured request rates of pods come through the aggregator, each with its 
   }
 });
 
-test('objects of every kind of workload, nodes and namespaces have their values through the aggregator', async () => {
+test('workloads of every kind, nodes and namespaces have values through the aggregator', async () => {
   const metric = 'http_requests_per_second';
   const [node] = stage.cluster.nodes;
   try {
@@ -146,14 +146,14 @@ test('objects of every kind of workload, nodes and namespaces have their values 
     expect((await stage.raw<Values>(`${labelled}app%3Dkinds`)).items).toHaveLength(1);
     expect((await stage.raw<Values>(`${labelled}app%3Dcatalog`)).items).toEqual([]);
   } finally {
-    // Their pods have a share in the load, and in what the namespace has.
+    // Their pods get a share of the load and count in the namespace's value.
     const everything = ['statefulsets,daemonsets,jobs,cronjobs,pods', '-l', 'app=kinds'];
     await stage.kubectl('-n', 'shop', 'delete', ...everything, '--wait=false');
     await stage.kubectl('-n', 'shop', 'delete', 'job', scheduledJob, '--ignore-not-found', '--wait=false');
   }
 }, 150_000);
 
-test('the paths of the upstream conformance, through the aggregator, in both versions', async () => {
+test('the paths of the upstream conformance test answer as upstream expects, in both versions', async () => {
   const status = (path: string): Promise<string> =>
     stage.kubectl('get', '--raw', path).then(
       () => 'found',
@@ -189,7 +189,7 @@ test('the paths of the upstream conformance, through the aggregator, in both ver
   );
 }, 60_000);
 
-test('past the aggregator a bearer token tells who calls, and headers of anybody tell nothing', async () => {
+test('a direct call is identified by its bearer token, and not by X-Remote headers', async () => {
   const [pod] = await readyPods(stage.cluster, 'svc-system', 'app.kubernetes.io/component=query');
   const bundle = ['-n', 'svc-system', 'get', 'configmap', 'svc-ca-bundle', '-o', 'jsonpath={.data.ca\\.crt}'];
   const ca = await stage.kubectl(...bundle);
@@ -211,7 +211,7 @@ test('past the aggregator a bearer token tells who calls, and headers of anybody
   expect(await ask({ 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' })).toBe(403);
 }, 60_000);
 
-test('who has no right to a metric is refused, who may view the namespace is not', async () => {
+test('a user without access to a metric is refused, and one who may view the namespace is served', async () => {
   const path = `${api}/namespaces/shop/pods/*/catalog_rps`;
   const nobody = ['--as=somebody', '--as-group=system:authenticated'];
   await expect(stage.kubectl('get', '--raw', path, ...nobody)).rejects.toThrow(/forbidden/i);
@@ -221,7 +221,7 @@ test('who has no right to a metric is refused, who may view the namespace is not
   });
 });
 
-test('workloads are selected by their own labels, and rules of another adapter work as they are', async () => {
+test('workloads are selected by their own labels, and rules of another adapter work unchanged', async () => {
   await stage.kubectl('-n', 'shop', 'label', 'deployment', 'catalog', 'tier=front');
   const of = (selector: string): string =>
     `${api}/namespaces/shop/deployments.apps/*/catalog_rps_total?labelSelector=${encodeURIComponent(selector)}`;
@@ -250,12 +250,12 @@ rules:
   );
 }, 200_000);
 
-test('what only a second adapter knows comes through the aggregator too, asked for in our name', async () => {
+test('metrics of a second adapter come through the aggregator, requested with our own identity', async () => {
   const { second } = stage;
   const nobody = ['--as=nobody', '--as-group=system:authenticated'];
   const path = `${api}/namespaces/shop/pods/*/queue_depth?labelSelector=app%3Dcatalog`;
   await expect(stage.kubectl('get', '--raw', path, ...nobody)).rejects.toThrow(/forbidden/i);
-  // The aggregator escapes more than it has to.
+  // The aggregator escapes `*`, which it need not.
   const asked = (): string[] =>
     second.requests.map(({ url }) => url.replace('%2A', '*')).filter((url) => url.includes('queue_depth'));
   expect(asked()).toEqual([]);
@@ -289,14 +289,14 @@ test('what only a second adapter knows comes through the aggregator too, asked f
   }
 }, 60_000);
 
-test('the aggregator publishes the types of the answers', async () => {
+test('the aggregator publishes the types of our answers in its OpenAPI', async () => {
   const type = 'io.k8s.metrics.pkg.apis.custom_metrics.v1beta2.MetricValueList';
   const { definitions } = await until(
     'the definitions',
     () => stage.raw<{ definitions: Record<string, unknown> }>('/openapi/v2'),
     { good: (document) => type in document.definitions, timeoutMs: 90_000 },
   );
-  // What others define is as it was: nothing of ours got in the way.
+  // The types of other APIs are still published: ours do not get in their way.
   expect(Object.keys(definitions)).toContain('io.k8s.api.core.v1.Pod');
   const { components } = await stage.raw<{ components: { schemas: object } }>(
     '/openapi/v3/apis/custom.metrics.k8s.io/v1beta2',
@@ -304,14 +304,14 @@ test('the aggregator publishes the types of the answers', async () => {
   expect(Object.keys(components.schemas)).toContain(type);
 }, 120_000);
 
-test('through a rotation of the authority the API answers all the time, in the end by the new one alone', async () => {
+test('no request to the API fails while the CA is replaced and the old one is retired', async () => {
   const ca = await caRotation(stage.cluster.api, (args) => stage.kubectl(...args));
   const failures: string[] = [];
   let answers = 0;
   let rotating = true;
   const asking = (async () => {
     while (rotating) {
-      // Without a pause the questions alone would keep a core busy.
+      // Without a pause the requests alone would keep a core busy.
       await delay(100);
       await stage.raw<Values>(`${api}/namespaces/shop/pods/*/catalog_rps`).then(
         ({ items }) => (items.length === 2 ? answers++ : failures.push(`${items.length} pods`)),
@@ -332,7 +332,7 @@ test('through a rotation of the authority the API answers all the time, in the e
   expect(failures).toEqual([]);
 }, 240_000);
 
-test('external metrics of another server are left alone and told of; without one ours are registered and answered', async () => {
+test('a foreign APIService for external metrics is left alone; ours replaces it once it is gone', async () => {
   const name = 'v1beta1.external.metrics.k8s.io';
   const service = { namespace: 'keda', name: 'keda-operator-metrics-apiserver' };
   await apply({
@@ -365,7 +365,7 @@ test('external metrics of another server are left alone and told of; without one
     { good: ({ items }) => items.length > 0 },
   );
   expect(list).toMatchObject({ kind: 'ExternalMetricValueList', items: [{ metricName: 'http_requests_per_second' }] });
-  // A replica of before the switch may still be asked for a moment.
+  // For a moment a query server that was started without the option may still be asked.
   await until(
     'no rows for what nobody knows',
     () => stage.raw<Values>(path.replace('http_requests_per_second', 'unknown')),
@@ -379,7 +379,7 @@ test('external metrics of another server are left alone and told of; without one
   expect(queue.items).toMatchObject([{ metricName: 'queue_length', value: '7' }]);
 }, 300_000);
 
-test('the autoscaler scales up under load and down without it', async () => {
+test('the autoscaler scales up under load and down when the load falls', async () => {
   await apply(autoscaler);
   stage.load(60);
   await until('more replicas', replicas, { good: (n) => n >= 4, timeoutMs: 90_000 });
@@ -387,11 +387,11 @@ test('the autoscaler scales up under load and down without it', async () => {
   await until('fewer replicas', replicas, { good: (n) => n <= 3, timeoutMs: 120_000 });
 }, 240_000);
 
-test('with a node gone pods there are omitted, sums are refused, and the autoscaler holds', async () => {
+test('while a node is down its pods are omitted, sums are refused and nothing is scaled down', async () => {
   stage.load(45);
   await until('load again', replicas, { good: (n) => n >= 4, timeoutMs: 90_000 });
   const before = await replicas();
-  // One that has a pod of the workload: of another, nothing would be missing.
+  // A node that has a pod of the workload: if another were lost, nothing would be missing.
   const placed = await stage.kubectl(
     ...['-n', 'shop', 'get', 'pods', '-l', 'app=catalog', '-o', 'jsonpath={.items[*].spec.nodeName}'],
   );
@@ -399,8 +399,8 @@ test('with a node gone pods there are omitted, sums are refused, and the autosca
   await lost.kill();
   stage.load(30);
   const sum = `${api}/namespaces/shop/deployments.apps/catalog/catalog_rps_total`;
-  // The node may have had a replica of the query server too: until its endpoint is gone the aggregator asks it as well,
-  // and refuses in words of its own that name nobody.
+  // The lost node may have had a replica of the query server: until that endpoint is removed the aggregator asks it
+  // too, and its own error names no node.
   const refusal = await until(
     'a refused sum',
     () =>

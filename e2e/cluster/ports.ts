@@ -2,9 +2,9 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Ports that nothing listens on, on 127.0.0.1.
- * They lie below the range from which systems take ports for outgoing connections: a server that is killed finds its
- * port free when it is started again.
+ * Free TCP ports on 127.0.0.1.
+ * They lie below the range for outgoing connections (on Linux from 32768), so that no connection takes the port of a
+ * server that is killed and started again.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();

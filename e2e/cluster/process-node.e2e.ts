@@ -47,7 +47,7 @@ describe('a cluster with two process nodes', () => {
     spec: { terminationGracePeriodSeconds: 2, ...spec },
   });
 
-  test('runs a Deployment of our own image and reports it Ready with logs', async () => {
+  test('runs a Deployment of our own image, reports it Ready and serves its logs', async () => {
     const labels = { app: 'web' };
     await apply({
       apiVersion: 'apps/v1',
@@ -116,7 +116,7 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'pod', 'page', '--wait']);
   });
 
-  test('restarts a container whose liveness probe fails, alone', async () => {
+  test('restarts only the container whose liveness probe fails', async () => {
     const probed = {
       ...echo,
       livenessProbe: { httpGet: { path: '/healthz', port: 8080 }, periodSeconds: 1, failureThreshold: 2 },
@@ -136,7 +136,7 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'pod', 'live', '--wait']);
   });
 
-  test('restarts a crashed container with its exit code, its last words and a growing delay', async () => {
+  test('restarts a crashed container after a growing delay, and reports its exit code and its log', async () => {
     await apply(aPod('crash', { containers: [{ ...echo, terminationMessagePolicy: 'FallbackToLogsOnError' }] }));
     const pod = await readyPod('crash');
     const node = cluster.nodes.find((n) => n.name === pod.spec.nodeName);
@@ -162,7 +162,7 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'pod', 'crash', '--wait']);
   });
 
-  test('runs init containers in order before the others', async () => {
+  test('runs init containers in order before the other containers', async () => {
     const script = (name: string, code: string): object => ({
       name,
       image: 'echo',
@@ -183,7 +183,7 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'pod', 'init', '--wait']);
   });
 
-  test('serves logs: the last lines, as they come, and says that it has no exec', async () => {
+  test('serves logs with --tail and --follow, and refuses exec with a reason', async () => {
     const code = `let n = 0; setInterval(() => console.log('line', ++n), 100)`;
     await apply(aPod('talk', { containers: [{ ...echo, command: ['node', '-e', code], args: [] }] }));
     await readyPod('talk');
@@ -219,7 +219,7 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'job', 'once']);
   });
 
-  test('pods live through kill -9 of the API server and are looked after again when it is back', async () => {
+  test('pods survive kill -9 of the API server and are managed again once it is back', async () => {
     const volumes = [{ name: 'page', configMap: { name: 'through' } }];
     const volumeMounts = [{ name: 'page', mountPath: '/page' }];
     const args = [...echo.args, '--file=/page/index'];
@@ -236,7 +236,7 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'pod', 'through', '--wait']);
   });
 
-  test('puts right what the control plane said of a pod while its node was not heard of', async () => {
+  test('corrects a Ready condition that the control plane set to False, as it does when a node is silent', async () => {
     await apply(aPod('judged', { containers: [echo] }));
     await readyPod('judged');
     const status = { conditions: [{ type: 'Ready', status: 'False' }] };
@@ -256,7 +256,7 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'pod', 'judged', '--wait']);
   });
 
-  test('says of a foreign image that it cannot run it', async () => {
+  test('reports a foreign image that it cannot run', async () => {
     await apply(aPod('foreign', { containers: [{ name: 'db', image: 'postgres:17' }] }));
     const waiting = await until('the reason', async () => {
       const state = statusOf(await getPod('foreign'), 'db')?.state.waiting;
@@ -332,7 +332,7 @@ describe('a cluster with two process nodes', () => {
     expect(processesOfRun(run).length).toBeGreaterThanOrEqual(6);
     await cluster.stop();
     expect(processesOfRun(run)).toEqual([]);
-    // The next run that asks gets the same network.
+    // The network is released; if it is held again, then by another run.
     const left = heldNetworks().filter((held) => held.run === undefined || held.run === run);
     expect(left.map((held) => held.network)).not.toContain(network);
     expect(existsSync(cluster.dir)).toBe(false);

@@ -7,7 +7,7 @@ import { until } from '../../src/testing/until.ts';
 const upQuery = 'sum(svc_agent_up)';
 const rateQuery = 'sum by (service_name) (rate(http_server_request_duration_count{k8s_namespace_name="shop"}[1m]))';
 
-/** Shows what the product does, and says of every line whether it is as expected. */
+/** Shows what the product does, and reports for each check whether the result is as expected. */
 export async function runTour(stage: Stage, report: Report): Promise<void> {
   await showResources(stage, report);
   await showQueries(stage, report);
@@ -40,7 +40,7 @@ async function showQueries(stage: Stage, report: Report): Promise<void> {
   report.expect(rateQuery, !(rate instanceof Error) && busy(rate), text(rate));
 }
 
-/** The same by `kubectl svc`, which reaches the query server by a port-forward of its own. */
+/** The same through `kubectl svc`, which reaches the query server through its own port-forward. */
 async function showPlugin(stage: Stage, report: Report): Promise<void> {
   const plugin: Plugin = await installPlugin(stage.cluster);
   const show = async (args: readonly string[], good: (stdout: string) => boolean): Promise<void> => {
@@ -105,7 +105,7 @@ function firstValue(answer: QueryAnswer): number | undefined {
   return value === undefined ? undefined : Number(value);
 }
 
-/** An answer in one line, as a person would want to read it. */
+/** An answer in one readable line. */
 function text(answer: QueryAnswer | Error): string {
   if (answer instanceof Error) return answer.message;
   const { body } = answer;

@@ -25,8 +25,9 @@ const filter = Type.Object(
 );
 
 /**
- * A request for the stream; the same over HTTP and gRPC. A filter matches when each of its fields does, and a field when
- * one of its values does; an item is shown when one of `include` matches (or none is given) and none of `exclude`.
+ * A request for the stream; the same over HTTP and gRPC. A filter matches when each of its fields matches, and a field
+ * matches when one of its values does. An item is shown when one of `include` matches (or none is given) and none of
+ * `exclude` does.
  */
 export const streamRequestSchema = Type.Object(
   {
@@ -34,7 +35,7 @@ export const streamRequestSchema = Type.Object(
     number: Type.Optional(Type.Integer({ minimum: 0 })),
     /** All past items, instead of a number. */
     all: Type.Optional(Type.Boolean()),
-    /** The oldest instead of the newest. Excludes `follow` and `after`. */
+    /** The oldest items instead of the newest. Excludes `follow` and `after`. */
     first: Type.Optional(Type.Boolean()),
     follow: Type.Optional(Type.Boolean()),
     /** RFC 3339, or a duration before now. */
@@ -42,11 +43,11 @@ export const streamRequestSchema = Type.Object(
     until: Type.Optional(Type.String({ maxLength: 64 })),
     include: Type.Optional(Type.Array(filter, { maxItems: 64 })),
     exclude: Type.Optional(Type.Array(filter, { maxItems: 64 })),
-    /** `span`, `flow`; both where none is named. */
+    /** `span`, `flow`. Default: both. */
     types: Type.Optional(
       Type.Array(Type.Union([Type.Literal('span'), Type.Literal('flow')]), { maxItems: 2, uniqueItems: true }),
     ),
-    /** Only items of these namespaces, whatever the filters are; for a flow one end is enough. */
+    /** Only items of these namespaces, whatever the filters match. A flow belongs to those of both its ends. */
     namespaces: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 50_000 })),
     /**
      * Messages carry the position of the stream, for `after`; the first message is a `node_status` with the position.
@@ -145,8 +146,9 @@ export function requestOfBody(body: Buffer): StreamRequest {
 }
 
 /**
- * The request of a URL's query: `number=all`, flags as `follow` or `follow=true`, `include` and `exclude` as JSON
- * objects (any number of them), and fields of one more include filter as parameters: `namespace=shop&status=5%2B`.
+ * The request of a URL's query: `number=all`; flags as `follow` or `follow=true`; `include` and `exclude` as JSON
+ * objects, any number of them. Parameters named after filter fields form one more include filter:
+ * `namespace=shop&status=5%2B`.
  * Errors: ERR_INPUT_INVALID that names the field.
  */
 export function requestOfParams(params: URLSearchParams): StreamRequest {

@@ -10,7 +10,10 @@ const span = (spanId: string): StreamMessage => {
 };
 const failure = (kind: FailureKind): ApiFailure => Object.assign(new Error(kind), { kind }) as ApiFailure;
 
-/** Plays one answer after the other: messages, then an end or a failure. After the last answer the follower is stopped. */
+/**
+ * Follows a stream whose answers are scripted: messages, then an end or a failure. After the last answer the follower
+ * is stopped.
+ */
 async function played(...answers: readonly (readonly [readonly StreamMessage[], ApiFailure?])[]) {
   const ended = new AbortController();
   const [asks, phases, delays, got]: [StreamAsk[], LivePhase[], number[], string[]] = [[], [], [], []];
@@ -37,19 +40,19 @@ async function played(...answers: readonly (readonly [readonly StreamMessage[], 
   return { asks, delays, got, phases, kinds: phases.map(({ kind }) => kind) };
 }
 
-test('a stream that broke off is read on from shortly before its newest item, and shows nothing twice', async () => {
+test('after a break the stream resumes shortly before its newest item and shows no item twice', async () => {
   const { asks, got, kinds } = await played([[span('a'), span('b')], failure('network')], [[span('b'), span('c')]]);
   expect(asks[1]).toEqual({ number: 500, follow: true, types: ['span'], since: '2026-11-22T05:40:19.000Z' });
   expect(got).toEqual(['a', 'b', 'c']);
   expect(kinds).toEqual(['connecting', 'open', 'waiting', 'connecting', 'open', 'waiting']);
 });
 
-test('where nothing came yet the beginning is asked for again', async () => {
+test('if nothing was received yet, the first request is repeated', async () => {
   const { asks } = await played([[], failure('unavailable')], [[]]);
   expect(asks[1]).toEqual(asks[0]);
 });
 
-test('attempts that fail are further and further apart, up to 15 s, and begin anew after one that did not', async () => {
+test('the delay between failing attempts grows up to 15 s and starts over after a success', async () => {
   const away = [[], failure('timeout')] as const;
   const { delays, phases } = await played(...Array.from({ length: 7 }, () => away), [[span('a')]], away);
   expect(delays).toEqual([500, 1000, 2000, 4000, 8000, 15000, 15000, 500, 1000]);
@@ -59,7 +62,7 @@ test('attempts that fail are further and further apart, up to 15 s, and begin an
   });
 });
 
-test.each<FailureKind>(['unauthorized', 'forbidden', 'refused', 'too-large'])('%s is not tried again', async (kind) => {
+test.each<FailureKind>(['unauthorized', 'forbidden', 'refused', 'too-large'])('%s is not retried', async (kind) => {
   const { asks, kinds } = await played([[], failure(kind)]);
   expect([asks.length, kinds]).toEqual([1, ['connecting', 'failed']]);
 });

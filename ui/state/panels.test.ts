@@ -4,21 +4,21 @@ const panel = (changes: Partial<Panel>): Panel => ({ ...defaultPanel, expr: 'up'
 
 test.each<[string, Panel]>([
   ['a plain query', panel({})],
-  ['a free range and an end', panel({ range: 5_400, end: 1_795_240_800 })],
+  ['a custom range and an end', panel({ range: 5_400, end: 1_795_240_800 })],
   ['axes and exemplars', panel({ stacked: true, log: true, exemplars: true })],
-])('an address restores %s', (_what, one) => {
+])('a URL restores %s', (_what, one) => {
   const other = panel({ expr: 'sum(up)', range: 60 });
   expect(panelsOf(paramsOf([one, other]))).toEqual([one, other]);
 });
 
-test('a link as Prometheus writes it is understood, and what is wrong in one becomes the default', () => {
+test('a link of Prometheus is understood, and an invalid value in it is replaced by the default', () => {
   const link = new URLSearchParams(
     'g0.expr=up&g0.range_input=1h&g0.tab=0&g1.expr=&g2.expr=b&g2.range_input=x&g2.end_input=y',
   );
   expect(panelsOf(link)).toEqual([panel({ range: 3_600 }), panel({ expr: 'b' })]);
 });
 
-test('a link cannot bring more queries than panels are allowed', () => {
+test('a link shows no more queries than there may be panels', () => {
   const link = new URLSearchParams(Array.from({ length: 30 }, (_, i): [string, string] => [`g${i}.expr`, 'up']));
   expect(panelsOf(link)).toHaveLength(maxPanels);
 });

@@ -73,10 +73,10 @@ function Broken({ phase, again }: { phase: LivePhase; again: () => void }): JSX.
   if (phase.kind === 'failed') return <Failed failure={phase.failure} again={again} />;
   if (phase.kind !== 'waiting') return null;
   const why = phase.failure?.message ?? 'The query server ended the stream.';
-  return <Note kind="warn" title={`${why} Reconnecting; items of the meantime are shown then.`} />;
+  return <Note kind="warn" title={`${why} Reconnecting; missed items are shown afterwards.`} />;
 }
 
-/** Nodes that send nothing, and why. */
+/** Names the nodes that send nothing, and why. */
 function Absent({ feed: { absent } }: { feed: LiveFeed }): JSX.Element | null {
   if (absent.length === 0) return null;
   const names = absent.map(({ node }) => node);
@@ -101,7 +101,7 @@ function Nothing({ feed, phase }: { feed: LiveFeed; phase: LivePhase }): JSX.Ele
   if (phase.kind !== 'open') return <Loading what="spans and flows" />;
   return (
     <Empty title="Nothing yet">
-      What matches is shown as it comes. Agents keep the newest spans in memory; whether they get any is told by{' '}
+      Matches appear as they arrive. Agents keep the newest spans in memory; whether they get any is shown under{' '}
       <a href="nodes">Nodes</a>.
     </Empty>
   );

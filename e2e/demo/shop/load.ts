@@ -1,6 +1,6 @@
 /**
- * A steady, gentle load on the shop: each tick asks a catalog page and places an order, against pods in turn.
- * Real HTTP over real sockets; the rate is bounded and ends with the signal.
+ * A steady, gentle load on the shop: each tick requests a catalog page and places an order, on the pods in turn.
+ * It is real HTTP over real sockets, at a bounded rate, and ends when the signal aborts.
  */
 import { Agent, request } from 'node:http';
 

@@ -1,5 +1,5 @@
 /**
- * A shop service of the demo: `catalog` answers product pages, `checkout` takes orders and asks the catalog.
+ * A shop service of the demo: `catalog` serves product pages, `checkout` takes orders and asks the catalog.
  * Environment: PORT, BIND_ADDRESS, OTEL_SERVICE_NAME (catalog | checkout), and what telemetry.ts reads.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -23,7 +23,9 @@ const routes: Route[] =
     ? [{ pattern: /^\/orders$/, route: '/orders', handle: placeOrder }]
     : [{ pattern: /^\/products\/(\d+)$/, route: '/products/{id}', handle: showProduct }];
 
-/** Every seventh product is sold out (404) and every fiftieth breaks (500), so that error ratios have something to show. */
+/**
+ * Every seventh product is sold out (404) and every fiftieth fails (500), so that error ratios have something to show.
+ */
 async function showProduct(_req: IncomingMessage, match: RegExpExecArray): Promise<{ status: number; body: unknown }> {
   const id = Number(match[1]);
   await delay(2 + (id % 10));
@@ -32,7 +34,7 @@ async function showProduct(_req: IncomingMessage, match: RegExpExecArray): Promi
   return { status: 200, body: { id, name: `product ${id}`, price: id * 3 } };
 }
 
-/** The order names its product; where the catalog lives comes with the request, as there is no cluster DNS here. */
+/** Headers of the order name its product and the address of the catalog, because there is no cluster DNS here. */
 async function placeOrder(req: IncomingMessage): Promise<{ status: number; body: unknown }> {
   const catalog = String(req.headers['x-demo-catalog'] ?? '');
   const id = Number(req.headers['x-demo-product'] ?? 1);

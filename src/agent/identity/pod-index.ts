@@ -3,7 +3,7 @@ import { changeCount } from '../../base/collections/counts.ts';
 import { ownerAttributes, type PodIdentity } from './pod-identity.ts';
 
 /**
- * The pods of this node by every name that data may carry for them.
+ * The pods of this node, indexed by name, by IP address and by owner.
  * Guarantees: a deleted pod is found for another `rememberMs`, because its last data arrives after its deletion.
  */
 export class PodIndex {
@@ -98,7 +98,7 @@ export class PodIndex {
   }
 }
 
-/** The pod and its owners by the names that a flow may give them, once each. */
+/** The pod and its owners as `namespace/name`, without duplicates: a flow may name any of them. */
 function ownersOf({ namespace, name, attributes }: PodIdentity): Set<string> {
   const names = ownerAttributes.map((key) => attributes[key]);
   return new Set([name, ...names].flatMap((owner) => (owner ? [`${namespace}/${owner}`] : [])));

@@ -20,18 +20,18 @@ export interface SpanPipelineOptions {
   readonly ring: StreamRing;
   readonly clock: Clock;
   readonly identity: Identity;
-  /** Called for every span that reached the ring, with its exact start. */
+  /** Called for every span that reached the ring, with its start in ns since the epoch. */
   readonly onSpan?: (record: SpanRecord, startNs: bigint) => void;
   readonly onDropped?: (reason: SpanDropReason, spans: number) => void;
   /** Called for spans whose pod is unknown. */
   readonly onUnknown?: (spans: number) => void;
-  /** Called for spans that named another namespace, pod or node than their sender's. */
+  /** Called for spans that named a namespace, pod or node other than their sender's. */
   readonly onContradicted?: (spans: number) => void;
 }
 
 type SpanConfig = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'redaction'>;
 
-/** A span that passed its pod's filters. It is already redacted, so that no unredacted span waits for a tail decision. */
+/** A span that passed its pod's filters. It is redacted already: no unredacted span waits for a tail decision. */
 interface Candidate {
   readonly traceId: string;
   /** The namespace of its sender; `''` when it is unknown. */
@@ -47,8 +47,8 @@ interface Candidate {
 /**
  * From decoded spans to the ring.
  *
- * Flow: sender known and its pod filled in, or held until points prove it → internal children out → protocols, ignored
- * paths → redaction → tail decision → ceilings of monitor and node → ring.
+ * Flow: the sender is identified, or its spans are held until points prove it → the instrument's internal child spans
+ * are left out → filters by protocol and path → redaction → tail decision → rate limits of monitors and node → ring.
  * Guarantees: a span is redacted before it waits for a tail decision or reaches the ring; memory is bounded; no call
  * waits.
  */
@@ -70,12 +70,12 @@ export class SpanPipeline {
     );
   }
 
-  /** The rates of the config in force, and the spans that they refused. */
+  /** The monitors of the current config, with their rate limits and the number of spans refused by each. */
   get monitors(): readonly MonitorSpans[] {
     return this.#rules.monitors;
   }
 
-  /** Applies the rules of a new config at once. A waiting trace is decided by the rule under which each span came. */
+  /** Applies the rules of a new config at once; spans that wait for a tail decision are not decided again. */
   setConfig(config: SpanConfig): void {
     this.#rules = new SpanRuleIndex(config, this.#options.clock.monotonic());
     this.#redactors = new Redactors(config.redaction);
@@ -96,8 +96,8 @@ export class SpanPipeline {
   }
 
   /**
-   * Continues with spans whose sender is known by now, passes on those that waited long enough as of an unknown sender,
-   * and expires waiting traces. Called also when no request comes.
+   * Continues with spans whose sender has been proven, passes on those that waited too long as spans of an unknown
+   * sender, and drops traces that waited too long. To be called regularly, also when no request arrives.
    */
   expire(): void {
     const mono = this.#options.clock.monotonic();
@@ -150,7 +150,7 @@ export class SpanPipeline {
     else this.#limit(candidate);
   }
 
-  /** A pod of several monitors counts for each of them, and each keeps its own ceiling. */
+  /** A span counts against the rate limit of each of its monitors, and is dropped when one of them refuses it. */
   #limit({ account, monitors, record, bytes, startNs }: Candidate): void {
     const { clock, identity, ring, onSpan } = this.#options;
     const mono = clock.monotonic();
@@ -160,7 +160,7 @@ export class SpanPipeline {
     if (this.#rules.node?.take(account, identity.pods.namespaces, mono) === false) return this.#dropped('rate_node', 1);
     const now = clock.now();
     const timeMs = Number(startNs / 1_000_000n);
-    // A time that none of our clocks can have given would keep its place in the ring for ever.
+    // The ring removes items by age: it would keep a start in the future too long, and drop a start of 0 at once.
     ring.push({ timeMs: Math.min(timeMs > 0 ? timeMs : now, now), bytes, account, span: record }, now);
     onSpan?.(record, startNs);
   }

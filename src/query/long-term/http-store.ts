@@ -16,20 +16,23 @@ export interface HttpStoreOptions {
   /** Address of the store, up to `/api/v1/…`. */
   readonly url: string;
   /**
-   * Remote read (exact, stale markers included), or range selectors by the query API for stores without remote read.
+   * `read`: remote read, exact, stale markers included. `query`: range selectors through the query API, for stores
+   * without remote read.
    */
   readonly api: 'read' | 'query';
-  /** File with a bearer token, read at each request; empty: none. */
+  /** File with a bearer token, read at each request; empty: no token is sent. */
   readonly tokenFile: string;
-  /** Value of `X-Scope-OrgID`; empty: none. */
+  /** Value of `X-Scope-OrgID`; empty: the header is not sent. */
   readonly tenant: string;
   readonly clock: Clock;
+  /** Largest answer. Units: bytes. Default 512 MiB. */
   readonly maxBytes?: number;
 }
 
 const maxAnswerBytes = 512 * 1024 * 1024;
 /**
- * Memory for a byte of JSON until its samples are read: as received, joined, as text, and three times that as objects.
+ * Bytes of memory for each byte of a JSON answer: received parts, their concatenation and the text take one each, the
+ * parsed objects three.
  */
 const bytesOfJson = 6;
 /** Back-off before the one retry. */
@@ -37,8 +40,9 @@ const pauseMs = 200;
 
 /**
  * A Prometheus, Mimir, Thanos or VictoriaMetrics behind its Prometheus-compatible API.
- * Retry: once, for a connection that fails or an answer of 429, 502, 503 or 504; within the deadline.
- * Errors: AgentFailure; the signal's reason when the query has ended; QueryError when the sample budget is spent.
+ * Retry: once within the deadline, when the connection fails or the answer is 429, 502, 503 or 504.
+ * Errors: AgentFailure; the signal's reason when the query has ended; QueryError when the budget of samples or memory
+ * is spent.
  */
 export function createHttpStore(options: HttpStoreOptions): LongTermStore {
   return {

@@ -20,13 +20,13 @@ export interface ManagerOptions {
   clock: Clock;
   logger: Logger;
   metrics?: RuntimeMetrics;
-  /** Receives a span per reconcile; see `openTracing`. Default: none is made. */
+  /** Receives a span per reconcile; see `openTracing`. Default: no spans are made. */
   tracer?: RunTracer | undefined;
   /** Name of the program: `reportingController` of Events, and the first part of every field manager. */
   component: string;
   /** This process: the pod's name. */
   instance: string;
-  /** Leave out to work without election: tests, and single-replica tools. */
+  /** Absent: there is no election, as in tests and in tools with a single replica. */
   leaderElection?: Pick<LeaderElectionOptions, 'namespace' | 'name' | 'leaseMs' | 'renewDeadlineMs' | 'retryMs'> & {
     identity: string;
   };
@@ -43,11 +43,11 @@ export interface ManagerOptions {
 /**
  * Owns the shared parts of an operator, and starts and stops them in order.
  *
- * Flow of `run`: caches fill beside runnables that need none → the others of every replica → leadership → controllers
- * and leaders' runnables → (the signal aborts) → controllers drain → leaders' runnables end → the lease is released → the
- * rest ends. It resolves when all of it has ended.
- * Guarantees: no reconcile starts before every cache is filled, and none goes on after the lease is lost; `run`
- * never exits the process.
+ * Flow of `run`: the caches fill, while the runnables with `beforeCaches` run already → the runnables of every replica
+ * start → leadership → controllers and the leader's runnables start → the signal aborts → controllers drain → the
+ * leader's runnables end → the lease is released → all other runnables end. It resolves when everything has ended.
+ * Guarantees: no reconcile starts before every cache is filled, though the cache of a kind that the server does not
+ * know is not waited for; no reconcile goes on after the lease is lost; `run` never exits the process.
  * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped;
  * several come as an AggregateError.
  */
@@ -250,7 +250,7 @@ function phaseOf({ beforeCaches, needsLeader }: Runnable): Phase {
   return needsLeader ? 'leader' : 'everywhere';
 }
 
-/** The fatal errors. The first one's signal stops everything; it aborts with the outer one, too. */
+/** The errors that end `run`. The first one aborts the signal, and so does an abort of the outer signal. */
 class Fatal extends LinkedAbort {
   readonly errors: unknown[] = [];
 

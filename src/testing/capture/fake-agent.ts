@@ -23,34 +23,36 @@ export interface FakeAgentOptions {
   material: TlsMaterial;
   /** Loopback address of its own, e.g. 127.0.0.3. */
   host: string;
-  /** 0 picks one. */
+  /** 0: any free port. */
   port: number;
   /**
-   * How far a push comes at once; a new file on hold is Written. Default Running. `hold` never answers the push, `cut`
-   * loses it, `deaf` takes it and loses the answer.
+   * What the agent does with a config that is put. `Running`, `Written`, `Failed`: acknowledges it with this phase, but
+   * a new file with `restart=hold` always as Written. `refuse` answers 400; `hold` never answers; `cut` closes the
+   * connection and ignores the config; `deaf` takes it as Written and closes the connection without an answer.
+   * Default Running.
    */
   onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold' | 'cut' | 'deaf';
 }
 
-/** The capture port of an agent, over real mutual TLS, whose instrument does what a test says. */
+/** The capture port of an agent, over real mutual TLS; a test scripts what its instrument does. */
 export class FakeAgent {
   readonly node: string;
   readonly host: string;
   port = 0;
   onPush: NonNullable<FakeAgentOptions['onPush']>;
   config: CaptureConfig | null = null;
-  /** The files that its instrument was restarted for, in order. */
+  /** The files (YAML) that its instrument was restarted for, in order. */
   readonly restarts: string[] = [];
-  /** How often a config was sent here, taken or not. */
+  /** Number of configs that were put, accepted or not. */
   puts = 0;
-  /** Every config that was taken, in order. */
+  /** Every config that was accepted, in order. */
   readonly taken: CaptureConfig[] = [];
   polls = 0;
   /** Every delivery of secrets, in order. */
   readonly secrets: ExportSecrets[] = [];
   #status: AgentStatus;
   #hash = '';
-  /** What its instrument runs. */
+  /** The config that its instrument runs, and its hash. */
   #runs: { hash: string; config: CaptureConfig } | null = null;
   readonly #sockets = new Set<Socket>();
   #closedBytes = 0;
@@ -88,7 +90,7 @@ export class FakeAgent {
     return agent;
   }
 
-  /** Everything that went over its connections, both ways, as TLS sent it. */
+  /** Bytes sent and received on all its connections, TLS included. */
   get wireBytes(): number {
     return [...this.#sockets].reduce((sum, socket) => sum + bytesOf(socket), this.#closedBytes);
   }
@@ -97,14 +99,14 @@ export class FakeAgent {
     return this.#status.ack;
   }
 
-  /** The instrument got somewhere with the current config. */
+  /** Acknowledges the current config with a phase, as a report of the instrument does, and answers waiting polls. */
   phase(phase: Ack['phase'], more: Partial<Ack> = {}): void {
     if (!this.config) return;
     this.#acknowledge(phase, more);
     this.#wake();
   }
 
-  /** Anything of the status changed. */
+  /** Changes the status and answers waiting polls. */
   update(change: Partial<AgentStatus>): void {
     this.#note(change);
     this.#wake();
@@ -117,7 +119,7 @@ export class FakeAgent {
     await closeServer(this.#server, 0);
   }
 
-  /** The instrument has not read its file yet, and may restart for it. */
+  /** True while the instrument has not read its file and may restart for it. */
   get restarting(): boolean {
     return this.#status.instrument.restarting === true;
   }
@@ -182,7 +184,7 @@ export class FakeAgent {
     if (this.onPush === 'hold') return;
     if (this.onPush === 'cut') return void req.socket.destroy();
     if (this.onPush === 'refuse') return send(400, { code: 'ERR_INPUT_INVALID', message: 'no' });
-    // The address is that of the canonical form: a body of another form has another hash.
+    // The hash in the path is that of the canonical form: a body in another form has another hash.
     if (`sha256:${sha256Hex(body)}` !== hash)
       return send(400, { code: 'ERR_INPUT_INVALID', message: 'the body does not match its hash' });
     const config = parseCaptureConfig(JSON.parse(body.toString()));
@@ -196,7 +198,7 @@ export class FakeAgent {
     if (waits) this.#acknowledge('Written', {}, true);
     else this.#acknowledge(this.onPush === 'deaf' ? 'Written' : this.onPush, failed);
     if (this.onPush === 'deaf') return void req.socket.destroy();
-    // As the real one does: who puts has the answer, who polls hears of it later.
+    // As with the real agent, the PUT is answered at once and waiting polls later.
     clearTimeout(this.#answered);
     this.#answered = setTimeout(() => this.#wake(), 1_000);
     send(200, this.ack);

@@ -1,6 +1,6 @@
 import type { StatusError } from './status-error.ts';
 
-/** What a request does, in the words of RBAC; `apply` is a patch by server-side apply. */
+/** The verb of a request, as RBAC names it; `apply` is a patch by server-side apply. */
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'apply' | 'delete';
 
 /** One request as the server saw it. */
@@ -17,19 +17,22 @@ export interface SeenRequest {
   userAgent: string | undefined;
 }
 
-/** Which requests are meant: members that must be equal, or a function. */
+/** Selects requests: by members that must be equal, or by a function. */
 export type RequestMatch =
   Partial<Pick<SeenRequest, 'verb' | 'plural' | 'namespace' | 'name' | 'subresource'>> | ((r: SeenRequest) => boolean);
 
-/** What goes wrong with a request. */
+/** What the server does to a request. */
 export type Fault =
   /** Answer with this failure; `retryAfter` becomes the header. */
   | { do: 'fail'; error: StatusError; retryAfter?: string | undefined }
-  /** Close the connection without an answer (ECONNRESET). `afterWork`: only once the request was executed. */
+  /** Close the connection without an answer (ECONNRESET). `afterWork`: execute the request first. */
   | { do: 'reset'; afterWork?: boolean }
-  /** Keep the request waiting until the promise resolves, then serve it. `afterWork`: execute it at once, and hold back the answer until then. */
+  /**
+   * Keep the request waiting until the promise resolves, then serve it. `afterWork`: execute it at once, and hold back
+   * only the answer.
+   */
   | { do: 'hold'; until: Promise<void>; afterWork?: boolean }
-  /** Answer with raw bytes, whatever they are. */
+  /** Answer with these bytes, valid or not. */
   | { do: 'raw'; status: number; body: string; contentType?: string };
 
 interface Rule {
@@ -38,11 +41,11 @@ interface Rule {
   times: number;
 }
 
-/** Faults for requests to come, in the order they were scripted. */
+/** Faults for future requests. A request gets the first one added that matches it. */
 export class FaultScript {
   readonly #rules: Rule[] = [];
 
-  /** The next `times` requests that match suffer the fault. */
+  /** The next `times` requests that match get the fault. */
   add(match: RequestMatch, fault: Fault, times = 1): void {
     this.#rules.push({ match, fault, times });
   }

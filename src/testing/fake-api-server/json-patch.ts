@@ -7,7 +7,10 @@ interface Operation {
   value?: unknown;
 }
 
-/** RFC 6902 with the operations we send: add, replace, remove, test. The input is not changed. */
+/**
+ * JSON Patch (RFC 6902) with the operations that we send: add, replace, remove, test. The input is not changed.
+ * Caveats: `test` takes a missing member for null, and `replace` adds a missing one.
+ */
 export function applyJsonPatch(target: unknown, operations: readonly Operation[]): unknown {
   const result = structuredClone(target);
   for (const operation of operations) {

@@ -11,24 +11,24 @@ import {
 } from './field-sets.ts';
 import { conflict, notFound, StatusError } from './status-error.ts';
 
-/** One change, as watches tell it. */
+/** One change, as watches report it. */
 export interface StoredEvent {
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
   object: KubeObject;
-  /** State before, so that a selector can turn a change into an arrival or a departure. */
+  /** The object before the change: where a selector matches only one of the two, MODIFIED becomes ADDED or DELETED. */
   old: KubeObject | undefined;
   version: number;
   resource: ResourceRef;
 }
 
-/** In whose name a write is made, and to which part of the object. */
+/** The field manager of a write, and the part of the object that it writes. */
 export interface WriteMeta {
   manager?: string;
   force?: boolean;
   subresource?: string | undefined;
 }
 
-/** Objects of all resources, one version counter, and the history that watches resume from. */
+/** Objects of all resources, one version counter, and the history from which watches resume. */
 export class Storage {
   readonly history: StoredEvent[] = [];
   readonly #objects = new Map<string, KubeObject>();
@@ -51,7 +51,7 @@ export class Storage {
     return () => this.#listeners.delete(listener);
   }
 
-  /** A throw-away copy for dry runs: the same objects and version, and nobody listens. */
+  /** A throw-away copy for dry runs: the same objects and version, without history and listeners. */
   copy(): Storage {
     const copy = new Storage(this.#now);
     for (const [key, object] of this.#objects) copy.#objects.set(key, structuredClone(object));
@@ -59,7 +59,7 @@ export class Storage {
     return copy;
   }
 
-  /** Forgets the history: a resume from a version up to now is answered with 410. */
+  /** Forgets the history: a watch that resumes from an earlier version is answered with 410. */
   compact(): void {
     this.#version++;
     this.compactedTo = this.#version;
@@ -100,7 +100,10 @@ export class Storage {
     return this.#store(resource, 'ADDED', created, undefined);
   }
 
-  /** Replaces an object by what a PUT or a patch made of it. */
+  /**
+   * Replaces an object with the result of a PUT or a patch. An object with a deletionTimestamp is removed once it has
+   * no finalizers left.
+   */
   update(resource: ResourceRef, next: KubeObject, meta: WriteMeta = {}): KubeObject {
     const { name = '', namespace } = next.metadata;
     const old = this.get(resource, namespace, name);
@@ -152,7 +155,7 @@ export class Storage {
     return this.#store(resource, 'MODIFIED', this.#confine(old, object, subresource), old);
   }
 
-  /** Deletes, or marks as being deleted while finalizers are left. */
+  /** Deletes the object or, while it has finalizers, sets its deletionTimestamp. */
   remove(
     resource: ResourceRef,
     namespace: string | undefined,
@@ -171,7 +174,7 @@ export class Storage {
     return this.#store(resource, 'MODIFIED', { ...old, metadata: { ...old.metadata, deletionTimestamp } }, old);
   }
 
-  /** What a write may not change: identity, and status or everything else, depending on where it was sent. */
+  /** Restores what a write may not change: identity and, depending on the subresource, status or all but status. */
   #confine(old: KubeObject, next: KubeObject, subresource: string | undefined): KubeObject {
     const { uid, creationTimestamp, generation, deletionTimestamp } = old.metadata;
     const keep = { uid, creationTimestamp, generation, ...(deletionTimestamp ? { deletionTimestamp } : {}) };
@@ -186,9 +189,9 @@ export class Storage {
     return object;
   }
 
-  /** Gives what a non-apply write changed to its manager, and takes it from the others. */
+  /** Makes the manager of a non-apply write the owner of the fields that it changed; other managers lose these. */
   #own(old: KubeObject | undefined, object: KubeObject, meta: WriteMeta): void {
-    // A writer may edit the record of owners itself, as it may any other field.
+    // A writer may also change managedFields itself, as any other field.
     const before = (old && object.metadata.managedFields) ?? old?.metadata.managedFields ?? [];
     const rest = before
       .map((e) => ({
@@ -223,7 +226,7 @@ export class Storage {
     old: KubeObject | undefined,
   ): KubeObject {
     if (old) {
-      // A write that changes nothing keeps its version and makes no event.
+      // A write that changes nothing keeps the resourceVersion and causes no event.
       object.metadata = { ...object.metadata, resourceVersion: old.metadata.resourceVersion! };
       if (stable(object) === stable(old)) return old;
       const spec = (o: KubeObject): string =>
@@ -258,7 +261,10 @@ function refuseConflicts(others: readonly ManagedFieldsEntry[], lost: readonly F
   throw new StatusError(409, 'Conflict', `Apply failed with ${causes.length} conflicts: ${text}`, { causes });
 }
 
-/** What an object claims: everything but identity and what only the server writes. */
+/**
+ * The fields that an object claims: all but apiVersion, kind and metadata, and of metadata the labels, annotations,
+ * ownerReferences and finalizers.
+ */
 function claimOf(object: KubeObject): Record<string, unknown> {
   const { apiVersion: _a, kind: _k, metadata, ...rest } = object;
   const { labels, annotations, ownerReferences, finalizers } = metadata;

@@ -1,7 +1,7 @@
 import type { InstrumentConfig, Sampler, Selector } from './config.ts';
 import { globMatches } from './glob.ts';
 
-/** What the instrument knows of a process and its pod when it decides about it. */
+/** What the instrument knows of a process and its pod when it decides whether to instrument it. */
 export interface Workload {
   readonly namespace: string;
   readonly pod: string;
@@ -9,7 +9,7 @@ export interface Workload {
   readonly labels: Readonly<Record<string, string>>;
   /** Names by selector field: `k8s_deployment_name`, `k8s_replicaset_name`, … of the owners that exist. */
   readonly owners: Readonly<Record<string, string>>;
-  /** Port it listens on; 0 when it did not say. */
+  /** Port it listens on; 0 when unknown. */
   readonly port: number;
 }
 
@@ -20,8 +20,8 @@ export interface Selection {
 }
 
 /**
- * Decides about one process: any excluding entry beats all; of the matching entries, the last that sets a field wins.
- * Null when the process is not instrumented.
+ * Decides about one process. A matching entry of `exclude` rules it out; of the matching entries of `include`, the last
+ * that sets a field wins. Null when the process is not instrumented.
  */
 export function select(config: InstrumentConfig, workload: Workload): Selection | null {
   if (!config.application || config.exclude.some((entry) => matches(entry, workload))) return null;
@@ -36,10 +36,16 @@ export function select(config: InstrumentConfig, workload: Workload): Selection 
   };
 }
 
-/** Fields that say what to do with a match, or that hold for every process here: all of them run in containers. */
+/**
+ * Fields that select nothing: they configure a match or, like `containers_only`, hold for every process here, because
+ * all of them run in containers.
+ */
 const notSelecting = new Set(['exports', 'sampler', 'routes', 'metrics', 'name', 'namespace', 'containers_only']);
 
-/** True when all selecting fields of the entry match. An entry without any, or with one this stand-in cannot judge, matches nothing. */
+/**
+ * True when all selecting fields of the entry match. An entry matches nothing if it has no such field, or one that this
+ * stand-in does not know.
+ */
 export function matches(entry: Selector, workload: Workload): boolean {
   const fields = Object.keys(entry).filter((key) => !notSelecting.has(key));
   return fields.length > 0 && fields.every((key) => fieldMatches(key, entry, workload));
@@ -77,7 +83,7 @@ function portListed(list: string, port: number): boolean {
   });
 }
 
-/** Head sampling by trace id, the same for every span of a trace, as the ratio samplers of OpenTelemetry do. */
+/** Head sampling by trace id, as the ratio samplers of OpenTelemetry do: all spans of a trace get the same decision. */
 export function sampled(sampler: Sampler, traceId: string): boolean {
   const name = (sampler.name ?? 'parentbased_always_on').replace('parentbased_', '');
   if (name === 'always_off') return false;

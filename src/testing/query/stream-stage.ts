@@ -21,11 +21,11 @@ export class StreamAgent {
   readonly node: string;
   readonly address: string;
   ring = new StreamRing({ maxBytes: 1e7, maxAgeMs: 1e12 });
-  /** When set, it answers instead. */
+  /** Handles every HTTP request instead of the stream server, when set. */
   misbehave: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
-  /** Readers that it has now. */
+  /** Current number of readers. */
   clients = 0;
-  /** Requests so far. */
+  /** Number of HTTP requests so far; calls by gRPC are not counted. */
   requests = 0;
   port = 0;
   readonly #tls: TlsSource;
@@ -60,12 +60,15 @@ export class StreamAgent {
     };
   }
 
-  /** Ends it as a SIGTERM does, or as a SIGKILL: connections break in the middle of whatever they carry. */
+  /**
+   * `ends` stops the server as a SIGTERM does; `dies` as a SIGKILL does: connections break in the middle of whatever
+   * they carry.
+   */
   stop(how: 'ends' | 'dies' = 'ends'): Promise<void> {
     return this.#close(how === 'ends');
   }
 
-  /** Comes back with an empty ring, as a process that was started anew. */
+  /** Starts again on the same port with an empty ring, as a new process does. */
   async restart(): Promise<void> {
     this.ring = new StreamRing({ maxBytes: 1e7, maxAgeMs: 1e12 });
     await this.start(this.port);
@@ -92,13 +95,13 @@ export interface StreamStage {
   readonly agents: readonly StreamAgent[];
   readonly server: QueryServer;
   readonly ca: KeyPairPem;
-  /** Who is expected; tests may put another list here. */
+  /** The agents that the query server expects; a test may replace the list. */
   expected: readonly ExpectedAgent[];
   /** Whether that list is complete. */
   synced: boolean;
-  /** A whole answer. */
+  /** Reads an answer to its end. */
   read(path: string, options?: ReadOptions): Promise<StreamAnswer>;
-  /** An answer that goes on, read as it comes. */
+  /** Opens an answer that need not end; its messages are added as they arrive. */
   follow(path: string, options?: ReadOptions): Promise<Follower>;
   close(): Promise<void>;
 }
@@ -116,19 +119,19 @@ export interface StreamAnswer {
   readonly messages: readonly StreamMessage[];
 }
 
-/** A reader that goes on. */
+/** A reader of an answer that need not end. */
 export interface Follower {
   readonly status: number;
   readonly messages: readonly StreamMessage[];
   readonly ended: boolean;
   pause(): void;
   resume(): void;
-  /** Reads one piece of the answer, and pauses again. */
+  /** Reads one chunk of the answer, and pauses again. */
   readPiece(): void;
   close(): void;
 }
 
-/** Agents on 127.0.0.1, 127.0.0.2, … and a query server over them, all over real mutual TLS. */
+/** Agents on 127.0.0.1, 127.0.0.2, … and a query server that reads from them over real mutual TLS. */
 export async function startStreamStage(
   nodes: readonly string[],
   options: {
@@ -187,7 +190,7 @@ export async function startStreamStage(
 
 interface OpenStream extends Follower {
   readonly text: () => string;
-  /** Resolves when the answer is over. */
+  /** Resolves when the answer has ended. */
   readonly whole: Promise<void>;
 }
 

@@ -10,7 +10,8 @@ export const dotsAcross = 2;
 export const dotsDown = 4;
 
 /**
- * A grid of characters, each with 2 × 4 dots, on which lines are drawn. Where lines cross, the cell keeps the dots of all and belongs to the line drawn last.
+ * A grid of characters, each with 2 × 4 dots, on which lines are drawn. Where lines cross, the cell keeps the dots of
+ * all of them and belongs to the line drawn last.
  */
 export class Canvas {
   readonly columns: number;
@@ -41,7 +42,7 @@ export class Canvas {
     }
   }
 
-  /** One row of characters; `paint` gets adjacent characters of one line together, with the index of the line. */
+  /** One row of characters; `paint` gets adjacent characters of one line as one text, with the index of that line. */
   row(n: number, paint: (text: string, owner: number) => string): string {
     let text = '';
     let run = '';
