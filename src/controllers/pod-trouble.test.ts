@@ -15,7 +15,7 @@ const pod = (name: string, reason?: string, over: object = {}): KubeObject => ({
 });
 
 test.each(['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull'])(
-  'a container that waits with %s names pod and image, and where to look',
+  'the text for a container that waits with %s names its image and pod, and where to look',
   (reason) => {
     expect(imagePullTrouble([pod('b'), pod('a', reason)])).toBe(
       'the image minter:9 of container minter cannot be pulled; kubectl -n shop describe pod a tells why',
@@ -31,7 +31,7 @@ test.each<[string, KubeObject]>([
   expect(imagePullTrouble([given])).toBeUndefined();
 });
 
-test('what the cache keeps of a pod is little, and enough', () => {
+test('the cache keeps of a pod only what these texts need', () => {
   const kept = podTroubleTransform.apply(pod('a', 'ErrImagePull'));
   expect(kept).not.toHaveProperty('spec');
   expect(kept.metadata).toEqual({ name: 'a', namespace: 'shop' });
@@ -52,13 +52,13 @@ test.each([
     'svc cannot start: KMS_PROVIDER: not known',
   ],
   ['any other line', 'first\nError: no such module\n', 'Error: no such module'],
-])('a pod that ends again and again is told with its last words, from %s', (_what, message, words) => {
+])('the text for a pod that crashes again and again ends with its last words, from %s', (_what, message, words) => {
   expect(crashTrouble([pod('b'), crashing({ exitCode: 1, reason: 'Error', message })])).toBe(
     `container minter of pod a ended with code 1: ${words}`,
   );
 });
 
-test('an end at the memory limit is told as such, and a pod that waits for something else not at all', () => {
+test('an end at the memory limit is named, and a pod that waits for something else has no text', () => {
   const text = 'container minter of pod a was ended at its memory limit';
   expect(crashTrouble([crashing({ exitCode: 137, reason: 'OOMKilled' })])).toBe(text);
   expect(crashTrouble([pod('a', 'ContainerCreating'), pod('c')])).toBeUndefined();

@@ -21,7 +21,7 @@ export interface Endpoint {
 
 /** How long certificates, keys and tokens from files are reused before they are read again. */
 const reuseMs = 60_000;
-/** A 401 causes an immediate re-read, but not in a loop. */
+/** A 401 causes an immediate re-read, unless the last one was less than this long ago. */
 const minRefreshMs = 1_000;
 
 /**
@@ -78,7 +78,7 @@ export class Credentials {
     return this.#options(proxied || needsAuthenticator(this.#settings));
   }
 
-  /** The server refused the credentials: read every file again before the next request. */
+  /** The server refused the credentials: reads every file again before the next request, at most once a second. */
   invalidate(): void {
     if (this.#clock.monotonic() - this.#readAt < minRefreshMs) return;
     this.#readAt = -Infinity;

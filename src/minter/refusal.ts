@@ -27,7 +27,7 @@ export const answerStatus = {
 export type AnswerCode = keyof typeof answerStatus;
 
 /**
- * Why a request gets no token. `message` goes to the caller: it may repeat names the caller sent and that passed
+ * Why a request gets no token. `message` goes to the caller: it may repeat names that the caller sent and that passed
  * validation, and never reveals allowed identities, the key, the App, a file or an upstream's message. `reason` is for
  * the audit line and the denial counter: a fixed word, more exact than the code.
  */

@@ -6,7 +6,7 @@ import type { Clock } from '../base/clock.ts';
 export interface TokenTrace {
   /** Runs one step under its own span; a rejection marks the span and is passed on to the caller. */
   step<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** The decision, once. No attribute carries an identity, a token or a key. */
+  /** Ends the trace with the decision; called once. No attribute carries an identity, a token or a key. */
   end(decision: { status: number; decision: string; code: string; reason: string; requestId: string }): void;
 }
 

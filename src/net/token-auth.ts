@@ -33,7 +33,7 @@ export interface TokenAuthOptions {
 }
 
 const maxCached = 2_000;
-/** How long a decision is reused: a revoked right ends soon. Units: ms. */
+/** How long a decision is reused, and so how long a revoked right still works. Units: ms. */
 const cacheMs = 10_000;
 const reviewDeadlineMs = 5_000;
 const maxTokenLength = 16 * 1024;

@@ -3,7 +3,7 @@ import { formatFloatG, formatOpenMetricsFloat } from './format.ts';
 import { CompensatedSum, almostEqual, goMax, goMin, power, quantile } from './numbers.ts';
 import { formatFloatPlain } from './parser/printer.ts';
 
-/** The exact sum of doubles, rounded once: scaled to integers of 2^-1074. */
+/** The exact sum of doubles, rounded once. Each double is a whole multiple of 2^-1074; these integers are added. */
 function exactSum(values: readonly number[]): number {
   let total = 0n;
   for (const value of values) {

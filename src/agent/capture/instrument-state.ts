@@ -1,8 +1,8 @@
 import type { RunningInstrument } from './instrument-probe.ts';
 
 /**
- * What is known about the instrument and the file it should run, as a pure step function. All transitions of the
- * acknowledgement phases are in this file. Files are identified by their hashes.
+ * What is known about the instrument and the file that it should run. All transitions of the acknowledgement phases are
+ * in this file, as pure step functions. Files are identified by their hashes.
  */
 export interface InstrumentView {
   /** The file in place; null before the first look at it, and while it is being replaced. */

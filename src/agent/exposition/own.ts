@@ -4,7 +4,7 @@ import { escapeLabelValue, type PageFamily, type PageSample } from './page.ts';
 const encoder = new TextEncoder();
 const types: ReadonlySet<string> = new Set(['counter', 'gauge', 'histogram', 'summary']);
 
-/** The metrics of a registry as families of a page, by name. */
+/** The metrics of a registry as families of an exposition page, sorted by name. */
 export async function ownFamilies(registry: Registry): Promise<PageFamily[]> {
   const metrics = (await registry.getMetricsAsJSON()) as unknown as RegistryMetric[];
   return metrics

@@ -12,13 +12,16 @@ export interface SampleSink {
   append(series: SampledSeries, tMs: number, value: number): void;
   /** Ends the series at that time with a stale marker. */
   stale(series: SeriesRef, tMs: number): void;
-  /** Tells since when the counter counts whose first sample comes next: what is stored from before it is another's. */
+  /**
+   * Tells when the counter of a series began to count. Called before its first sample: what the store holds from before
+   * that time was counted by an earlier counter.
+   */
   start(series: SampledSeries, startMs: number): void;
 }
 
 /**
- * Hands out the waiting sample of a series, with the zero before it that makes a reset visible. Returns the number of
- * samples.
+ * Hands out the waiting sample of a series, after the zero that makes a reset visible. Returns 1, or 0 when no sample
+ * waits or its window already has one.
  */
 export function handOut(series: Series, sink: SampleSink): number {
   if (series.pendingMs === 0) return 0;
@@ -38,7 +41,7 @@ export function handOut(series: Series, sink: SampleSink): number {
   return 1;
 }
 
-/** The newest value of an ending series, if its window had not come yet. */
+/** Hands out the newest value of an ending series if it was skipped because its window already had a sample. */
 export function handOutSkipped(series: Series, sink: SampleSink): void {
   if (series.skippedMs === 0) return;
   showReset(series, sink);
@@ -48,7 +51,10 @@ export function handOutSkipped(series: Series, sink: SampleSink): void {
   series.zeroMs = 0;
 }
 
-/** The zero before a waiting sample. Before the first one only the store knows whether there is something to end. */
+/**
+ * Makes a reset before a waiting sample visible. Before the first sample only the store knows whether it holds values
+ * of an earlier counter, so the store decides whether a zero is needed.
+ */
 function showReset(series: Series, sink: SampleSink): void {
   if (series.zeroMs === 0) return;
   if (series.lastMs === 0) sink.start(series, series.zeroMs);

@@ -2,7 +2,7 @@ import { optionOf, type CommandShape, type OptionShape } from './command-shape.t
 
 /** Completions that the shape of a program does not hold, such as names of objects. */
 export interface MoreCompletions {
-  /** Values of a flag without fixed ones; undefined when the shell is to offer files. */
+  /** Values of a flag that has no fixed ones; undefined when the shell is to offer files. */
   readonly valuesOf: (flag: string) => Promise<readonly string[]> | undefined;
   /** Arguments of a command, where `operands` were typed before `word`. */
   readonly argumentsOf: (command: string, word: string, operands: readonly string[]) => Promise<readonly string[]>;
@@ -13,8 +13,8 @@ const directives = { files: 0, noFiles: 4 } as const;
 const files = `:${directives.files}\n`;
 
 /**
- * The completions of the last of the words, which are those after the program's name; it may be incomplete. One
- * completion a line, with its description after a tab, and a directive at the end, as cobra's `__complete` prints them.
+ * The completions of the last word, which may be incomplete. `words` are those after the program's name. Returns one
+ * completion per line, its description after a tab, and a directive at the end, as cobra's `__complete` does.
  */
 export async function complete(root: CommandShape, words: readonly string[], more?: MoreCompletions): Promise<string> {
   const word = words.at(-1) ?? '';

@@ -1,6 +1,9 @@
 import { Option, type Command } from 'commander';
 
-/** Flags of every command, with the meaning that kubectl gives them; those of the query server are our own. */
+/**
+ * Flags of every command, with the meaning that kubectl gives them; `--operator-namespace` and those of the query
+ * server are our own.
+ */
 export interface CommonFlags {
   namespace?: string;
   allNamespaces: boolean;

@@ -1,6 +1,6 @@
 import { OperatorError } from '../../base/errors.ts';
 
-/** A member of a list of maps that was already serialised for this depth. */
+/** An item of a list of maps, already serialised for one indentation. */
 export class WrittenItem {
   readonly indent: string;
   readonly text: string;
@@ -19,7 +19,7 @@ export type YamlValue =
  * Writes a value as YAML in one fixed style: block maps in the given order, lists of scalars on one line. Every string
  * that YAML could read as another type is in double quotes with only ASCII inside.
  * Equal values built in equal order give equal bytes; no string can end its scalar early.
- * Errors: ERR_CAPTURE_INVALID on a lone surrogate, NaN or infinity.
+ * Errors: ERR_CAPTURE_INVALID on a lone surrogate, NaN or infinity, and on a `WrittenItem` of another indentation.
  */
 export function emitYaml(value: { readonly [key: string]: YamlValue | undefined }): string {
   return blockMap(value, '').replace(/^\n/, '') + '\n';

@@ -43,14 +43,14 @@ test.each<[string, ApiServiceObject[], boolean, string, string]>([
     'ForeignAPIService',
   ],
   [
-    'is available when both are',
+    'is available when both versions are',
     [api('v1beta1', ours, 'True'), api('v1beta2', ours, 'True')],
     true,
     'True',
     'Available',
   ],
   [
-    'is not when one is not',
+    'is unavailable when one version is',
     [api('v1beta1', ours, 'True'), api('v1beta2', ours, 'False')],
     true,
     'False',
@@ -90,7 +90,7 @@ test('our registration stays while the query server is away', () => {
   });
 });
 
-test('force takes it over', () => {
+test('force takes over a foreign registration', () => {
   expect(plan('force', api('v1beta1', adapter))).toMatchObject({ register: true });
 });
 

@@ -54,7 +54,7 @@ function stated(query: ClusterTrafficPolicy['spec']['query']): QueryField[] {
   return queryFields.filter((field) => query?.[field] !== undefined);
 }
 
-/** The text of the flag that is lower than the value. */
+/** The query server's flag, as text, when it is lower than the value; otherwise undefined. */
 function boundOf(field: QueryField, value: unknown, server: QueryOptions): string | undefined {
   if (!(field in boundedBy)) return undefined;
   const option = boundedBy[field as keyof typeof boundedBy];

@@ -81,7 +81,7 @@ test('whatever comes in, what is accepted is never wider than what was asked', (
   const loginArb = fc.constantFrom('acme', 'evil');
   const othersToo = [repository('gitops', 'evil'), repository('extra')];
   const levelArb = fc.constantFrom('read', 'write', 'admin', 'root');
-  // Mostly what was asked, so that what is accepted and what is next to it both come up.
+  // Mostly what was asked, so that accepted answers and near misses both occur.
   const mostly = <T>(asked: T, other: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
     fc.oneof({ weight: 4, arbitrary: fc.constant(asked) }, { weight: 1, arbitrary: other });
   const repositoryArb = fc.oneof(fc.record({ name: nameArb, owner: fc.record({ login: loginArb }) }), fc.jsonValue());

@@ -47,7 +47,7 @@ export type ClaimName = (typeof claimNames)[number];
 
 export interface Expression {
   root: TruthNode;
-  /** Which claims the text refers to. */
+  /** The claims that the rule refers to. */
   claims: ReadonlySet<ClaimName>;
 }
 

@@ -19,13 +19,14 @@ import { isLevel, type Level, type Permissions } from './permissions.ts';
 export interface Scope {
   name: string;
   rule: Expression;
-  /** Exact names; `everyRepository` only if the installation allows it. */
+  /** Exact names; empty when `everyRepository` is set. */
   repositories: ReadonlySet<string>;
+  /** Set by the name `*`, which is a fault unless `allowWildcard` is set. */
   everyRepository: boolean;
   permissions: Permissions;
 }
 
-/** A fault in a file; with `scope`, only that scope is off. `line` counts from 1. */
+/** A fault in a file. With `scope`, only that scope is off. `line` counts from 1. */
 export interface RuleFault {
   file: string;
   scope?: string;
@@ -235,7 +236,7 @@ function scalar(node: unknown): unknown {
   return isScalar(node) ? node.value : undefined;
 }
 
-/** True when a rule checks the caller's identity, not only the token's issuer. */
+/** True when a rule refers to a claim of the caller's identity, not only to the token's issuer. */
 function identifies(rule: Expression): boolean {
   return rule.claims.has('email') || rule.claims.has('sub');
 }

@@ -4,14 +4,14 @@ import { parse } from './parser.ts';
 
 const cache = (): ParseCache => new ParseCache({ experimentalFunctions: true });
 
-test('a text that was parsed lately gives the same tree, which is that of the parser', () => {
+test('a recently parsed text gives the same tree again, which equals that of the parser', () => {
   const one = cache();
   const tree = one.parse('sum(rate(x[5m]))');
   expect(tree).toEqual(parse('sum(rate(x[5m]))'));
   expect(one.parse('sum(rate(x[5m]))')).toBe(tree);
 });
 
-test('the ones used longest ago are forgotten, those in use never', () => {
+test('the least recently used texts are forgotten, and one in use is not', () => {
   const one = cache();
   const [first, second] = [one.parse('x0'), one.parse('x1')];
   for (let i = 2; i <= 256; i++) {

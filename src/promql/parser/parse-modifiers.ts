@@ -18,7 +18,7 @@ function withTiming(expr: Expr, timing: Partial<Timing>, end: number): Expr {
   return { ...(expr as VectorSelector | SubqueryExpr), ...timing, end };
 }
 
-/** Consumes `offset duration` behind a selector or subquery. */
+/** Consumes `offset <duration>` after a selector or subquery. */
 export function parseOffset(stream: TokenStream, expr: Expr): Expr {
   stream.take();
   const offset = parseOffsetDuration(stream);
@@ -33,7 +33,7 @@ export function parseOffset(stream: TokenStream, expr: Expr): Expr {
   return withTiming(expr, { offset }, stream.lastEnd);
 }
 
-/** Consumes `@ timestamp`, `@ start()` or `@ end()` behind a selector or subquery. */
+/** Consumes `@ <timestamp>`, `@ start()` or `@ end()` after a selector or subquery. */
 export function parseAt(stream: TokenStream, expr: Expr): Expr {
   stream.take();
   let at: AtModifier;
@@ -65,7 +65,7 @@ export function parseAt(stream: TokenStream, expr: Expr): Expr {
   return withTiming(expr, { at }, stream.lastEnd);
 }
 
-/** Consumes `anchored` or `smoothed` behind a selector. */
+/** Consumes `anchored` or `smoothed` after a selector. */
 export function parseExtension(stream: TokenStream, expr: Expr): Expr {
   const extension = stream.take().word as 'anchored' | 'smoothed';
   if (stream.options.extendedRangeSelectors !== true) {

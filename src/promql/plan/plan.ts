@@ -138,17 +138,17 @@ function unreducedFragment(kind: 'series' | 'whole', node: Expr, reasons: readon
   return expr === null ? null : { kind, expr, op: null, grouping: [], without: false, param: null, node, reasons };
 }
 
-/** Operators beside the folds whose partial states can be merged. */
+/** Operators that pick input series by a literal parameter, and whose partial states can be merged. */
 const pickOperators: ReadonlySet<string> = new Set(['topk', 'bottomk', 'limitk']);
 
-/** Why an aggregation has no partial state that merges exactly. */
+/** Why an operator has no partial state that merges exactly. */
 const inexact: Readonly<Record<string, string>> = {
   quantile: 'quantile needs all values of a group at once',
   stddev: 'the last digits of stddev depend on the order of all values',
   stdvar: 'the last digits of stdvar depend on the order of all values',
 };
 
-/** The fragment of an aggregation. */
+/** The partial state of each operator, as it is given among the reasons. */
 const stateOf: Readonly<Record<string, string>> = {
   sum: 'partial state: exact expansion; native histograms as they are',
   avg: 'partial state: exact expansion and count; native histograms as they are',
@@ -162,6 +162,7 @@ const stateOf: Readonly<Record<string, string>> = {
   count_values: 'partial state: count of each value',
 };
 
+/** The agg fragment of an aggregation over a local subtree; null when there is none, mostly with a reason. */
 function aggregateFragment(node: AggregateExpr, of: (expr: Expr) => Locality, reasons: string[]): Fragment | null {
   const { op, grouping, without } = node;
   if (of(node.expr).place !== 'local') return null;
@@ -202,7 +203,7 @@ function sameShape(a: unknown, b: unknown): boolean {
   if (keys.length !== Object.keys(y).length) return false;
   return keys.every((key) => {
     if (key === 'start' || key === 'end') return key in y;
-    // The printer sorts them; their order has no meaning.
+    // The printer sorts matchers; their order has no meaning.
     if (key === 'matchers') return sameShape(inTextOrder(x[key]), inTextOrder(y[key]));
     return sameShape(x[key], y[key]);
   });
@@ -212,7 +213,10 @@ function inTextOrder(matchers: unknown): string[] {
   return (matchers as object[]).map((matcher) => JSON.stringify(matcher)).sort();
 }
 
-/** Pairs the nodes of a fragment's text with those of the query, by their offsets in the text. */
+/**
+ * Pairs the nodes of a fragment's text with those of the query. Key: `<start> <end>`, the offsets in the text. `order`
+ * counts children before their parents.
+ */
 export function positionsOf(fragment: Fragment): Map<string, { readonly node: Expr; readonly order: number }> {
   const found = new Map<string, { node: Expr; order: number }>();
   const inner = fragment.kind === 'agg' ? (fragment.node as AggregateExpr).expr : fragment.node;

@@ -19,7 +19,7 @@ const queries = [
   'count(up == 1)',
 ];
 
-/** Steps of the range queries. Milliseconds. */
+/** Step and span of the range queries. Milliseconds. */
 const rangeStep = 60_000;
 const rangeSpan = 600_000;
 
@@ -47,7 +47,7 @@ export async function warmUp({ budgetMs, monotonic, use }: WarmUpOptions): Promi
     const query = queries[asked % queries.length]!;
     const round = Math.floor(asked / queries.length);
     const options = ways[round % ways.length]!;
-    // Instant queries are shorter: their overhead beside the samples matters most.
+    // Three of four rounds are instant queries: they are short, so their overhead beside the samples matters most.
     const isRange = round % 8 >= 6;
     use?.(
       isRange

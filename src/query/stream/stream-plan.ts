@@ -45,6 +45,7 @@ export function numberOf({ number, first }: Pick<StreamPlan, 'number' | 'first'>
   return { ...(number === Infinity ? { all: true } : { number }), ...(first ? { first } : {}) };
 }
 
+/** RFC 3339. Later times are written as the end of the year 9999, the last one with a year of four digits. */
 function timeText(ms: number): string {
   return new Date(Math.min(ms, 253_402_300_799_999)).toISOString();
 }

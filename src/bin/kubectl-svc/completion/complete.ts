@@ -60,7 +60,7 @@ async function completedBy(args: readonly string[], host: Host): Promise<string>
   }
 }
 
-/** A session with the flags of the cluster that were typed so far. */
+/** A session with the common flags that were typed so far, and with those of the environment. */
 function sessionOf(root: CommandShape, words: readonly string[], host: Host): Session {
   const flags: Record<string, string> = {};
   for (const [i, word] of words.entries()) {

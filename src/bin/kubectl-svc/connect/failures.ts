@@ -1,7 +1,7 @@
 import { errorText, OperatorError } from '../../../base/errors.ts';
 import { PluginError } from '../errors.ts';
 
-/** The known facts about a failed request's way to the server. */
+/** Where a failed request went, and the token that it carried. */
 interface Way {
   readonly target: string;
   readonly token: string | undefined;
@@ -16,12 +16,12 @@ export function callFailure(cause: unknown, target: string): OperatorError {
     new PluginError('ERR_API_REQUEST', `${target}: ${message}`, { hints, cause });
   if (untrusted.has(code))
     return fail(
-      `its certificate is of an authority that is not trusted here (${text})`,
+      `its certificate is signed by an authority that is not trusted here (${text})`,
       "save the operator's authority and name it with --certificate-authority:",
       "kubectl -n svc-system get configmap svc-ca-bundle -o 'jsonpath={.data.ca\\.crt}' > ca.crt",
     );
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return fail(text, 'where the address is right, name what the certificate says with --tls-server-name');
+    return fail(text, 'if the address is right, name the host of the certificate with --tls-server-name');
   if (code === 'CERT_HAS_EXPIRED') return fail('its certificate has expired; is the clock of this machine right?');
   if (code === 'ECONNREFUSED') return fail('nothing listens there', 'without --server a port-forward is used');
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return fail(`no such host (${text})`);

@@ -34,7 +34,7 @@ export async function readyQueryPods(kube: RestClient, namespace: string, signal
     {
       hints:
         pods.length === 0
-          ? [look, 'where it runs in another namespace: --operator-namespace']
+          ? [look, 'if it runs in another namespace: --operator-namespace']
           : [look, 'kubectl svc status'],
     },
   );

@@ -28,7 +28,10 @@ export class ApiFailure extends PluginError {
   }
 }
 
-/** Requests one path of the query API. Errors: ApiFailure for an error in the envelope; those of `QueryServer`. */
+/**
+ * Requests one path of the query API.
+ * Errors: ApiFailure for an error in the envelope; PluginError for an answer without one; those of `QueryServer`.
+ */
 export async function askApi<T>(
   server: QueryServer,
   path: string,
@@ -67,7 +70,7 @@ export function askVector(
   return askApi(server, '/api/v1/query', { query }, { signal });
 }
 
-/** Writes to stderr the warnings that a user needs beside the numbers of an answer. */
+/** Writes to stderr what a user needs to know beside the numbers: warnings, infos and missing nodes. */
 export function tellCaveats(session: Session, { warnings, infos, degraded, missingNodes }: ApiAnswer): void {
   for (const warning of warnings) session.warn(warning);
   for (const info of infos) session.stderr.write(`info: ${printable(info)}\n`);

@@ -25,13 +25,13 @@ interface DiffFlags {
 
 const help = `
 What is compared is what the operator compiles for each node: the instrument's file and the agent's own rules, with all
-resources that the cluster has. Nodes that change in the same lines are shown once. Nothing is written.
+resources that the cluster has. Nodes with the same changes are shown together. Nothing is written.
 Exit code: 0 nothing differs, 1 something does, 2 an error or a file that is refused.
 
 Examples:
   kubectl svc diff -f monitor.yaml                 what applying one file would change on the nodes
-  kubectl svc diff -f policies/ -R                 the same of all files of a folder and those below
-  kubectl svc diff -k overlays/prod                of what kubectl kustomize builds
+  kubectl svc diff -f policies/ -R                 the same for all files of a folder and its subfolders
+  kubectl svc diff -k overlays/prod                the same for what kubectl kustomize builds
   kubectl svc diff -f monitor.yaml --delete        what deleting these objects would change
   helm template … | kubectl svc diff -f -          objects of other kinds are left out
 `;
@@ -81,8 +81,8 @@ async function read(session: Session, flags: DiffFlags): Promise<Documents> {
 }
 
 /**
- * The inputs of the operator's compile. Errors: PluginError when part of them cannot be read: a difference would be a
- * guess.
+ * The inputs of the operator's compile.
+ * Errors: PluginError when one of them cannot be read, because the difference would then be a guess.
  */
 async function world(session: Session): Promise<{ input: CompileInput; client: Awaited<ReturnType<Session['kube']>> }> {
   const client = await session.kube();
@@ -125,7 +125,7 @@ async function ask(
   for (const text of unasked) session.warn(`the API server could not be asked whether it takes ${text}`);
 }
 
-/** Errors: PluginError with every fault, one on a line. */
+/** Errors: PluginError with every fault, one per line. */
 function refuse(faults: readonly Fault[]): void {
   const [first, ...more] = faults.map(faultText);
   if (first !== undefined) throw new PluginError('ERR_INPUT_INVALID', first, { hints: more });

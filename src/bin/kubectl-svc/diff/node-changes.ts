@@ -24,7 +24,7 @@ export interface NodeGroup {
 
 /**
  * The changes per node between two compiles. Pure. `namespacesOn` gives the namespaces with a pod on a node: a file
- * that differs only in entries of others restarts nothing there.
+ * that differs only in entries of other namespaces restarts nothing there.
  */
 export function nodeChanges(
   before: CompileResult,
@@ -60,7 +60,7 @@ interface Change {
   key: string;
   instrument: readonly string[];
   rules: readonly string[];
-  /** Namespaces whose entries of the file differ, or all of the node. */
+  /** Namespaces whose entries of the file differ; `all` when the difference is not limited to such entries. */
   concerns: 'all' | ReadonlySet<string>;
   rollout: RolloutRules | null;
 }

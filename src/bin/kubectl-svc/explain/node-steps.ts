@@ -18,13 +18,13 @@ export interface NodeInput {
   /** The operator's compile; undefined when not all its inputs could be read. */
   readonly compiled: CompileResult | undefined;
   readonly facts: SeriesFacts;
-  /** Restricts the steps to these objects, by their paths; undefined for all. */
+  /** Restricts the steps to these TrafficMonitors, each as `namespace/name`; undefined for all. */
   readonly monitors?: readonly string[];
   /** There are series of the target: whatever an agent reported before, the target is captured. */
   readonly hasData?: boolean;
 }
 
-/** Node, agent, config, kernel, instrument. Pure. */
+/** The steps node, agent, config, kernel and attached. Pure. */
 export function nodeSteps(input: NodeInput): Step[] {
   return [nodeStep(input), agentStep(input), configStep(input), kernelStep(input), ...obstacleSteps(input)];
 }

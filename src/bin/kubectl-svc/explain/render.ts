@@ -15,7 +15,10 @@ const stateOfAnswer: Readonly<Record<Step['answer'], CheckState>> = {
   unknown: 'unknown',
 };
 
-/** The explanation as text: the steps, the first obstacle again with its remedy, the settings. Pure. */
+/**
+ * The explanation as text: the steps, the first obstacle again with its remedy, a table of several pods, the settings.
+ * Pure.
+ */
 export function explanationText(explanation: Explanation, style: Styles): string {
   const { target, steps, pods, settings } = explanation;
   const [only] = pods;
@@ -69,7 +72,7 @@ function podTable(pods: readonly PodExplanation[], style: Styles): string {
   });
 }
 
-/** The meaning of a built-in setting. */
+/** What is shown for a built-in setting that has no value of its own. */
 const builtin: Readonly<Record<string, string>> = {
   'signals.metrics': 'Enabled',
   'signals.spans': 'Enabled',

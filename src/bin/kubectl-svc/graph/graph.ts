@@ -21,7 +21,7 @@ export interface GraphOptions {
   readonly style: Styles;
 }
 
-/** Without colours, each line is drawn with its own character. */
+/** Without colours, each of several lines is drawn with its own character. */
 const marks = ['•', '×', '+', 'o', '*', '#', '%', '@'];
 /** The limit of distinguishable lines; further lines are not drawn. */
 export const maxSeries = marks.length;

@@ -9,8 +9,8 @@ export interface Scale {
 const smallest = 1e-300;
 
 /**
- * A scale that holds all values, with about `count` ticks at round numbers. It begins at zero unless that would squeeze
- * the values together. Pure.
+ * A scale that holds all values, with about `count` ticks at round numbers. For positive values it begins at zero
+ * unless that would squeeze them together. Pure.
  */
 export function scaleOf(values: readonly number[], count: number): Scale {
   let min = Infinity;
@@ -33,7 +33,7 @@ export function scaleOf(values: readonly number[], count: number): Scale {
   return { min: from * step, max: to * step, ticks };
 }
 
-/** The next of 1, 2, 5, 10, 20 … that is at least as large. */
+/** The smallest of …, 0.5, 1, 2, 5, 10, 20, … that is at least as large. */
 function niceUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const found = [1, 2, 5, 10].find((n) => n * power >= value * (1 - 1e-9)) ?? 10;

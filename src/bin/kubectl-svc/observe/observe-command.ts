@@ -54,8 +54,8 @@ export const registerObserve: Register = (command, run) => {
   const line = new FilterLine();
   command
     .option('-f, --follow', 'keep printing new items until Ctrl-C', false)
-    .option('--last <number>', 'the newest of the past; all (default: 20; all with --since; 0 with --follow)')
-    .option('--first <number>', 'the oldest of the past instead')
+    .option('--last <number>', 'newest past items, or all (default: 20; all with --since or --until; 0 with --follow)')
+    .option('--first <number>', 'oldest past items instead')
     .option('--since <time>', 'only what began then or later')
     .option('--until <time>', 'only what began then or before')
     .addOption(
@@ -81,9 +81,9 @@ export const registerObserve: Register = (command, run) => {
 };
 
 const examples = `
-Times are RFC 3339, seconds since 1970, or a duration before now (5m). What concerns the context's namespace is shown,
-that of -n, or with -A everything; a pod or workload with its namespace is looked for there. Of a flow one end is enough.
-What is missing is written to stderr: nodes that are away, and items that were lost.
+Times are RFC 3339, seconds since 1970, or a duration before now (5m). Items of the context's namespace are shown;
+-n names another, and -A shows all. Pods and workloads that are given with their namespaces are looked for there.
+A flow matches if one of its ends does. Missing nodes and lost items are reported on stderr.
 
 Examples:
   # what fails now, in all namespaces

@@ -35,7 +35,7 @@ export const statusParts: ReadonlyMap<string, PartName> = new Map(
   (Object.keys(parts) as PartName[]).flatMap((name) => [name, ...parts[name].words].map((word) => [word, name])),
 );
 
-/** Names of the objects of the kind typed before; the kinds themselves are a fixed set. */
+/** Completes the names of objects of the kind that was typed before; the kinds themselves are a fixed set. */
 export const objectNames: Complete = async (session, _word, [word = '', ...rest]) => {
   const which = statusParts.get(word);
   return which && rest.length === 0 ? session.names(parts[which].resource) : [];
@@ -76,8 +76,8 @@ function nodePart(view: ClusterView, name: string | undefined): PartReport {
 }
 
 /**
- * Each condition with its message, as in `kubectl describe`, with a state. They are shown but do not affect the
- * verdict.
+ * Each condition with its message, as in `kubectl describe`, then each failed node, all with a state. They are shown
+ * but do not affect the verdict.
  */
 function conditionChecks(object: Conditioned, kind: ObjectKind): Check[] {
   const { namespace, name = '' } = object.metadata;
