@@ -8,6 +8,6 @@ test('two requests of a caller have the same identity, another caller has anothe
 });
 
 test.each([{}, { 'x-svc-caller': '' }, { 'x-svc-caller': 'x'.repeat(10_000) }, { 'x-svc-caller': 'user ada' }])(
-  'requests without a caller of ours share one identity: %j',
+  'requests without a valid caller header share one identity: %j',
   (headers) => expect(callerIn(headers)).toBe('anyone'),
 );

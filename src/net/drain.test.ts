@@ -70,7 +70,7 @@ test('a connection that came while the process had no processor time is served, 
   expect(server.listening).toBe(false);
 });
 
-test('callers that never stop coming hold it open only so long', async () => {
+test('callers that never stop coming keep it open for no longer than latestMs', async () => {
   const drained = drain();
   for (let i = 0; i < 10; i++) {
     await ask();
@@ -107,7 +107,7 @@ test('what is in flight when the listener closes is answered', async () => {
   await drained;
 });
 
-test('an HTTP/2 session is told to go when it has answered all that it has', async () => {
+test('an HTTP/2 session gets a GOAWAY once all of its streams are answered', async () => {
   await closeServer(server, 0);
   const now = Date.now();
   const ca = await createCa({ commonName: 'svc-ca', now });

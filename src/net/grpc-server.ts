@@ -9,7 +9,7 @@ import { listen } from './listen.ts';
  * Sessions that flood are ended by nghttp2's own limits.
  */
 export function createGrpcServer(limits: { readonly maxMessageBytes: number }): Server {
-  setLogVerbosity(logVerbosity.NONE); // it writes plain lines among our JSON; errors reach us by other ways
+  setLogVerbosity(logVerbosity.NONE); // it writes plain text among our JSON log lines; errors reach us in other ways
   return new Server({
     'grpc.max_receive_message_length': limits.maxMessageBytes,
     'grpc.max_concurrent_streams': 64,
@@ -31,7 +31,7 @@ interface Listener {
 const listeners = new WeakMap<Server, Listener>();
 
 /**
- * Binds a gRPC server without TLS behind the limits of `door`; resolves with its port.
+ * Binds a gRPC server without TLS, with the connection limits of `options`; resolves with its port.
  * Errors: ERR_LISTEN with the same message as every other listener.
  */
 export async function listenGrpc(

@@ -22,10 +22,13 @@ export interface ProjectVersions {
 const dnsLabel = /^[a-z]([-a-z0-9]{0,51}[a-z0-9])?$/;
 const kindName = /^[A-Z][A-Za-z0-9]{0,39}$/;
 const groupName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/;
-/** Groups of Kubernetes' own: the API server takes a definition for one only with an approval of its community. */
+/** Kubernetes' own groups: the API server refuses a CRD in them without the annotation `api-approved.kubernetes.io`. */
 const protectedGroup = /(^|\.)(k8s|kubernetes)\.io$/;
 
-/** The project has variables named after the kind: words of JavaScript, and names beside them, cannot be one. */
+/**
+ * The template names variables after the kind, in lower case: a kind must be neither a reserved word of JavaScript nor
+ * a name that the code of the template already uses.
+ */
 const takenWords = new Set(
   (
     'break case catch class const continue debugger default delete do else enum export extends false finally for ' +
@@ -38,7 +41,7 @@ const takenWords = new Set(
 
 /**
  * The names that follow from what was given: `shop-operator` gives kind `Shop` in group `example.dev`.
- * Errors: throws with the option and the reason where a name cannot be one.
+ * Errors: throws, with the option and the reason, when a name is not valid.
  */
 export function nameOperator(
   name: string,
@@ -64,7 +67,7 @@ export function nameOperator(
   return { name, kind, group };
 }
 
-/** Kubernetes' own way of a plural, which users may change in `src/kind.ts`. Pure. */
+/** The plural as Kubernetes' own tools form it; users may change it in `src/kind.ts`. Pure. */
 export function pluralOf(kind: string): string {
   const word = kind.toLowerCase();
   if (/(s|x|z|ch|sh)$/.test(word)) return `${word}es`;
@@ -93,7 +96,7 @@ export function renamed(text: string, { name, kind, group }: NewOperator): strin
 }
 
 /**
- * Makes the project in `folder` from the template, and returns its files, sorted.
+ * Makes the project in `folder` from the template, and returns the paths of its files and folders, sorted.
  * Errors: throws where the folder holds anything already; nothing is overwritten.
  */
 export async function makeProject(

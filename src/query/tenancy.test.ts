@@ -80,7 +80,7 @@ test.each([
   expect(await value(user, 'sum(svc_agent_up)')).toBe(up);
 });
 
-test('where there are tenants, a connection from loopback needs a token too', async () => {
+test('with tenancy, a connection from loopback needs a token too', async () => {
   expect((await stage.ask('/api/v1/query', { query: 'svc_agent_up', time: at })).status).toBe(401);
 });
 
@@ -145,7 +145,7 @@ test('remote read shows no other namespace', async () => {
   expect(text).not.toMatch(/only_zoo|only_bank|svc_agent_up/);
 });
 
-test('a user is reviewed once for a while, and one who may read all pods is not asked about each namespace', async () => {
+test('reviews of a user are cached, and a user who may read all pods is not reviewed for each namespace', async () => {
   reviewed.length = 0;
   rights['fresh'] = ['zoo'];
   rights['boss'] = 'all';

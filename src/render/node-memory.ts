@@ -1,8 +1,8 @@
 import type { EnvVar } from './pod-security.ts';
 
 /**
- * The most that V8's young generation may grow to in each program, by its two halves; V8's own would be 16. What a peak
- * has made of it stays resident. Units: MiB.
+ * The largest size of each of the two semi-spaces of V8's young generation, by program; V8's default is 16. Memory that
+ * a peak has taken stays resident. Units: MiB.
  */
 const halfOfYoung = {
   /** Reconciling waits for the network more than it computes. */
@@ -14,8 +14,8 @@ const halfOfYoung = {
 } as const;
 
 /**
- * What keeps a Node process small, as variables of its environment: that limit, and one arena of malloc for all threads,
- * which allocate little while each arena retains freed memory.
+ * Environment variables that keep a Node process small: the limit above, and one arena of malloc for all threads. The
+ * threads allocate little, and each further arena would retain freed memory.
  */
 export function nodeMemory(program: keyof typeof halfOfYoung) {
   return {
@@ -24,7 +24,7 @@ export function nodeMemory(program: keyof typeof halfOfYoung) {
   } as const;
 }
 
-/** The same as a container has it. */
+/** The same in the form of a container's `env`. */
 export function nodeMemoryEnv(program: keyof typeof halfOfYoung): EnvVar[] {
   return Object.entries(nodeMemory(program)).map(([name, value]) => ({ name, value }));
 }

@@ -54,7 +54,7 @@ describe('what the kernel refuses to the instrument', () => {
       'Linux 6.8.12 may refuse',
     ],
     [{}, 'the kernel may refuse'],
-  ])('is told by the version of the series: %o', async (files, words) => {
+  ])('depends on the version of the kernel: %o', async (files, words) => {
     put('7/status', without);
     for (const [name, text] of Object.entries(files)) put(name, text);
     const limits = await captureLimits(7, root);
@@ -62,7 +62,7 @@ describe('what the kernel refuses to the instrument', () => {
     expect(limits[0]!.message).toMatch(/Go programs.*TLS.*--instrument-privileges=sys-admin/);
   });
 
-  test('is nothing on a kernel from before it could be opened', async () => {
+  test('is nothing on a kernel before 5.8', async () => {
     put('version', 'Linux version 5.4.290 (x)');
     put('7/status', without);
     expect(await captureLimits(7, root)).toEqual([]);

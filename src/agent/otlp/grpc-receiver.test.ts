@@ -66,14 +66,14 @@ test('answers OK with a partial success instead of an error that would be tried 
   expect(partial.int()).toBe(7);
 });
 
-test('a malformed message is INVALID_ARGUMENT with the field, and counted', async () => {
+test('a malformed message is answered with INVALID_ARGUMENT that names the field, and is counted', async () => {
   const error = await call(metricsPath, Buffer.from([0x08, 0x01])).catch((e: unknown) => e as ServiceError);
   expect(error).toMatchObject({ code: status.INVALID_ARGUMENT });
   expect((error as ServiceError).details).toContain('resource_metrics: wire type 0');
   expect(rejected).toEqual(['malformed']);
 });
 
-test('a port in use is named in the words of every other listener', async () => {
+test('a port in use is reported with the same message as by every other listener', async () => {
   const other = createGrpcReceiver({ consumer, logger: silentLogger });
   const error = await listenGrpc('otlp-grpc', other, { host: '127.0.0.1', port }).catch((e: unknown) => e);
   expect(error).toMatchObject({

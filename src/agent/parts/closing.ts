@@ -16,7 +16,7 @@ export class Closing {
     this.#parts.push(close);
   }
 
-  /** One after the other, the last that was opened first. */
+  /** Closes one after the other, the last opened first. */
   async inReverse(): Promise<void> {
     for (const close of this.#parts.reverse()) await this.#close(close);
   }

@@ -27,5 +27,5 @@ export interface Host {
   readonly connect?: () => Promise<QueryServer>;
 }
 
-/** A usable width for tables and graphs. */
+/** The width for tables and graphs when the output is no terminal. */
 export const defaultColumns = 80;

@@ -11,7 +11,7 @@ import { printable } from './output/table.ts';
 /** The tools of a command: the user's terminal, the cluster, the query server. Each is loaded on first use. */
 export class Session {
   readonly flags: CommonFlags;
-  /** The process around it. */
+  /** The process that the command runs in. */
   readonly host: Host;
   #kube: Promise<RestClient> | undefined;
   #server: Promise<QueryServer> | undefined;
@@ -48,7 +48,7 @@ export class Session {
     return this.host.clock;
   }
 
-  /** Aborts at Ctrl-C. A command that follows ends then and returns; any other may pass the error on. */
+  /** Aborts at Ctrl-C. A command that follows or watches then returns normally; any other may throw the abort error. */
   get signal(): AbortSignal {
     return this.host.signal;
   }

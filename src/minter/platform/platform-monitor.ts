@@ -15,7 +15,7 @@ export interface PlatformMonitorDeps {
   platform: PlatformClient;
   readiness: Readiness;
   clock: Clock;
-  /** All permissions and repositories that the rules in force may grant. */
+  /** The permissions of every scope in the rules in force. */
   wantedPermissions: () => readonly Permissions[];
 }
 
@@ -25,8 +25,8 @@ const notSelectedMs = 10 * 60_000;
 export type AppVerdict = 'matches' | 'wrong' | 'unknown';
 
 /**
- * Asks the platform which App signs: the key of another App imports cleanly, reports ENABLED, and would fail only at
- * the first mint. Any answer but a clear yes or no is `unknown`, and blocks nothing.
+ * Asks the platform which App the key belongs to: without this check, the key of another App imports cleanly, reports
+ * ENABLED, and fails only at the first mint. Any answer but a clear yes or no is `unknown`, and blocks nothing.
  */
 export async function askWhoWeAre(
   deps: Pick<PlatformMonitorDeps, 'appId' | 'jwts' | 'platform' | 'clock'>,

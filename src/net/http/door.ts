@@ -34,10 +34,10 @@ export interface DoorOptions {
   readonly form?: RefusalForm;
 }
 
-/** The parts in front of one server's handler. */
+/** One connection, and what the door knows of its requests. */
 interface Connection extends Place {
   latest: IncomingMessage | undefined;
-  /** Requests that its parser still delivers are not served. */
+  /** Set by `close`: requests that the parser still delivers are then not served. */
   closed: boolean;
 }
 
@@ -216,7 +216,7 @@ export class Door {
     socket.on('error', ignore);
   }
 
-  /** Requests that the parser refuses, and connections that are too slow. The status is Node's own. */
+  /** Requests that the parser refuses, and connections that are too slow. The status is that of Node, or 414. */
   #clientError(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
     const status = this.#statusOf(error);
     if (status === undefined) {
@@ -248,7 +248,7 @@ export class Door {
     socket.destroy();
   }
 
-  /** The rest of an answered body is read and dropped for a while: cutting at once could lose the answer. */
+  /** The rest of an answered request is read and dropped for a while: cutting at once could lose the answer. */
   #limitRest(req: IncomingMessage, res: ServerResponse): void {
     // An aborted request has no socket any more.
     const { socket } = req;

@@ -6,7 +6,7 @@ export interface HttpLimits {
   readonly targetBytes: number;
   /** All header fields together; more is 431. */
   readonly headerBytes: number;
-  /** From the connection, or from the previous answer, to the end of a request's headers; also for a TLS handshake. */
+  /** From the connection, or a later request's first byte, to the end of its headers; also for a TLS handshake. */
   readonly headersMs: number;
   /** From a request's first byte to its last. An answer may take longer. */
   readonly requestMs: number;
@@ -14,9 +14,9 @@ export interface HttpLimits {
   readonly keepAliveMs: number;
   /** How long a caller may leave an answer unread. A stream that has nothing to send is not cut. */
   readonly stalledMs: number;
-  /** How long a caller may continue to send an already answered body. */
+  /** How long a caller may continue to send the body of a request that is already answered. */
   readonly lingerMs: number;
-  /** Connections in total. At the limit, an idle one of the address with the most connections is closed. */
+  /** Connections in total. At the limit, one that is idle or whose request is still arriving is closed. */
   readonly connections: number;
   readonly connectionsPerAddress: number;
   /** Requests in flight in total. Less than `connections`, so that there is always a connection that can be closed. */
@@ -48,7 +48,7 @@ export const defaultLimits: HttpLimits = {
   controlFrames: 200,
 };
 
-/** For ports of the kubelet and a scraper: few callers, small requests. */
+/** For ports that only the kubelet and a scraper call: few callers, small requests. */
 export const probeLimits: Pick<HttpLimits, 'connections' | 'connectionsPerAddress' | 'requests'> = {
   connections: 128,
   connectionsPerAddress: 64,

@@ -19,9 +19,9 @@ describe('an exact sum', () => {
     ['keeps three magnitudes apart', [1e300, 1e100, 1, -1e300, -1e100], 1, 0.2],
     ['is not lost to an overflow on the way', [1.7e308, 1.7e308, -1.7e308], 1.7e308, 1.7e308 / 3],
     ['overflows only in the end', [1.7e308, 1.7e308], Infinity, 1.7e308],
-    ['knows NaN', [1, NaN], NaN, NaN],
-    ['knows infinity', [1, Infinity, -1e308], Infinity, Infinity],
-    ['makes no number of both infinities', [Infinity, -Infinity], NaN, NaN],
+    ['is NaN when a value is NaN', [1, NaN], NaN, NaN],
+    ['is infinite when a value is infinite', [1, Infinity, -1e308], Infinity, Infinity],
+    ['is NaN for opposite infinities', [Infinity, -Infinity], NaN, NaN],
     ['keeps the smallest doubles', [5e-324, 5e-324, 1, -1], 1e-323, 0],
   ])('%s, in any number of pieces', (_, values, sum, mean) => {
     for (const pieces of [1, 2, 3]) expect(added(values, pieces)).toEqual({ sum, mean });
@@ -50,7 +50,7 @@ describe('units of the smallest double', () => {
     },
   );
 
-  test('round to even at a tie, and say what is beyond every double', () => {
+  test('round to even at a tie; a total beyond the largest double is Infinity, or several doubles', () => {
     expect(fromUnits(toUnits(1) + toUnits(2 ** -53))).toBe(1);
     expect(fromUnits(toUnits(1) + toUnits(2 ** -53) + 1n)).toBe(1 + 2 ** -52);
     expect(fromUnits(3n * toUnits(Number.MAX_VALUE))).toBe(Infinity);

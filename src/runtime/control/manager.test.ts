@@ -49,7 +49,7 @@ test('fills the caches, then leads, then reconciles; and stops in reverse, givin
   expect(server.storage.get(leases, 'svc-system', 'svc-controller')['spec']).toMatchObject({ holderIdentity: '' });
 });
 
-test('what the lists wait for starts before the caches fill, and ends with the process', async () => {
+test('a runnable with beforeCaches starts before the caches fill, and ends with the process', async () => {
   const log: string[] = [];
   harness = await runController(
     (env) => {
@@ -107,7 +107,7 @@ test('a standby keeps its caches warm, is ready, and reconciles nothing', async 
   await harness.stop();
 });
 
-test('a lost lease aborts what runs at once and ends with ERR_LEASE_LOST', async () => {
+test('a lost lease aborts the running reconcile at once, and the manager ends with ERR_LEASE_LOST', async () => {
   let reason: unknown;
   harness = await runController(
     (env) =>
@@ -128,7 +128,7 @@ test('a lost lease aborts what runs at once and ends with ERR_LEASE_LOST', async
   await expect(harness.stop()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
 });
 
-test('caches that do not fill in two minutes end it with the name of the source and the reason', async () => {
+test('caches that do not fill in two minutes end the manager with the name of the source and the reason', async () => {
   harness = await runController(
     (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
     [],
@@ -143,7 +143,7 @@ test('caches that do not fill in two minutes end it with the name of the source 
   for (let i = 0; i < 80; i++) await harness.clock.advance(1_000);
   const before = asked();
   for (let i = 0; i < 35; i++) await harness.clock.advance(1_000);
-  // It still tries shortly before.
+  // It still retries shortly before the two minutes are over.
   expect(asked()).toBeGreaterThan(before);
   for (let i = 0; i < 15; i++) await harness.clock.advance(1_000);
   await expect(harness.stop()).rejects.toMatchObject({
@@ -174,7 +174,7 @@ test('a runnable that fails stops the whole process with its error', async () =>
   await expect(harness.stop()).rejects.toThrow('runnable broke');
 });
 
-test('of two runnables that fail at once neither error is lost', async () => {
+test('when two runnables fail at once, neither error is lost', async () => {
   harness = await runController((env) => {
     env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() });
     for (const name of ['one', 'two'])
@@ -187,7 +187,7 @@ test('of two runnables that fail at once neither error is lost', async () => {
   await expect(harness.stop()).rejects.toMatchObject({ errors: [{ message: 'one broke' }, { message: 'two broke' }] });
 });
 
-test('two controllers of one name are refused, and so is a bare owner relation', async () => {
+test('two controllers of one name are refused, and so is an owner relation without a primary resource', async () => {
   harness = await runController((env) => {
     const spec = { name: 'c', for: { source }, reconcile: () => Promise.resolve() };
     env.addController(spec);

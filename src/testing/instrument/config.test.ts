@@ -6,7 +6,7 @@ discovery: {instrument: [{open_ports: "8080"}]}
 otel_metrics_export: {endpoint: "http://127.0.0.1:4318", interval: 10s}
 `;
 
-test('a file that the real instrument takes is taken, unknown keys and features included', () => {
+test('a file that the real instrument accepts is accepted, unknown keys and features included', () => {
   const text = `${base}\nsome_new_key: 5\nlog_level: INFO\n`.replace('[application]', '[application, no_such_feature]');
   expect(parseInstrumentConfig(text, {})).toMatchObject({
     include: [{ open_ports: '8080' }],
@@ -27,12 +27,12 @@ test.each([
   ],
   ['no feature', base.replace('[application]', '[]'), 'at least one of application, network or stats'],
   ['no exporter', base.replace('endpoint: "http://127.0.0.1:4318", ', ''), 'at least one exporter'],
-])('%s ends it at start', (_what, text, message) => {
+])('%s stops the stand-in at start', (_what, text, message) => {
   expect(() => parseInstrumentConfig(text, {})).toThrow(StartError);
   expect(() => parseInstrumentConfig(text, {})).toThrow(message);
 });
 
-test('no file ends it at start', () => {
+test('a missing file stops the stand-in at start', () => {
   expect(() => readInstrumentConfig('/nowhere/config.yaml', {})).toThrow("can't open /nowhere/config.yaml");
 });
 

@@ -33,7 +33,7 @@ export interface SimulatedAgent {
   readonly families: Family[];
   /** When set, it answers instead of the store. */
   misbehave: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
-  /** Answers as if it behaved, for a misbehaviour that concerns some requests only. */
+  /** Answers as a healthy agent does: for a `misbehave` that concerns only some requests. */
   serve(req: IncomingMessage, res: ServerResponse): void;
   /** Requests received. */
   requests: number;
@@ -52,19 +52,19 @@ export interface AgentCluster {
   close(): Promise<void>;
 }
 
-/** A cluster whose agents are started in several processes. */
+/** What a further process needs to add agents to a cluster that several processes share. */
 export interface ClusterPart {
   /** The authority of the first part. */
   readonly ca: KeyPairPem;
   /** The port of the first part. */
   readonly port: number;
-  /** How many agents are in the parts before. */
+  /** Number of agents in the parts before this one. */
   readonly before: number;
 }
 
 /**
  * Starts agents on 127.0.0.1, 127.0.0.2, … and one common port, each with a store of its own.
- * `files` is made for each agent; its folder in it is `<root>/<node>`. `part` continues a cluster of another process.
+ * `files` is called once for each agent, whose store is in `<root>/<node>`. `part` continues another process's cluster.
  * Flow: append samples, then query; `agents[i].stop()` or `.misbehave` make a node fail.
  */
 export async function startAgentCluster(

@@ -50,9 +50,9 @@ export interface RemoteReadHttpRequest {
 }
 
 /**
- * An answer for any HTTP framework. Write the parts of `body` with back-pressure (with `reusesParts` a part must have
- * left before the next one is asked for). When the iteration throws after the first part, cut the connection: a normal
- * end would make a partial answer look complete.
+ * An answer for any HTTP framework. Write the parts of `body` with back-pressure (with `reusesParts` a part must be
+ * written out before the next one is asked for). When the iteration throws after the first part, cut the connection: a
+ * normal end would make a partial answer look complete.
  */
 export interface RemoteReadHttpResponse {
   readonly status: number;
@@ -111,7 +111,7 @@ export type ReadStore = Pick<Store, 'select'> & Partial<Pick<Store, 'prepare'>>;
 /** Work of encoding a series, in samples. */
 const seriesWork = 200;
 
-/** False when a matching series carries another value of the label. */
+/** False when a matching series has another value of the label, or lacks it. */
 async function isClean(
   store: ReadStore,
   { queries }: ReadRequest,

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** One request to the query server. */
 export interface QueryRequest {
   readonly method?: 'GET' | 'POST';
-  /** With its query: `/api/v1/labels?limit=10`. */
+  /** Includes the query string: `/api/v1/labels?limit=10`. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as a form by POST: expressions may be longer than a URL allows. */

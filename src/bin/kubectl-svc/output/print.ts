@@ -12,7 +12,7 @@ async function yaml(value: unknown): Promise<string> {
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** A value in the format of `-o`; `text` writes it for readers. */
+/** A value in the format of `-o`; `text` renders it for people. */
 export async function printed(format: string, value: unknown, text: () => string): Promise<string> {
   if (format === 'json') return json(value);
   return format === 'yaml' ? yaml(value) : text();

@@ -5,9 +5,8 @@ export interface Column {
 }
 
 /**
- * A table as kubectl prints it: headings in capitals, columns three blanks apart, none behind the last. Empty cells
- * read `<none>`. Control characters in headings and values are shown escaped: neither can break a line or move the
- * cursor.
+ * A table as kubectl prints it: three spaces between columns, no trailing spaces. Empty cells read `<none>`. Control
+ * characters in headings and values are shown escaped: neither can break a line or move the cursor.
  * `paint` highlights a cell without changing its width. Ends with a newline. Pure.
  */
 export function table(

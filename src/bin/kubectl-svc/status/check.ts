@@ -26,7 +26,7 @@ export interface Check {
   readonly subject: string;
   readonly state: CheckState;
   readonly text: string;
-  /** The remedy, or where to look; present unless all is well. */
+  /** The remedy, or where to look. Absent when all is well, and where there is none to give. */
   readonly hint?: string;
 }
 

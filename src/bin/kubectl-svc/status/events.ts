@@ -4,7 +4,7 @@ import { group } from '../../../api/v1alpha1/index.ts';
 import type { ClusterView } from '../cluster/view.ts';
 import { about, type Check } from './check.ts';
 
-/** The shown part of `events.k8s.io/v1`. */
+/** An event of `events.k8s.io/v1`: the fields that are used here. */
 export interface EventObject extends KubeObject {
   type?: string;
   reason?: string;
@@ -65,7 +65,7 @@ export function eventTime({ series, eventTime, deprecatedLastTimestamp, metadata
   return Date.parse(text) || 0;
 }
 
-/** `45s`, `7m`, `3h`: as kubectl writes ages. */
+/** An age in one unit: `45s`, `7m`, `3h`, `2d`. */
 export function ago(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 120) return `${seconds}s`;

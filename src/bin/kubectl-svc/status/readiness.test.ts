@@ -13,7 +13,7 @@ const object = (...conditions: Condition[]): Conditioned => ({
 });
 const rollout = condition('Reconciling', 'True', 'Progressing', '1 of 2 replicas are updated');
 
-test('a rollout is told also of an object that is ready already', () => {
+test('a rollout is reported even when the object is already ready', () => {
   expect(readinessOf(object(condition('Ready', 'True', 'Ready', 'tokens can be minted'), rollout))).toEqual({
     state: 'progressing',
     text: 'generation 5: Progressing, 1 of 2 replicas are updated',
@@ -21,7 +21,7 @@ test('a rollout is told also of an object that is ready already', () => {
   });
 });
 
-test('of an object that is not ready the condition that Ready repeats is told, not that it is reconciled', () => {
+test('for an object that is not ready, the reason of Ready is reported, not that of Reconciling', () => {
   const ready = condition('Ready', 'False', 'RollingOut', '1 of 3 nodes run it');
   expect(readinessOf(object(ready, rollout))).toEqual({
     state: 'progressing',

@@ -97,7 +97,7 @@ async function look(session: Session, which: PartName | undefined, name: string 
   });
 }
 
-/** A short text about everything that is not well. */
+/** A short text about the first three checks that are not well. */
 function waitsFor({ checks }: StatusReport): string {
   const bad = checks.filter((check) => !isWell([check]));
   return bad

@@ -48,7 +48,7 @@ async function make(
   return { ...result, file };
 }
 
-/** Every file of an archive, by its path behind the folder. */
+/** Every file of an archive, by its path without the leading folder. */
 async function unpack(file: string): Promise<Map<string, string>> {
   const files = new Map<string, string>();
   const entries = createReadStream(file).pipe(createGunzip()).pipe(extract());
@@ -236,7 +236,7 @@ test('no secret, token or outside address that stands anywhere in the cluster is
   }
 });
 
-test('what the caller may not read is named, and hides nothing else', async () => {
+test('what the caller may not read is listed as absent, and nothing else is missing', async () => {
   fill(api, aView());
   const whole = [...(await unpack((await make()).file)).keys()];
   await rm(join(dir, 'bundle.tar.gz'));
@@ -257,7 +257,7 @@ test('what the caller may not read is named, and hides nothing else', async () =
     'queries/agents.json: nobody is there',
   ])
     expect(absent).toContainEqual(expect.stringContaining(line));
-  // What is compiled for nodes needs nodes and monitors.
+  // The files of explain/node and capture are computed from nodes and monitors.
   const gone = /^(objects\/trafficmonitors|cluster\/nodes|events)\.yaml$|^(explain\/node|capture|queries|logs)\//;
   expect(whole.filter((path) => !gone.test(path)).length).toBeGreaterThan(10);
   expect(whole.filter((path) => !files.has(path) && !gone.test(path))).toEqual([]);
@@ -265,7 +265,7 @@ test('what the caller may not read is named, and hides nothing else', async () =
   expect(stderr).toContain('warning: not in it: ');
 });
 
-test('a size that is reached leaves whole files out, and names them', async () => {
+test('at the size limit, whole files are left out and listed as absent', async () => {
   fill(api, aView());
   api.script((r) => r.subresource === 'log', { do: 'raw', status: 200, body: 'line\n'.repeat(60_000) }, 99);
   const { code, file } = await make(['--max-size', '400Ki']);
@@ -279,7 +279,7 @@ test('a size that is reached leaves whole files out, and names them', async () =
   expect(absent.filter(({ why }) => why.startsWith('the bundle has reached its size')).length).toBeGreaterThan(0);
 });
 
-test('logs and the one before are asked for within bounds', async () => {
+test('current and previous logs are requested within bounds', async () => {
   fill(
     api,
     aView({
@@ -306,7 +306,7 @@ test('logs and the one before are asked for within bounds', async () => {
   expect(asked).toHaveLength(2);
 });
 
-test('a file that is there is not overwritten, and wrong flags are told', async () => {
+test('an existing file is not overwritten, and wrong flags are reported', async () => {
   fill(api, aView());
   await writeFile(join(dir, 'bundle.tar.gz'), 'mine');
   expect(await make()).toMatchObject({

@@ -1,7 +1,7 @@
 import type { Pacing } from '../../../base/turns/turns.ts';
 import { sortNumbers } from '../../numbers.ts';
 
-/** Numbers that are sorted in one go, in a few milliseconds. */
+/** How many numbers are sorted in one go, which takes a few milliseconds. */
 const numbersAtOnce = 65_536;
 /** Work of sorting a number, in samples. */
 const numberWork = 16;

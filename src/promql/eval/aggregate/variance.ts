@@ -36,7 +36,7 @@ class Deviations {
   }
 }
 
-/** stddev and stdvar, in the order of the columns, on which the last digits depend. */
+/** stddev and stdvar. Values are added in the order of the columns, on which the last digits depend. */
 export async function varianceAggregate(
   context: EvalContext,
   expr: AggregateExpr,

@@ -5,7 +5,7 @@ import { monitorPresets } from './presets.ts';
 
 const bytes = (labels: Record<string, string>, perSecond: number) => ({ labels, perSecond });
 
-/** Counters that grew steadily for two minutes, and the value of a preset for deployments of `shop` at their end. */
+/** BytesPerSecond of each Deployment of `shop`, after two minutes in which the counters `series` grew steadily. */
 async function valueOf(series: readonly ReturnType<typeof bytes>[]): Promise<Record<string, number>> {
   const source = new MemorySource();
   for (const { labels, perSecond } of series) {
@@ -28,7 +28,7 @@ async function valueOf(series: readonly ReturnType<typeof bytes>[]): Promise<Rec
   );
 }
 
-/** A flow between workloads of two nodes, as the agent of `seenOn` sees it: it names its node on its own end. */
+/** A flow between workloads on two nodes, as the agent on `seenOn` reports it: only the end there has a node name. */
 const flow = (from: string, to: string, seenOn: string, perSecond: number) =>
   bytes(
     {
@@ -52,12 +52,12 @@ test('BytesPerSecond counts both directions of a flow once, though both nodes ha
   expect(await valueOf(both)).toEqual({ web: 350, api: 350 });
 });
 
-test('BytesPerSecond has a value for what only sends or only receives', async () => {
+test('BytesPerSecond has a value for a workload that only sends or only receives', async () => {
   const oneWay = ['node-1', 'node-2'].map((node) => flow('web', 'api', node, 300));
   expect(await valueOf(oneWay)).toEqual({ web: 300, api: 300 });
 });
 
-test('BytesPerSecond has no value for what neither sends nor receives anything that is captured', async () => {
+test('BytesPerSecond has no value for a workload without captured flows', async () => {
   const elsewhere = (labels: Record<string, string>) =>
     Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, value === 'shop' ? 'bank' : value]));
   const seen = ['node-1', 'node-2'].map((node) => flow('web', 'api', node, 300));

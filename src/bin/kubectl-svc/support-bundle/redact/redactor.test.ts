@@ -20,7 +20,7 @@ const redact = (text: string): string => new Redactor(isOurs).text(text);
 const base64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const random = (minLength: number, maxLength: number): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom(...base64), minLength, maxLength });
-/** As a generator makes it: never a plain word. */
+/** A key as a generator makes it: never a plain word. */
 const key = (minLength: number): fc.Arbitrary<string> => random(minLength, minLength + 20).map((text) => `${text}Z9`);
 const ipv4 = fc
   .tuple(...[fc.integer({ min: 11, max: 223 }), ...Array.from({ length: 3 }, () => fc.nat(255))])
@@ -71,7 +71,7 @@ const planted = fc.oneof(
   ipv6.map((address) => ({ text: address, secrets: [address] })),
 );
 
-/** Where it stands. */
+/** The text around what is planted. */
 const surroundings: readonly ((text: string) => string)[] = [
   (text) => text,
   (text) => `dial ${text} failed`,
@@ -110,7 +110,7 @@ test.each([
   ['fd00:96::a', 'a Service of the other family'],
   ['fd00:10::0:5', 'a pod of the other family'],
   ['127.0.0.1', 'loopback'],
-  ['0.0.0.0', 'any'],
+  ['0.0.0.0', 'the unspecified address'],
 ])('%s stays: %s', (address) => {
   expect(redact(`dial tcp ${address}: refused`)).toBe(`dial tcp ${address}: refused`);
 });
@@ -163,7 +163,7 @@ test('below extraConfig every member that is named as a credential or as headers
   });
 });
 
-test('what is hidden stays hidden when it is looked at twice', () => {
+test('a redacted text is not changed by a second redaction', () => {
   const once = redact('Authorization: Bearer abcdef123456 https://u:p@h/?q=1 203.0.113.7 password=x1');
   expect(redact(once)).toBe(once);
 });

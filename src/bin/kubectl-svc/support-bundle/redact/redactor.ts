@@ -7,8 +7,8 @@ export type HiddenCounts = Readonly<Record<Hidden | 'outsideAddresses', number>>
 /**
  * Removes from a bundle the data that must not leave the cluster: tokens, keys, credentials, user parts and queries of
  * URLs, addresses of outside peers.
- * Guarantees: every leaf and every name of a value passes it unescaped, so no escape hides a secret; one outside address
- * has one name in all files of a bundle.
+ * Guarantees: every leaf and every member name is checked in unescaped form, so no escape hides a secret; one outside
+ * address has one name in all files of a bundle.
  * Caveats: it recognises patterns and names; a password in a sentence looks like an ordinary word.
  */
 export class Redactor {
@@ -30,7 +30,7 @@ export class Redactor {
     return { ...this.#counts, outsideAddresses: this.#pseudonyms.count };
   }
 
-  /** Counts the texts that another part hid. */
+  /** Counts a text that another part has hidden. */
   hid(kind: Hidden): void {
     this.#counts[kind]++;
   }
@@ -92,7 +92,7 @@ export class Redactor {
     return '[credential]';
   }
 
-  /** Names are texts as well, but a bare `token` is only a name. */
+  /** A name of a member may hold a secret, too; the bare word `token` is only a name, and stays. */
   #name(name: string): string {
     return this.#pseudonyms.replace(hideSecrets(name, (kind) => this.hid(kind)));
   }
