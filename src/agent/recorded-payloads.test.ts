@@ -107,7 +107,7 @@ const labelsOf = (name: string, metric: string): Record<string, string>[] =>
     .samples.map((s) => Object.fromEntries(s.labels))
     .filter((labels) => labels['__name__'] === metric);
 
-test('series of a recorded pod are of that pod, by what the API server says of it', () => {
+test('series of a recorded pod carry the names that the API server has for that pod', () => {
   for (const [file, pod, metric] of [
     ['20-kernel-http-metrics-client', 'client', 'http_client_request_duration_count'],
     ['23-kernel-http-metrics-go', 'go', 'http_server_request_duration_count'],
@@ -125,7 +125,7 @@ test('series of a recorded pod are of that pod, by what the API server says of i
 const names20 = names.filter((name) => name >= '20' && name < '26');
 const decoded = (name: string): MetricsRequest => decodeMetricsRequest(readFileSync(join(dirOf(name), `${name}.bin`)));
 const uidOf = (resource: readonly Attribute[]): string => String(resource.find((a) => a.key === 'k8s.pod.uid')?.value);
-/** Those of which both points and spans were recorded here. */
+/** The pods of which both points and spans were recorded. */
 const recordedNames = ['client', 'go', 'grpc'];
 
 /** The pods of the recordings with the uids that they had. */
@@ -138,7 +138,7 @@ function recordedPods(): Identity {
   return nodePods(...recordedNames.map((name) => aPod(`shop/${name}`, { uid: Object.fromEntries(uids)[name] })));
 }
 
-test('spans of recorded pods are of the pods that sent them, as the points recorded with them show', () => {
+test('spans of recorded pods get the names of the pods that sent them, once the recorded points are known', () => {
   const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
   const unknown: number[] = [];
   const identity = recordedPods();

@@ -7,7 +7,7 @@ const maxBytes = 64 * 1024;
 
 /**
  * A secret from `@FILE`, from standard input (`-`, or no source and no terminal), or typed without echo.
- * Errors: ERR_INPUT_INVALID when the source has no known form, is empty, or is larger than 64 KiB.
+ * Errors: ERR_INPUT_INVALID when the source has no known form, cannot be read, is empty, or is larger than 64 KiB.
  */
 export async function readSecret(source: string | undefined, prompt: string): Promise<Buffer> {
   const secret = await readSource(source, prompt);

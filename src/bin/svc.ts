@@ -9,7 +9,7 @@ import { compileCache } from './compile-cache.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, svcNames } from './settings-command.ts';
 
-/** Parts are loaded on demand: an agent should not load the operator's libraries. */
+/** Each subcommand loads its own modules on demand: an agent should not load the libraries of the operator. */
 const program = new Command('svc')
   .enablePositionalOptions()
   .description('traffic capture and cluster-wide PromQL for Kubernetes, without a central store')

@@ -3,11 +3,6 @@ import { canonicalJson, sha256Hex } from '../base/canonical-json.ts';
 import { familyNames, protocolNames } from '../api/v1alpha1/index.ts';
 import { oneOf, parser } from '../base/wire/parser.ts';
 
-/**
- * What one agent and its instrument run: compiled by the leader, pushed whole, addressed by its hash.
- * Optional members are absent unless an object asks for them; an agent refuses members it does not know,
- * so that no rule is dropped silently between two versions.
- */
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const count = Type.Integer({ minimum: 0 });
 const strict = { additionalProperties: false } as const;
@@ -18,7 +13,7 @@ const podRules = {
   families: Type.Optional(Type.Array(oneOf(familyNames), { maxItems: 8 })),
   /** Protocols to keep; absent = all. The instrument captures the union over the node. */
   protocols: Type.Optional(Type.Array(oneOf(protocolNames), { maxItems: 16 })),
-  /** Labels removed from every series; increments of streams that fall together are added. */
+  /** Labels removed from every series; increments of series that become equal are added. */
   dropLabels: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 32 })),
   /** Pod label keys promoted to `label_<key>`. */
   podLabels: Type.Optional(Type.Array(Type.String({ maxLength: 317 }), { maxItems: 10 })),
@@ -43,7 +38,7 @@ const exportRule = {
   name: Type.String({ minLength: 1, maxLength: 63 }),
   type: oneOf(['RemoteWrite', 'OTLP'] as const),
   endpoint: Type.String({ pattern: '^https?://[^\\s$]+$', maxLength: 512 }),
-  /** `<namespace>/<name>/<key>` of the Secret with its token. Values travel apart from the config and its hash. */
+  /** `<namespace>/<name>/<key>` of the Secret with its token. The token is sent apart from the config and its hash. */
   secret: Type.Optional(Type.String({ maxLength: 600 })),
   /** Metric families to send; absent = all. */
   families: Type.Optional(Type.Array(oneOf(familyNames), { maxItems: 8 })),
@@ -153,6 +148,11 @@ const bounds = Type.Array(Type.Number(), { minItems: 1, maxItems: 64 });
 /** A member is absent when no policy sets it: the agent's own setting applies then. Units: ms and bytes. */
 const retentionSchema = Type.Object({ timeMs: Type.Optional(count), sizeBytes: Type.Optional(count) }, strict);
 
+/**
+ * What one agent and its instrument run: compiled by the leader, pushed whole, addressed by its hash.
+ * Optional members are absent unless an object asks for them; an agent refuses members it does not know,
+ * so that no rule is dropped silently between two versions.
+ */
 export const captureConfigSchema = Type.Object(
   {
     version: Type.Literal(1),

@@ -4,7 +4,7 @@ import type { Cache, Informer } from '../runtime/index.ts';
 import { startQueryStage, type QueryStage } from '../testing/query/query-stage.ts';
 import { watchQueryLimits } from './policy-limits.ts';
 
-/** The objects of a watch that a test sets. */
+/** A watch whose objects the test sets. */
 function aWatch(): { informer: Informer<KubeObject>; set: (objects: object[]) => void } {
   let objects: KubeObject[] = [];
   const listeners: (() => void)[] = [];
@@ -140,7 +140,7 @@ test('maxConcurrency is how many run at a time, from the next query on', async (
   for (const one of [first, second, third]) expect((await one).status).toBe(200);
 });
 
-test('of a policy for namespaces only those who may read these hear, and who reads everything does not', async () => {
+test('a policy with a namespaceSelector limits readers of these namespaces, not a reader of everything', async () => {
   apply({ maxSeries: 1 }, { namespaceSelector: { matchLabels: { team: 'shop' } } });
   expect((await query('shop')).status).toBe(422);
   expect((await query('bank')).status).toBe(200);
@@ -149,7 +149,7 @@ test('of a policy for namespaces only those who may read these hear, and who rea
   expect((await query('bank')).status).toBe(422);
 });
 
-test('the flags of the server are the outer bound, and status/flags tells what holds for the caller', async () => {
+test("the server's flags are the outer bound, and status/flags shows the values that apply to the caller", async () => {
   apply({ timeout: '5m', perAgentTimeout: '2s', maxSamples: 2_000_000, maxSeries: 50, maxConcurrency: 3 });
   expect((await ask('root', '/api/v1/status/flags')).json.data).toMatchObject({
     'query.timeout': '20s',

@@ -16,7 +16,7 @@ import { serveStream, type StreamOptions } from './stream-service.ts';
 const service = { Read: { ...bytesMethod(readPath), responseStream: true, responseSerialize: encodeMessage } };
 
 export interface StreamGrpc {
-  /** Serves a connection whose TLS handshake is done. */
+  /** Serves a connection whose TLS handshake is done; its calls are denied unless `allowed`. */
   readonly accept: (socket: TLSSocket, allowed: boolean) => void;
   /** Ends it: calls in flight get `graceMs`. */
   readonly close: (graceMs: number) => Promise<void>;

@@ -7,7 +7,7 @@ import { valueText } from '../mapping/label-set.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 import type { StreamRing } from './stream-ring.ts';
 
-/** Flows whose last count is remembered. Beyond this limit, the oldest of the namespace that has most are removed. */
+/** Most flows whose last count is remembered. Beyond it, the oldest flow of the namespace with the most is removed. */
 const maxFlows = 20_000;
 
 interface Counted {
@@ -87,7 +87,7 @@ export class FlowIntake {
   }
 }
 
-/** Flow points also become items of the stream, at once: the store waits for its group, a follower need not. */
+/** Also makes stream items from flow points, at once: a follower need not wait for the grouped write to the store. */
 export function withFlows(ingest: OtlpConsumer, flows: FlowIntake): OtlpConsumer {
   return {
     metrics: (request, bytes) => {

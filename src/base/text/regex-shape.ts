@@ -50,7 +50,7 @@ export function rememberedTest(test: (text: string) => boolean, most: number): (
   };
 }
 
-/** Removes one pair of parentheses around the whole expression, if it contains no other group. */
+/** Removes one pair of parentheses around the whole expression, if it contains no other group, no escape and no `?`. */
 function unwrap(source: string): string {
   const inner = /^\((?:\?:)?([^()\\?]*)\)$/su.exec(source);
   return inner ? inner[1]! : source;

@@ -136,8 +136,8 @@ describe('scalars', () => {
   test.each<[string, ClusterTrafficPolicySpec[], string | undefined, string]>([
     ['the built-in value holds when nobody says anything', [], undefined, '1'],
     ['a default fills in what the monitor leaves out', [fallback('0.5')], undefined, '0.5'],
-    ['the monitor goes before a default', [fallback('0.5')], '0.25', '0.25'],
-    ['an override goes before the monitor', [override('0.1')], '0.25', '0.1'],
+    ['the monitor wins over a default', [fallback('0.5')], '0.25', '0.25'],
+    ['an override wins over the monitor', [override('0.1')], '0.25', '0.1'],
     [
       'of two overrides the one with the higher priority holds',
       [override('0.1', 1), override('0.2', 2)],
@@ -152,7 +152,7 @@ describe('scalars', () => {
     ],
     ['of two equal policies the first by name holds', [override('0.3'), override('0.4')], undefined, '0.3'],
     [
-      'an override of a weak policy goes before the default of a strong one',
+      'an override of a weak policy wins over the default of a strong one',
       [fallback('0.1', 9), override('0.2')],
       undefined,
       '0.2',
@@ -160,7 +160,7 @@ describe('scalars', () => {
     ['trailing zeros of a ratio make no difference', [override('0.500')], undefined, '0.5'],
   ])('%s', (_sentence, policies, own, expected) => expect(ratio(policies, own)).toBe(expected));
 
-  test('an older policy goes before a younger one of equal priority', () => {
+  test('an older policy wins over a younger one of equal priority', () => {
     const old = aPolicy('z', override('0.3'), { creationTimestamp: '2020-01-01T00:00:00Z' });
     const young = aPolicy('a', override('0.4'), { creationTimestamp: '2021-01-01T00:00:00Z' });
     const list = entries({ policies: [young, old] });
@@ -189,7 +189,7 @@ describe('several monitors on one pod', () => {
       'b',
     ],
     [
-      'priority goes before specificity',
+      'priority counts more than specificity',
       aMonitor('shop/a', { ...whole, priority: 5 }),
       aMonitor('shop/b', { workloads: [{ kind: 'Pod', name: 'checkout-*' }] }),
       'a',
@@ -247,7 +247,7 @@ describe('several monitors on one pod', () => {
     expect(result.monitors.get('shop/strong')!.conflicts).toEqual([]);
   });
 
-  test('monitors whose pods do not meet have no conflict', () => {
+  test('monitors without a common pod have no conflict', () => {
     const result = compile(
       aWorld({
         monitors: [
@@ -313,7 +313,7 @@ describe('capture modes of a policy', () => {
     const spec: ClusterTrafficPolicySpec = { capture: { mode: 'AllowList' }, network: { enabled: false } };
     expect(base(spec)).toEqual([{ k8s_namespace: 'svc-system', exports: [] }]);
   });
-  test('AllowList for some namespaces makes the broader entry list its own by name', () => {
+  test('with AllowList for some namespaces, the entry for the others names them one by one', () => {
     const critical = { matchLabels: { tier: 'critical' } };
     const list = base({ namespaceSelector: critical, capture: { mode: 'AllowList' } });
     expect(list.map((e) => e['k8s_namespace'])).toEqual(['shop']);
@@ -389,7 +389,7 @@ describe('retention', () => {
     const result = compile(aWorld({ policies: [aPolicy('p', { retention })] }));
     return { config: result.nodes.get('node-1')!.config.retention, ...result.policies.get('p')!.accepted };
   };
-  test('holds only what a policy states, so that its built-in value differs from silence', () => {
+  test('holds only what a policy states: a stated built-in value is not the same as none', () => {
     expect(retentionUnder({}).config).toEqual({ metrics: {}, spans: {} });
     expect(retentionUnder({ metrics: { time: '24h', size: '2Gi' } }).config.metrics).toEqual({
       timeMs: 24 * 3_600_000,
@@ -475,7 +475,7 @@ describe('sets, limits, exclusions', () => {
     });
     expect(result.monitors.get('shop/m')!.accepted).toMatchObject({ ok: true, reason: 'LimitClamped' });
   });
-  test('a monitor that asks for gRPC by name is told what the instrument gets wrong of it', () => {
+  test('a monitor that asks for gRPC by name is told what the instrument gets wrong about it', () => {
     const accepted = (spec: object) =>
       compile(aWorld({ monitors: [aMonitor('shop/m', { ...app('checkout'), ...spec })] })).monitors.get('shop/m')!
         .accepted;
@@ -543,7 +543,7 @@ describe('pods', () => {
         .matchedPods;
     expect([by('Deployment', 'check*'), by('ReplicaSet', 'checkout-6d4b9'), by('StatefulSet', '*')]).toEqual([1, 1, 0]);
   });
-  test('matched pods, their nodes and the containers that were asked for', () => {
+  test('the outcome has the matched pods and their nodes; containers narrow the match', () => {
     const result = compile(
       aWorld({
         monitors: [

@@ -7,7 +7,7 @@ import type { ExportOutcome, NamedLabels } from './types.ts';
 
 type ExportSpec = NonNullable<TrafficMonitorSpec['export']>[number];
 
-/** The namespace of the Secrets of policies, which have no namespace of their own. */
+/** The namespace of the Secrets that policies refer to: a policy has no namespace of its own. */
 const policyNamespace = 'svc-system';
 const inCluster = /^[a-z0-9-]+\.[a-z0-9-]+\.svc(\.cluster\.local)?$/;
 

@@ -11,10 +11,9 @@ const maxDepth = 8;
 const maxLeaves = 256;
 
 /**
- * Why a policy's `instrument.extraConfig` may not go into the file, or null. Without an environment (admission before
- * the instrument is known) only rules that apply to every version are checked.
- * Order: whether the operator permits extra keys, whether capture owns the key, then whether this version of the
- * instrument accepts the file.
+ * Why a policy's `instrument.extraConfig` may not go into the file, or null.
+ * Order: whether the operator permits extra keys, whether the texts and sizes are safe, whether the operator writes the
+ * key itself, then whether this version of the instrument accepts the file.
  */
 export function extraConfigFinding(
   spec: ClusterTrafficPolicySpec,

@@ -84,7 +84,7 @@ function outcomeOf(
 export const grpcNote =
   'gRPC: every call counts with the status OK, and calls on connections that are open while the instrument restarts are partly missed';
 
-/** The conditions of an accepted object: which values were lowered, and which requests are met only in part. */
+/** The condition of an accepted monitor: which values were lowered, and which requests are met only in part. */
 function withNotes(
   accepted: MonitorOutcome['accepted'],
   plans: readonly MonitorPlan[],

@@ -85,7 +85,7 @@ function moment({ at, offset }: Pick<Selector, 'at' | 'offset'>): Json {
   };
 }
 
-/** Milliseconds, and the expression they are computed from once the query's step is known. */
+/** Milliseconds; or 0 and the expression of a duration that is known only when the query runs. */
 function duration(d: Duration): [number, Json | null] {
   return 'ms' in d ? [d.ms, null] : [0, durationTree(d.expr)];
 }

@@ -5,11 +5,11 @@ import type { IndexedPod } from '../addresses/address-index.ts';
 
 /** The inputs of an explanation beside the pods. */
 export interface ExplainInput {
-  /** The operator's inputs for its compile, of the pods' namespace. */
+  /** The inputs of the operator's compile for the namespace of the pods. */
   readonly input: CompileInput;
   /** Why the agent of a node does not answer; undefined when it does. */
   readonly missing: (node: string) => string | undefined;
-  /** Series of the last minutes, by pod. */
+  /** Number of series with a sample in the lookback of an instant query (5 minutes by default), by pod name. */
   readonly series: ReadonlyMap<string, number>;
 }
 

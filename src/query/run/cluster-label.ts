@@ -5,8 +5,8 @@ import type { Labels, ReadQuery } from '../../tsdb/index.ts';
 export const clusterLabel = 'cluster';
 
 /**
- * Queries without their conditions on the cluster label; undefined when those exclude this cluster. Without a cluster
- * name there is no such label, and nothing changes.
+ * Queries without their conditions on the cluster label; undefined in place of a query whose conditions exclude this
+ * cluster. Without a cluster name there is no such label, and nothing changes.
  */
 export function clusterQueries(queries: readonly ReadQuery[], cluster: string): (ReadQuery | undefined)[] {
   if (cluster === '') return [...queries];
@@ -17,7 +17,7 @@ export function clusterQueries(queries: readonly ReadQuery[], cluster: string): 
   });
 }
 
-/** The labels plus the cluster's name, when it has one. */
+/** The labels plus the cluster's name, if it has one. A label of that name that the series already has is kept. */
 export function withCluster(labels: Labels, cluster: string): Labels {
   if (cluster === '' || labels.some(([name]) => name === clusterLabel)) return labels;
   return [...labels, [clusterLabel, cluster] as const].sort(([a], [b]) => compareUtf8(a, b));

@@ -6,7 +6,7 @@ import { relayName } from './reader-queue.ts';
 /** Changes within this time are reported together. Units: ms. */
 const gatherMs = 50;
 
-/** Unreachable, or reachable with an error. */
+/** The state of a node for a failure: unavailable when its agent did not answer, otherwise an error. */
 export function stateOf(reason: FailureReason): NodeState {
   return reason === 'unreachable' || reason === 'timeout' ? 'NODE_UNAVAILABLE' : 'NODE_ERROR';
 }

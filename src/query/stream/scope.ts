@@ -3,7 +3,8 @@ import type { StreamRequest } from '../../stream/index.ts';
 /**
  * The nodes whose agents a request can concern. `wants` is restricted when every `include` names nodes: an item of
  * another agent cannot match. An `exclude` with nodes alone leaves out all items of these nodes.
- * A flow that another node captured is not looked for there: its own node captures it too.
+ * A flow matches the nodes of both its ends. It is read only from the agents of wanted nodes: the node of the named end
+ * captures the flow, too.
  */
 export function nodesOf({ include = [], exclude = [] }: StreamRequest): {
   readonly wants: (node: string) => boolean;

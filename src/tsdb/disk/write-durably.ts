@@ -3,7 +3,7 @@ import type { FileLayer } from './file-layer.ts';
 /**
  * Replaces a small file as a whole: after a crash it has its old content or all of the new one. It is on the disk when
  * the promise resolves.
- * Errors: those of the system; the old content is then still in place.
+ * Errors: those of the system; after one of them, too, the file has its old content or all of the new one.
  */
 export async function writeDurably(files: FileLayer, dir: string, name: string, content: Uint8Array): Promise<void> {
   const path = `${dir}/${name}`;

@@ -7,7 +7,8 @@ import type { Labels } from '../labels.ts';
  * Payload of `newSeries`: series that were added together, each written as its difference from the previous one. The
  * eighteen series of a histogram differ in two labels of a dozen, and so do most consecutive series of one sender.
  * Shape of a series: ref delta, number of labels, then until all labels are complete: how many labels of the previous
- * series to skip, how many to copy, and one label spelled out: 0 and name, or 1 for the name it replaces; value.
+ * series to skip, how many to copy, and one label in full: 0 and its name, or 1 when it replaces the value of the next
+ * label of the previous series; then its value.
  */
 export class SeriesRecordWriter {
   #labels: Labels = [];
@@ -44,14 +45,14 @@ export class SeriesRecordWriter {
     this.#labels = labels;
   }
 
-  /** The next series begins a new record. */
+  /** Begins a new record with the next series. */
   reset(): void {
     this.#labels = [];
     this.#ref = 0;
   }
 }
 
-/** Reads a payload. Labels that series share are the same pairs. Errors: ERR_STORE_CORRUPT. */
+/** Reads a payload. Consecutive series share the pairs of equal labels. Errors: ERR_STORE_CORRUPT. */
 export function readSeriesRecord(reader: ByteReader, take: (ref: number, labels: Labels) => void): void {
   let before: Labels = [];
   for (let ref = 0; !reader.done;) {

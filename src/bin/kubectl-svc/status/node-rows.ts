@@ -16,7 +16,9 @@ export interface NodeRow {
   /** The agent's pod; undefined when the node has none. */
   readonly agent?: string;
   readonly state: CheckState;
-  /** In one word: `Running`, `Unknown`, `NoAgent`, `AgentNotReady`, `NotReady`, `LeftOut`, or the reason of a failure. */
+  /**
+   * In one word: `Running`, `Unknown`, `NoAgent`, `AgentNotReady`, `NotReady`, `LeftOut`, or the reason of a failure.
+   */
   readonly reason: string;
   readonly message: string;
   /** TrafficMonitors with a pod here; null when not all inputs could be read. */
@@ -88,7 +90,7 @@ interface Failure {
   message: string;
 }
 
-/** The statuses' reports on failing nodes. They list sixteen nodes each; their counts are exact. */
+/** The failing nodes that the statuses name. Each status names at most sixteen; only its counts are complete. */
 function failedNodes(view: ClusterView): Map<string, Failure> {
   const rows = [...itemsOf(view.policies), ...itemsOf(view.monitors)].flatMap(
     (object) => object.status?.failedNodes ?? [],
@@ -120,7 +122,7 @@ export function agentNodeChecks(rows: readonly NodeRow[], namespace: string): Ch
 const lacksAgent = ({ state, reason }: NodeRow): boolean =>
   state === 'bad' && (reason === 'NoAgent' || reason === 'AgentNotReady');
 
-/** The counts of states with their reasons, then each node with a ready agent and failing capture. */
+/** One check with the nodes counted by reason, then one for each node with a ready agent but failing capture. */
 export function captureChecks(rows: readonly NodeRow[], nodesFault: string | undefined): Check[] {
   const are = about('nodes', 'nodes');
   if (nodesFault !== undefined) return [are('unknown', nodesFault)];

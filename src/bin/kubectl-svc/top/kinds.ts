@@ -20,7 +20,7 @@ const pods = describedResource('pods')!;
 const nodes = describedResource('nodes')!;
 const namespaces = describedResource('namespaces')!;
 
-/** Owners of which a pod's series names one. Pods of a CronJob are listed by Job. */
+/** Kinds of owners: a pod's series name at most one of them. Pods of a CronJob are listed by Job. */
 export const workloadKinds = ['deployments.apps', 'statefulsets.apps', 'daemonsets.apps', 'jobs.batch'].map((name) =>
   describedResource(name)!,
 );

@@ -77,7 +77,7 @@ test('-o json has the numbers as they are, and says what they lack', async () =>
 });
 
 test.each(Object.values(topKinds).map((kind) => [kind.name, kind] as const))(
-  'the query for %s parses, and is of the window',
+  'the query for %s parses and has the given window, namespace and names',
   (_, kind) => {
     const query = topQuery({ kind, namespace: 'shop', names: ['a.b', 'c'], windowMs: 90_000, wide: true });
     expect(() => parse(query)).not.toThrow();
@@ -96,7 +96,7 @@ test('where no flows are captured the bytes are unknown, and it says so', async 
   expect(services.stderr).toBe('');
 });
 
-test('bytes in and out are of flows, those of bodies only in a wide table', () => {
+test('bytes in and out come from flows, and only a wide table has the bytes of bodies', () => {
   const query = (wide: boolean) =>
     topQuery({ kind: topKinds.workloads, namespace: 'shop', names: undefined, windowMs: 60_000, wide });
   expect(query(false)).toMatch(/k8s_dst_owner_type="Deployment"[^]*k8s_src_owner_type="Job"/);
@@ -113,7 +113,7 @@ test('labels select pods; the namespace is that of the context', async () => {
   expect(asked[0]!.form!.get('query')).toContain('k8s_pod_name=~"catalog-1"');
 });
 
-test('where nothing is selected nothing is asked, and why the list is empty is told', async () => {
+test('without a selected object no query is sent, and the message says why the list is empty', async () => {
   const { kube } = kubeWith([]);
   const run = await runPluginHere(['top', 'pods', '-l', 'app=x'], {
     answer: () => Promise.reject(new Error('asked')),
@@ -138,7 +138,7 @@ test.each([
   expect(stderr).toContain(message);
 });
 
-test('--watch draws over what is there, tells a failure without ending, and leaves the screen at Ctrl-C', async () => {
+test('--watch redraws in place, shows a failure without ending, and restores the screen at Ctrl-C', async () => {
   const clock = new FakeClock();
   const abort = new AbortController();
   let looks = 0;

@@ -16,7 +16,7 @@ interface Flags {
 /** `kubectl svc version`. */
 export const registerVersion: Register = (command, run) => {
   command
-    .option('--client', 'only that of the plugin, without asking the cluster', false)
+    .option('--client', "only the plugin's version, without asking the cluster", false)
     .addOption(outputOption('how to show it', formats).default('table'))
     .action(run(version));
 };

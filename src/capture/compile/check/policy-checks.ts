@@ -11,7 +11,7 @@ import { pathRewriteFault } from './redaction.ts';
 import { globText, headerText, labelKeyText, literalText, pathGlobText, routeText, textFault } from './text-checks.ts';
 import type { CompileEnvironment, PolicyFinding } from '../types.ts';
 
-/** Why a policy cannot be compiled for that instrument, or null. The order decides which fault is reported. */
+/** Why a policy cannot be compiled in this environment, or null. The order decides which fault is reported. */
 export function policyFinding(
   spec: ClusterTrafficPolicySpec,
   environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>,

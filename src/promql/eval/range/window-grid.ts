@@ -54,13 +54,13 @@ export class WindowGrid {
   /** A copy: the caller of `lay` may reuse its buffer. */
   #times = new Float64Array(0);
   #length = -1;
-  /** The bytes of `#times`, and of the array passed last: a reused buffer is mostly the same array. */
+  /** Byte views of `#times` and of the array passed last, which is mostly the same reused buffer. */
   #bytes = bytesOf(this.#times);
   #shown: Float64Array = this.#times;
   #shownBytes = this.#bytes;
   #spans: RateSpans | null = null;
 
-  /** Units: milliseconds. */
+  /** `range` in milliseconds. */
   constructor(range: number, timing: Timing, frame: Frame) {
     this.range = range;
     this.from = new Int32Array(frame.count);

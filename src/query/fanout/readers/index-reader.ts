@@ -19,7 +19,7 @@ import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** Size of a series' labels while a list is held and joined: texts are shared, each label is a number. Bytes. */
+/** Bytes of a series and of each label while a list is held and joined: a label is the number of a shared text. */
 const seriesBytes = 28;
 const labelBytes = 4;
 const tooLong = (): QueryError => {
@@ -102,7 +102,10 @@ export function createIndexReader(way: AgentWay): IndexReader {
   };
 }
 
-/** Every series carries its node's name: every list of names contains that label, and the label has this one value. */
+/**
+ * Checks that every series carries its node's name: every list of names without a limit contains that label, and the
+ * label has this one value.
+ */
 function checkTexts({ kind, label, limit }: IndexQuestion, texts: readonly string[], node: string): void {
   if (kind === 'values' && label === nodeLabel) for (const text of texts) checkNode(text, node);
   if (kind === 'names' && limit === 0 && texts.length > 0 && !texts.includes(nodeLabel))
