@@ -36,9 +36,10 @@ async function readSource(source: string | undefined, prompt: string): Promise<B
   const text: string[] = [];
   let length = 0;
   for await (const line of lines) {
-    length += line.length + 1;
-    if (length > maxBytes) break;
     text.push(line);
+    length += line.length + 1;
+    // Enough to be refused as too large.
+    if (length > maxBytes) break;
   }
   return Buffer.from(text.join('\n') + (text.length > 0 ? '\n' : ''));
 }

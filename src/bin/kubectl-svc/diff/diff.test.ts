@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, mkdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -286,6 +286,15 @@ describe('the command', () => {
     expect(await run(['-f', folder, '-R'])).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('# TrafficMonitor shop/all would be created'),
+    });
+  });
+
+  test('reads links to files in a folder, as those of a mounted ConfigMap', async () => {
+    mkdirSync(join(folder, 'mounted'));
+    symlinkSync(file('one.txt', bare({ selector: {} }, 'linked')), join(folder, 'mounted', 'one.yaml'));
+    expect(await run(['-f', join(folder, 'mounted')])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('# TrafficMonitor shop/linked would be created'),
     });
   });
 

@@ -30,7 +30,8 @@ async function filesOf(path: string, recursive: boolean): Promise<string[]> {
   if (!(await named(path, () => stat(path))).isDirectory()) return [path];
   const entries = await named(path, () => readdir(path, { withFileTypes: true, recursive }));
   const files = entries
-    .filter((entry) => entry.isFile() && extensions.test(entry.name))
+    // The files of a mounted ConfigMap are links; kubectl reads them too.
+    .filter((entry) => (entry.isFile() || entry.isSymbolicLink()) && extensions.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted();
   if (files.length > 0) return files;

@@ -156,10 +156,14 @@ async function follow(session: Session, request: StreamRequest, show: Show): Pro
   }
 }
 
+/** Statuses of refusals that pass: a request that came too late, and one too many. */
+const passing: readonly number[] = [408, 429];
+
 /** A refusal that the next attempt would get too. */
 function isFinal(error: unknown): boolean {
-  const refused = error instanceof RefusedError && error.status >= 400 && error.status < 500;
-  return refused || isOperatorError(error, 'ERR_API_FORBIDDEN');
+  if (error instanceof RefusedError)
+    return error.status >= 400 && error.status < 500 && !passing.includes(error.status);
+  return isOperatorError(error, 'ERR_API_FORBIDDEN');
 }
 
 /** Reads a stream to its end. Errors: those of `QueryServer`; PluginError for an answer that is not a stream. */

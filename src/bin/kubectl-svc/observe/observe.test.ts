@@ -329,6 +329,24 @@ test('a refusal is told with its way out', async () => {
   expect([code, stderr]).toEqual([1, 'error: https://q: 401 no\n  give a token\n']);
 });
 
+test.each([408, 429])('a follower that is refused with %i, which passes, tries again', async (status) => {
+  const clock = new FakeClock(Date.parse(time) + 1_000);
+  const stop = new AbortController();
+  const refused = new RefusedError(status, 'ERR_API_REQUEST', `https://q: ${status} later`, { hints: [] });
+  const played = playing([span()], refused, [span(), span({ spanId: 'new', path: '/new' })], 'waits');
+  let stdout = '';
+  const onStdout = (text: string): void => void (stdout += text);
+  const done = observe(['-f', '-A'], { ...played, clock, signal: stop.signal, onStdout });
+  await until('the first end', () => played.asked.length === 1 && clock.pending > 0);
+  await clock.advance(500);
+  await clock.advance(1_000);
+  await until('the rest', () => stdout.includes('/new'));
+  stop.abort();
+  const { code, stderr } = await done;
+  expect(code).toBe(0);
+  expect(stderr).toContain(`warning: https://q: ${status} later; trying again`);
+});
+
 test('a follower whose connection breaks reads on where it was, shows nothing twice, and ends at Ctrl-C', async () => {
   const clock = new FakeClock(Date.parse(time) + 1_000);
   const stop = new AbortController();
