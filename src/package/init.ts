@@ -1,5 +1,5 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
 /** What a new operator is called. */
 export interface NewOperator {
@@ -96,7 +96,7 @@ export function renamed(text: string, { name, kind, group }: NewOperator): strin
 }
 
 /**
- * Makes the project in `folder` from the template, and returns the paths of its files and folders, sorted.
+ * Makes the project in `folder` from the template, and returns the paths of its files, sorted.
  * Errors: throws where the folder holds anything already; nothing is overwritten.
  */
 export async function makeProject(
@@ -115,7 +115,11 @@ export async function makeProject(
   }
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(manifestOf(operator, versions), undefined, 2)}\n`);
   await writeFile(join(folder, '.gitignore'), 'node_modules/\n');
-  return (await readdir(folder, { recursive: true })).toSorted();
+  const made = await readdir(folder, { recursive: true, withFileTypes: true });
+  return made
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .toSorted();
 }
 
 function manifestOf({ name }: NewOperator, versions: ProjectVersions): object {

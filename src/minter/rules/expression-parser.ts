@@ -94,21 +94,23 @@ class Parser {
     const first = operand();
     if (!this.#at(symbol)) return first;
     const parts = [this.#truth(first, at)];
-    while (this.#take(symbol)) parts.push(this.#truth(operand(), this.#peek().at));
+    while (this.#take(symbol)) {
+      const start = this.#peek().at;
+      parts.push(this.#truth(operand(), start));
+    }
     return { type: 'truth', node: { op, parts } };
   }
 
   #relation(): Node {
     let left = this.#unary();
     for (let links = 0; ; links++) {
-      const at = this.#peek().at;
+      const { at, kind, text } = this.#peek();
+      if (!this.#at('==') && !this.#at('!=') && !(kind === 'name' && text === 'in')) return left;
       if (links >= maxDepth) throw new ExpressionFault('too many comparisons in a row', at);
-      if (this.#take('==')) left = this.#compare(left, false, at);
-      else if (this.#take('!=')) left = this.#compare(left, true, at);
-      else if (this.#peek().kind === 'name' && this.#peek().text === 'in') {
-        this.#next++;
+      this.#next++;
+      if (text === 'in')
         left = { type: 'truth', node: { op: 'oneOf', item: this.#text(left, at), list: this.#list() } };
-      } else return left;
+      else left = this.#compare(left, text === '!=', at);
     }
   }
 

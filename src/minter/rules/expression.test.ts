@@ -42,6 +42,7 @@ test.each<[expression: string, expected: string]>([
   [`true // a comment with ' and "`, 'admits'],
   [`'\\x41\\u0042\\103' == 'ABC'`, 'admits'],
   [`'it\\'s' == "it's"`, 'admits'],
+  ['true' + ' == true'.repeat(32), 'admits'],
   [`assertion.email == 'AGENT@proj.iam.gserviceaccount.com'`, 'denied'],
 ])('%s: %s', (expression, expected) => {
   expect(verdict(expression)).toBe(expected);
@@ -77,7 +78,9 @@ test.each([
   [`'\\q' == 'q'`, 'unknown escape'],
   [`'\\ud800' == 'q'`, 'not a character'],
   ['('.repeat(100) + 'true' + ')'.repeat(100), 'nested deeper'],
-  ['true' + ' == true'.repeat(100), 'too many comparisons'],
+  ['true' + ' == true'.repeat(33), 'too many comparisons'],
+  [`true && 'x'`, 'a truth value is needed at offset 8'],
+  [`true || true || assertion.email`, 'at offset 16'],
   [' '.repeat(17_000), 'longer than'],
 ])('refuses %j', (text, message) => {
   expect(() => parseExpression(text)).toThrow(ExpressionFault);
