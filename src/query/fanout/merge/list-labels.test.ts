@@ -16,7 +16,7 @@ let stage: QueryStage;
 beforeAll(async () => {
   stage = await startQueryStage({
     nodes,
-    flags: { agentTimeout: '1s', queryTimeout: '10s', tenancy: 'true' },
+    flags: { agentTimeout: '3s', queryTimeout: '10s', tenancy: 'true' },
     reviews: { reviewToken: async (token) => ({ username: token }), mayAccessPath: async () => true },
     tenants: {
       reviews: {
