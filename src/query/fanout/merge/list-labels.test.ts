@@ -145,6 +145,7 @@ test.each<[string, (res: ServerResponse, req: IncomingMessage) => void, RegExp]>
   ['is busy', (res) => void res.writeHead(429).end('{"code":"busy","message":"64 wait"}'), /over limit .*64 wait/],
   ['has too much', (res) => void res.writeHead(413).end('{"code":"over_limit","message":"m"}'), /over limit/],
   ['fails', (res) => void res.writeHead(500).end('{"code":"internal","message":"internal error"}'), /protocol/],
+  ['refuses a query', (res) => void res.writeHead(422).end('{"message":"no query"}'), /protocol .*422: no query/],
   ['speaks for another', send(whole('node-1', 'zzz')), /protocol .*"node-1" from the agent of node-3/],
   ['sends a wrong checksum', send(flipped(whole('node-3', 'zzz'))), /protocol .*checksum/],
   ['ends in the middle', send(whole('node-3', 'zzz').subarray(0, -3)), /protocol .*inside a frame/],

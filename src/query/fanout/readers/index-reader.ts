@@ -70,8 +70,14 @@ export function createIndexReader(way: AgentWay): IndexReader {
       maxBytes: maxAnswerBytes + 1024,
     };
     const read = async (response: TlsStreamResponse): Promise<IndexReading> => {
-      if (response.status === 413) throw new AgentFailure('over limit', (await refusal(response)).message);
-      if (response.status !== 200) throw await refusal(response);
+      if (response.status !== 200) {
+        const { status } = response;
+        const error = await refusal(response);
+        if (status === 413) throw new AgentFailure('over limit', error.message);
+        // A list evaluates no query that could fail: one agent's word must not end the lists of all.
+        if (error instanceof QueryError) throw new AgentFailure('protocol', `HTTP ${status}: ${error.message}`);
+        throw error;
+      }
       const type = response.headers['content-type'];
       if (type !== indexContentType) throw new AgentFailure('protocol', `content type ${JSON.stringify(type ?? '')}`);
       let isClean = true;
