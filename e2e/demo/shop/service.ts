@@ -34,7 +34,7 @@ async function showProduct(_req: IncomingMessage, match: RegExpExecArray): Promi
   return { status: 200, body: { id, name: `product ${id}`, price: id * 3 } };
 }
 
-/** Headers of the order name its product and the address of the catalog, because there is no cluster DNS here. */
+/** The request's headers name the product and the address of the catalog: the demo has no cluster DNS. */
 async function placeOrder(req: IncomingMessage): Promise<{ status: number; body: unknown }> {
   const catalog = String(req.headers['x-demo-catalog'] ?? '');
   const id = Number(req.headers['x-demo-product'] ?? 1);

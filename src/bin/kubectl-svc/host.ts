@@ -27,5 +27,5 @@ export interface Host {
   readonly connect?: () => Promise<QueryServer>;
 }
 
-/** The width for tables and graphs when the output is no terminal. */
+/** Columns of tables and graphs that are not written to a terminal. */
 export const defaultColumns = 80;

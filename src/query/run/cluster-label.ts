@@ -6,7 +6,7 @@ export const clusterLabel = 'cluster';
 
 /**
  * Queries without their conditions on the cluster label; undefined in place of a query whose conditions exclude this
- * cluster. Without a cluster name there is no such label, and nothing changes.
+ * cluster. With an empty cluster name the queries are returned as they are.
  */
 export function clusterQueries(queries: readonly ReadQuery[], cluster: string): (ReadQuery | undefined)[] {
   if (cluster === '') return [...queries];

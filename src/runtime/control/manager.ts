@@ -26,7 +26,7 @@ export interface ManagerOptions {
   component: string;
   /** This process: the pod's name. */
   instance: string;
-  /** Absent: there is no election, as in tests and in tools with a single replica. */
+  /** Absent in tests and in tools with a single replica: they start their controllers without a Lease. */
   leaderElection?: Pick<LeaderElectionOptions, 'namespace' | 'name' | 'leaseMs' | 'renewDeadlineMs' | 'retryMs'> & {
     identity: string;
   };
