@@ -89,6 +89,13 @@ describe('answers over all nodes', () => {
     );
   });
 
+  test('an alternative that is given twice counts once', async () => {
+    for (const run of [instant, instantRaw]) {
+      const { json } = await run('sum({__name__=~"svc_agent_up|svc_agent_up"})');
+      expect(json.data).toMatchObject({ result: [{ value: [end / 1000, '3'] }] });
+    }
+  });
+
   test('rates are summed over the nodes', async () => {
     const { json } = await instant('sum by (service_name) (rate(http_server_request_duration_count{code="200"}[5m]))');
     expect(json.data).toEqual({

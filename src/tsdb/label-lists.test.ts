@@ -13,7 +13,7 @@ const name = fc.constantFrom('x', 'y', 'z');
 const matcher: fc.Arbitrary<Matcher> = fc.record({
   type: fc.constantFrom('=', '!=', '=~', '!~'),
   name,
-  value: fc.oneof(text, fc.constantFrom('', '.+', 'a|b', '[bc]')),
+  value: fc.oneof(text, fc.constantFrom('', '.+', 'a|b', 'b|a|b', '[bc]')),
 });
 /** Minutes behind the start. */
 const minute = fc.oneof(fc.nat(600), fc.constantFrom(-1e9, 1e9));
@@ -22,7 +22,7 @@ const question = fc.record({
   from: minute,
   to: minute,
   label: name,
-  limit: fc.constantFrom(1, 2, 5, Infinity),
+  limit: fc.constantFrom(0, 1, 2, 5, Infinity),
 });
 /** Stretches of a series' samples, a minute apart. */
 const stretches = fc.array(fc.record({ at: fc.nat(580), count: fc.integer({ min: 1, max: 130 }) }), {

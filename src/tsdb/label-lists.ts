@@ -50,12 +50,12 @@ export async function listSeries(
     await rememberMatches(matchers, indexesOf(listed), pace);
     const list: Labels[] = [];
     for (const series of selectSeries({ blocks, head, matchers, mint, maxt, onBad })) {
+      if (list.length >= limit) break;
       if (pace.spend(seriesWork)) await pace.turn();
       if (series.hasSamples()) {
         hold?.(seriesBytes + labelBytes * series.labels.length);
         list.push(series.labels);
       }
-      if (list.length >= limit) break;
     }
     if (sets.length === 1) return list;
     for (const labels of list) {

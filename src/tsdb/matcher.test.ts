@@ -48,6 +48,7 @@ test.each([
 
 test('plain alternatives and prefixes never reach the engine', () => {
   expect(regexShape('(?:GET|POST)')).toEqual({ kind: 'literals', literals: ['GET', 'POST'] });
+  expect(regexShape('GET|POST|GET')).toEqual({ kind: 'literals', literals: ['GET', 'POST'] });
   expect(regexShape('api\\.v1.*')).toEqual({ kind: 'prefix', prefix: 'api.v1', minRest: 0 });
   expect(regexShape('[ab]')).toEqual({ kind: 'other' });
   const compile = jest.spyOn(RE2JS, 'compile');

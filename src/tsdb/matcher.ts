@@ -19,7 +19,9 @@ export interface CompiledMatcher extends Matcher {
   matches(value: string): boolean;
   /** Whether a series without the label matches: such a matcher cannot be answered from the label's postings alone. */
   readonly matchesEmpty: boolean;
-  /** When set, exactly these texts match (before negation): the index looks each up instead of scanning. */
+  /**
+   * When set, exactly these texts match (before negation), each given once: the index looks each up instead of scanning.
+   */
   readonly literals?: readonly string[];
   /** True for `!=` and `!~`. */
   readonly negative: boolean;

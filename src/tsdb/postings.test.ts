@@ -5,7 +5,7 @@ import { MemoryPostings, selectPostings } from './postings.ts';
 const matcher = fc.record<Matcher>({
   type: fc.constantFrom('=', '!=', '=~', '!~'),
   name: fc.constantFrom('a', 'b', 'node'),
-  value: fc.constantFrom('', 'x', 'y', 'own', 'x|y', '.+'),
+  value: fc.constantFrom('', 'x', 'y', 'own', 'x|y', 'x|y|x', 'y|y', '(|x|)', '.+'),
 });
 
 /** Series by their values of `a` and `b` (empty: absent), and whether each carries `node="own"`. */

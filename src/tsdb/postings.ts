@@ -58,18 +58,14 @@ function withValues(
   return union(lists);
 }
 
-/**
- * A series has one value for a name, so the lists of one name are disjoint (a list that is given twice is counted
- * once).
- */
+/** The lists of different values of one name: a series has one value for a name, so they are disjoint. */
 function union(lists: readonly PostingList[]): PostingList {
   if (lists.length <= 1) return lists[0] ?? none;
-  const unique = new Set(lists);
   let total = 0;
-  for (const list of unique) total += list.length;
+  for (const list of lists) total += list.length;
   const all = new Float64Array(total);
   let at = 0;
-  for (const list of unique) {
+  for (const list of lists) {
     all.set(list, at);
     at += list.length;
   }

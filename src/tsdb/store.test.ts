@@ -188,6 +188,27 @@ describe('blocks and retention', () => {
     await store.close();
   });
 
+  test('an alternative that is given twice finds its series once, in a block as in the head', async () => {
+    const clock = new FakeClock(start);
+    const store = await open(new MemoryFiles(), clock);
+    const series = ['0', '1', '2'].map((i) => labelsFromObject({ __name__: 'm', i }));
+    await fill(store, clock, series, start, start + 7 * hour + 60_000);
+    await store.maintain();
+    expect(store.stats()).toMatchObject({ blocks: 1, series: 3 });
+    const matchers: Matcher[] = [{ type: '=~', name: 'i', value: '0|1|0|1' }];
+    for (const [from, to] of [
+      [start, start + hour],
+      [start + 7 * hour, start + 8 * hour],
+    ] as const) {
+      expect([...store.select(matchers, from, to)].map(({ labels }) => labelsToObject(labels)['i'])).toEqual([
+        '0',
+        '1',
+      ]);
+      expect(await store.series([matchers], from, to)).toHaveLength(2);
+    }
+    await store.close();
+  });
+
   test('blocks older than the retention are removed, and so are the oldest above the size cap', async () => {
     const files = new MemoryFiles();
     const clock = new FakeClock(start);

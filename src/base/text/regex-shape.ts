@@ -1,5 +1,6 @@
 /** The simple form of a regular expression that can be evaluated without an engine. */
 export type RegexShape =
+  /** Each text once. */
   | { readonly kind: 'literals'; readonly literals: readonly string[] }
   /** `prefix` followed by at least `minRest` (0 or 1) characters of any kind. */
   | { readonly kind: 'prefix'; readonly prefix: string; readonly minRest: 0 | 1 }
@@ -18,13 +19,13 @@ export function regexShape(source: string): RegexShape {
     const prefix = literal(tail[1]!);
     return prefix === undefined ? other : { kind: 'prefix', prefix, minRest: tail[2] === '+' ? 1 : 0 };
   }
-  const literals: string[] = [];
+  const literals = new Set<string>();
   for (const part of unwrap(source).split('|')) {
     const text = literal(part);
     if (text === undefined) return other;
-    literals.push(text);
+    literals.add(text);
   }
-  return { kind: 'literals', literals };
+  return { kind: 'literals', literals: [...literals] };
 }
 
 /** The test of an expression that needs no regex engine. */
