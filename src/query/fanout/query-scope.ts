@@ -13,12 +13,17 @@ import type { LostNode } from './failure.ts';
 import { mergeDuplicates } from './merge/duplicates.ts';
 import { mergeSorted } from './merge/sorted.ts';
 import { NodeLedger } from './node-ledger.ts';
-import { sampleBytes, wholeSeries } from './merge/series-collector.ts';
+import { heldBytesOf, sampleBytes, wholeSeries } from './merge/series-collector.ts';
 import type { CollectedSeries, ReadSeries, SampleBudget } from './merge/series-collector.ts';
+
+/** The series of one selector, sorted. */
+export interface Selected extends SelectResult {
+  readonly series: readonly CollectedSeries[];
+}
 
 interface Waiting {
   readonly query: ReadQuery;
-  readonly resolve: (result: SelectResult) => void;
+  readonly resolve: (result: Selected) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -82,7 +87,7 @@ export class QueryScope implements SeriesSource {
     return this.ledger.restart;
   }
 
-  select(request: SelectRequest): Promise<SelectResult> {
+  select(request: SelectRequest): Promise<Selected> {
     return new Promise((resolve, reject) => {
       if (this.#waiting.length === 0) queueMicrotask(() => void this.#flush());
       this.#waiting.push({ query: readQuery(request), resolve, reject });
@@ -146,7 +151,8 @@ export class QueryScope implements SeriesSource {
     const lists = parts.map(({ series }) => series[query]!);
     if (overlapping.length === 0) return mergeSorted(lists, this.#turns);
     // Of equal series, the first agent's is kept.
-    const { series, duplicates } = mergeDuplicates(lists.flat().map(wholeSeries));
+    const pace = new Pace(this.#options.signal, this.#turns);
+    const { series, duplicates } = await mergeDuplicates(lists.flat(), pace);
     if (duplicates > 0) {
       const sentence = 'of equal labels came from two agents and were joined; at equal times the first agent counts';
       this.warnings.add(`series ${sentence} (seen at ${overlapping.join(', ')})`);
@@ -161,7 +167,7 @@ export class QueryScope implements SeriesSource {
       const found = await this.#collect(batch.map(({ query }) => query));
       for (const [i, { resolve }] of batch.entries()) {
         const series = found[i]!;
-        const heldBytes = series.reduce((sum, one) => sum + ('read' in one ? one.heldBytes : 0), 0);
+        const heldBytes = heldBytesOf(series);
         // From here on the engine accounts for their memory.
         this.memory?.give(heldBytes);
         resolve({ series, sorted: true, heldBytes, warnings: [...this.warnings] });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
+import { Pace } from '../../base/turns/turns.ts';
 import { QueryError, takeMemory } from '../../promql/index.ts';
 import { buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
@@ -35,6 +36,8 @@ const maxAnswerBytes = 512 * 1024 * 1024;
  * parsed objects three.
  */
 const bytesOfJson = 6;
+/** Work of a series beside its samples, in samples. */
+const seriesWork = 50;
 /** Back-off before the one retry. */
 const pauseMs = 200;
 
@@ -97,13 +100,19 @@ async function byRemoteRead(
   const response = await ask(options, '/api/v1/read', { method: 'POST', headers, body: Buffer.from(body) }, signal);
   const type = response.headers.get('content-type') ?? undefined;
   for await (const series of readStreamedSeries(type, bytesOf(response, options))) collector.add(series);
-  return collector.finish().map((series) =>
-    series.map((one) => {
+  const pace = new Pace(signal);
+  const results: ReadSeries[][] = [];
+  for (const all of collector.finish()) {
+    const series: ReadSeries[] = [];
+    for (const one of all) {
       const whole = wholeSeries(one);
       takeMemory(budget.memory, whole.timestamps.length * sampleBytes);
-      return whole;
-    }),
-  );
+      series.push(whole);
+      if (pace.spend(seriesWork + whole.timestamps.length)) await pace.turn();
+    }
+    results.push(series);
+  }
+  return results;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Distribution, IndexLists, SelectRequest, SelectResult, SeriesSourc
 import { fragmentDemands } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { Clock } from '../../base/clock.ts';
-import { turns, type TurnTaking } from '../../base/turns/turns.ts';
+import { Pace, turns, type TurnTaking } from '../../base/turns/turns.ts';
 import { errorText } from '../../base/errors.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import type { LostNode } from '../fanout/failure.ts';
@@ -10,8 +10,8 @@ import type { IndexQuestion } from '../fanout/readers/index-reader.ts';
 import { joinLists, listsOf, readQueries } from '../fanout/merge/list-labels.ts';
 import { mergeDuplicates } from '../fanout/merge/duplicates.ts';
 import { readQuery } from '../fanout/query-scope.ts';
-import type { QueryScope } from '../fanout/query-scope.ts';
-import { wholeSeries } from '../fanout/merge/series-collector.ts';
+import type { QueryScope, Selected } from '../fanout/query-scope.ts';
+import { heldBytesOf } from '../fanout/merge/series-collector.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermStore } from './long-term-store.ts';
@@ -59,15 +59,15 @@ export class SplicedSource implements SeriesSource {
     return this.#options.scope.lost;
   }
 
+  /** Of a series that crosses the boundary the agents' part stays in its chunks, as do the agents' other series. */
   async select(request: SelectRequest): Promise<SelectResult> {
     const { scope, boundaryMs } = this.#options;
     if (request.mint >= boundaryMs) return scope.select(request);
     // The agents' part goes through the scope, so that all selectors of a turn are one request to each agent.
-    const none: SelectResult = { series: [] };
+    const none: Selected = { series: [] };
     const recent = request.maxt < boundaryMs ? none : scope.select({ ...request, mint: boundaryMs });
-    const [old, { series, warnings: told = [] }] = await Promise.all([this.#old([readQuery(request)]), recent]);
+    const [old, { series: late, warnings: told = [] }] = await Promise.all([this.#old([readQuery(request)]), recent]);
     const warnings = [...told];
-    const late = series.map(wholeSeries);
     const foreign = foreignLabels(old[0]!, late);
     if (foreign.length > 0) {
       const names = foreign.join(', ');
@@ -75,7 +75,8 @@ export class SplicedSource implements SeriesSource {
         `series of ${longTermName} do not continue in those of the agents, which have no label ${names}: name what the store adds in --long-term-labels`,
       );
     }
-    return { series: mergeDuplicates([...old[0]!, ...late]).series, warnings };
+    const { series } = await mergeDuplicates([...old[0]!, ...late], this.#pace());
+    return { series, heldBytes: heldBytesOf(series), warnings };
   }
 
   /** As the scope's `read`. */
@@ -89,11 +90,14 @@ export class SplicedSource implements SeriesSource {
       isOld.includes(true) ? this.#old(queries.filter((_, i) => isOld[i])) : [],
     ]);
     let [r, o] = [0, 0];
-    return queries.map((_, i) => {
+    const pace = this.#pace();
+    const results: ReadSeries[][] = [];
+    for (const i of queries.keys()) {
       const before = isOld[i] ? old[o++]! : [];
       const after = isRecent[i] ? recent[r++]! : [];
-      return before.length === 0 ? after : mergeDuplicates([...before, ...after]).series;
-    });
+      results.push(before.length === 0 ? after : (await mergeDuplicates([...before, ...after], pace)).series);
+    }
+    return results;
   }
 
   /** As the scope's `list`. The store has no such index, so its series are read. */
@@ -133,6 +137,10 @@ export class SplicedSource implements SeriesSource {
     };
   }
 
+  #pace(): Pace {
+    return new Pace(this.#options.signal, this.#options.turns ?? turns);
+  }
+
   async #old(queries: readonly ReadQuery[]): Promise<ReadSeries[][]> {
     const { store, boundaryMs, clock, signal, deadline, scope } = this.#options;
     if (this.lostStore) return queries.map(() => []);
@@ -142,6 +150,8 @@ export class SplicedSource implements SeriesSource {
         queries.map((query) => ({ ...query, endMs: Math.min(query.endMs, boundaryMs - 1) })),
         { deadlineMs: (deadline - started) * 0.8, budget: scope.budget, signal },
       );
+      // Another selector has lost the store meanwhile, and goes without it.
+      if (this.lostStore) return queries.map(() => []);
       this.#answered = true;
       // A store may send whole chunks: samples at or after the boundary are read from the agents.
       return result.map((series) => series.map((one) => before(one, boundaryMs)));

@@ -1,3 +1,4 @@
+import { Pace } from '../../base/turns/turns.ts';
 import { compileMatcher, type Matcher, type ReadQuery } from '../../tsdb/index.ts';
 import { mergeDuplicates } from '../fanout/merge/duplicates.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
@@ -45,17 +46,24 @@ export function hideStoreLabels(store: LongTermStore, labels: readonly StoreLabe
       const all = queries.map(asked);
       const own = all.filter((query) => query !== undefined);
       const answers = own.length === 0 ? [] : await store.read(own, options);
+      const pace = new Pace(options.signal);
       let next = 0;
-      return all.map((query) => (query === undefined ? [] : mergeDuplicates(answers[next++]!.map(asAgents)).series));
+      const results: ReadSeries[][] = [];
+      for (const query of all) {
+        results.push(query === undefined ? [] : (await mergeDuplicates(answers[next++]!.map(asAgents), pace)).series);
+      }
+      return results;
     },
   };
 }
+
+type Labelled = Pick<ReadSeries, 'labels'>;
 
 /**
  * Names of labels that every series of the store has and no series of the agents has, when both have series. Such
  * series do not match the agents': a series breaks at the boundary, and the samples near it count twice. Pure.
  */
-export function foreignLabels(old: readonly ReadSeries[], recent: readonly ReadSeries[]): string[] {
+export function foreignLabels(old: readonly Labelled[], recent: readonly Labelled[]): string[] {
   const [first, ...others] = old;
   if (first === undefined || recent.length === 0) return [];
   const known = new Set<string>();

@@ -1,28 +1,55 @@
+import type { Pacing } from '../../../base/turns/turns.ts';
 import type { FloatHistogram } from '../../../promql/index.ts';
 import { labelsKey } from '../../../tsdb/index.ts';
-import type { ReadSeries } from './series-collector.ts';
+import { bytesOfSeries, wholeSeries } from './series-collector.ts';
+import type { CollectedSeries, ReadSeries } from './series-collector.ts';
 
 /** Series in order of preference, each pair of equal labels joined. */
-export interface Merged {
-  readonly series: ReadSeries[];
+export interface Merged<S> {
+  readonly series: S[];
   /** How many series occurred more than once. */
   readonly duplicates: number;
 }
 
+/** Work of finding the other series of equal labels, in samples. */
+const keyWork = 100;
+
 /**
  * Joins series of equal labels: the samples of both; at a time that both have, the sample of the first. Labels identify
- * a series; two agents have the same one while a node's agent is replaced. Pure.
+ * a series; two agents have the same one while a node's agent is replaced. Pure but for its turns.
+ * Guarantees: a series in chunks stays in them, also as part of a joined one, which is joined when it is read.
  */
-export function mergeDuplicates(all: readonly ReadSeries[]): Merged {
-  const byKey = new Map<string, ReadSeries>();
+export async function mergeDuplicates(all: readonly ReadSeries[], pacing: Pacing): Promise<Merged<ReadSeries>>;
+export async function mergeDuplicates(
+  all: readonly CollectedSeries[],
+  pacing: Pacing,
+): Promise<Merged<CollectedSeries>>;
+export async function mergeDuplicates(
+  all: readonly CollectedSeries[],
+  pacing: Pacing,
+): Promise<Merged<CollectedSeries>> {
+  const byKey = new Map<string, CollectedSeries>();
   let duplicates = 0;
   for (const series of all) {
     const key = labelsKey(series.labels);
     const known = byKey.get(key);
     if (known !== undefined) duplicates++;
-    byKey.set(key, known === undefined ? series : joined(known, series));
+    const one = known === undefined ? series : joinedSeries(known, series);
+    byKey.set(key, one);
+    const joinWork = known === undefined || 'read' in one ? 0 : 2 * one.timestamps.length;
+    if (pacing.spend(keyWork + joinWork)) await pacing.turn();
   }
   return { series: [...byKey.values()], duplicates };
+}
+
+function joinedSeries(first: CollectedSeries, second: CollectedSeries): CollectedSeries {
+  if (!('read' in first || 'read' in second)) return joined(first, second);
+  return {
+    labels: first.labels,
+    heldBytes: bytesOfSeries(first) + bytesOfSeries(second),
+    // Each is copied out: the second may be decoded into the buffers of the first.
+    read: () => joined(wholeSeries(first), wholeSeries(second)),
+  };
 }
 
 /** Values are copied as bits: a stale marker stays one. */

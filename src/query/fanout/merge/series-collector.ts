@@ -29,6 +29,16 @@ export function wholeSeries(series: Series | DeferredSeries): ReadSeries {
   return { labels: series.labels, ...samples, timestamps: samples.timestamps.slice(), values: samples.values.slice() };
 }
 
+/** Bytes that a series keeps: its chunks, or its samples. */
+export function bytesOfSeries(series: CollectedSeries): number {
+  return 'read' in series ? series.heldBytes : sampleBytes * series.timestamps.length;
+}
+
+/** Bytes that the series keep in chunks. */
+export function heldBytesOf(all: readonly CollectedSeries[]): number {
+  return all.reduce((sum, one) => sum + ('read' in one ? one.heldBytes : 0), 0);
+}
+
 /** The samples that a query may still load, and the source of their memory; shared by all its agents. */
 export interface SampleBudget {
   left: number;
