@@ -19,11 +19,6 @@ export type Reading = SeriesSource & Pick<QueryScope, 'read' | 'list' | 'lost' |
 /** One evaluation. It may run several times: each time over another source. */
 export type Evaluate<T> = (options: QueryOptions & { readonly source: Reading }) => Promise<T>;
 
-/** The long-term store, once an attempt of the same evaluation has lost it. */
-interface Gone {
-  store?: LostNode | undefined;
-}
-
 /** What an evaluation gave, and the nodes and the path that it took. */
 export interface Evaluated<T> {
   readonly result: T;
@@ -96,8 +91,9 @@ export class RunningQuery {
   }
 
   /**
-   * Evaluates until all parts come from the same nodes by one execution path: again without a node that was lost on the
-   * way, and again by a lower path when an agent cannot take part in a higher one (whole → agg → series → off).
+   * Evaluates until all parts come from the same nodes by one execution path: again without a node or a long-term store
+   * that was lost on the way, and again by a lower path when an agent cannot take part in a higher one (whole → agg →
+   * series → off).
    * Errors: those of `evaluate`.
    */
   async evaluate<T>(evaluate: Evaluate<T>): Promise<Evaluated<T>> {
@@ -107,9 +103,9 @@ export class RunningQuery {
     const forced = request.pushdown !== undefined;
     let path: ExecutionPath = reader === undefined ? 'off' : (request.pushdown ?? runner.pushdown ?? 'whole');
     let lost: ReadonlyMap<string, LostNode> = new Map();
-    const gone: Gone = {};
+    let lostStore: LostNode | undefined;
     const fallbacks: Fallback[] = [];
-    // Each iteration loses one more node or takes a lower path, so the loop ends.
+    // Each iteration loses one more node, loses the store or takes a lower path, so the loop ends.
     for (;;) {
       // Aborts the work that an attempt still has in flight when it ends.
       const over = new LinkedAbort(this.signal);
@@ -121,12 +117,14 @@ export class RunningQuery {
         reader === undefined || path === 'off'
           ? undefined
           : new Pushdown({ scope: own, path, forced, reader, ledger, budget });
+      const spliced = this.#spliced(scope, over.signal, lostStore);
+      const distribution = spliced === undefined ? pushdown : spliced.distribution(pushdown);
       try {
-        const result = await this.#once(evaluate, scope, pushdown, gone);
+        const result = await evaluate(this.#queryOptions(spliced ?? scope, distribution));
         const { path: taken = 'off', reports: fragments = [] } = pushdown ?? {};
         const report = { path: taken, fragments, fallbacks, rawSelectors: scope.rawSelectors };
         const all = new Map(scope.lost);
-        if (gone.store !== undefined) all.set(gone.store.node, gone.store);
+        if (spliced?.lostStore !== undefined) all.set(spliced.lostStore.node, spliced.lostStore);
         const { warnings = [], infos = [] } = (result ?? {}) as Partial<Evaluated<T>>;
         return { result, warnings: [...new Set([...warnings, ...scope.warnings])], infos, lost: all, pushdown: report };
       } catch (error) {
@@ -135,8 +133,9 @@ export class RunningQuery {
         if (pushdown?.stepDown !== undefined) {
           fallbacks.push(pushdown.stepDown);
           path = pushdown.stepDown.to;
-        } else if (!scope.restart) throw error;
+        } else if (!scope.restart && spliced?.restart !== true) throw error;
         lost = scope.lost;
+        lostStore = spliced?.lostStore;
       } finally {
         over.release();
         over.abort(ended);
@@ -144,24 +143,12 @@ export class RunningQuery {
     }
   }
 
-  /** One attempt; with a long-term store a second one without it, when the store fails after it has answered. */
-  async #once<T>(evaluate: Evaluate<T>, scope: QueryScope, pushdown: Pushdown | undefined, gone: Gone): Promise<T> {
-    const { runner, deadline, turns } = this.#options;
-    const store = this.#store;
-    if (store === undefined) return evaluate(this.#queryOptions(scope, pushdown));
-    const boundaryMs = this.#boundaryMs;
-    for (;;) {
-      const spliced = { scope, store, boundaryMs, clock: runner.clock, signal: this.signal, deadline, turns };
-      const source = new SplicedSource({ ...spliced, lost: gone.store });
-      try {
-        return await evaluate(this.#queryOptions(source, source.distribution(pushdown)));
-      } catch (error) {
-        // The second iteration leaves the store out from the start, so the loop ends.
-        if (!source.restart || scope.restart || this.signal.aborted) throw error;
-      } finally {
-        gone.store = source.lostStore;
-      }
-    }
+  /** Agents and long-term store as one source; undefined without a store. */
+  #spliced(scope: QueryScope, signal: AbortSignal, lost: LostNode | undefined): SplicedSource | undefined {
+    const { deadline, turns } = this.#options;
+    const { clock } = this.#options.runner;
+    const [store, boundaryMs] = [this.#store, this.#boundaryMs];
+    return store && new SplicedSource({ scope, store, boundaryMs, clock, signal, deadline, turns, lost });
   }
 
   #queryOptions(source: Reading, distribution: Distribution | undefined): QueryOptions & { readonly source: Reading } {
