@@ -108,6 +108,16 @@ const claims: Claim[] = [
     factor: minute,
   },
   {
+    says: [guide('api-versions'), /beyond (\d+) MiB it is refused/],
+    is: ['src/net/webhook/handler.ts', /maxConversionBytes = ([\d *]+);/],
+    factor: MiB,
+  },
+  {
+    says: [guide('admission'), /one address sends holds (\d+) MiB at most/],
+    is: ['src/net/webhook/handler.ts', /maxConversionBytes = ([\d *]+);/],
+    factor: MiB,
+  },
+  {
     says: [guide('api-versions'), /observedGeneration: (-\d+)/],
     is: ['src/api/schema/common.ts', /minimum: (-\d+)/],
   },

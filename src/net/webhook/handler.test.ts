@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, request as httpRequest, type ClientRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -161,4 +161,35 @@ test('one object without a way fails the whole review with its name', async () =
 
 test('the path of conversions refuses a review of admission', async () => {
   expect((await post('/convert', review()))[0]).toBe(400);
+});
+
+const mebibyte = 1024 * 1024;
+
+test('a conversion may be as large as a long list, and no larger', async () => {
+  const objects = (count: number): object[] =>
+    Array.from({ length: count }, () => ({ ...widget, spec: { size: 1, text: 'x'.repeat(mebibyte) } }));
+  expect((await post('/convert', conversion('example.dev/v1', ...objects(20))))[0]).toBe(200);
+  const [status, body] = await post('/convert', conversion('example.dev/v1', ...objects(25)));
+  expect([status, body['message']]).toEqual([400, expect.stringContaining('larger than 25165824 bytes')]);
+});
+
+/** A review that never ends, of which this much is sent; the status when it is answered. */
+function unended(bytes: number): { request: ClientRequest; status: Promise<number | undefined> } {
+  const headers = { 'content-length': String(8 * mebibyte) };
+  const request = httpRequest(`${base}/validate/widgets`, { method: 'POST', headers, agent: false });
+  request.write(Buffer.alloc(bytes, ' '));
+  const status = new Promise<number | undefined>((resolve) => {
+    request.on('response', (res) => resolve(res.resume().statusCode)).on('error', () => resolve(undefined));
+  });
+  return { request, status };
+}
+
+test('reviews that one address leaves unfinished are bounded together, and leave room for those of another', async () => {
+  const held = Array.from({ length: 5 }, () => unended(7 * mebibyte));
+  expect(await Promise.race(held.map(({ status }) => status))).toBe(503);
+  const fromElsewhere = httpRequest(`${base}/validate/widgets`, { method: 'POST', localAddress: '127.0.0.2' });
+  const status = new Promise((resolve) => fromElsewhere.on('response', (res) => resolve(res.resume().statusCode)));
+  fromElsewhere.end(JSON.stringify(review()));
+  expect(await status).toBe(200);
+  for (const { request } of held) request.destroy();
 });

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { aborted } from '../../base/aborted.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
@@ -6,10 +6,10 @@ import type { Logger } from '../../base/logger.ts';
 import { parseJson } from '../../base/text/parse-json.ts';
 import { requestTarget } from '../../base/request-target.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
-import { readWhole } from '../../base/wire/http-body.ts';
 import type { HttpHandler } from '../http/index.ts';
 import { admissionAnswer, readAdmissionReview, type Validator } from './admission.ts';
 import { conversionAnswer, readConversionReview, type Converters } from './conversion.ts';
+import { Crowded, ReviewBodies } from './review-bodies.ts';
 
 /** What `webhookHandler` answers reviews with. */
 export interface WebhookOptions {
@@ -29,45 +29,54 @@ export interface WebhookOptions {
 }
 
 /** The API server sends an object at most twice in one review, and objects are at most 3 MiB in etcd. */
-const maxBody = 8 * 1024 * 1024;
+const maxAdmissionBytes = 8 * 1024 * 1024;
+/** One conversion has all objects of a list that is not asked for in pages. */
+const maxConversionBytes = 24 * 1024 * 1024;
+const bodyLimits = { all: 2 * maxConversionBytes, ofAddress: maxConversionBytes };
 const defaultDeadlineMs = 4_000;
 
 /**
  * Answers admission and conversion reviews of the API server.
  *
- * Guarantees: a review is answered within the deadline; a validator that throws or takes too long is HTTP 500, never
- * "allowed": the webhook's `failurePolicy` then decides about the request.
+ * Guarantees: a review is answered within the deadline; a validator that throws or takes too long is HTTP 500, and a
+ * review for which there is no memory 503, never "allowed": the webhook's `failurePolicy` then decides about the
+ * request.
  * Assumptions: runs behind TLS that the API server verifies by `caBundle`. Without a required client certificate any
  * caller is answered, so validators then reveal nothing that depends on the user.
  */
 export function webhookHandler(options: WebhookOptions): HttpHandler {
+  const bodies = new ReviewBodies(bodyLimits);
   return (req, res) => {
     const { path } = requestTarget(req);
     const validator = Object.hasOwn(options.validators, path) ? options.validators[path] : undefined;
     if (!validator && path !== '/convert') return send(res, 404, { message: 'not found' });
     if (req.method !== 'POST') return send(res, 405, { message: 'a review is POSTed' });
     const observed = options.observe?.(path);
-    return answer(req, validator, options).then(
-      (body) => {
-        observed?.(200);
-        send(res, 200, body);
-      },
-      (error: unknown) => {
-        const code = isOperatorError(error, 'ERR_INPUT_INVALID') || isOperatorError(error, 'ERR_TOO_LARGE') ? 400 : 500;
-        observed?.(code);
-        options.logger.error('webhook failed', { webhook: path, error: errorText(error) });
-        send(res, code, { message: errorText(error) });
-      },
-    );
+    const maxBytes = validator ? maxAdmissionBytes : maxConversionBytes;
+    return bodies
+      .with(req, maxBytes, (body) => answer(body, validator, options))
+      .then(
+        (body) => {
+          observed?.(200);
+          send(res, 200, body);
+        },
+        (error: unknown) => {
+          const code = statusOf(error);
+          observed?.(code);
+          options.logger.error('webhook failed', { webhook: path, error: errorText(error) });
+          send(res, code, { message: errorText(error) });
+        },
+      );
   };
 }
 
-async function answer(
-  req: IncomingMessage,
-  validator: Validator | undefined,
-  options: WebhookOptions,
-): Promise<object> {
-  const body = await readJson(req);
+function statusOf(error: unknown): number {
+  if (error instanceof Crowded) return 503;
+  return isOperatorError(error, 'ERR_INPUT_INVALID') || isOperatorError(error, 'ERR_TOO_LARGE') ? 400 : 500;
+}
+
+async function answer(text: Buffer, validator: Validator | undefined, options: WebhookOptions): Promise<object> {
+  const body = parseJson(String(text), 'the review is not JSON');
   if (!validator) return conversionAnswer(readConversionReview(body), options.converters);
   const request = readAdmissionReview(body);
   const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
@@ -87,11 +96,6 @@ async function answer(
   } finally {
     limit.release();
   }
-}
-
-async function readJson(req: IncomingMessage): Promise<unknown> {
-  const tooLarge = (): Error => new OperatorError('ERR_TOO_LARGE', `the review is larger than ${maxBody} bytes`);
-  return parseJson(String(await readWhole(req, maxBody, tooLarge)), 'the review is not JSON');
 }
 
 function send(res: ServerResponse, code: number, body: object): void {
