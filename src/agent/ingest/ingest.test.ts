@@ -168,6 +168,18 @@ test('a store that cannot write is logged once, and once again when it can', asy
   expect(world.log).toHaveLength(2);
 });
 
+test('a fault of the agent’s own metrics is logged, and neither ends the process nor keeps samples from the disk', async () => {
+  const world = setUp(undefined, () => {
+    throw new Error('no such metric');
+  });
+  world.ingest.start();
+  const { settled } = world.ingest.metrics(gauge(world.clock), 1);
+  await world.clock.advance(60_000);
+  expect(await isSettled(settled)).toBe(true);
+  expect([captured(world).length, world.commits > 10]).toEqual([1, true]);
+  expect(world.log.filter((line) => line.includes('no such metric')).length).toBeGreaterThan(0);
+});
+
 test('samples that the store refuses are counted, duplicates are not', async () => {
   const world = setUp();
   const results = ['full', 'duplicate', 'late'] as const;

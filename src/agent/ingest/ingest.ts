@@ -80,6 +80,7 @@ export class Ingest implements OtlpConsumer {
   #group: Group | null = null;
   #lastHouseKeeping = -Infinity;
   #lastRefresh = -Infinity;
+  #mappingFailing = false;
   #storeFailing = false;
   /** The store is at its limit of undurable data and refused all samples of the last group. */
   #storeFull = false;
@@ -167,11 +168,25 @@ export class Ingest implements OtlpConsumer {
 
   /** Maps and stores all waiting requests, and resolves when they are durable. Errors are logged, not thrown. */
   async process(): Promise<void> {
-    const { mapper, metrics, clock } = this.#options;
+    const { logger } = this.#options;
     const group = this.#group;
     const waitingBytes = this.#waitingBytes;
     this.#waitingBytes = 0;
     this.#group = null;
+    try {
+      await this.#keepHouse(waitingBytes);
+      this.#mappingFailing = false;
+    } catch (error) {
+      if (!this.#mappingFailing) logger.error('a group of requests was not mapped whole', { error: errorText(error) });
+      this.#mappingFailing = true;
+    }
+    await this.#commitOnce();
+    group?.end();
+  }
+
+  /** The sums of merged series; when they are due, what has expired and the agent's own series. */
+  async #keepHouse(waitingBytes: number): Promise<void> {
+    const { mapper, metrics, clock } = this.#options;
     const now = { wall: clock.now(), mono: clock.monotonic() };
     this.#watchClock(now);
     this.#storeFull = false;
@@ -191,8 +206,6 @@ export class Ingest implements OtlpConsumer {
     }
     metrics.otlpQueueBytes.set(waitingBytes);
     this.#count();
-    await this.#commitOnce();
-    group?.end();
   }
 
   /** Applies the rules and limits of a new capture config at once. */
