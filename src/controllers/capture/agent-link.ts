@@ -149,8 +149,8 @@ export class AgentLink {
 
   /**
    * Asks the agent for the configs that it has from before this process led, so that a change can be classified as
-   * restarting or not. A config that the agent does not return stays unknown: sending the wanted config is right in any
-   * case.
+   * restarting or not. A config that the agent does not return stays unknown: the wanted one is sent as a change of the
+   * file, at the pace of such changes.
    */
   async #learn(): Promise<void> {
     const { node } = this;
@@ -158,17 +158,21 @@ export class AgentLink {
     let back: KnownConfig | null = null;
     if (node.needs.current) {
       const config = await this.#ask('current');
-      if (node.needs.current) back = node.learned(config);
+      if (this.#abort.signal.aborted) return;
+      if (config === undefined) node.notLearned();
+      else if (node.needs.current) back = node.learned(config);
     }
     if (node.needs.running) {
       const config = await this.#ask('running');
-      if (node.needs.running) back = node.learnedRunning(config) ?? back;
+      if (this.#abort.signal.aborted) return;
+      if (node.needs.running) back = node.learnedRunning(config ?? null) ?? back;
     }
     this.#learning = false;
-    if (!this.#abort.signal.aborted) this.#changed(back);
+    this.#changed(back);
   }
 
-  async #ask(what: 'current' | 'running'): Promise<CaptureConfig | null> {
+  /** The agent's config, null when it has none, undefined when it does not answer with one. */
+  async #ask(what: 'current' | 'running'): Promise<CaptureConfig | null | undefined> {
     const { greetings, logger } = this.#deps;
     const { signal } = this.#abort;
     try {
@@ -177,7 +181,7 @@ export class AgentLink {
       if (!signal.aborted) {
         logger.warn('agent did not return its config', { node: this.node.name, what, error: errorText(error) });
       }
-      return null;
+      return undefined;
     }
   }
 

@@ -1,13 +1,15 @@
+import type { ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
+import type { AgentStatus } from '../../capture/index.ts';
 import type { TlsRequest, TlsResponse } from '../../net/tls-client.ts';
-import { aWorld } from '../../testing/capture/world.ts';
+import { aPolicy, aWorld } from '../../testing/capture/world.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { CaptureHub } from './hub.ts';
 import type { World } from './hub-options.ts';
 
 const node = 'node-1';
-const waiting = {
+const waiting: AgentStatus = {
   ...{ node, revision: 1, ack: null, monitors: [] },
   instrument: { up: true, restarts: 0 },
   totals: { series: 0, samplesAppended: 0, rejected: 0 },
@@ -20,6 +22,11 @@ class OneAgent {
   isUp = true;
   takesPushes = true;
   isReadable = true;
+  /** What the agent says of itself, and what it answers when it is asked for its config. */
+  status = waiting;
+  policies: ClusterTrafficPolicy[] = [];
+  /** Paths of the pushes. */
+  readonly pushes: string[] = [];
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
 
@@ -46,7 +53,7 @@ class OneAgent {
     if (!this.isReadable) throw new Error('an object that cannot be read');
     const agent = { node, host: '10.0.0.1', uid: 'pod-1', isShared: false, fault: null };
     return {
-      ...aWorld({ nodes: [{ name: node, labels: {} }] }),
+      ...aWorld({ nodes: [{ name: node, labels: {} }], policies: this.policies }),
       ready: new Set([node]),
       agents: new Map([[node, agent]]),
     };
@@ -54,12 +61,13 @@ class OneAgent {
 
   #answer(req: TlsRequest): Promise<TlsResponse> {
     const isPush = req.method === 'PUT';
+    if (isPush) this.pushes.push(req.path);
     if (!this.isUp || (isPush && !this.takesPushes)) {
       return Promise.reject(new OperatorError('ERR_AGENT_UNREACHABLE', 'the connection was cut'));
     }
     const isLongPoll = req.path.includes('after=1');
     if (!isPush && !isLongPoll) {
-      return Promise.resolve({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(waiting)) });
+      return Promise.resolve({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(this.status)) });
     }
     return new Promise((_, reject) =>
       req.signal?.addEventListener('abort', () => reject(new OperatorError('ERR_ABORTED', 'aborted')), { once: true }),
@@ -91,5 +99,18 @@ test('a new certificate of an agent is noted without an error while the cluster 
   one.isReadable = one.isUp = true;
   await one.clock.advance(1_500);
   expect(one.isReachable).toBe(true);
+  await one.end();
+});
+
+test('a config that the agent does not return counts as another file: its restart keeps the pace', async () => {
+  const one = new OneAgent();
+  one.policies = [aPolicy('p', { rollout: { minInterval: '60s' } })];
+  one.status = {
+    ...waiting,
+    ack: { node, hash: `sha256:${'0'.repeat(64)}`, phase: 'Running' },
+    instrument: { up: true, restarts: 1, start: new Date(one.clock.now() - 10_000).toISOString() },
+  };
+  await one.clock.advance(5_000);
+  expect(one.pushes).toEqual([expect.stringContaining('restart=hold')]);
   await one.end();
 });

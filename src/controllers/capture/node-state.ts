@@ -66,6 +66,8 @@ export class NodeState {
   failure: NodeFailure | null = null;
   lastGood: KnownConfig | null = null;
   #held: { hash: string; known: KnownConfig | null } | null = null;
+  /** Hash of the config that the agent holds and did not return when it was asked. */
+  #withheld: string | null = null;
   #ack: Ack | null = null;
   /** The config that the instrument was last seen to run; null when unknown. */
   #runs: KnownConfig | null = null;
@@ -142,7 +144,9 @@ export class NodeState {
 
   /** The configs to request from the agent: the one that it holds, and the one that its instrument runs. */
   get needs(): { current: boolean; running: boolean } {
-    return { current: this.#held !== null && this.#held.known === null, running: this.#runsUnknown !== null };
+    const held = this.#held;
+    const current = held !== null && held.known === null && held.hash !== this.#withheld;
+    return { current, running: this.#runsUnknown !== null };
   }
 
   /** Sets a new target. A failure is cleared when the file (or the refused config) is another one. */
@@ -262,6 +266,14 @@ export class NodeState {
     if (!found) return null;
     if (this.#ack?.phase === 'Running') this.#nowRuns(found);
     return this.#failedBefore();
+  }
+
+  /**
+   * The agent did not return the config that it holds. Its file may be any, so a push counts as a change of it, and
+   * keeps the pace of changes.
+   */
+  notLearned(): void {
+    this.#withheld = this.#held?.hash ?? null;
   }
 
   /**
