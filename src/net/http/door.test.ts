@@ -174,6 +174,23 @@ test('a caller that holds every connection loses its own, not those of others', 
   expect(String(await once(kept, 'data'))).toMatch(/GET \/still$/);
 });
 
+test('a connection that waits for an answer keeps its place, also while its next request arrives', async () => {
+  await serve({ connections: 1 });
+  const arrived: string[] = [];
+  let answer = (): void => {};
+  answers = (req, res) => {
+    arrived.push(req.url!);
+    if (req.url === '/first') answer = () => void res.end('answered');
+  };
+  const next = 'POST /second HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n';
+  const both = raw(`GET /first HTTP/1.1\r\nHost: x\r\n\r\n${next}`);
+  while (arrived.length < 2) await new Promise(setImmediate);
+  await expect(ask()).rejects.toThrow();
+  answer();
+  both.socket.once('data', () => both.socket.destroy());
+  expect(await both.text).toMatch(/answered$/);
+});
+
 test('paths of probes are answered while other requests have taken all places, and are refused', async () => {
   await serve({ requests: 3, reservedPaths: ['/readyz'] });
   const held: (() => void)[] = [];

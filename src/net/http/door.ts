@@ -36,7 +36,7 @@ export interface DoorOptions {
 
 /** One connection, and what the door knows of its requests. */
 interface Connection extends Place {
-  latest: IncomingMessage | undefined;
+  readonly inFlight: Set<IncomingMessage>;
   /** Set by `close`: requests that the parser still delivers are then not served. */
   closed: boolean;
 }
@@ -117,9 +117,9 @@ export class Door {
     const connection: Connection = {
       address: socket.remoteAddress ?? '',
       busy: 0,
-      latest: undefined,
+      inFlight: new Set(),
       closed: false,
-      arriving: () => connection.latest !== undefined && !connection.latest.complete,
+      arriving: () => ![...connection.inFlight].some((req) => req.complete),
       close: () => {
         connection.closed = true;
         socket.destroy();
@@ -160,8 +160,11 @@ export class Door {
     }
     const refusal = this.#judge(req);
     this.#places.begin(connection);
-    connection.latest = req;
-    res.once('close', () => this.#places.end(connection));
+    connection.inFlight.add(req);
+    res.once('close', () => {
+      connection.inFlight.delete(req);
+      this.#places.end(connection);
+    });
     if (refusal) return this.#refuse(req, res, refusal);
     if (this.#draining && http1) res.setHeader('connection', 'close');
     try {

@@ -55,3 +55,14 @@ test('a connection is refused when every other is being answered', () => {
   expect([places.count, places.busy]).toEqual([0, 0]);
   expect(places.enter(place('10.0.0.2', 'two')).entered).toBe(true);
 });
+
+test('of requests that still arrive, the one that began first makes room', () => {
+  const places = new Places({ connections: 2, connectionsPerAddress: 2 });
+  const [old, young] = [place('10.0.0.1', 'old', true), place('10.0.0.1', 'young', true)];
+  places.enter(young);
+  places.enter(old);
+  places.begin(old);
+  places.begin(young);
+  places.enter(place('10.0.0.1', 'new'));
+  expect(closed).toEqual(['old']);
+});

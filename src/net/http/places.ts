@@ -18,7 +18,7 @@ export interface Place {
 export class Places {
   readonly #total: number;
   readonly #perAddress: number;
-  /** In the order in which they became idle, or arrived. */
+  /** In the order in which they became idle or busy, or arrived. */
   readonly #byAddress = new Map<string, Set<Place>>();
   #count = 0;
   #busy = 0;
@@ -67,16 +67,14 @@ export class Places {
     if (!this.#has(place)) return;
     place.busy++;
     this.#busy++;
+    if (place.busy === 1) this.#toEnd(place);
   }
 
   end(place: Place): void {
     if (!this.#has(place) || place.busy === 0) return;
     place.busy--;
     this.#busy--;
-    if (place.busy > 0) return;
-    const places = this.#byAddress.get(place.address)!;
-    places.delete(place);
-    places.add(place);
+    if (place.busy === 0) this.#toEnd(place);
   }
 
   /**
@@ -84,6 +82,12 @@ export class Places {
    */
   evictArriving(): boolean {
     return this.#evict(this.#largestFirst(), false);
+  }
+
+  #toEnd(place: Place): void {
+    const places = this.#byAddress.get(place.address)!;
+    places.delete(place);
+    places.add(place);
   }
 
   #has(place: Place): boolean {
