@@ -20,16 +20,18 @@ let url: string;
 let clock: FakeClock;
 let exports: Exports;
 const requests: { path: string; headers: IncomingHttpHeaders; body: Buffer }[] = [];
+let answer: { status: number; text: string };
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'exports-'));
   requests.length = 0;
+  answer = { status: 204, text: '' };
   server = createServer((req, res) => {
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
     req.on('end', () => {
       requests.push({ path: req.url ?? '', headers: req.headers, body: Buffer.concat(chunks) });
-      res.writeHead(204, { 'x-prometheus-remote-write-samples-written': '1' }).end();
+      res.writeHead(answer.status, { 'x-prometheus-remote-write-samples-written': '1' }).end(answer.text);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -136,6 +138,15 @@ test('an exemplar goes out once, with the first sample behind it', async () => {
     await comesTrue(() => requests.length > i);
   }
   expect(seen()).toEqual(['1', '', '2']);
+});
+
+test.each([200, 400])('an answer %i with a very long text is final as one without it', async (status) => {
+  answer = { status, text: 'x'.repeat(1 << 20) };
+  exports.setConfig(config({ exports: [policyExport('a')] }));
+  await take(series);
+  await comesTrue(() => statusOf('a')?.pendingBytes === 0 && requests.length > 0);
+  await clock.advance(60_000);
+  expect(requests).toHaveLength(1);
 });
 
 test('each destination gets the families, namespaces and pods that are its own', async () => {

@@ -17,7 +17,7 @@ export type Post = (url: URL, headers: Readonly<Record<string, string>>, body: U
 
 /** Connect to last byte. Units: ms. */
 const deadlineMs = 30_000;
-/** Only this much of an answer is read. Units: bytes. */
+/** A body that is larger counts as none: it only explains the status. Units: bytes. */
 const maxAnswerBytes = 64 * 1024;
 
 /**
@@ -55,10 +55,12 @@ async function send(url: URL, options: RequestOptions, body: Uint8Array): Promis
   const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const headers = { ...options.headers, 'content-length': String(body.length) };
   const res = await answerTo(request(url, { ...options, headers }).end(body));
-  const tooLarge = (): Error => new Error(`the answer is larger than ${maxAnswerBytes} bytes`);
-  return {
-    status: res.statusCode ?? 0,
-    headers: res.headers,
-    body: await readWhole(res, maxAnswerBytes, tooLarge),
-  };
+  const tooLarge = new Error(`the answer is larger than ${maxAnswerBytes} bytes`);
+  const answer = { status: res.statusCode ?? 0, headers: res.headers };
+  try {
+    return { ...answer, body: await readWhole(res, maxAnswerBytes, () => tooLarge) };
+  } catch (error) {
+    if (error !== tooLarge) throw error;
+    return { ...answer, body: Buffer.alloc(0) };
+  }
 }
