@@ -26,6 +26,11 @@ const outcome = async (kid = 'key-1'): Promise<string> =>
     (error: unknown) => (error instanceof Refusal ? error.answer : `bug: ${String(error)}`),
   );
 const set = (...keys: unknown[]): JwksFault => ({ body: JSON.stringify({ keys }) });
+/** The modulus of a key, behind this many zero bytes. */
+const padded = (bits: number, zeros: number): string => {
+  const { n } = testKey('other', bits).export({ format: 'jwk' });
+  return Buffer.concat([Buffer.alloc(zeros), Buffer.from(n!, 'base64url')]).toString('base64url');
+};
 const publicJwk = (bits = 2048, more: object = {}): object => {
   const { n, e } = testKey('other', bits).export({ format: 'jwk' });
   return { kty: 'RSA', use: 'sig', alg: 'RS256', kid: 'key-1', n, e, ...more };
@@ -46,9 +51,12 @@ test.each<[sentence: string, fault: JwksFault, expected: string]>([
   ['a key that may only sign: 401', set(publicJwk(2048, { key_ops: ['sign'] })), 'invalid_token'],
   ['a private key: 401', set(publicJwk(2048, { d: 'AAAA' })), 'invalid_token'],
   ['an exponent of 3: 401', set(publicJwk(2048, { e: 'Aw' })), 'invalid_token'],
+  ['an exponent of 3 behind zeros: 401', set(publicJwk(2048, { e: 'AAAD' })), 'invalid_token'],
   ['a key without kid: 401', set(publicJwk(2048, { kid: undefined })), 'invalid_token'],
   ['one kid for two keys: 401', set(publicJwk(), publicJwk()), 'invalid_token'],
   ['a key of 1024 bits: 401', set(publicJwk(1024)), 'invalid_token'],
+  ['a key of 1024 bits behind zeros: 401', set(publicJwk(1024, { n: padded(1024, 130) })), 'invalid_token'],
+  ['a good key behind a zero: found', set(publicJwk(2048, { n: padded(2048, 1) })), 'found'],
   ['a good key beside bad ones: found', set({ kty: 'oct' }, null, 7, publicJwk()), 'found'],
 ])('without a set in force, %s', async (_sentence, fault, expected) => {
   issuer.fault = fault;

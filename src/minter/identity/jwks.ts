@@ -153,11 +153,18 @@ function usableRsaKey(jwk: unknown): { kid: string; n: string; e: string } | nul
   if (alg !== undefined && alg !== 'RS256') return null;
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null;
   if (typeof n !== 'string' || typeof e !== 'string' || !isBase64Url(n) || !isBase64Url(e)) return null;
-  const modulus = Buffer.from(n, 'base64url');
+  const modulus = unsigned(n);
   const bits = modulus.length * 8 - Math.clz32(modulus[0] ?? 0) + 24;
-  const exponent = Buffer.from(e, 'base64url');
+  const exponent = unsigned(e);
   if (bits < 2048 || bits > 8192 || exponent.length < 3 || exponent.length > 4) return null;
   return (exponent.at(-1)! & 1) === 1 ? { kid, n, e } : null;
+}
+
+/** The bytes of a number, without the zeros that some libraries put in front. */
+function unsigned(text: string): Buffer {
+  const bytes = Buffer.from(text, 'base64url');
+  const first = bytes.findIndex((byte) => byte !== 0);
+  return first === -1 ? Buffer.alloc(0) : bytes.subarray(first);
 }
 
 function isBase64Url(text: string): boolean {
