@@ -15,9 +15,10 @@ export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeO
   const last = lastApplied(live);
   const spec = merged(live['spec'], wanted['spec'], last?.['spec']);
   const labels = merged(live.metadata.labels, wanted.metadata.labels, last?.metadata?.labels) as Record<string, string>;
+  // kubectl adds an annotation of its own to the file, so that the annotations as a whole never go with the file's.
   const { [lastAppliedAnnotation]: _record, ...annotations } = merged(
     live.metadata.annotations,
-    wanted.metadata.annotations,
+    wanted.metadata.annotations ?? {},
     last?.metadata?.annotations,
   ) as Record<string, string>;
   const next: KubeObject = { ...live, metadata: { ...live.metadata, labels, annotations }, spec };

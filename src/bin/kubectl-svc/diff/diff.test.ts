@@ -137,6 +137,21 @@ test('applying keeps what others set, sets what the file says, and removes what 
   expect(next.metadata.generation).toBe(2);
 });
 
+test.each([
+  ['none', {}],
+  ['one', { mine: '1' }],
+])('applying a file without annotations keeps those of others, where the last applied file had %s', (_, own) => {
+  const last = { metadata: { annotations: own }, spec: {} };
+  const annotations = {
+    ...own,
+    'svc.dev/allow-orphans': 'true',
+    'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify(last),
+  };
+  const live = monitor({}, 'shop/m', { annotations });
+  const next = applied(live, { ...live, metadata: { name: 'm' } });
+  expect(next.metadata.annotations).toEqual({ 'svc.dev/allow-orphans': 'true' });
+});
+
 describe('files', () => {
   const environment = aWorld().environment;
   const faultsOf = (yaml: string): string[] => {
