@@ -225,6 +225,22 @@ describe('with a token in a file', () => {
     await client.close();
   });
 
+  test('a token that was rotated while the server was busy is used all the same', async () => {
+    server.put(configMaps, configMap('a'));
+    server.token = 'first';
+    await writeFile(join(dir, 'token'), 'first\n');
+    const client = createKubeClient({ kubeconfig: join(dir, 'config'), clock });
+    await client.get(configMaps, { namespace: 'shop', name: 'a' });
+    server.script({ verb: 'get' }, { do: 'fail', error: busy(), retryAfter: '5' });
+    const got = client.get(configMaps, { namespace: 'shop', name: 'a' });
+    await until('the wait', () => server.seen({ verb: 'get' }).length === 2 && clock.pending === 2);
+    server.token = 'second';
+    await writeFile(join(dir, 'token'), 'second\n');
+    await clock.advance(5_000);
+    expect(await got).toMatchObject({ metadata: { name: 'a' } });
+    await client.close();
+  });
+
   test('a token that stays wrong is an error after one more try', async () => {
     server.token = 'right';
     await writeFile(join(dir, 'token'), 'wrong');

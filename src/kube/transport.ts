@@ -70,12 +70,14 @@ export class Transport {
     const deadlineMs = call.deadlineMs ?? defaultDeadlineMs;
     const limit = new CallLimit(clock, deadlineMs, call.what, call.signal);
     const end = clock.monotonic() + deadlineMs;
+    let refused = false;
     try {
       for (let attempt = 0; ; attempt++) {
         try {
           return await this.#once(call, limit);
         } catch (error) {
-          const wait = limit.reason ? undefined : this.#retryDelay(call, error, attempt);
+          const wait = limit.reason ? undefined : this.#retryDelay(call, error, { attempt, refused });
+          refused ||= isUnauthorized(error);
           if (wait === undefined || clock.monotonic() + wait >= end) throw limit.explain(error);
           onRetry?.(call.method, new URL(credentials.server).host);
           if (wait > 0) await limit.pause(clock, wait);
@@ -186,12 +188,16 @@ export class Transport {
     return apiError(call.what, status, body, header, this.#options.clock.now());
   }
 
-  /** How long to wait before a retry, or undefined for no retry. */
-  #retryDelay(call: HttpCall, error: unknown, attempt: number): number | undefined {
+  /** How long to wait before a retry, or undefined for no retry. `refused`: an earlier attempt was answered 401. */
+  #retryDelay(
+    call: HttpCall,
+    error: unknown,
+    { attempt, refused }: { attempt: number; refused: boolean },
+  ): number | undefined {
     if (call.retry === false || attempt >= maxRetries) return undefined;
     if (error instanceof ApiError) {
       // Once, with the present content of the files: the token may have been rotated since it was read.
-      if (isUnauthorized(error)) return attempt === 0 ? 0 : undefined;
+      if (isUnauthorized(error)) return refused ? undefined : 0;
       const serverBusy = isTooManyRequests(error) || error.status >= 500;
       if (serverBusy && error.retryAfterMs !== undefined) return Math.min(error.retryAfterMs, maxRetryAfterMs);
       return isTooManyRequests(error) ? Math.min(1000 * 2 ** attempt, maxRetryAfterMs) : undefined;
