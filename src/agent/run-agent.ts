@@ -37,11 +37,11 @@ export interface AgentDeps {
   readonly reviews?: ReviewClient;
   /** How the state of the instrument is read. Default: from its supervisor and its health socket. */
   readonly probe?: InstrumentProbe;
-  /** Called with the bound ports once everything listens; of use when a setting was port 0. */
+  /** Called with the bound ports once everything listens; they differ from the settings where those say port 0. */
   readonly onReady?: (ports: AgentPorts) => void;
 }
 
-/** Those with mutual TLS are 0 where they are off. */
+/** The bound ports. Those with mutual TLS are 0 without a TLS directory, when they are off. */
 export interface AgentPorts extends TlsPorts {
   readonly otlpGrpc: number;
   readonly otlpHttp: number;

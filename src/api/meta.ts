@@ -66,7 +66,7 @@ export interface KubeObject {
   [member: string]: unknown;
 }
 
-/** The named members of an object's metadata, of those that it has. Pure. */
+/** Those of the named members that an object's metadata has. Pure. */
 export function someMeta(meta: ObjectMeta, ...names: readonly (keyof ObjectMeta)[]): ObjectMeta {
   return Object.fromEntries(names.filter((name) => meta[name] !== undefined).map((name) => [name, meta[name]]));
 }

@@ -92,7 +92,7 @@ export const errorCodes = {
   ERR_MINTER_UPSTREAM: { retry: 'later', meaning: 'The key service or the hosting platform failed.' },
 } as const satisfies Record<string, { retry: Retry; meaning: string }>;
 
-/** A row of the error table. Codes may be added, but never change their meaning. */
+/** A code of the error table. Codes may be added, but never change their meaning. */
 export type ErrorCode = keyof typeof errorCodes;
 
 /** Retired codes: old logs stay readable because no code ever gets a second meaning. */
@@ -133,7 +133,7 @@ export function errorText(error: unknown): string {
   return parts.join(': ');
 }
 
-/** Most errors of several whose texts are shown. */
+/** Number of different texts that `joined` shows. */
 const maxShown = 5;
 
 /** Texts of several failures as one: equal ones once, and not more than five. Pure. */

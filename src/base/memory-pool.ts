@@ -18,7 +18,7 @@ export interface Shortage {
 
 export interface MemoryPoolOptions {
   readonly limitBytes: number;
-  /** Free bytes of each account beside the limit, so that small work never waits for large work. Default 2 MiB. */
+  /** Bytes of each account that do not count against the limit, so that small work never waits. Default 2 MiB. */
   readonly freeBytes?: number;
 }
 
@@ -136,8 +136,8 @@ export class MemoryPool {
   }
 
   /**
-   * The next is the account whose user holds least, in turn among equals; the others wait behind it, so that it does
-   * not starve.
+   * Admits waiting accounts while there is room. The next is the account whose user holds least, in turn among equals;
+   * the others wait behind it, so that it does not starve.
    */
   #admit(): void {
     for (;;) {
@@ -242,8 +242,8 @@ export class MemoryAccount {
   }
 
   /**
-   * Runs work, and runs it again from its start when it was ended for lack of memory, once at least twice the memory it
-   * needed before is available.
+   * Runs work, and runs it again from its start when it was ended for lack of memory, once the memory that it wanted is
+   * available, or twice what was reserved for the run before, if that is more.
    * Errors: those of the work; the signal's reason.
    */
   async run<T>(signal: AbortSignal, work: (lease: MemoryLease) => Promise<T>): Promise<T> {

@@ -10,7 +10,8 @@ const maxBuckets = 10_000;
 
 /**
  * One token bucket per verified caller: `perMinute` at once, refilled evenly. It is per process, so replicas multiply
- * the limit. At most 10 000 callers are remembered; a full bucket is dropped first, then the one idle longest.
+ * the limit. At most 10 000 callers are remembered; beyond them the one idle longest is dropped, and with it the next
+ * ones whose buckets are full.
  */
 export class RateLimiter {
   readonly #perMinute: number;
@@ -40,7 +41,7 @@ export class RateLimiter {
     return this.#buckets.size;
   }
 
-  /** The map is in order of last use: idle callers come first, and their buckets are full. */
+  /** The map is in order of last use: idle callers come first, mostly with full buckets. */
   #evict(now: number, perMs: number): void {
     let dropped = 0;
     for (const [caller, bucket] of this.#buckets) {

@@ -9,7 +9,7 @@ import { OperatorError } from './errors.ts';
  */
 export interface Setting<T> {
   readonly help: string;
-  /** Default text when neither flag nor variable is given. Absent: the setting is required. */
+  /** The text when no source gives one. Absent: the setting is required. */
   readonly default?: string;
   /** The only accepted texts, if they are a fixed set. */
   readonly choices?: readonly string[];
@@ -109,7 +109,7 @@ export function namespaceSetting(meaning: Meaning): Setting<string> {
   return textSetting(meaning, /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'a namespace name');
 }
 
-/** The parts of a URL that a setting refuses; user info is always refused. */
+/** The form of the URLs that a setting accepts; user info is always refused. */
 export interface UrlShape {
   readonly protocols: readonly ('http' | 'https')[];
   /** Only `PROTOCOL://HOST:PORT`. Default: a path may follow. */

@@ -79,7 +79,8 @@ function tracesUrl(
 }
 
 /**
- * Everyone who may read the pod can read its environment; credentials go into OTEL_EXPORTER_OTLP_HEADERS from a Secret.
+ * The value of a variable, which must not hold user info: everyone who may read the pod can read its environment.
+ * Credentials go into OTEL_EXPORTER_OTLP_HEADERS from a Secret.
  */
 function withoutUser(name: string, environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const text = environment[name];

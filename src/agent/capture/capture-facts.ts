@@ -79,7 +79,7 @@ export async function kernelFault(sys = '/sys'): Promise<string | null> {
   return missing.length === 0 ? null : `the kernel has no ${missing.join(' and no ')}`;
 }
 
-/** How much the kernel refuses of probes; null when it cannot be read. */
+/** The kernel's `perf_event_paranoid` level, which restricts probes; null when it cannot be read. */
 export async function perfEventParanoid(proc = '/proc'): Promise<number | null> {
   const level = Number.parseInt(await text(`${proc}/sys/kernel/perf_event_paranoid`));
   return Number.isNaN(level) ? null : level;

@@ -191,7 +191,7 @@ export class CaptureState {
     this.#recorded = true;
   }
 
-  /** From here on the time limit for the instrument to run the file counts. */
+  /** Orders the restart that was held back. The time limit for the instrument to run the file starts here. */
   async #grant(): Promise<void> {
     const { file } = this.#view;
     if (file !== null) {
@@ -199,8 +199,8 @@ export class CaptureState {
       this.#view = afterFile(this.#view, file, true, this.#options.clock.monotonic());
     }
     this.#restartGranted = true;
-    // The grant to restart is lost with this process. The controller gives it again, since the status does not say
-    // `restarting`.
+    // When this record cannot be written, the grant to restart ends with this process. The controller gives it again,
+    // since the status of the next process does not say `restarting`.
     await this.#record(false).catch((error: unknown) =>
       this.#options.logger.warn('capture record not written', { error: errorText(error) }),
     );

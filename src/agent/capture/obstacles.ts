@@ -53,10 +53,10 @@ export function obstacleOf(
   return null;
 }
 
-/** No kernel of its own has a level above 2: distributions have added them, and may ask for SYS_ADMIN there. */
+/** The upstream kernel has no level above 2. Distributions have added some, at which they may require SYS_ADMIN. */
 function refusal(paranoid: number | null): string {
   if (paranoid === null || paranoid <= 2) return '';
-  return `; kernel.perf_event_paranoid is ${paranoid}, where kernels refuse its probes: set it to 2 on the node, or --instrument-privileges=sys-admin`;
+  return `; kernel.perf_event_paranoid is ${paranoid}, where kernels refuse its probes: set it to 2 on the node, or set --instrument-privileges=sys-admin`;
 }
 
 export interface ObstacleWatchOptions {

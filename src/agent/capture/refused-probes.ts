@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { CaptureLimit } from '../../capture/index.ts';
 
 /**
- * The first release of each series that opens uprobes to SYS_ADMIN alone, where PERFMON was enough since 5.8; all later
- * series do. Source: kernel.org, "perf: Revert to requiring CAP_SYS_ADMIN for uprobes" (CVE-2025-38466).
+ * The first release of each series that allows uprobes to SYS_ADMIN alone; since 5.8, PERFMON had been enough. All
+ * series from `allSince` on require SYS_ADMIN.
+ * Source: kernel.org, "perf: Revert to requiring CAP_SYS_ADMIN for uprobes" (CVE-2025-38466).
  */
 const refusesSince: readonly (readonly [major: number, minor: number, patch: number])[] = [
   [5, 10, 240],
@@ -17,7 +18,7 @@ const allSince = [6, 16] as const;
 
 /**
  * Whether a kernel refuses uprobes to a process without SYS_ADMIN; null when its version does not tell, because
- * distributions take such a change into older versions.
+ * distributions backport such a change to older versions.
  */
 export function refusesUprobes(version: string): boolean | null {
   const [, major, minor, patch] = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(version)?.map(Number) ?? [];
@@ -29,8 +30,8 @@ export function refusesUprobes(version: string): boolean | null {
 }
 
 /**
- * The kernel's version with its number in the series, which Debian and Ubuntu leave out of the release's name; null
- * where nothing tells it.
+ * The kernel's version with its patch number, which Debian and Ubuntu leave out of the release's name; null when no
+ * file names a version.
  */
 export async function kernelVersion(proc = '/proc'): Promise<string | null> {
   const ubuntu = /(\d+\.\d+\.\d+)\s*$/.exec(await text(`${proc}/version_signature`))?.[1];
@@ -53,7 +54,7 @@ export async function captureLimits(pid: number, proc = '/proc'): Promise<readon
   const version = await kernelVersion(proc);
   const refuses = version === null ? null : refusesUprobes(version);
   if (refuses === false) return [];
-  const message = `${version === null ? 'the kernel' : `Linux ${version}`} ${refuses ? 'refuses' : 'may refuse'} uprobes without SYS_ADMIN: requests of Go programs, and those over TLS, are ${refuses ? '' : 'then '}not captured; --instrument-privileges=sys-admin lets them be`;
+  const message = `${version === null ? 'the kernel' : `Linux ${version}`} ${refuses ? 'refuses' : 'may refuse'} uprobes without SYS_ADMIN: requests of Go programs, and those over TLS, are ${refuses ? '' : 'then '}not captured; with --instrument-privileges=sys-admin they are`;
   return [{ certain: refuses === true, message }];
 }
 

@@ -15,7 +15,7 @@ export interface PostAnswer {
 /** Sends one body. Errors: ERR_EXPORT_NOT_ALLOWED, ERR_EXPORT_SEND. */
 export type Post = (url: URL, headers: Readonly<Record<string, string>>, body: Uint8Array) => Promise<PostAnswer>;
 
-/** Connect to last byte. Units: ms. */
+/** Longest time of a request, from connecting to the last byte of the answer. Units: ms. */
 const deadlineMs = 30_000;
 /** A body that is larger counts as none: it only explains the status. Units: bytes. */
 const maxAnswerBytes = 64 * 1024;

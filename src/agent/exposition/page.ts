@@ -29,9 +29,9 @@ export interface PageSample {
  * Writes families as a page of the Prometheus text format 0.0.4 or of OpenMetrics 1.0, in chunks of about 128 KiB of
  * UTF-8, so that the caller can pause between them. Families without a sample are left out.
  *
- * The names are a contract and the same in both formats. OpenMetrics requires `_total` at the end of a counter's name: a
- * counter without it has the type `unknown` there. `# UNIT` is written only when the name ends with the unit, as OpenMetrics
- * demands. Exemplars appear only in OpenMetrics, on buckets and on counters.
+ * The names are a contract and the same in both formats. OpenMetrics requires `_total` at the end of a counter's name:
+ * a counter without it has the type `unknown` there. `# UNIT` is written only when the name ends with the unit, as
+ * OpenMetrics demands. Exemplars appear only in OpenMetrics, on buckets and on counters.
  */
 export function* writePage(families: Iterable<PageFamily>, format: ExpositionFormat): Generator<Uint8Array> {
   const taken = new Set<string>();
@@ -116,7 +116,7 @@ function writeLine(
   out.text('\n');
 }
 
-/** OpenMetrics allows 128 characters of labels in an exemplar; the two identifiers take 73. */
+/** OpenMetrics allows 128 characters of label names and values in an exemplar; the two identifiers take 63. */
 function exemplarText({ traceId, spanId, value, timeNs }: Exemplar): string {
   const span = spanId === '' ? '' : `,span_id="${spanId}"`;
   const time = timeNs > 0 ? ` ${(timeNs / 1e9).toFixed(3)}` : '';

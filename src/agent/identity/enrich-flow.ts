@@ -10,7 +10,7 @@ export interface EnrichedFlow {
   readonly attributes: readonly Attribute[];
   /** Namespaces of the ends that are pods of this node; the flow counts for these. Empty when neither end is one. */
   readonly local: readonly string[];
-  /** Neither end is a pod of this node, or the node itself. */
+  /** Neither end is a pod of this node, and neither is a node. */
   readonly unknown: boolean;
   /** An end was given another name than that of the pod with its address. */
   readonly contradicts: boolean;
@@ -22,7 +22,7 @@ type Side = (typeof sides)[number];
 /**
  * The ends of a flow. An end that is a pod of this node, by its address or else by its name, is checked against that
  * pod. The far end of such a flow is passed on as the instrument reports it, because this node cannot check it. A flow
- * without an end on this node names no pod, because nothing of it can be checked; the node itself, which has no
+ * without an end on this node names no pod, because nothing of it can be checked; an end that is a node, which has no
  * namespace, keeps its name.
  * Shape: pure.
  */

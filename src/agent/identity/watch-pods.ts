@@ -7,13 +7,13 @@ import type { PodIndex } from './pod-index.ts';
 
 /** How often deleted pods are removed from the index. Units: ms. */
 const sweepMs = 10_000;
-/** How often the first list is checked for. Units: ms. */
+/** How often to check whether the first list has arrived. Units: ms. */
 const firstLookMs = 50;
 
 /**
  * Keeps the index of this node's pods up to date until `signal` aborts.
- * Guarantees: resolves once all pods of the node are known, or `signal` aborted. Without an API server the index stays
- * empty and the list is retried with back-off; when the API server goes away later, the index stays as it is.
+ * Guarantees: resolves once all pods of the node are known, or `signal` has aborted. Without an API server the index
+ * stays empty and the list is retried with back-off; when the API server goes away later, the index stays as it is.
  */
 export function watchPods(options: {
   readonly node: string;

@@ -166,7 +166,7 @@ export class Ingest implements OtlpConsumer {
     this.#options.metrics.otlpRejected.inc({ reason }, count);
   }
 
-  /** Maps and stores all waiting requests, and resolves when they are durable. Errors are logged, not thrown. */
+  /** Stores what all waiting requests brought, and resolves when it is durable. Errors of the store are logged. */
   async process(): Promise<void> {
     const { logger } = this.#options;
     const group = this.#group;

@@ -40,7 +40,7 @@ export interface MapCounts {
   http: number;
   /** Points that were duplicates or older than the newest one of their stream. */
   late: number;
-  /** Points beyond a limit, by how the limit treated them. */
+  /** Points of streams that the table of streams has no room for. */
   refused: number;
   /** Streams of a workload, and of flows, whose pod was unknown when they were bound. */
   unknownPods: number;
@@ -55,9 +55,9 @@ export interface MapCounts {
  * Flow: `add` (points → streams → series, in memory) → `flush` (one sample per touched series) → `expire` (silence →
  * stale markers). `setPolicy` binds every stream anew.
  * Guarantees: a stream alone in its series passes its raw values on, with a zero inserted between two values when its
- * start time changed and the reset would be invisible otherwise; before its first value the sink learns that time, for
- * the store may have values of an earlier process. When the labels that distinguish streams are dropped,
- * the streams' increments are added, and the sum never falls when one of them restarts or ends.
+ * start time changed and the reset would be invisible otherwise; before its first value the sink learns the start time,
+ * because the store may have values of an earlier process. When the labels that distinguish streams are dropped, the
+ * streams' increments are added, and the sum never falls when one of them restarts or ends.
  * Caveats: the sum of merged streams starts anew with the agent, which a query sees as a counter reset.
  * It does no I/O and has no clock: times are arguments.
  */
@@ -240,9 +240,9 @@ export class SeriesMapper {
   }
 
   /**
-   * A point behind the newest one, whose time is yet to come: the clock of the node was set back. Its values are current,
-   * so they are shown and the series live on; a sample is handed out once the clock has caught up, since the store has
-   * later ones. A delta is left out: it may be a repetition of one that was counted.
+   * A point behind the newest one, whose time is yet to come: the clock of the node was set back. Its values are
+   * current, so they are shown and the series live on; a sample is handed out once the clock has caught up, since the
+   * store has later ones. A delta is left out: it may be a repetition of one that was counted.
    */
   #showBehind(stream: Stream, expanded: Expanded, now: Moment): void {
     const { point, shape } = expanded;
@@ -358,7 +358,8 @@ export class SeriesMapper {
       this.#rebind(stream, left, charged);
     }
     for (const group of left) {
-      // The losses of a group must not be counted twice: its charge was renewed only if a stream stayed.
+      // `limits.reset` has cleared the counts, and only groups to which a stream was bound again are counted anew: the
+      // series of the others must not be subtracted.
       if (!charged.has(group)) group.charge = { add: () => {} };
       for (const gone of this.table.prune(group)) sink.stale(gone, Math.max(now.wall, gone.lastMs + 1));
     }

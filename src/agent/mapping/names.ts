@@ -2,7 +2,7 @@ import { formatFloatPlain } from '../../promql/index.ts';
 
 /**
  * OTLP names as Prometheus names: "underscore escaping without suffixes", plus the instrument's own prefixes
- * `obi.` and `beyla.` as `ebpf_`. Cached, because few names repeat without end.
+ * `obi.` and `beyla.` as `ebpf_`. Cached, because the same few names come with every export.
  * Source: the OTLP-to-Prometheus compatibility rules; the product's metric names have no unit and no `_total` added.
  */
 const metricNames = new Map<string, string>();

@@ -39,8 +39,8 @@ export function placeZero(stream: Stream, point: PointBase, values: readonly num
 }
 
 /**
- * Before the first sample of a series: since when its counter counts. What several streams count together, and what
- * goes both ways, begins at no time.
+ * Notes, before the first sample of a series, the start time of its counter. A series that several streams
+ * feed, or whose values go both ways, has none.
  */
 export function noteStart({ series, family }: Stream, startNs: number, tMs: number): void {
   const startMs = Math.floor(startNs / 1e6);

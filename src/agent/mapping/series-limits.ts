@@ -84,8 +84,9 @@ export class SeriesLimits {
 
   /**
    * The first limit that `count` more series would exceed. Flows have at most half of what a namespace may have: any
-   * sender of packets to a pod creates flows of it, and they must not displace the pod's own series. @param own Series
-   * that each namespace may have when others have filled the node; unknown senders have no such share.
+   * sender of packets to a pod creates flows of it, and they must not displace the pod's own series.
+   * `own`: the number of series that each namespace may have when others have filled the node; unknown senders have no
+   * such share.
    */
   exceeded({ namespaces, monitors, isFlow }: Charged, count: number, own: number): LimitScope | null {
     const limits = this.#limits;
@@ -117,8 +118,8 @@ export class SeriesLimits {
   }
 
   /**
-   * True while further overflow series may be created: they too are limited, to a tenth of the node's limit, and for
-   * one namespace to a tenth of its own.
+   * True while further overflow series may be created: they too are limited, to a tenth of the node's limit (but not
+   * below 1,000), and for one namespace to a tenth of its own (but not below 500).
    */
   mayOverflow([namespace = '']: readonly string[], count: number): boolean {
     const { maxSeriesPerNode, maxSeriesPerNamespace } = this.#limits;
@@ -128,7 +129,7 @@ export class SeriesLimits {
     );
   }
 
-  /** Counts overflow series, which count for the node alone and are never refused by its limit. */
+  /** A place to count overflow series. They count against the limits of `mayOverflow` alone, not against the others. */
   overflowCharge([namespace = '']: readonly string[]): Charge {
     return {
       add: (series) => {

@@ -72,7 +72,7 @@ export interface Family {
   readonly names: Map<string, Pair>;
 }
 
-/** Where a group's series are counted; `release` is called with the number of series that ended. */
+/** Where a group's series are counted: `add` gets the number of new series, negative for series that ended. */
 export interface Charge {
   readonly add: (series: number) => void;
 }
@@ -180,7 +180,7 @@ function namePair({ name, names }: Family, suffix: string): Pair {
   return pair;
 }
 
-/** The series of a component. The series of a group mostly lie in the order of the components: `likely` is tried first. */
+/** The series of a component. A group's series are mostly in the order of the components: `likely` is tried first. */
 function findSeries(all: readonly Series[], component: Component, likely: number): Series | undefined {
   if (all[likely]?.component === component) return all[likely];
   const { suffix, extra } = component;

@@ -2,7 +2,7 @@ import type { Attribute } from '../otlp/model.ts';
 import { valueText } from './label-set.ts';
 import type { Stream, StreamSet } from './stream.ts';
 
-/** Metrics of one Resource that are found by its list; for a Resource with more, some are looked up by text. */
+/** Most metrics of one Resource that are found by the identity of its list; of more, some are looked up by text. */
 const setsKept = 1_000;
 
 /**
@@ -75,7 +75,7 @@ export class StreamIndex {
   }
 }
 
-/** A text that is equal for equal attributes in any order. Joined, not added up: V8 would keep each step as an object. */
+/** A text that is equal for equal attributes in any order. Built with `join`: with `+`, V8 would keep each step. */
 function attributesKey(attributes: readonly Attribute[]): string {
   return sorted(attributes)
     .map(({ key, value }) => `${key}\u0000${valueText(value)}`)

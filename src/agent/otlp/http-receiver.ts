@@ -85,7 +85,7 @@ async function handle(
   }
 }
 
-/** Apart from the wait for the disk: while senders wait, their bodies are not in memory any more. */
+/** A function of its own, so that the body is out of scope while the sender waits for the disk. */
 async function receive(
   signal: Signal,
   encoding: Encoding,

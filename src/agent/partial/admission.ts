@@ -7,7 +7,7 @@ import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 export interface AdmissionLimits {
   /** Tasks that run at a time; others wait. */
   readonly concurrency: number;
-  /** Requests of one caller that may wait; further ones are refused. All callers together may have four times as many. */
+  /** Requests of one caller that may wait; further ones are refused. All callers together may have four times that. */
   readonly waiting: number;
   /** Longest time of one request, waiting included. Milliseconds. */
   readonly deadlineMs: number;

@@ -126,7 +126,7 @@ function act(action: 'Drop' | 'Hash' | 'Truncate', value: AnyValue): string | un
   return text.slice(0, truncatedLength);
 }
 
-/** A URL without its user part and with the values of the query parameters that `isSensitive` names as `REDACTED`. */
+/** A URL without its user part, and with `REDACTED` as the value of each query parameter that `isSensitive` names. */
 function redactUrl(url: string, isSensitive: (name: string) => boolean, queryOnly = false): string {
   const at = queryOnly ? 0 : url.indexOf('?') + 1;
   if (!queryOnly && at === 0) return withoutUser(url);

@@ -28,7 +28,7 @@ export interface TailLimits {
   readonly maxDecided: number;
 }
 
-/** The instrument exports a span within about a second of its end; requests that take longer than this are rare. */
+/** The instrument exports a span within about a second of its end; requests longer than `waitMs` are rare. */
 export const tailLimits: TailLimits = { maxBytes: 16 * 1024 * 1024, waitMs: 10_000, maxDecided: 50_000 };
 
 interface Waiting<S> {

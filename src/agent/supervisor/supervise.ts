@@ -1,19 +1,19 @@
 /**
  * The first process of the instrument's container. The instrument reads its file once, at start; this program starts
- * it, and restarts it when the agent orders so. The kubelet sees one container that keeps running: a
- * changed config does not count as a crash, and an absent agent changes nothing.
+ * it, and restarts it when the agent orders so. The kubelet sees one container that keeps running: a changed config
+ * does not count as a crash, and an absent agent changes nothing.
  *
- * Usage: `supervise.mjs supervise --config=<file> --order=<file> --dir=<folder> -- <program>…`; the first of the programs
- * that exists is started without arguments. `SVC_INSTRUMENT_COMMAND`, a JSON array of program and arguments, takes the
- * place of the list.
+ * Usage: `supervise.mjs supervise --config=<file> --order=<file> --dir=<folder> -- <program>…`; the first of the
+ * programs that exists is started without arguments. `SVC_INSTRUMENT_COMMAND`, a JSON array of program and arguments,
+ * takes the place of the list.
  *
- * Flow: read the config → copy it into the folder → start the instrument on the copy → say so in `state.json` → wait for
- * an order that names the hash of a config other than the running one → SIGTERM → start with the file as it is then.
+ * Flow: read the config → copy it into the folder → start the instrument on the copy → say so in `state.json` → wait
+ * for an order that names the hash of a config other than the running one → SIGTERM → start on the file as it then is.
  * Guarantees: `config` of the state is the hash of the very bytes that the running instrument was given; an order is
  * followed only while the file has the bytes that it names; an instrument that ends by itself ends this program with
  * the same code, so that the kubelet shows its last log lines and applies its usual crash back-off.
- * Assumptions: it runs in an image of another project, from a volume, without any module but Node's own. It must stay one
- * file without relative imports.
+ * Assumptions: it runs in an image of another project, from a volume, without any module but Node's own. It must stay
+ * one file without relative imports.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -181,7 +181,7 @@ function say(level: 'INFO' | 'WARN' | 'ERROR', msg: string): void {
   );
 }
 
-/** Errors: a text that names the missing option. */
+/** The options of a command line, or a text that says what is wrong with it. */
 export function parseArguments(argv: readonly string[], env: NodeJS.ProcessEnv): SuperviseOptions | string {
   const end = argv.indexOf('--');
   const flags = new Map(

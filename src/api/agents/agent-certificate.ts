@@ -10,7 +10,7 @@ const maxNameLength = 253;
 export interface AgentServerName {
   /** The DNS name that the certificate of this node's agent carries. */
   readonly servername: string;
-  /** The name of all agents, which is accepted where the agent is of a version that had no other. */
+  /** The name that all agents share; accepted from an agent of a version whose certificate has no other name. */
   readonly sharedName?: string;
 }
 
@@ -26,7 +26,7 @@ export function sharedAgentName(namespace: string): string {
   return `svc-agent.${namespace}.svc`;
 }
 
-/** What to ask for at the address of a node's agent. `isShared`: its pod has the certificate of all agents. */
+/** The names to accept at the address of a node's agent. `isShared`: its pod has the certificate of all agents. */
 export function agentIdentity(node: string, namespace: string, isShared: boolean): AgentServerName {
   const servername = agentServerName(node, namespace);
   return isShared ? { servername, sharedName: sharedAgentName(namespace) } : { servername };
@@ -36,8 +36,8 @@ export function agentIdentity(node: string, namespace: string, isShared: boolean
 export const sharedAgentSecret = 'svc-agent-tls';
 
 /**
- * Audience of the service-account token in an agent's pod by which it proves itself to the operator. The API server takes
- * no token of this audience.
+ * Audience of the service-account token in an agent's pod by which it proves itself to the operator. The API server
+ * takes no token of this audience.
  */
 export const certificateAudience = 'svc-controller-certificates';
 

@@ -83,7 +83,10 @@ export function expectedAgents(
   });
 }
 
-/** During a rolling update a node may have two: the ready one, then the one that is staying, then the newer. */
+/**
+ * The pod to ask. During a rolling update a node may have two: one with an address goes first, then a ready one, then
+ * one that is not being deleted, then the newer one.
+ */
 function best(pods: readonly PodView[]): PodView | undefined {
   const rank = (pod: PodView): string =>
     [
@@ -108,7 +111,7 @@ function others(chosen: PodView | undefined, pods: readonly PodView[]): string[]
     .sort(compareText);
 }
 
-/** Addresses at which an agent with the shared certificate may answer, and no other. */
+/** Addresses at which only agents with the shared certificate may answer. */
 function sharedAddresses(pods: readonly PodView[]): string[] {
   const own = new Set(pods.filter((pod) => !hasSharedCertificate(pod.spec)).map((pod) => pod.status?.podIP));
   return pods.flatMap(({ spec, status }) =>

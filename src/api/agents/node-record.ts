@@ -3,7 +3,7 @@ import type { Machine, Sighting } from './sightings.ts';
 
 /** A node whose agent serves, or did when it was last seen. Units: ms. */
 export interface ServingNode extends Machine {
-  /** Its data is not older. */
+  /** It has no older data. */
   readonly fromMs: number;
   /** How long its agent keeps a sample. */
   readonly keepMs: number;
@@ -12,7 +12,7 @@ export interface ServingNode extends Machine {
 /** A node that had an agent and needs none any more: no agent answers for the time it was there. Units: ms. */
 export interface DepartedNode extends Machine {
   readonly fromMs: number;
-  /** Its data is not younger. */
+  /** It has no newer data. */
   readonly leftMs: number;
   /** When its last sample would have been dropped: from then on nothing is lacking. */
   readonly untilMs: number;
@@ -39,13 +39,14 @@ export interface NotedOptions {
   readonly nowMs: number;
   /** How long the agent of a node keeps samples; undefined where that is not known at the moment. */
   readonly keepMs: (node: string) => number | undefined;
-  /** And where it never was. */
+  /** The same for a node of which it was never known. */
   readonly defaultKeepMs: number;
 }
 
 /**
- * The record after a look at the cluster. A node leaves when it is expected no more, or is another machine now. It comes
- * back when its agent serves again: then nothing of it is lacking. One that never served has nothing that could be. Pure.
+ * The record after a look at the cluster. A node leaves when it is no longer expected, or when another machine has its
+ * name. When its agent serves again, it is not listed as departed any more: its data is there. A node whose agent never
+ * served is not recorded: it has no data that could be missing. Pure.
  */
 export function noted(record: NodeRecord, sightings: readonly Sighting[], options: NotedOptions): NodeRecord {
   const { nowMs, keepMs, defaultKeepMs } = options;
@@ -87,8 +88,8 @@ export function withoutServing(
 }
 
 /**
- * The times of which a departed node would still have samples: from `fromMs` or as far back as it would have kept them,
- * to `leftMs`. Null when there are none any more. Pure.
+ * The time range for which a departed node would still have samples: from `fromMs`, or as far back as it would have
+ * kept them, to `leftMs`. Null when it would have none any more. Pure.
  */
 export function lackingSpan(
   { fromMs, leftMs, untilMs }: Pick<DepartedNode, 'fromMs' | 'leftMs' | 'untilMs'>,

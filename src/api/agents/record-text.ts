@@ -6,9 +6,9 @@ export const nodeRecordName = 'svc-departed-nodes';
 
 /** A ConfigMap holds 1 MiB; what is left of it is for metadata. Bytes. */
 const maxBytes = 960 * 1024;
-/** No retention is longer: ten years. ms. */
+/** Longest retention that is accepted: ten years. ms. */
 const longestKeepMs = 3650 * 86_400_000;
-/** Clocks may differ by so much. ms. */
+/** Largest difference between clocks that is accepted. ms. */
 const skewMs = 300_000;
 
 /** Most invalid entries that are named; the rest is left out in silence. */
@@ -18,9 +18,9 @@ const maxRefused = 100;
 export type RecordData = Readonly<Record<'serving.json' | 'departed.json' | 'earlier.json', string>>;
 
 /**
- * The record as it is kept: lists in order of names and times, an element a line. What does not fit is not forgotten: of
- * the departed nodes, those that left first become one entry for all of them.
- * Shape: equal records give equal texts. `left out` counts serving nodes for which there is no room at all.
+ * The record as it is kept: lists in order of names and times, one element per line. Departed nodes that do not fit are
+ * not forgotten: those that left first become one entry for all of them.
+ * Shape: equal records give equal texts. `leftOut` counts serving nodes for which there is no room at all.
  */
 export function recordData(record: NodeRecord, limit = maxBytes): { data: RecordData; leftOut: number } {
   let room = limit - 512;
@@ -49,13 +49,13 @@ export function recordData(record: NodeRecord, limit = maxBytes): { data: Record
 
 /** What could be read of the data, and what could not. */
 export interface ReadRecord {
-  /** A member that is no JSON, or no list, is not there. */
+  /** A member whose text is not JSON, or not a list where it must be, is absent. */
   readonly record: Partial<NodeRecord>;
   /** One sentence for each thing that was refused, where it stands and why; not more than a hundred. */
   readonly refused: readonly string[];
 }
 
-/** Reads the record. Whatever is not as it must be is refused by itself: the rest counts. Never throws. Pure. */
+/** Reads the record. Each invalid entry is refused alone, and the rest is used. Never throws. Pure. */
 export function readRecordData(data: unknown, nowMs: number): ReadRecord {
   const refused: string[] = [];
   const members = isObject(data) ? data : {};
@@ -106,7 +106,7 @@ const readDeparted = (fields: Fields): DepartedNode => ({ ...fields.machine(), .
 
 const readEarlier = (fields: Fields): EarlierNodes => ({ count: fields.count('nodes', 1e9), ...fields.span() });
 
-/** Takes the fields of one element. Errors: FieldError. */
+/** Reads the fields of one element. Errors: FieldError. */
 class Fields {
   readonly #fields: Readonly<Record<string, unknown>>;
   readonly #nowMs: number;
@@ -160,7 +160,7 @@ class FieldError extends Error {
   }
 }
 
-/** What is read of one element, or where it is wrong. */
+/** The value that is read from one element, or a text that says where the element is wrong. */
 function tried<T>(one: unknown, nowMs: number, read: (fields: Fields) => T): { readonly value: T } | string {
   if (!isObject(one)) return ': no object';
   try {
@@ -171,7 +171,7 @@ function tried<T>(one: unknown, nowMs: number, read: (fields: Fields) => T): { r
   }
 }
 
-/** A name is served by one machine at a time. */
+/** Keeps the first entry of each name: only one machine at a time serves under a name. */
 function uniqueNames(serving: readonly ServingNode[], refused: string[]): ServingNode[] {
   const names = new Set<string>();
   return serving.filter(({ node }, i) => {

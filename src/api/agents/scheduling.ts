@@ -38,7 +38,10 @@ export interface PodForScheduling {
   };
 }
 
-/** Taints that every DaemonSet pod tolerates. Source: Kubernetes documentation, "DaemonSet", tolerations added by the controller. */
+/**
+ * Taints that DaemonSet pods tolerate (`network-unavailable`: those on the host network).
+ * Source: Kubernetes documentation, "DaemonSet", tolerations added by the controller.
+ */
 const daemonTolerated = new Set(
   [
     'not-ready',

@@ -7,7 +7,7 @@ export interface Machine {
   readonly node: string;
   /** Of the Node object. */
   readonly uid: string;
-  /** 16 hex digits that stand for the machine and the system installed on it; undefined where the kubelet does not say. */
+  /** 16 hex digits for the machine and the system installed on it; undefined where the kubelet does not say. */
   readonly machine?: string | undefined;
 }
 

@@ -1,6 +1,7 @@
 /**
  * Answers of the query server that its page reads: the `data` of `/api/v1/topology`, `/api/v1/services`,
- * `/api/v1/objects` and `/api/v1/explain`. The envelope is that of every path there (`status`, `warnings`, `infos`, `degraded`, `missingNodes`).
+ * `/api/v1/objects` and `/api/v1/explain`. The envelope is that of every path there (`status`, `warnings`, `infos`,
+ * `degraded`, `missingNodes`).
  * Types alone, without imports, so that the page takes them as they are.
  */
 
@@ -16,7 +17,7 @@ export interface Stats {
   readonly p95Ms: number | null;
   /** 99th percentile of the durations. Unit: ms. */
   readonly p99Ms: number | null;
-  /** Bytes per second from source to target, or with the requests of a node's side. */
+  /** Bytes per second from source to target; of the edges of a node, in the direction of the requests. */
   readonly bytesPerSecond: number | null;
   /** Bytes per second from target back to source. */
   readonly bytesBackPerSecond: number | null;
@@ -40,7 +41,10 @@ export interface TopologyNode {
   readonly kind: TopologyNodeKind;
   /** Namespace of a workload or Service, the name itself of a namespace; otherwise empty. */
   readonly namespace: string;
-  /** Name of the workload, Service, namespace or node; of what is outside, its block (`203.0.113.0/24`) or policy's name. */
+  /**
+   * Name of the workload, Service, namespace or node; of what is outside, its address block (`203.0.113.0/24`) or the
+   * name that a policy gives it.
+   */
   readonly name: string;
   /** Kind of the workload's owner, such as `Deployment`; empty for all else. */
   readonly workloadKind: string;
@@ -175,7 +179,7 @@ export interface ObjectCondition {
   readonly observedGeneration?: number;
 }
 
-/** What an agent says about itself, of `kubectl svc status`. null: not known, as of an agent that does not answer. */
+/** What an agent says about itself, as `kubectl svc status` shows it. null: not known; the agent may not answer. */
 export interface NodeReport {
   /** Why the node has no agent that answers, as a sentence; null where it has one. */
   readonly missing: string | null;

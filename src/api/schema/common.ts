@@ -133,7 +133,7 @@ export function generation(description: string) {
   return Type.Integer({ description, format: 'int64', minimum: 0 });
 }
 
-/** `status.observedGeneration` of every kind; -1 is the API server's default for an object that no controller has seen. */
+/** `status.observedGeneration` of every kind; -1 is the default, for an object that no controller has seen. */
 export const observedGeneration = Type.Integer({
   description: 'The generation that this status describes; -1 until a controller has looked at the object.',
   format: 'int64',

@@ -4,7 +4,7 @@ import type { KindDefinition } from './kind.ts';
 
 /**
  * A JSON Schema (draft-07) of a whole object, for editors and for linters in CI: what the API server would refuse by
- * schema, unknown members included. CEL rules have no counterpart there; the descriptions and the server tell.
+ * schema, unknown members included. CEL rules have no counterpart there: only the API server checks them.
  */
 export function editorSchema(kind: KindDefinition): JsonSchema {
   const { resource } = kind;

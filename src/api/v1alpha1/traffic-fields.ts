@@ -64,7 +64,7 @@ export const families = list(
   { minItems: 1, maxItems: 8 },
 );
 
-/** Labels that say whose a series is: limits, rights, redaction and autoscalers go by them, so nothing takes them away. */
+/** Labels that say whose a series is: limits, rights, redaction and autoscalers need them, so nothing removes them. */
 export const namingLabels: readonly string[] = [
   namespaceLabel,
   'k8s_pod_name',
@@ -72,7 +72,7 @@ export const namingLabels: readonly string[] = [
   'k8s_src_namespace',
   'k8s_dst_namespace',
 ];
-/** The same as a list of CEL. */
+/** The same as a CEL list. */
 export const namingLabelsText = `[${namingLabels.map((name) => `'${name}'`).join(', ')}]`;
 export const namingLabelFault = 'says whose a series is and cannot be taken away';
 

@@ -2,8 +2,8 @@
 export type Label = readonly [name: string, value: string];
 
 /**
- * The labels of one series: sorted by UTF-8 byte order of the name, names unique, no empty value, which means that the
- * label is absent. Immutable, because keys are cached by identity.
+ * The labels of one series: sorted by UTF-8 byte order of the name, names unique, no empty values, because an empty
+ * value means that the label is absent. Immutable, because keys are cached by identity.
  */
 export type Labels = readonly Label[];
 

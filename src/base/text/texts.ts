@@ -3,7 +3,7 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** A text of a URL or a header with its percent signs read; one that is malformed stays as it is. */
+/** A text of a URL or a header, percent-decoded; one that is malformed stays as it is. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);

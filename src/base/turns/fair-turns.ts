@@ -62,7 +62,7 @@ interface Choice {
 
 /** Idle users whose account is kept. */
 const maxIdle = 1_000;
-/** Milliseconds of short work for each of long work, when both wait. */
+/** Milliseconds of short work for each millisecond of long work, when both wait. */
 const shortWeight = 4;
 
 /** Node's `setImmediate`, named without its types: the page compiles the types of PromQL against a browser's. */
@@ -75,8 +75,8 @@ const nextRound = (run: () => void): unknown =>
  * Short work precedes long work, which gets a fifth of the time when both wait. Within each class, the next slice goes
  * to the user who has been served least, and among that user's work to the piece that has computed least.
  * Guarantees: one waiter continues in each round of the event loop. A short piece of work waits for one long slice, and
- * for one more after each four times its length, whatever others compute. Users with endless work get equal shares. No
- * work starves. Being idle repeatedly gains nothing.
+ * for one more whenever short work has computed four times as long as that slice, whatever others compute. Users with
+ * endless work get equal shares. No work starves. Being idle repeatedly gains nothing.
  * Source: start-time fair queueing (Goyal, Vin, Cheng 1996) with the credit that CFS gives to sleepers; two levels as
  * in a multilevel feedback queue.
  */

@@ -14,12 +14,12 @@ export interface Places {
 }
 
 /**
- * Lets at most `limit` pieces of work run at a time. Others wait in a line of their user's: a free place goes to the
- * user who has the fewest running, in turn among equals, so that a user with many requests delays only their own.
+ * Lets at most `limit` pieces of work run at a time. Others wait in one line per user: a free place goes to the user
+ * who has the fewest running, in turn among equals, so that a user with many requests delays only their own.
  * Running work is never suspended; with `beyond` more work is admitted instead while the places are taken:
- * - a user has a share of the places, the limit divided by one more than the users there are; below it a user is let in
- *   up to three quarters of `beyond`;
- * - one with nothing running is let in up to the whole of it.
+ * - a user's share of the places is the limit divided by the number of users plus one; a user with fewer running is let
+ *   in up to three quarters of `beyond`;
+ * - a user with nothing running is let in up to the whole of it.
  * Errors: `enter` rejects with the signal's reason when it aborts while waiting.
  */
 export class Gate {

@@ -2,8 +2,9 @@
  * CRC-32C (Castagnoli, reflected polynomial 0x82F63B78), slice-by-16.
  * Check value: `crc32c("123456789")` is 0xE3069283. Source: RFC 3720 appendix B.4.
  */
+
 const polynomial = 0x82f63b78;
-/** Entry 256·k + b: what byte b does to the sum when k bytes follow it. One array, so that its address is a constant. */
+/** Entry 256·k + b: what byte b does to the sum when k bytes follow it. One array, so that its address is constant. */
 const table = buildTable();
 
 /** The checksum of `bytes[start, end)` as an unsigned 32-bit number; pass a previous result as `seed` to continue. */

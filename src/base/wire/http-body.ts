@@ -20,8 +20,8 @@ export async function readWhole(
 }
 
 /**
- * The answer to a request that has been sent. A later error of the request, such as a malformed body in the segment of the
- * head, breaks the answer's body off; the listener stays for it, since without one it would end the process.
+ * The answer to a request that has been sent. A later error of the request, such as a malformed body in the segment of
+ * the head, breaks the answer's body off; the listener stays for it, since without one it would end the process.
  * Errors: those of the request.
  */
 export function answerTo(request: ClientRequest): Promise<IncomingMessage> {

@@ -155,7 +155,7 @@ export class WireReader {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** UTF-16 units. */
+/** Texts below this length are tried as ASCII first. Units: UTF-16 units. */
 const shortText = 64;
 /** The longest varint. */
 const varintBytes = 10;
@@ -238,7 +238,7 @@ export class WireWriter {
     return this.#putLength(start, length >= 0 ? length : this.#bytes.write(value, start));
   }
 
-  /** For short ASCII, which most names and values are, a loop is many times as fast as the encoder. −1 for other text. */
+  /** For short ASCII, which most names and values are, a loop is many times faster than the encoder. −1 otherwise. */
   #putAscii(start: number, value: string): number {
     const bytes = this.#bytes;
     let seen = 0;

@@ -6,6 +6,8 @@ import { type Cursor, decodeLimits } from '../decode-limits.ts';
  * refuses a wrong type with an error that names the field. An absent or null member has its default.
  * Source: the OTLP specification, "JSON Protobuf Encoding"; the protobuf guide, "ProtoJSON format".
  */
+
+/** A JSON object as it was parsed. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export function jsonObject(cursor: Cursor, field: string, value: unknown): JsonObject {

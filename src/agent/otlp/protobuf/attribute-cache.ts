@@ -14,7 +14,7 @@ interface Entry {
  * Holds at most about twice `generation` lists; lists that were not used during one generation are dropped.
  */
 export class AttributeCache {
-  /** Other values that repeat. */
+  /** Bounds of histograms, which repeat too. */
   readonly bounds = new BoundsCache();
   readonly #generation: number;
   #young = new Map<number, Entry>();

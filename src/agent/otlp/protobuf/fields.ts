@@ -17,8 +17,8 @@ export function fixed64Number(reader: WireReader): number {
 }
 
 /**
- * Steps over a packed list of eight-byte numbers, as every sender writes them, and returns their number; they end at the
- * reader's position. −1, and nothing is read, for what is not such a list.
+ * Steps over a packed list of eight-byte numbers, as every sender writes them, and returns their number; they end at
+ * the reader's position. −1, and nothing is read, for what is not such a list.
  */
 export function packedLength(cursor: Cursor, field: string, wireType: number, reader: WireReader): number {
   if (wireType !== lengthDelimited) return -1;
