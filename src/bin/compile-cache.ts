@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { BuildInfo } from '../base/build-info.ts';
 import type { Clock } from '../base/clock.ts';
 
-/** By then the agent has taken samples in, and what it compiled for them is kept as well. Units: ms. */
+/** After this time the agent has ingested samples, so the code compiled for that is kept as well. Units: ms. */
 const warmAfterMs = 60_000;
 
 /**
@@ -12,8 +12,8 @@ const warmAfterMs = 60_000;
  * build need not compile them.
  * Flow: call it before the modules are loaded → `keep` once the program serves: a minute later the folder is written,
  * and those of other builds are removed. A process that ends before that writes it at its end.
- * Guarantees: never fails. A folder that cannot be written, is damaged or belongs to another Node is as none: Node
- * holds each entry to its source and to checksums.
+ * Guarantees: never fails. A folder that cannot be written, is damaged or was written by another version of Node is
+ * ignored: Node checks each entry against its source and checksums.
  * Caveats: whoever may write the folder decides what the program does.
  */
 export function compileCache(parent: string, { version, commit }: BuildInfo): { keep: (clock: Clock) => void } {

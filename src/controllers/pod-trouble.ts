@@ -10,7 +10,7 @@ const pullReasons = new Set([
   'ImageInspectError',
 ]);
 
-/** Drops all fields of a pod except its identity and why its containers wait: few callers read more of it. */
+/** Drops all fields of a pod except its identity and why its containers wait: what the functions below read. */
 export const podTroubleTransform = {
   name: 'pod-trouble',
   apply(pod: KubeObject): KubeObject {

@@ -28,8 +28,8 @@ export function coreApi(config: KubeConfig): CoreV1Api {
 }
 
 /**
- * The options that a request through a foreign HTTP client needs: the complete password and TLS options, and one agent
- * per user.
+ * The options that a request through a foreign HTTP client needs: the Authorization header, or user and password (which
+ * may contain colons), and an agent with the user's TLS options.
  */
 export async function foreignAuth(config: KubeConfig): Promise<{
   authorization: string | undefined;

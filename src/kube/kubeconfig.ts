@@ -24,8 +24,8 @@ export interface KubeSettings {
 const serviceAccount = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * Finds the cluster: the file given, else `KUBECONFIG` (several files are merged), else `~/.kube/config`, else the pod's
- * service account.
+ * Finds the cluster: the given file, else `KUBECONFIG` (several files are merged), else `~/.kube/config`, else the
+ * pod's service account.
  * Errors: ERR_CONFIG_INVALID when none is usable, or when it requires an unsupported feature (impersonated groups).
  */
 export function loadKubeSettings(

@@ -45,7 +45,10 @@ const maxAnswerBytes = 128 * 1024 * 1024;
 const maxRetries = 5;
 const maxRetryAfterMs = 30_000;
 
-/** @internal HTTP to the API server: deadline, size cap, Retry-After and token refresh, for whole answers and for streams. */
+/**
+ * @internal
+ * HTTP to the API server: deadline, size cap, Retry-After and token refresh, for whole answers and for streams.
+ */
 export class Transport {
   readonly #options: TransportOptions;
 

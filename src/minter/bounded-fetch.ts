@@ -11,7 +11,7 @@ export interface BoundedFetchOptions {
   maxBytes: number;
 }
 
-/** Those of all servers that are asked. */
+/** The connections to all servers, kept open for reuse. */
 const connections = new Agent();
 
 type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;

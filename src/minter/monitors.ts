@@ -19,8 +19,9 @@ const impatientMs = 2_000;
 const installationMs = 5 * 60_000;
 
 /**
- * Keeps the readiness correct while no tokens are minted. Flow: key → App (once per key, again while it is not known to match) →
- * installation (every five minutes) → wait. One round at a time; `hurry` starts the next one at once.
+ * Keeps the readiness correct while no tokens are minted.
+ * Flow: key → App (once per key, again while it is not known to match) → installation (every five minutes) → wait.
+ * Guarantees: one round at a time; `hurry` starts the next one at once, or one second after a round that is under way.
  */
 export class Monitors {
   readonly #options: MonitorsOptions;

@@ -46,8 +46,9 @@ export interface MinterServerDeps {
 const drainMs = 5_000;
 
 /**
- * Runs the minter until `signal` aborts: not ready at once, tokens are minted until no new connection comes, requests in
- * flight get five seconds, then everything is closed and the promise resolves. It starts and answers `/version` (503) whatever the state of the key.
+ * Runs the minter until `signal` aborts. Then it stops being ready at once, mints tokens until no new connection comes,
+ * gives requests in flight five seconds, closes everything and resolves.
+ * It starts, and answers `/version` (503), whatever the state of the key.
  * Errors: ERR_LISTEN; ERR_TLS_MATERIAL; ERR_CONFIG_INVALID for a development key that cannot be read.
  */
 export async function runMinterServer(settings: MinterSettings, deps: MinterServerDeps): Promise<void> {

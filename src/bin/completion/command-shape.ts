@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 /** A command as a shell's completion needs it. */
 export interface CommandShape {
   name: string;
-  /** First sentence of its help. */
+  /** Its help text, on one line. */
   description: string;
   options: OptionShape[];
   commands: CommandShape[];
@@ -56,7 +56,7 @@ export function optionOf(command: CommandShape, word: string): OptionShape | und
   return command.options.find(({ flag, short }) => flag === word || (short !== undefined && short === word));
 }
 
-/** Without the bracket of variable and default: a completion has one short line. */
+/** The text without its closing bracket (variable and default): a completion has one short line. */
 function oneLine(text: string): string {
   return text.replace(/ \[[^\]]*\]$/, '').replace(/\s+/g, ' ');
 }

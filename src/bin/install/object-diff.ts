@@ -4,7 +4,7 @@ import type { KubeObject } from '../../api/meta.ts';
 /** Members that only the server sets: differences in them are not shown. */
 const serverMembers = ['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink'];
 
-/** The object as users write it. Values of Secrets are replaced by their length, because a diff ends up in logs. */
+/** The object as users write it. Values of Secrets are hidden, because a diff ends up in logs. */
 export function readable(object: KubeObject | undefined): string {
   if (!object) return '';
   const { status: _status, metadata, apiVersion, kind, ...rest } = object;
@@ -54,7 +54,7 @@ function range(before: number, count: number): string {
 }
 
 /**
- * All lines of two texts with ` `, `-` and `+` in front: those that stay, go and come; the fewest that go and come. The
+ * All lines of two texts, prefixed with ` ` (kept), `-` (removed) or `+` (added), with as few changes as possible. The
  * common start and end are skipped first, so that a long document with one change costs little.
  */
 function editScript(before: string, after: string): string[] {

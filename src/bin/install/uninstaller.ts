@@ -30,7 +30,7 @@ const labels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by
  * requested → API registrations, which must go before a namespace can → objects outside the namespace → the namespace →
  * the CRDs.
  * Guarantees: an object that is already gone is not an error, so it can be repeated; objects without our labels or
- * names are not touched; it ends only when the removed objects are gone.
+ * names are not touched; it ends only when custom resources, pods, data, namespace and CRDs are gone.
  * Errors: ERR_TIMEOUT that names the remaining objects; those of the API server.
  */
 export async function uninstall(options: UninstallOptions, deps: InstallerDeps): Promise<void> {
@@ -201,7 +201,7 @@ class Uninstall {
   }
 }
 
-/** Image and folder of the running agents: the installation may have set its own. Pure. */
+/** Image, pull policy and data folder of the running agents: the installation may have set its own. Pure. */
 export function dataOf(
   agents: KubeObject,
 ): { svcImage: string; agentDataHostPath: string; imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never' } | undefined {

@@ -67,7 +67,7 @@ function createProgram(host: Host, commands: readonly PluginCommand[]): Command 
   return program;
 }
 
-/** In the help, a command's own flags come before the common ones. Pure. */
+/** In the help, the list of commands comes right after usage and description, before all flags. Pure. */
 function commandsFirst(help: string): string {
   const sections = help.trimEnd().split('\n\n');
   const at = sections.findIndex((section) => section.startsWith('Commands:'));

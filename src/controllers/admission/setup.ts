@@ -59,7 +59,7 @@ export interface AdmissionSettings {
   environment: CaptureObjects['environment'];
 }
 
-/** Kinds of which a second version may come. */
+/** Kinds that may get a second version. */
 const kinds = [trafficMonitors, clusterTrafficPolicies, minterDeployments];
 const controllerName = 'admission';
 const key = { name: 'admission' } as const;
@@ -187,8 +187,8 @@ export function fromApiServer(
     // As a Status, whose message the API server passes on to the author of the object.
     const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Forbidden', code: 403, message };
     const body = JSON.stringify(status);
-    // The API server shows its certificate again with its next request, which is checked against the authorities in
-    // force then.
+    // With the connection closed, the API server shows its certificate again with its next request, which is checked
+    // against the authorities in force then.
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
     res.writeHead(403, { ...headers, connection: 'close' }).end(body);
     return undefined;

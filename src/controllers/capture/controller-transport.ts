@@ -8,7 +8,7 @@ import { secretTls } from './secret-tls.ts';
 
 /**
  * The transport to the agents with the controller's own certificate, from its Secret; null until that exists.
- * `anyServer` as of `TlsClient`.
+ * `anyServer`: see `TlsClient`.
  */
 export function controllerTransport(
   env: ControllerEnvironment,

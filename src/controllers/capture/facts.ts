@@ -21,8 +21,8 @@ export interface NodeObject extends KubeObject {
 }
 
 /**
- * Drops all fields of a pod that `podFacts` and `agentAddress` do not read: pods are the most numerous objects of a
- * large cluster.
+ * Drops all fields of a pod that the functions below (`podFacts`, `agentOf`, `agentRestarts`) and the readiness of
+ * agents do not need: pods are the most numerous objects of a large cluster.
  */
 export const podTransform = {
   name: 'capture-pod',
@@ -51,7 +51,7 @@ export const podTransform = {
   },
 };
 
-/** Keeps a node's labels, taints, identity and its Ready condition; the rest of its status changes every few minutes. */
+/** Keeps a node's labels, taints, identity and Ready condition; the rest of its status changes every few minutes. */
 export const nodeTransform = {
   name: 'capture-node',
   apply(object: KubeObject): KubeObject {

@@ -92,7 +92,7 @@ export class FailureMemory {
     if (this.#wanted !== this.#written && this.#signal && !this.#signal.aborted) this.#writing.call();
   }
 
-  /** Resolves when the write under way has ended. One that is only due is dropped: the lease may be another's by now. */
+  /** Resolves when the write under way has ended. One that is only due is dropped: another may hold the lease now. */
   async stop(): Promise<void> {
     this.#writing.cancel();
     await this.#busy;

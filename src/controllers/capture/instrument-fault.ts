@@ -4,7 +4,7 @@ import type { ContainerStatus, Terminated } from '../../api/statuses.ts';
 export interface InstrumentFault {
   reason: 'MissingCapability' | 'KernelUnsupported' | 'ConfigRefused' | 'OutOfMemory' | 'InstrumentCrashed';
   message: string;
-  /** When that run ended, RFC 3339: distinguishes one end from the next. */
+  /** When that run ended, RFC 3339: distinguishes one end from the next. Empty for a container that did not start. */
   at: string;
 }
 
@@ -58,7 +58,7 @@ function judge({ exitCode, reason, message = '' }: Terminated): Omit<InstrumentF
     return { reason: 'OutOfMemory', message: 'the instrument was ended at its memory limit' };
   }
   const last = lastWords(message);
-  // Earlier lines are of what it lived with: a probe that it did without, a document that it could not read.
+  // Earlier error lines do not count: the instrument survived those, such as a probe that it went on without.
   const capabilities = missingCapabilities.exec(last)?.[1];
   if (capabilities) {
     return { reason: 'MissingCapability', message: capabilities.split(/[, ]+/).filter(Boolean).join(', ') };

@@ -176,8 +176,8 @@ export class NodeState {
       this.#runsUnknown = this.#runs ? null : runs;
     }
     const back = this.acknowledged(status.ack);
-    // An earlier leader let it restart, and it has not restarted yet: it takes a place as if this leader had allowed
-    // it.
+    // An earlier leader let it restart, and it has not restarted yet: it counts as restarting, as if this leader had
+    // allowed it.
     if (restarting === true && status.ack?.phase === 'Written' && this.#putHash === null) {
       this.#granted = true;
       this.#sentAt ??= now.monotonic;
@@ -213,8 +213,8 @@ export class NodeState {
   }
 
   /**
-   * Takes the pod's report on the instrument. A fault that will recur with every start fails a config that is being
-   * rolled out at once. In a new pod the cause may be gone: a config that failed in the old one is tried again.
+   * Takes the pod's report on the instrument. A fault that will recur with every start immediately fails a config that
+   * is being rolled out. In a new pod the cause may be gone: a config that failed in the old one is tried again.
    */
   inPod({ uid, fault, backOff = null }: Pick<AgentPod, 'uid' | 'fault' | 'backOff'>, now: number): KnownConfig | null {
     if (this.#pod !== null && this.#pod !== uid) this.failure = null;
@@ -258,7 +258,8 @@ export class NodeState {
   }
 
   /**
-   * Takes the content of the config that the agent holds; null when it runs its seed. Returns a config to roll back to.
+   * Takes the content of the config that the agent holds; null when it returned none (it runs its seed, or the request
+   * failed). Returns a config to roll back to.
    */
   learned(config: CaptureConfig | null): KnownConfig | null {
     const found = config && this.#known(config);
@@ -293,7 +294,7 @@ export class NodeState {
     if (config) this.#runsUnknown = null;
   }
 
-  /** Takes a failure from before this leader, which does not know yet what ran there before. */
+  /** A failure that the agent reported before its configs were known here is judged once they are known. */
   #failedBefore(): KnownConfig | null {
     return this.#ack?.phase === 'Failed' && !this.needs.running ? this.acknowledged(this.#ack) : null;
   }

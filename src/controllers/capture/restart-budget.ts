@@ -29,7 +29,7 @@ export class RestartBudget {
     this.#rules = rules;
   }
 
-  /** From when a restart for these namespaces is allowed; now or in the past when it is allowed already. */
+  /** From when a restart for these namespaces is allowed; `now` when it is allowed already. */
   allowedAt(namespaces: ReadonlySet<string>, now: number): number {
     const times = [...namespaces].map((name) => now + Math.max(0, 1 - this.#left(name, now)) * this.#rules.refillMs);
     return times.length === 0 ? now : Math.min(...times);

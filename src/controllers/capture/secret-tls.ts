@@ -10,7 +10,8 @@ interface SecretObject extends KubeObject {
 
 /**
  * An identity that follows a Secret with `tls.crt`, `tls.key` and `ca.crt`. `source()` is null until the Secret has a
- * consistent set. A later inconsistent set is logged, and the last good one stays. `onRead` is called with each set.
+ * consistent set. A later inconsistent set is logged, and the last good one stays. `onRead` is called for each new set,
+ * with whether it is consistent.
  */
 export function secretTls(
   informer: Informer,

@@ -156,7 +156,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
   return handle;
 }
 
-/** Members of other managers are left alone. */
+/** Whether the live object has these members already; members of other managers are ignored. */
 function isSame(data: RecordData, live: unknown): boolean {
   const there = (live ?? {}) as Partial<RecordData>;
   return Object.entries(data).every(([member, text]) => there[member as keyof RecordData] === text);

@@ -70,7 +70,7 @@ const childKinds = [
  * reads one Secret value, the App ID, and keeps only its hash.
  * Caveats: permissions for minters are granted per namespace; without them `Ready` is False/Forbidden with the command
  * that grants them, and the reconcile is repeated every 30 s. The operator may get a Secret but not watch it, so it
- * polls: after 5 s while a Secret is missing, else after 30 s.
+ * polls: after 5 s while the minter is not ready, else after 30 s.
  */
 export function setupMinterDeployment(
   env: ControllerEnvironment,

@@ -133,7 +133,7 @@ export function caSecret(
 export interface LeafPlan {
   /** The complete set of Secrets to apply, including the unchanged ones. */
   secrets: SecretObject[];
-  /** Why each new one was issued, by Secret name. */
+  /** Why each new or changed one is written, by Secret name. A changed CA bundle alone keeps the certificate. */
   issued: Record<string, string>;
   /** When the first of them is due. Units: ms since the epoch. */
   renewAt: number;

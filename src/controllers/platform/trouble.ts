@@ -4,7 +4,7 @@ import { refusalOf, type Refusal } from '../refusal.ts';
 /** The possible faults of the platform itself, by the part that finds them. */
 export type TroubleSource = 'apply' | 'pods' | 'kinds';
 
-/** The worse first: an object that cannot be written explains missing pods. */
+/** The worst first: an object that cannot be written explains missing pods. */
 const order: readonly TroubleSource[] = ['kinds', 'apply', 'pods'];
 
 /**

@@ -194,7 +194,7 @@ function steppedTime(previous: string | undefined, latestMs: number | null): str
   return rfc3339(latestMs);
 }
 
-/** Whether a change of status is worth an Event, by type of condition. */
+/** Conditions whose change is worth an Event. */
 export const eventConditions: readonly string[] = [
   'Accepted',
   'Programmed',

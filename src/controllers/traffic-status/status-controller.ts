@@ -89,7 +89,7 @@ export function addStatusController<T extends KubeObject & { status?: Status }, 
   });
 }
 
-/** The status before the first compile: `Ready` exists from the first write, or tools would take the object as ready. */
+/** The status before the first compile: tools would take an object without a `Ready` condition as ready. */
 function pendingStatus<S extends { conditions?: Condition[] }>(
   object: { metadata: { generation?: number }; status?: S },
   now: number,

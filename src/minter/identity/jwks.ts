@@ -31,8 +31,9 @@ export interface JwksOptions {
 
 /**
  * The issuer's signing keys, by key id.
- * Guarantees: one fetch at a time; no redirect followed; a set without any usable key never replaces a good one. Errors
- * of `find`: Refusal `issuer_keys_unavailable` when no set is available, `invalid_token` for an unknown key.
+ * Guarantees: one fetch at a time; no redirect followed; a set without any usable key never replaces a good one.
+ * Errors of `find`: Refusal `issuer_keys_unavailable` when no set could be fetched; `invalid_token` for an unknown key,
+ * also when the issuer answered without a usable key.
  */
 export class Jwks {
   readonly #options: JwksOptions;

@@ -21,7 +21,8 @@ const maxLifeMs = 3_600_000 + 60_000;
 
 /**
  * Compares the platform's grant with the request: the same repositories of the same owner, the same permissions (the
- * platform may add reading metadata by itself), and an end within the hour. Pure and total: any value may come in.
+ * platform may add reading metadata by itself), and an end within the hour (and a minute, because clocks differ). Pure
+ * and total: any value may come in.
  * `mismatch` is a fixed word; `token` is set when the answer contained one that should be revoked.
  */
 export function checkGrant(answer: unknown, request: GrantRequest, nowMs: number): GrantResult {

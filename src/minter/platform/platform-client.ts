@@ -47,7 +47,8 @@ const routes = {
 
 /**
  * The four calls we make, to the configured host only: no URL of an answer is ever followed.
- * One more attempt on connection trouble, 5xx or a secondary limit that ends in time, with the same body.
+ * One more attempt, with the same body, on connection trouble, 5xx or a secondary limit that ends in time; none for
+ * `revoke_token`.
  * Errors: PlatformUnreachable. A status is not an error here: the caller interprets it.
  */
 export class PlatformClient {

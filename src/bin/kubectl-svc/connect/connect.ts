@@ -109,7 +109,7 @@ async function ownToken({ kube }: ConnectDeps): Promise<string | undefined> {
 
 /**
  * The authorities that the operator publishes, as PEM; undefined without a cluster, an operator, or permission to read
- * them. The caller then uses a stricter way, or one that does not need them.
+ * them. The caller then trusts the machine's own list, or relies on the API server that forwards the port.
  */
 async function publishedAuthority(
   { kube, signal }: { kube: () => Promise<RestClient>; signal: AbortSignal },

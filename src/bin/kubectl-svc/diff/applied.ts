@@ -28,7 +28,7 @@ export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeO
   return result;
 }
 
-/** The only default of the schema. */
+/** The spec with defaults. `mode` of a TrafficMonitor is the only one in the schemas of the kinds compared here. */
 function defaulted({ kind, ...object }: KubeObject): { spec: object } {
   const spec = (object['spec'] ?? {}) as object;
   return { spec: kind === 'TrafficMonitor' ? { mode: 'Capture', ...spec } : spec };

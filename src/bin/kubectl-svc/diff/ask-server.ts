@@ -15,7 +15,7 @@ const manager = 'kubectl-svc-diff';
 
 /**
  * Asks the API server by a dry run whether it would accept the objects: schema, CEL rules, and admission if enabled.
- * `sources` and `stored` are parallel lists.
+ * An object that `exists` is patched, another one is created.
  */
 export async function askServer(
   client: KubeClient,
@@ -49,7 +49,7 @@ async function dryRun(
   const options = { dryRun: true, fieldManager: manager, signal };
   const { name = '', namespace, labels, annotations } = object.metadata;
   if (exists) {
-    // Whatever the present version: only fields are checked, as with kubectl apply.
+    // Without a resourceVersion, as with kubectl apply: a change by others since the read is not a conflict.
     const operations = [
       { op: 'replace', path: '/spec', value: object['spec'] } as const,
       ...Object.entries({ labels, annotations }).flatMap(([member, value]) =>

@@ -56,8 +56,8 @@ export interface OrphanVerdict {
 }
 
 /**
- * Admission's verdict on a policy that would silence monitors; null when there is none. `input` is the resulting
- * cluster without this policy. Pure.
+ * Admission's verdict on a policy that would silence monitors; null when it silences none. `input` is the resulting
+ * cluster, but with this policy as it is now. Pure.
  */
 export function orphanVerdict(input: CompileInput, policy: ClusterTrafficPolicy): OrphanVerdict | null {
   const orphans = orphanedMonitors(input, policy);

@@ -94,7 +94,7 @@ export function diffPlan(
   };
 }
 
-/** Checked as admission does: against the resulting cluster without this policy. */
+/** Checked as admission does: against the resulting cluster, but with this policy as it is now. */
 function orphanWarning(object: KubeObject, before: CompileInput, after: CompileInput): string[] {
   if (object.kind !== 'ClusterTrafficPolicy') return [];
   const { name } = object.metadata;

@@ -101,7 +101,7 @@ function unreadOf({ policies, monitors, nodes, namespaces }: ClusterView): strin
   return [policies, monitors, nodes, namespaces].find((list) => list.fault !== undefined)?.fault;
 }
 
-/** Steps without an answer, because the user may not list their inputs. */
+/** The steps, as unknown where their answer depends on lists that could not be read. */
 function sureSteps(steps: readonly Step[], { monitors }: PodView, view: ClusterView): Step[] {
   const fault = unreadOf(view);
   if (fault === undefined) return [...steps];

@@ -27,7 +27,7 @@ export type SeriesFacts =
       readonly missingNodes: readonly string[];
     };
 
-/** The series that report which config an agent holds, and its phase. */
+/** The metric that reports which config an agent holds, and its phase. */
 export const configMetric = 'svc_instrument_config_hash_info';
 
 /** Parses the text format of `/federate`, with a time on each line. Other lines are skipped. Pure. */

@@ -11,7 +11,7 @@ export type Target =
   | { readonly type: 'monitor'; readonly name: string }
   | { readonly type: 'node'; readonly name: string };
 
-/** Kinds that `explain` accepts. Of its words, help and completion show the first. */
+/** Kinds that `explain` accepts. Help and completion show the first word of each. */
 const kinds = [
   { type: 'pod', words: ['pod', 'pods', 'po'], resource: coreResources.pods },
   { type: 'Deployment', words: ['deployment', 'deployments', 'deploy'], resource: coreResources.deployments },
@@ -47,7 +47,7 @@ export function parseTarget(args: readonly string[]): Target {
   return { type: 'workload', kind: type, name };
 }
 
-/** `pod/…`: kinds until a slash is typed, or names after a kind as a word of its own. */
+/** Completes `pod/…`: kinds until a slash is typed, names behind it. After a kind as a word of its own: names. */
 export const targetNames: Complete = async (session, word, [before, ...rest]) => {
   if (rest.length > 0) return [];
   const [kind = '', name] = before === undefined ? word.split('/') : [before];

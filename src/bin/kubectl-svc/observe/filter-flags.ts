@@ -1,7 +1,7 @@
 import type { FilterField, FilterValues } from '../../../stream/index.ts';
 import { UsageError } from '../errors.ts';
 
-/** A flag that filters: its name without dashes, its field, its value's name and help. */
+/** A flag that filters: its declaration (names, and the name of its value), the field that it filters, its help. */
 interface FilterFlag {
   readonly flags: string;
   readonly field: FilterField;
@@ -20,7 +20,7 @@ export const filterFlags: readonly FilterFlag[] = [
   { flags: '--method <name>', field: 'method', help: 'requests with this method' },
   { flags: '--path <pattern>', field: 'path', help: 'requests whose whole path matches this RE2 pattern' },
   { flags: '--status <status>', field: 'status', help: '404, 5+ (500 and above), 500-599, ok, error or unset' },
-  { flags: '--min-duration <duration>', field: 'minDuration', help: 'spans that took as long as this, such as 500ms' },
+  { flags: '--min-duration <duration>', field: 'minDuration', help: 'spans that took at least this, such as 500ms' },
   { flags: '--trace-id <id>', field: 'traceId', help: 'spans of this trace' },
   { flags: '--ip <address>', field: 'ip', help: 'an address or CIDR at one end' },
   { flags: '--port <number>', field: 'port', help: 'a port at one end' },

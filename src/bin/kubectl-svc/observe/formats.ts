@@ -18,7 +18,8 @@ export const observeFormats = ['compact', 'json', 'jsonpb', 'dict', 'table'] as 
 export type ObserveFormat = (typeof observeFormats)[number];
 
 /**
- * A writer of items in a format. `json` writes a line of JSON for each item, `jsonpb` writes all messages as received.
+ * A writer of items in a format. `json` and `jsonpb` write the line as received; for `jsonpb` the caller also passes
+ * messages that are not items.
  */
 export function writerOf(format: ObserveFormat, style: Styles, headers: boolean): Writer {
   switch (format) {

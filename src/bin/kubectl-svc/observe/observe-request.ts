@@ -43,7 +43,7 @@ export function observeRequest(
 function lastOf(last: string | undefined, follow: boolean, bounded: boolean): StreamRequest {
   if (last === 'all') return { all: true };
   if (last !== undefined) return { number: whole(last, '--last') };
-  // A start time already sets the amount: all items since then.
+  // A start or end time already sets the amount: all items in that range.
   if (bounded) return { all: true };
   return { number: follow ? 0 : defaultNumber };
 }
@@ -58,7 +58,7 @@ function moment(text: string, flag: string, now: number): string {
   return /^([0-9]+(ms|s|m|h))+$/.test(text) ? text : timeText(timeFlag(text, flag, now));
 }
 
-/** The requests that the server would refuse, with the name of the flag. */
+/** Errors: UsageError that names the flag, for a request that the server would refuse. */
 function checked(request: StreamRequest, now: number): void {
   try {
     streamQuery(request, now, { node: '', podLabels: () => undefined });

@@ -12,7 +12,7 @@ import { apiTime, durationFlag, timeFlag } from './times.ts';
 import { readFile, stat } from 'node:fs/promises';
 import { errorText } from '../../../base/errors.ts';
 
-/** Height of a graph without a terminal, and the maximum. */
+/** Most rows of a graph, without its legend. */
 const graphRows = 20;
 
 /** A range as a graph of the terminal's width. Empty without series. */
@@ -55,7 +55,7 @@ export const registerQuery: Register = (command, run) => {
     .option('-f, --file <path>', 'file with the expression')
     .option('--time <time>', 'moment to ask about (default: now)')
     .option('--since <duration>', 'ask over a range: from so long ago until now')
-    .option('--start <time>', 'begin of the range')
+    .option('--start <time>', 'start of the range')
     .option('--end <time>', 'end of the range (default: now)')
     .option('--step <duration>', 'time between two points of the range (default: what suits its length)')
     .addOption(outputOption('how to show it (default: table; graph for a range on a terminal)', formats))

@@ -6,7 +6,7 @@ import { about, type Check } from './check.ts';
 const renewed = `the operator renews certificates two thirds into their life: kubectl logs deployment/${names.controller}`;
 
 /**
- * When the CA and the certificates of the servers end. For a user who may not read Secrets, the policies' status is
+ * When the CA and the certificates of the servers expire. For a user who may not read Secrets, the policies' status is
  * used instead.
  */
 export function certificateChecks(view: ClusterView): Check[] {

@@ -7,7 +7,7 @@ import { operatorImage } from '../cluster/operator-environment.ts';
 import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
 import { about, type Check, type CheckState, type Section } from './check.ts';
 
-/** The pods of one of the product's components, oldest name first. */
+/** The pods of one of the product's components, sorted by name. */
 export function podsOf(view: ClusterView, component: Component): PodWithStatus[] {
   const wanted = Object.entries(selectorLabels(component));
   return itemsOf(view.ownPods)

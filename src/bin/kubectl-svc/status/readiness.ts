@@ -42,7 +42,7 @@ export function readinessOf({ metadata, status }: Conditioned): Readiness {
     const paused = ready.reason === 'Ready' ? '' : ` (${ready.reason})`;
     return { state: 'ok', text: `ready, generation ${generation}${paused}` };
   }
-  // The condition that a Ready of False repeats is more informative than Reconciling.
+  // A Ready that is False repeats the decisive condition, which is more informative than Reconciling.
   if (reconciling?.status === 'True') {
     return said('progressing', `generation ${generation}`, ready.status === 'True' ? reconciling : ready);
   }

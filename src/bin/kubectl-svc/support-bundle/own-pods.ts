@@ -43,7 +43,7 @@ export const metricsPorts: Readonly<Record<string, number | undefined>> = {
   agent: ports.scrape,
 };
 
-/** Containers of a pod, with whether each has a log and a previous log. Pure. */
+/** Containers of a pod, and whether each was restarted, so that it has a previous log. Pure. */
 export function loggedContainers({ spec, status }: PodWithStatus): { name: string; restarted: boolean }[] {
   const { containers = [], initContainers = [] } = (spec ?? {}) as Record<string, { name: string }[] | undefined>;
   const statuses = containersOf(status);

@@ -69,7 +69,10 @@ export function trimNode(node: KubeObject, redactor: Redactor): unknown {
   });
 }
 
-/** The relevant parts of a CRD: its versions and conditions; the schema is that of the release. Pure. */
+/**
+ * The relevant parts of a CRD: its versions and conditions; the schema is that of the release. Pure but for the
+ * redactor's counts.
+ */
 export function trimCrd(crd: KubeObject, redactor: Redactor): unknown {
   const { versions = [] } = (crd['spec'] ?? {}) as { versions?: { name: string; served: boolean; storage: boolean }[] };
   const { conditions, storedVersions } = (crd['status'] ?? {}) as Record<string, unknown>;

@@ -10,7 +10,7 @@ export const registerTop: Register = (command, run) => {
     .addArgument(new Argument('[kind]', 'what to list').choices(topKindNames).default('workloads').argParser(kindNamed))
     .option('--window <duration>', 'time that rates and quantiles are taken over', '5m')
     .addOption(new Option('--sort-by <key>', 'largest first').choices(sortKeys).default('rps'))
-    .option('-l, --selector <labels>', 'only pods with these labels; of nodes and namespaces, those themselves')
+    .option('-l, --selector <labels>', 'only pods with these labels; for nodes and namespaces, their own labels count')
     .option('--limit <number>', 'most rows to show, 0 for all', '0')
     .option('-w, --watch', 'show it anew until Ctrl-C', false)
     .option('--interval <duration>', 'time between two looks of --watch', '5s')

@@ -21,7 +21,7 @@ export function isCredentialName(name: string): boolean {
   return sensitive.test(name) && !pointing.test(name);
 }
 
-/** Names whose values span several words. */
+/** Names that have rules of their own, because their values span several words. */
 const hasOwnRule = /^(?:(?:proxy-)?authorization|(?:set-)?cookie)$/i;
 const harmlessValue = /^(?:true|false|null|none|unknown|undefined|-?\d{1,7}|[a-z]{1,15}|\[\w+\]|\[)$/;
 
@@ -55,7 +55,7 @@ const rules: readonly Rule[] = [
     put: (all, name, between, value) => (harmlessValue.test(value!.trim()) ? all! : `${name}${between}[credential]`),
   },
   {
-    // Of a known scheme: the token is hidden already.
+    // With a known scheme (bearer, basic), an earlier rule has already hidden the token.
     pattern: /\b((?:proxy-)?authorization)(["']?\s{0,8}[:=]\s{0,8}["']?)([^\r\n"',;]+)/gi,
     kind: 'credential',
     put: (all, name, between, value) =>
