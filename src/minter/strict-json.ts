@@ -4,9 +4,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const maxDepth = 32;
 
 /**
- * Strict parser of exactly one JSON text, against attackers: malformed UTF-8, a byte-order mark, bytes after the value,
- * a member name given twice at any level and nesting beyond 32 are refused (most parsers take the last of two equal
- * names, so two readers of one document could see different things).
+ * Strict parser of exactly one JSON text, for untrusted input: malformed UTF-8, a byte-order mark, bytes after the
+ * value, a member name that an object has twice, and nesting beyond 32 are refused. (Most parsers take the last of two
+ * equal names, others the first, so two readers of one document could see different things.)
  * Errors: ERR_INPUT_INVALID; the message never repeats the text.
  */
 export function parseStrictJson(bytes: Uint8Array): unknown {

@@ -3,10 +3,10 @@ import * as x509 from '@peculiar/x509';
 import type { webcrypto } from 'node:crypto';
 import { OperatorError } from '../base/errors.ts';
 
-/**
- * The self-managed certificate authority: one CA, short-lived leaves for agents, query and controller.
- * Keys are ECDSA P-256, certificates X.509 v3 (RFC 5280). Randomness is WebCrypto's; time is a parameter.
- */
+// The self-managed certificate authority: one CA, short-lived leaves for agents, query and controller. Keys are ECDSA
+// P-256, certificates X.509 v3 (RFC 5280). Randomness is WebCrypto's; time is a parameter.
+
+/** A certificate and its private key. */
 export interface KeyPairPem {
   /** PEM certificate. For a CA bundle in an overlap there may be several, newest first. */
   cert: string;
@@ -102,8 +102,8 @@ export async function signLeaf(
 }
 
 /**
- * Why a leaf must be issued anew, or null when it is still good: unreadable, wrong subject or names, signed by another
- * CA, or past two thirds of its life.
+ * Why a leaf must be issued anew, or null when it is still good: absent, unreadable, another common name or other
+ * alternative names, signed by another CA, or past two thirds of its life. Organizations and usage are not compared.
  */
 export async function leafRenewalReason(
   leaf: Pick<KeyPairPem, 'cert'> | undefined,

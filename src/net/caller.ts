@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The user on whose behalf the query server calls an agent, so that the agent can share its time between users. */
+/** Names the user on whose behalf the query server calls an agent: the agent shares its time between users. */
 const callerHeader = 'x-svc-caller';
 const anyone = 'anyone';
 

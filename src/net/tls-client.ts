@@ -142,7 +142,7 @@ export class TlsClient {
     for (const socket of agent?.freeSockets[name] ?? []) socket.destroy();
   }
 
-  /** Drops idle connections. */
+  /** Closes all connections of the current pool, also those in use: their calls fail. */
   close(): void {
     this.#agent?.destroy();
     this.#agent = undefined;
@@ -163,7 +163,7 @@ export class TlsClient {
         maxSockets: 64,
         timeout: 60_000,
       });
-      // Sockets in use are released, and closed, as their calls end.
+      // Sockets in use return to the old pool as their calls end; it closes them after the idle timeout.
       if (old)
         for (const sockets of Object.values(old.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
     }

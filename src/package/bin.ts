@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { errorText } from '../base/errors.ts';
 import { makeProject, nameOperator, type ProjectVersions } from './init.ts';
 
-/** `npx svc-operator init <name>`. Beside the package's manifest and template, where the package is installed. */
+/** The folder of the installed package, which holds its manifest and the template of `npx svc-operator init <name>`. */
 const home = join(import.meta.dirname, '..');
 const usage = `Usage: svc-operator init <name> [--kind Kind] [--group example.dev]
 

@@ -1,6 +1,6 @@
 /**
  * What `svc-operator/promql` exports: parser, printer and engine, and the plan of a query over several nodes.
- * The list of every name is in `surface/promql.txt`. Formats on the wire between our own programs are not in it.
+ * The list of every name is in `surface/promql.txt`. The wire formats between our own programs are not exported.
  */
 export type * from '../promql/types.ts';
 export type { QueryOptions } from '../promql/query-options.ts';

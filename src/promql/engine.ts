@@ -45,7 +45,10 @@ export class Engine {
     this.#trees = new ParseCache(options);
   }
 
-  /** Evaluates a query at one time (milliseconds). Vectors, scalars, strings, and ranges of raw samples. */
+  /**
+   * Evaluates a query at one time (milliseconds). The answer is a vector, a scalar or a string; for a range selector or
+   * a subquery it is a matrix.
+   */
   async instant(query: string | Expr, timeMs: number, options: QueryOptions): Promise<QueryResult> {
     const { text, expr } = this.#read(query);
     const span = { start: timeMs, end: timeMs, step: 0 };

@@ -29,7 +29,7 @@ export function sortNumbers(values: Float64Array): Float64Array {
   return values;
 }
 
-/** The q-quantile of values, which are sorted in place; weighted mean of the two neighbours. */
+/** The q-quantile of values, which are reordered in place; weighted mean of the two neighbours. */
 export function quantile(q: number, values: Float64Array): number {
   if (!(q >= 0 && q <= 1) || values.length === 0) return quantileOfSorted(q, values);
   if (values.length > sortedWhole) selectNeighbours(Math.floor(q * (values.length - 1)), values);

@@ -16,7 +16,7 @@ export interface QueryOptions {
   readonly maxSamples?: number;
   /** Series that all selectors may find together. Default: no limit. */
   readonly maxSeries?: number | undefined;
-  /** Memory shared with other queries; the memory of the answer is not released. Default: its own limit alone. */
+  /** Memory shared with other queries; that of the answer is not released. Default: `maxSamples` is the only limit. */
   readonly memory?: Memory | undefined;
   /** Counts the samples of each step (`stats.samples`). Default false. */
   readonly countSamples?: boolean | undefined;

@@ -26,8 +26,9 @@ const signBudgetMs = 3_200;
 
 /**
  * The App's own credential for the platform, signed by the key service and reused for a while.
- * Guarantees: one signature at a time; the next one is signed ahead of time, so that only the first mint waits for it;
- * a JWT is never used past `reuseSeconds`, or past its `exp` minus a minute after a jump of the clock.
+ * Guarantees, unless `reuseSeconds` is 0: one signature at a time; the next one is signed ahead of time, so that only
+ * the first mint waits for it; a JWT is not reused past `reuseSeconds`, nor, when the clock jumps, in the last minute
+ * before its `exp`.
  */
 export class AppJwtSource {
   readonly #options: AppJwtOptions;

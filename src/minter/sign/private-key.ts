@@ -6,7 +6,7 @@ export const keySizes = [2048, 3072, 4096] as const;
 export type KeySize = (typeof keySizes)[number];
 
 /**
- * Reads a PEM of an RSA private key, PKCS#1 or PKCS#8.
+ * Reads an RSA private key of an accepted size from PEM, PKCS#1 or PKCS#8.
  * Errors: ERR_INPUT_INVALID; the message never holds any of the text.
  */
 export function readPrivateKey(pem: Buffer): { key: KeyObject; bits: KeySize } {

@@ -26,7 +26,8 @@ export interface ValidateRulesOptions {
 /**
  * `minter tools validate-rules`: one line per file, scope and fault; with `token`, the decision and why.
  * Resolves with the exit code: 0 without a fault and, where a request was given, when it is admitted; else 1.
- * Errors: ERR_INPUT_INVALID for a directory that cannot be read, a claims file that is none, a name that is none.
+ * Errors: ERR_INPUT_INVALID for a directory or a claims file that cannot be read, claims that are not a JSON object,
+ * and an invalid name.
  */
 export async function validateRules(dir: string, options: ValidateRulesOptions, io: ToolIo): Promise<number> {
   let rules: RuleSet;
@@ -64,7 +65,7 @@ export function describeRules(rules: RuleSet): string[] {
   return [...lines, ...faults, `rules hash ${rules.hash}`];
 }
 
-/** The decision for one request, and what made it. Pure. Errors: ERR_INPUT_INVALID for a name that cannot be requested. */
+/** The decision for one request, with its reason. Pure. Errors: ERR_INPUT_INVALID for an invalid name. */
 export function explain(
   rules: RuleSet,
   request: { org: string; repositories: readonly string[]; scope: string; issuer: string },

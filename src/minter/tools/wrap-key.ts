@@ -4,8 +4,9 @@ import { constants, createCipheriv, publicEncrypt, randomBytes, type KeyObject }
 const keyWrapIv = Buffer.from('A65959A6', 'hex');
 
 /**
- * Wraps a private key for an import job: the PKCS#8 form under a fresh AES-256 key (RFC 5649), that key under
- * RSA-OAEP with SHA-256 of the job's key; result = OAEP block ‖ wrapped key. What was in the clear is zeroed.
+ * Wraps a private key for an import job: the PKCS#8 form under a fresh AES-256 key (RFC 5649), and that AES key under
+ * the job's public key (RSA-OAEP with SHA-256). Result: OAEP block ‖ wrapped key. The unwrapped bytes of both keys are
+ * zeroed.
  */
 export function wrapPrivateKey(key: KeyObject, jobPublicKeyPem: string): Buffer {
   const der = key.export({ format: 'der', type: 'pkcs8' });

@@ -22,7 +22,7 @@ export async function writePart(out: Writable, part: unknown, gone: AbortSignal)
   return true;
 }
 
-/** As `writePart`, but resolves only when the part has left: its memory may then be written again. */
+/** As `writePart`, but resolves only when the part has been sent or `gone` aborts: its memory may then be reused. */
 export function sendPart(out: Writable, part: Uint8Array, gone: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -78,7 +78,8 @@ export class Places {
   }
 
   /**
-   * Ends the connection whose request has been arriving for longest, of the address with the most. False without one.
+   * Closes the connection whose request has been arriving for longest, of the address with the most connections that
+   * has such a request. False when there is none.
    */
   evictArriving(): boolean {
     return this.#evict(this.#largestFirst(), false);

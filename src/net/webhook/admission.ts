@@ -19,7 +19,7 @@ export interface AdmissionRequest {
   oldObject: KubeObject | undefined;
 }
 
-/** `message` is what `kubectl` shows; warnings are shown too, also with an allowed request (each cut at 256 bytes). */
+/** `message` is what `kubectl` shows; so are warnings, also of an allowed request (each cut to 256 characters). */
 export type AdmissionVerdict =
   | { allowed: true; warnings?: readonly string[] }
   | { allowed: false; message: string; reason?: 'Invalid' | 'Forbidden' | 'Conflict'; warnings?: readonly string[] };

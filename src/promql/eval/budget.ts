@@ -24,7 +24,7 @@ export const sampleBytes = 16;
 /**
  * Accounts for the memory that a query holds, in samples, and for its work.
  * Guarantees: an aborted or overdue query stops within one slice of work; other work of the process gets a turn between
- * slices of any queries.
+ * the slices of any query.
  */
 export class Budget {
   readonly #limits: BudgetLimits;

@@ -126,7 +126,7 @@ export async function holdColumns(budget: Budget, columns: readonly Column[]): P
   }
 }
 
-/** Releases it. */
+/** Releases the memory of columns. */
 export async function releaseColumns(budget: Budget, columns: readonly Column[]): Promise<void> {
   for (const column of columns) {
     budget.release(weightOf(column));
@@ -143,7 +143,10 @@ export function sameLabelset(): QueryError {
 
 const underscore = 0x5f;
 
-/** True when all columns carry the same metric name, so that dropping it cannot make two of them equal. */
+/**
+ * True when all columns carry the same metric name and no type or unit, so that dropping these cannot make two of them
+ * equal.
+ */
 export function haveOneName(columns: readonly { readonly labels: Labels }[]): boolean {
   if (columns.length < 2) return true;
   const name = metricName(columns[0]!.labels);

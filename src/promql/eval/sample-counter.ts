@@ -19,7 +19,7 @@ export class SampleCounter implements SampleCounts {
     }
   }
 
-  /** Adds a part that is the same at every step, by its count at one. */
+  /** Adds a part that is evaluated once for all steps: its samples are queryable at each step and read at the first. */
   addInvariant({ queryable, read }: SampleCounts): void {
     for (let step = 0; step < this.queryable.length; step++) this.queryable[step]! += queryable[0]!;
     this.read[0]! += read[0]!;

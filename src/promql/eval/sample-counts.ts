@@ -12,7 +12,8 @@ export function countedFrame(frame: Frame, budget: Budget, isWanted: boolean): F
 }
 
 /**
- * Counts the windows of a function over one series. The points of a subquery are not read: what lies below it is.
+ * Counts the samples in the windows of a function over one series. The points of a subquery do not count as read: the
+ * samples below it do (`countReadsBelow`).
  */
 export function countWindows(
   { samples: counter }: Frame,
@@ -35,8 +36,8 @@ export function countWindows(
 }
 
 /**
- * Counts what was read below a subquery: at each of its steps, for the first step of the query around it whose window
- * contains that step. What lies between two windows is dropped; a query of one step gets all.
+ * Counts the samples that were read below a subquery. Those of one of its steps count for the first step of the outer
+ * frame whose window contains that step. Steps between two windows are dropped; an outer frame of one step gets all.
  */
 export function countReadsBelow(inner: Frame, { offset }: Timing, range: number, outer: Frame): void {
   const { start, step, count, samples } = outer;

@@ -1,18 +1,17 @@
-/**
- * A native histogram with float counts. Buckets are sparse: index → count, with ascending indexes and without zero
- * counts.
- */
-
 /** The known relation to the previous histogram of the counter. */
 export type CounterResetHint = 'unknown' | 'reset' | 'not_reset' | 'gauge';
 
-/** Sparse buckets: `counts[i]` observations in the bucket with index `indexes[i]`; indexes strictly rising. */
+/**
+ * Sparse buckets: `counts[i]` observations in the bucket with index `indexes[i]`; indexes strictly rising. Counts may
+ * be zero; `compactHistogram` removes such buckets.
+ */
 export interface Buckets {
   readonly indexes: readonly number[];
   readonly counts: readonly number[];
 }
 
 /**
+ * A native histogram with float counts.
  * Shape: `schema` −4…8 is exponential, −53 has custom bounds (`customValues`, upper bounds without +Inf; bucket i lies
  * between customValues[i−1] and customValues[i]; no zero bucket and no negative buckets).
  * Source: the native histogram specification of Prometheus.

@@ -5,7 +5,7 @@ export type ValueType = 'scalar' | 'instant vector' | 'range vector' | 'string';
 export interface FunctionSignature {
   readonly name: string;
   readonly args: readonly ValueType[];
-  /** How many further arguments of the last type may follow or, when positive, how many may be left out; −1: any. */
+  /** How often the last argument may occur: 0: once; n > 0: not at all or up to n times; −1: any number of times. */
   readonly variadic: number;
   readonly returns: ValueType;
   readonly experimental: boolean;

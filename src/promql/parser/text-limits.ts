@@ -50,7 +50,7 @@ export function refuseDepth(depth: number): string | null {
   return depth > queryLimits.depth ? `expression nested deeper than ${queryLimits.depth} levels` : null;
 }
 
-/** The first part of a tree that is too deep; null when there is none. Needs no stack: links of a chain are levels. */
+/** The first part of a tree that is too deep, or null. Not recursive: a long chain of operators is a deep tree. */
 export function tooDeep(expr: Expr): Expr | null {
   let level: Expr[] = [expr];
   for (let depth = 0; level.length > 0; depth++) {

@@ -87,7 +87,7 @@ export function encodePartialRequest(request: PartialRequest, hash = planHash(re
     // JSON has neither infinities nor NaN.
     ...(param === null ? {} : { param: typeof param === 'number' ? { number: String(param) } : { label: param } }),
     ...(packed === undefined ? {} : { packed }),
-    // An agent of an earlier version passes over it, and its answer lacks the counts.
+    // An agent of an earlier version ignores it, and its answer lacks the counts.
     ...(fragment.countSamples === true ? { countSamples: true } : {}),
     start: steps.start,
     step: steps.step,

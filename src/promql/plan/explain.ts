@@ -2,11 +2,11 @@ import { print } from '../parser/printer.ts';
 import type { PlanNode, QueryPlan } from './plan.ts';
 
 /**
- * A plan as text, one line for each node of the query: where it is computed, and by which rule.
+ * A plan as text, one line for each fragment and for each inner node that is computed here, with the rule.
  *
  * ```
- * here     histogram_quantile(0.99, …)   its groups span nodes
- *   nodes  sum by (le) (rate(x[5m]))     partial state: exact expansion …
+ * here : histogram_quantile(0.99, …)  [its groups span nodes]
+ *   nodes partial: sum by (le) (rate(x[5m]))  [… partial state: exact expansion …]
  * ```
  */
 export function explain({ root }: QueryPlan): string {

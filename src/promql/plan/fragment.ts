@@ -32,7 +32,7 @@ export interface FragmentRequest {
    * it, because it would have to unpack the answer. Default: no label.
    */
   readonly packed?: string;
-  /** True when the samples of the query are counted: the node tells those of its part. Default false. */
+  /** True when the samples of the query are counted: the node reports the counts of its part. Default false. */
   readonly countSamples?: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface FragmentResult {
   readonly samplesRead: number;
   /** Series that it touched; 0 from an agent that does not report it. */
   readonly seriesRead: number;
-  /** Set when they were asked for, but by an agent of an earlier version that does not count them. */
+  /** Set when they were asked for; absent from the answer of an earlier version's agent, which does not count them. */
   readonly samples?: SampleCounts | undefined;
 }
 

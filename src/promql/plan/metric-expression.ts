@@ -12,8 +12,8 @@ export interface MetricFault {
 }
 
 /**
- * Most samples of each series that one evaluation may read: eleven days of them, or an hour of subquery steps of a
- * one-minute rate.
+ * Most samples of each series that one evaluation may read: a range of eleven days, or a subquery over ten days of a
+ * one-minute rate with one-minute steps.
  */
 export const metricSamplesPerSeries = 100_000;
 /** Samples that one evaluation may hold. */

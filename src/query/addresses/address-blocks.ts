@@ -66,7 +66,7 @@ function listOf(cidrs: readonly string[]): BlockList {
   return list;
 }
 
-/** The /56 of an IPv6 address in the short form of RFC 5952. The last group is 0 from its second byte on. */
+/** The /56 of an IPv6 address in the short form of RFC 5952: its first three groups and one byte of the fourth. */
 function block56(address: string): string {
   const [head = '', tail = ''] = address.split('%')[0]!.split('::');
   const before = head === '' ? [] : head.split(':');

@@ -39,8 +39,8 @@ export interface Addresses {
 
 /**
  * Keeps the index of the cluster's addresses by watches. Call it before the cache is started.
- * Guarantees: of each object only what the index reads is kept. While the API server is unreachable, the last known
- * state answers; a kind that may not be listed leaves its addresses unnamed and causes no failure.
+ * Guarantees: of each pod, Service and node only what the index reads is kept. While the API server is unreachable, the
+ * last known state answers; a kind that may not be listed leaves its addresses unnamed and causes no failure.
  */
 export function watchAddresses(cache: Cache, clock: Pick<Clock, 'now'>): Addresses {
   const index = new AddressIndex();
@@ -136,7 +136,7 @@ function slimNode(node: KubeObject): KubeObject {
   return slim as unknown as KubeObject;
 }
 
-/** Pure. */
+/** The facts that the index keeps of a pod. Pure. */
 export function indexedPod(object: KubeObject): IndexedPod {
   const { metadata, spec, status } = object as PodShape;
   const owner = metadata.ownerReferences?.find(({ controller }) => controller);

@@ -7,10 +7,10 @@ import { ApiError, invalidParameter } from './api-error.ts';
 import { readBody } from './read-body.ts';
 import { parseDurationParameter, parseTime } from '../json/times.ts';
 
-/** The longest query with each of its characters escaped, plus the form's other fields. */
+/** Enough for the longest query with each of its characters escaped, and for the form's other fields. */
 const maxBodyBytes = 4 * 1024 * 1024;
 
-/** The parameters of a request: those of a POST form before those of the address, as in Go. Errors: ApiError bad_data. */
+/** The parameters of a request: those of a POST form before those of the URL, as in Go. Errors: ApiError bad_data. */
 export async function readParams(req: IncomingMessage): Promise<URLSearchParams> {
   const address = new URLSearchParams(req.url?.split('?').slice(1).join('?') ?? '');
   const type = req.headers['content-type'] ?? '';
@@ -63,7 +63,7 @@ export function limitParam(params: URLSearchParams): number {
   return limit;
 }
 
-/** A whole number that may be negative; undefined when it is not given, NaN when it is none. */
+/** A whole number that may be negative; undefined for no text, NaN for text that is not a whole number. */
 export function wholeNumber(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
   return /^[+-]?\d+$/.test(text) ? Number(text) : NaN;
@@ -75,7 +75,7 @@ export function matcherSets(params: URLSearchParams): Matcher[][] {
   return params.getAll('match[]').map((text) => selectorParam('match[]', text, limits));
 }
 
-/** The selector that a parameter is, as matchers. */
+/** The matchers of the selector in parameter `name`. Errors: ApiError bad_data. */
 export function selectorParam(name: string, text: string, limits = new TextLimits()): Matcher[] {
   try {
     return [...parseSelector(text, limits).matchers];

@@ -3,8 +3,8 @@ import { readWhole } from '../../base/wire/http-body.ts';
 import { ApiError } from './api-error.ts';
 
 /**
- * A request's whole body. Errors: ApiError bad_data beyond `maxBytes`; the rest is then left to the caller that
- * answers, because the connection may be used again.
+ * A request's whole body. Errors: ApiError bad_data beyond `maxBytes`; the request is then not destroyed, because the
+ * caller still answers it on the same connection.
  */
 export function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const tooLarge = (): Error => new ApiError('bad_data', `request body is larger than ${maxBytes} bytes`);

@@ -23,7 +23,7 @@ import { setOperation } from './set-operators.ts';
 import { matchVectors } from './vector-matching.ts';
 import { settle } from '../settle.ts';
 
-/** A binary expression over a frame, but for `or`: scalars, a vector and a scalar, or two vectors. */
+/** A binary expression other than `or` over a frame: two scalars, a vector and a scalar, or two vectors. */
 export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, frame: Frame): Promise<Value> {
   const left = await context.evaluate(expr.left, frame);
   const right = await context.evaluate(expr.right, frame);
@@ -62,7 +62,7 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
   return { kind: 'vector', columns };
 }
 
-/** Vector and scalar. A comparison keeps the vector's own value, on whichever side it stands. */
+/** A vector and a scalar. A comparison keeps the vector's own value, on whichever side the vector stands. */
 async function withScalar(
   context: EvalContext,
   expr: BinaryExpr,

@@ -21,7 +21,8 @@ export async function evaluateUnion(context: EvalContext, expr: BinaryExpr, fram
   const taken: Presence = new Map();
   const union = new Union(context, expr.matching!, frame);
   const unsorted = operands.findIndex(keepsOrder);
-  // Each `or` takes its left side in label order unless that is significant: all but the last operand then are in order.
+  // Each `or` puts its left side into label order, unless the order of that side is significant. In label order are
+  // therefore the operands before the first one whose order is significant, and never the last operand.
   const sorted = Math.min(unsorted < 0 ? last : unsorted, last) - 1;
   let head = 0;
   for (const [i, operand] of operands.entries()) {
@@ -42,7 +43,7 @@ export async function evaluateUnion(context: EvalContext, expr: BinaryExpr, fram
   return { kind: 'vector', columns: [...inOrder, ...union.columns.slice(head)] };
 }
 
-/** The operands of unions that are each other's left side and match alike. */
+/** The operands, from left to right, of nested `or`s with the same matching, each the left side of the next. */
 function operandsOf(context: EvalContext, expr: BinaryExpr, frame: Frame): Expr[] {
   const operands = [expr.right];
   let { left } = expr;
@@ -70,7 +71,7 @@ class Union {
   readonly #context: EvalContext;
   /** The places of label sets; null where equal series stay apart. */
   readonly #places: Map<string, number> | null;
-  /** True when the key of a match group without a metric name is that of the labels. */
+  /** True when the match key of a series without a metric name equals the key of its labels. */
   readonly #matchesAll: boolean;
 
   constructor(context: EvalContext, { on, labels }: VectorMatching, frame: Frame) {

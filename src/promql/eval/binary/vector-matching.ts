@@ -85,6 +85,7 @@ class Pairing {
     this.#isShare = context.isShare;
     this.#delayed = context.settings.delayedNameRemoval;
     this.#swapped = this.#matching.card === 'one-to-many';
+    // As in Prometheus, fill_left fills the many side even with group_right, where the many side is on the right.
     const { fillLeft, fillRight } = this.#matching;
     this.#fillMany = fillLeft;
     this.#fillOne = fillRight;

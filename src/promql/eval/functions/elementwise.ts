@@ -75,8 +75,8 @@ export async function applyElementwise(
 }
 
 /**
- * The labels after a function that changes the meaning: without the metric's name, unless it is removed from the final
- * answer.
+ * The labels after a function that changes the meaning: without the metric's name, type and unit, unless these are
+ * removed only from the final answer (delayed name removal).
  */
 export function nameless(context: EvalContext, column: Column): Column['labels'] {
   return context.settings.delayedNameRemoval ? column.labels : dropMetadata(column.labels);

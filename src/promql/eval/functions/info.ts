@@ -139,7 +139,7 @@ class Enricher {
     return [...this.#out.values()].map(({ builder, labels, dropName }) => builder.build(labels, dropName));
   }
 
-  /** Returns an info series that is itself an argument unchanged. */
+  /** Copies a base series that is itself an info series to the output, unchanged. */
   keep(column: Column): void {
     for (let step = 0; step < this.#frame.count; step++) this.#put(column, step, column.labels);
   }
@@ -157,7 +157,10 @@ class Enricher {
     }
   }
 
-  /** Among several series of one info metric with the same signature the newest sample wins. */
+  /**
+   * Among several series of one info metric with the same signature the newest sample wins. Errors: `execution` when
+   * two are equally new.
+   */
   choose(info: InfoSeries): void {
     const { labels, times } = info.raw;
     const bySignature = this.#chosen.get(signature(labels)) ?? new Map<string, (InfoSeries | null)[]>();

@@ -92,7 +92,7 @@ function relabelled(column: Column, name: string, value: string): Column {
 /**
  * A replacement template as Go expands it: `$name` takes the longest run of word characters, `${name}` is explicit,
  * `$$` is a dollar; an unknown or unmatched group is empty, a malformed reference stays as it is.
- * The result gives null where the pattern does not match the whole value.
+ * The returned function gives null for a value that the pattern does not match as a whole.
  */
 function parseTemplate(template: string, { regex, allow }: LimitedPattern): (value: string) => string | null {
   const parts: (string | { group: number })[] = [];

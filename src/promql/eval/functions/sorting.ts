@@ -15,7 +15,7 @@ export function sortByValue(pacing: Pacing, columns: readonly Column[], descendi
   return sortInTurns(pacing, floats, compare, 5);
 }
 
-/** sort_by_label and sort_by_label_desc: by the labels given in natural order, then by all labels. */
+/** sort_by_label and sort_by_label_desc: by the values of the given labels in natural order, then by all labels. */
 export function sortByLabels(
   pacing: Pacing,
   columns: readonly Column[],

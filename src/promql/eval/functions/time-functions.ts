@@ -13,7 +13,7 @@ export function stepTimes(frame: Frame): Float64Array {
   return Float64Array.from({ length: frame.count }, (_, i) => (frame.start + i * frame.step) / 1000);
 }
 
-/** timestamp(x) of a selector: the time of the sample that is visible at the step. */
+/** timestamp() and start_timestamp() of a selector: the time or start time of the sample visible at the step. */
 export async function timestampOfSelector(
   context: EvalContext,
   call: CallExpr,

@@ -43,7 +43,7 @@ export function meanOfFloats(window: Window): number {
   return running ? acc.sum + acc.compensation : acc.sum / count + acc.compensation / count;
 }
 
-/** The extreme by `beats(candidate, best)`, which also replaces NaN; with `wantTime`, its time in seconds. */
+/** The extreme by `beats(candidate, best)`; any candidate replaces NaN. With `wantTime`: its time in seconds. */
 export function extreme(beats: (candidate: number, best: number) => boolean, wantTime: boolean): RangeFunction {
   return floatsOnly(({ values, times, from, to }) => {
     let best = values[from]!;

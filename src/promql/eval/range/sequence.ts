@@ -24,7 +24,7 @@ function countFloatPairs(window: Window, differs: (previous: number, current: nu
   return window.float(count);
 }
 
-/** True for a window of floats without start times whose first sample lies within it. */
+/** True for a window of floats alone, without start times, and neither anchored nor smoothed. */
 function isPlain(window: Window): boolean {
   return (
     window.histogramCount === 0 && window.startTimes === null && window.extension === null && window.floatCount > 0
@@ -41,7 +41,10 @@ function countPairs(window: Window, differs: (previous: Sample, current: Sample)
   return window.float(count);
 }
 
-/** The window's samples in order; for an anchored one from the last sample at or before its start on. */
+/**
+ * The window's samples in order. An anchored window begins with the last sample at or before its start; null when it
+ * has no later sample.
+ */
 function samplesOf(window: Window): Sample[] | null {
   const { times, values, histogramTimes, histograms } = window;
   let { from, histogramFrom } = window;

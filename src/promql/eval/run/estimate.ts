@@ -33,8 +33,8 @@ function checkFrame({ count }: Frame, what: string, maxSamples: number): void {
 }
 
 /**
- * Refuses windows with too many samples: those of a subquery's window, at each step and for each series. The number of
- * stored samples in a window is not known beforehand; they are counted while they are read.
+ * Refuses a function over a subquery whose windows hold too many samples, summed over all steps and series. For a range
+ * selector the number of samples in a window is not known beforehand; they are counted while they are read.
  */
 export function refuseTooMuchInWindows(arg: MatrixSelector | SubqueryExpr, frame: Frame, series: number): void {
   if (arg.kind !== 'subquery') return;

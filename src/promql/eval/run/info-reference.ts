@@ -10,7 +10,7 @@ export function infoReference(expr: Expr): Timing {
   return sharedReference(expr) ?? { at: null, offset: 0 };
 }
 
-/** The evaluation time that all selectors of an expression share; null when there is none. */
+/** The evaluation time that all selectors of an expression share; null when they differ or a part has no selector. */
 export function sharedReference(expr: Expr): Timing | null {
   const found: Timing[] = [];
   const free = { value: false };
@@ -25,7 +25,10 @@ function sameReference(a: Timing, b: Timing): boolean {
   return a.at - a.offset === b.at - b.offset;
 }
 
-/** True when the expression contains a selector. */
+/**
+ * Adds the evaluation times of all selectors to `found`, and sets `free` when a vector among the parts has no selector.
+ * True when the expression contains a selector.
+ */
 function collect(expr: Expr, outer: readonly Timing[], found: Timing[], free: { value: boolean }): boolean {
   const type = typeOf(expr);
   if (type !== 'instant vector' && type !== 'range vector') return false;

@@ -42,7 +42,7 @@ function visit(expr: Expr, statsOnly: boolean, found: Set<VectorSelector>): void
   for (const child of childrenOf(expr)) visit(child, inner, found);
 }
 
-/** The series without buckets. Every unknown hint is replaced by a comparison with the previous histogram. */
+/** The series without buckets. Each unknown hint is replaced by the result of comparing with the previous histogram. */
 export function withDefiniteHints(series: SelectedSeries): SelectedSeries {
   return {
     labels: series.labels,

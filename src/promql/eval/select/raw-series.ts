@@ -8,7 +8,7 @@ import type { Frame } from '../frame.ts';
 const staleHigh = 0x7ff00000;
 const staleLow = 2;
 
-/** The samples of one kind (floats or histograms) of one series, without stale markers. */
+/** The floats of one series, without stale markers. */
 export interface FloatSamples {
   readonly times: Float64Array;
   readonly values: Float64Array;
@@ -16,6 +16,7 @@ export interface FloatSamples {
   readonly startTimes: Float64Array | null;
 }
 
+/** The histograms of one series, without stale markers. */
 export interface HistogramSamples {
   readonly times: Float64Array;
   readonly values: readonly FloatHistogram[];
@@ -30,7 +31,7 @@ export interface RangeSeries {
   readonly histograms: HistogramSamples | null;
 }
 
-/** One series from the source, including its stale markers, whose positions are known. */
+/** One series from the source, including its stale markers, which `stale` points out. */
 export interface RawSeries {
   readonly labels: Labels;
   readonly times: Float64Array;
