@@ -2,8 +2,8 @@ import { booleanSetting, textSetting } from '../base/settings.ts';
 import { platformDefaults } from './input.ts';
 
 /**
- * The operator's flags that decide over capture where no policy does. The query server has them too, as the operator
- * passes them on: the page explains with what is in force.
+ * The operator's flags that decide what is captured where no policy does. The operator passes them on to the query
+ * server, so that the page explains capture by the values in force.
  */
 export const captureOptionTable = {
   obiInstrumentPorts: textSetting(

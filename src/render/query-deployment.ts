@@ -64,7 +64,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                 `--agent-read-port=${ports.remoteRead}`,
                 `--agent-stream-port=${ports.spanStream}`,
                 `--loopback-exempt=${loopbackExempt(query)}`,
-                // It lives as long as the pod: a restarted container reads the files that a crashed one left.
+                // Its volume lives as long as the pod: a restarted container reads the file that a crashed one left.
                 `--active-queries-file=${statePath}/queries.active`,
                 ...(query.queryLog === 'true' ? ['--query-log-file=-'] : []),
                 ...queryServerFlags(query),
@@ -90,12 +90,12 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                 fromField('POD_NAME', 'metadata.name'),
                 ...nodeMemoryEnv('query'),
                 ...sinceRelease({
-                  // What capture is decided by where no policy does, for explanations.
+                  // What decides capture where no policy does: `/api/v1/explain` explains with these values.
                   obiInstrumentPorts: input.instrumentPorts,
                   instrumentVersion: instrumentVersion(input),
                   allowExtraConfig: String(input.allowExtraConfig === true),
                 }),
-                // Only connections without an authority of their own also trust it: those of the long-term store.
+                // Trusted only by connections without an authority of their own, such as those to the long-term store.
                 ...(longTermSecret === undefined
                   ? []
                   : [{ name: 'NODE_EXTRA_CA_CERTS', value: `${longTermPath}/ca.crt` }]),

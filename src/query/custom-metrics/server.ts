@@ -31,7 +31,7 @@ import { ValueCache, type ValueCacheOptions } from './values/value-cache.ts';
 
 /** Grace period for requests in flight when the server stops. */
 const graceMs = 5_000;
-/** Autoscalers ask every 15 s, all of one namespace within a moment. */
+/** How long a value is reused: autoscalers ask every 15 s, all those of a namespace at nearly the same time. */
 const freshMs = 2_000;
 
 export interface CustomMetricsOptions {
@@ -68,7 +68,7 @@ export interface CustomMetricsServer {
 }
 
 /**
- * Serves `custom.metrics.k8s.io` (and, switched on, `external.metrics.k8s.io`) behind the API server's aggregator.
+ * Serves `custom.metrics.k8s.io` (and, when enabled, `external.metrics.k8s.io`) behind the API server's aggregator.
  * Errors: ERR_LISTEN `custom-metrics listen <address>:<port>: <reason>`.
  */
 export async function startCustomMetrics(options: CustomMetricsOptions): Promise<CustomMetricsServer> {
@@ -209,7 +209,7 @@ function watchDeclaredMetrics(
   };
 }
 
-/** The only field that a label selector needs; the rest is most of a pod's metadata. */
+/** Keeps what the informer and label selectors need; the rest is most of a pod's metadata. */
 function namesAndLabels(object: KubeObject): KubeObject {
   const metadata = someMeta(object.metadata, 'name', 'namespace', 'uid', 'resourceVersion', 'labels');
   return { apiVersion: object.apiVersion, kind: object.kind, metadata };

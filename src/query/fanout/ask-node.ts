@@ -8,7 +8,7 @@ import type { AgentTime, CallableAgent } from './readers/call-agent.ts';
 /** A node that Kubernetes reports as not ready is asked, but with at most this deadline. */
 const unreadyDeadlineMs = 1_000;
 
-/** What the deadline of one agent is made of. */
+/** The inputs of an agent's deadline. */
 export interface NodeTime {
   readonly clock: Clock;
   readonly agentTimeoutMs: number;
@@ -21,7 +21,7 @@ export type NodeOutcome<T> = { readonly answers: readonly T[] } | { readonly los
 
 /**
  * Asks the agents of one node, two while one of them is replaced: all of them answer, or the node is lost.
- * Errors: those of `ask` that are no AgentFailure: they end the query itself.
+ * Errors: those of `ask` other than AgentFailure, which end the query itself.
  */
 export async function askNode<T>(
   agent: ExpectedAgent,

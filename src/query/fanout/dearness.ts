@@ -9,12 +9,12 @@ const guess = { intervalMs: 30_000, bytesPerSample: 2.5, bytesPerSeries: 40 } as
 /**
  * Bytes of steps that cost no more than one byte of chunks. Steps are copied; chunks are decoded twice by the query
  * server, once to check them and once to evaluate them, but cost the agent less. Measured with 300 series over six
- * hours, CPU time by steps against by chunks: of the query server 0.45 at 1.6 times the bytes, 0.9 at 3.2, 1.0 at 6.3;
- * of it and the agent together 0.7, 1.3 and 1.4.
+ * hours, as the ratio of CPU time for steps to CPU time for chunks: for the query server 0.45 at 1.6 times the bytes,
+ * 0.9 at 3.2, 1.0 at 6.3; for the query server and the agent together 0.7, 1.3 and 1.4.
  */
 const stepBytesPerChunkByte = 2;
 
-/** Why a series fragment costs more bytes than raw chunks; null when it does not. */
+/** Why a series fragment costs more than its raw chunks; null when it does not. */
 export function dearness({ requests }: Pick<FragmentDemands, 'requests'>, steps: Steps): string | null {
   const pushed = 8 * steps.count + guess.bytesPerSeries;
   let raw = 0;

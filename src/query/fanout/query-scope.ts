@@ -64,7 +64,7 @@ export class QueryScope implements SeriesSource {
   readonly #turns: TurnTaking;
   /** Selectors that were read as raw samples. */
   rawSelectors = 0;
-  /** One sentence for each node whose series were joined with another node's. */
+  /** One sentence for each set of nodes that sent series of equal labels, which were joined. */
   readonly warnings = new Set<string>();
 
   constructor(options: ScopeOptions) {

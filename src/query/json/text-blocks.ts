@@ -10,7 +10,7 @@ export interface TextBlocks {
   readonly length: number;
 }
 
-/** Texts are encoded here; it grows. */
+/** The buffer in which texts are encoded; it grows as needed. */
 let scratch = Buffer.allocUnsafeSlow(1024);
 
 /** Converts a text to blocks. */

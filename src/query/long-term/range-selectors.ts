@@ -7,8 +7,8 @@ import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { briefly } from './long-term-store.ts';
 
 /**
- * Parameters that make a store return all of its samples unchanged, or report that it did not. Thanos: no answer
- * without one of its stores (for a refused connection it only warns), replicas as one, no downsampled data.
+ * Parameters that make a store return all of its samples unchanged, or report that it did not. Thanos: an error when
+ * one of its stores does not answer (for a refused connection it only warns), replicas merged, no downsampled data.
  * VictoriaMetrics: no partial answer. Other stores ignore them.
  */
 const wholeOrNothing = {

@@ -46,7 +46,7 @@ export const queryRange: Handler = async (call, deps) => {
   }
   const limit = limitParam(params);
   durationParam(params, 'timeout');
-  // A step below a millisecond becomes 0: Prometheus truncates it, too.
+  // Truncated to whole milliseconds, as in Prometheus; a step below one millisecond becomes one.
   const range = { start, end, step: Math.max(1, Math.trunc(step)) };
   const text = params.get('query') ?? '';
   const request = queryRequest(call);

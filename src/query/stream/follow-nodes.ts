@@ -22,7 +22,7 @@ export interface FollowNodesOptions {
 
 /** Interval of looking at the list of agents. Units: ms. */
 const lookMs = 1_000;
-/** Reads a whole ring: the cursor of a ring that no agent has. */
+/** A cursor that belongs to no agent's ring: an agent then sends its whole ring. */
 const fromTheStart = '0.0';
 
 /**

@@ -49,11 +49,9 @@ const maxItems = 10_000;
 const orderBytes = 4 * 1024 * 1024;
 /** Most bytes queued for one slow reader. */
 const queueBytes = 4 * 1024 * 1024;
-/**
- * Interval of reviewing a follower's rights; after the second time without a successful review the stream is ended.
- * Units: ms.
- */
+/** Interval of reviewing a follower's rights. Units: ms. */
 const reviewMs = 10_000;
+/** A stream whose rights could not be reviewed for this long is ended. Units: ms. */
 const unreviewedMs = 60_000;
 
 /**

@@ -193,8 +193,8 @@ async function addUncaptured(
 }
 
 /**
- * Bytes are added to the only edge of requests between two ends; without such an edge, or with several, flows get an
- * edge of their own.
+ * Bytes are added to the only edge of requests between two ends; without such an edge, with several, or over UDP,
+ * flows get an edge of their own.
  */
 async function layFlows(
   pacing: Pacing,

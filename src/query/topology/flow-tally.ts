@@ -28,7 +28,7 @@ interface Way {
   readonly isResponse: boolean;
   readonly transport: string;
   readonly rates: { src: number; dst: number; other: number };
-  /** Labels of the pair; null when the pair consists of several label sets. */
+  /** Labels of the pair; null when the pair consists of several label sets, or when an owner has no name. */
   subject: Record<string, string> | null;
 }
 

@@ -84,15 +84,16 @@ export interface EdgeRequests {
   readonly family: RequestFamily;
   /** Labels of the caller, or of the server when only the server is captured. */
   readonly subject: Readonly<Record<string, string>>;
-  /** Values of `server_address`, and of the protocol's label. */
+  /** Values of `server_address`. */
   readonly hosts: readonly string[];
+  /** Value of the protocol's label, for a family that has one. */
   readonly system: string | undefined;
 }
 
 /** A longer list of hosts makes a query too long to read. */
 const mostHosts = 20;
 
-/** PromQL of an edge's requests, of one or several families. Undefined when it would be too long. Pure. */
+/** PromQL of an edge's requests in one family. Undefined when it would be too long. Pure. */
 export function edgeQueries(
   { family, subject, hosts, system }: EdgeRequests,
   windowMs: number,

@@ -18,8 +18,8 @@ export const captureCapabilities: readonly string[] = [
 ];
 
 /**
- * The instrument's environment. Flows and TCP statistics each need the node's address. Without it the instrument opens a
- * connection to the internet to find one, and ends on a node that has no way there.
+ * The instrument's environment. Flows and TCP statistics each need the node's address. Without it the instrument opens
+ * a connection to the internet to find one, and ends on a node that has no way there.
  */
 export const instrumentEnv = [
   { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },
@@ -74,8 +74,8 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       { name: volumes.instrumentRun.name, mountPath: volumes.instrumentRun.path },
       { name: volumes.supervisor.name, mountPath: bin, readOnly: true },
       { name: 'cgroup', mountPath: '/sys/fs/cgroup', readOnly: true },
-      // Where the numbers of trace points are read. A container's own /sys lacks it, and TCP statistics, which attach to
-      // one, would end the instrument.
+      // The ids of trace points are read here. A container's own /sys lacks this folder, and TCP statistics, which
+      // attach to a trace point, would end the instrument.
       { name: 'tracing', mountPath: '/sys/kernel/tracing', readOnly: true },
     ],
   };

@@ -5,7 +5,10 @@ import { ports } from '../names.ts';
 import { objectOf } from '../objects.ts';
 import type { RenderedKind } from '../objects.ts';
 
-/** The names of the objects of one minter. All but the rules carry the name of the MinterDeployment. */
+/**
+ * The names of the objects of one minter. All carry the name of the MinterDeployment, except the rules and a service
+ * account that the spec names.
+ */
 export function minterNames(minter: MinterDeployment) {
   const name = minter.metadata.name ?? '';
   return {

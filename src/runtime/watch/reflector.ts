@@ -51,8 +51,8 @@ export interface ReflectorOptions {
 export const inactivityMs = 70_000;
 
 /**
- * A missing kind (404) is not a server failure: the source does not back off, because asking is cheap and a user may be
- * waiting for the kind.
+ * Longest back-off while the kind is missing (404), which is not a server failure: asking is cheap, and a user may be
+ * waiting for the kind. Units: ms.
  */
 const missingWaitMs = 5_000;
 
@@ -99,7 +99,7 @@ export class Reflector {
     }
   }
 
-  /** Passes data to the sink and returns the next input of the state machine. */
+  /** Passes data to the sink and returns the request to make next. */
   #deliverAll(effects: readonly WatchEffect[]): RequestEffect {
     let request: RequestEffect = { do: 'wait', failures: 1, atLeastMs: 0 };
     for (const effect of effects) {

@@ -109,7 +109,7 @@ function listSchemas(
   const properties = {
     kind: text('What this is.'),
     apiVersion: text('Group and version of what this is.'),
-    metadata: object('Of a list.', { resourceVersion: text('Not kept: values are no stored objects.') }),
+    metadata: object('Metadata of the list.', { resourceVersion: text('Not set: values are not stored objects.') }),
     items: listOf(options.refer(item)),
   };
   return {

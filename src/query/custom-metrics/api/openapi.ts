@@ -3,8 +3,9 @@ import { customSchemas, externalSchemas, type ListSchemas, type Schema } from '.
 import { customGroup, customVersions, externalGroup } from './paths.ts';
 
 interface Operation {
+  /** Path parameters are in braces. */
   readonly path: string;
-  /** Names of the path parameters in braces. */
+  /** The end of the operation's id. */
   readonly id: string;
 }
 
@@ -24,7 +25,7 @@ const parameterTexts: Readonly<Record<string, string>> = {
   resource: 'Kind of the objects in the plural, with its group: pods, deployments.apps, nodes.',
   name: 'Name of one object, or * for all.',
   metric: 'Name of the metric.',
-  labelSelector: 'Selects objects by their labels; rows by theirs for external metrics.',
+  labelSelector: 'Selects objects by their labels; for external metrics, rows by theirs.',
   metricLabelSelector: 'Selects the series that values are made of.',
 };
 

@@ -40,7 +40,7 @@ const deadlineMs = 5_000;
 /**
  * Authorizes requests as an aggregated API server does: front proxy, client certificate, bearer token, anonymous; then
  * a SubjectAccessReview. Results are cached for ten seconds, failed reviews are not.
- * Errors: StatusError 401, 403, 500.
+ * Errors: StatusError 401, 403, 429, 500.
  */
 export class Access {
   readonly #options: AccessOptions;

@@ -91,7 +91,7 @@ function isIssuedBy(chain: readonly X509Certificate[], cas: readonly X509Certifi
   return false;
 }
 
-/** The fields of a subject; Node writes one `KEY=value` a line. */
+/** The common name and the organizations of a certificate's subject. */
 function subjectOf(certificate: X509Certificate): { commonName: string | undefined; organizations: string[] } {
   const { subject } = certificate.toLegacyObject() as { subject?: Record<string, string | string[]> };
   const all = (key: string): string[] => [subject?.[key] ?? []].flat();

@@ -55,7 +55,7 @@ export function declaredMetrics(
  * offered.
  */
 function whyUnusable({ expr }: MonitorMetric, { name, ref }: DescribedResource): string | undefined {
-  if (!ref.namespaced && name !== 'namespaces') return `a monitor sees one namespace, ${name} are in none`;
+  if (!ref.namespaced && name !== 'namespaces') return `a monitor covers one namespace, and ${name} are in none`;
   const fault = expr === undefined ? undefined : judgeMetric(expr);
   return fault && `expr: ${fault.message}`;
 }

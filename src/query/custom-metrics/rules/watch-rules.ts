@@ -11,7 +11,7 @@ import type { RuleMetrics } from './rule-provider.ts';
 export interface RuleWatchOptions {
   /** The rules' file; a missing one means no rules. */
   readonly file: string;
-  /** Labels of the series of the last minutes that match. */
+  /** Labels of the matching series of the last few minutes. */
   readonly series: (matchers: readonly Matcher[], signal: AbortSignal) => Promise<readonly Labels[]>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -48,7 +48,7 @@ export function watchRules(options: RuleWatchOptions): () => RuleMetrics {
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       await look().catch((error: unknown) =>
-        logger.warn('series of the rules could not be looked for', { error: errorText(error) }),
+        logger.warn('the rules, or the series that they select, could not be read', { error: errorText(error) }),
       );
       await sleep(clock, everyMs, signal).catch(() => {});
     }

@@ -13,7 +13,7 @@ export interface Evaluated {
 }
 
 export interface ValueCacheOptions {
-  /** One instant query over all agents, with the namespace's place at the gate and within its limits. */
+  /** One instant query over all agents. It is queued, and limited, as a query of the namespace. */
   readonly instant: (
     query: string,
     timeMs: number,
@@ -56,8 +56,8 @@ export class ValueCache {
   async #evaluate(text: string, query: MetricQuery, namespace: string | undefined): Promise<Evaluated> {
     const { instant, clock, deadlineMs } = this.#options;
     const now = clock.now();
-    // A departed node is missing for as long as the value's window reaches; the sample times beside it may look further
-    // back.
+    // Only what the value itself reads decides whether a departed node is missing: the selectors for the sample times
+    // may look further back.
     const request = { partialResponse: true, readsOf: query.value, namespace };
     const ask = (signal: AbortSignal): ReturnType<typeof instant> => instant(text, now, { ...request, signal });
     const { result, missingNodes } = await within(clock, deadlineMs, ask);

@@ -31,8 +31,8 @@ export type CallableAgent = ExpectedAgent & { readonly address: string };
 
 /**
  * Sends one request to an agent over mutual TLS, and reads its answer by `read`.
- * Errors: AgentFailure for any fault of the agent, but for errors that `passes` says are none; the signal's reason when
- * the query itself has ended.
+ * Errors: AgentFailure for any fault of the agent; an error for which `passes` is true, unchanged; the signal's reason
+ * when the query itself has ended.
  */
 export async function callAgent<T>(
   { client, port, nameOf }: AgentWay,

@@ -137,7 +137,7 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
       let bytes = 0;
       const frames = new FrameCutter('partial answer', maxAnswerBytes, (message) => {
         bytes += message.length;
-        // Bytes count as the doubles that they hold.
+        // Every eight bytes, the size of a double, count as one sample.
         takeSamples(budget, message.length / 8);
         decoder.add(message);
       });

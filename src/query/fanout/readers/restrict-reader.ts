@@ -13,7 +13,8 @@ const namespaceLabels = [namespaceLabel, 'k8s_src_namespace', 'k8s_dst_namespace
 
 /**
  * A reader that hands out only what concerns the given namespaces: series of theirs, and flows with an end in one of
- * them. Everything that the query server reads passes its reader, so no endpoint and no part of a query can leave it out.
+ * them. Everything that the query server reads passes through such a reader, so no endpoint and no part of a query can
+ * bypass the restriction.
  *
  * How: each selector becomes up to three that have no series in common, with the condition as matchers of their own.
  * A series without any of the labels (a node's own state) concerns no namespace and is not shown.
