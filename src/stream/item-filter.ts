@@ -46,7 +46,7 @@ export type Match = boolean | undefined;
 export type ItemTest = (item: Recorded) => Match;
 type Test = (item: Recorded, subject: ItemSubject) => Match;
 
-/** True when one is true, false when all are false. */
+/** True when one is true, false when all are false, otherwise undefined. */
 export function anyOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
   let unknown = false;
   for (const one of tests) {
@@ -57,7 +57,7 @@ export function anyOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
   return unknown ? undefined : false;
 }
 
-/** True when all are true, false when one is false. */
+/** True when all are true, false when one is false, otherwise undefined. */
 function allOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
   let unknown = false;
   for (const one of tests) {
@@ -72,7 +72,7 @@ function allOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
  * A filter as a test. `pod` is `ns/prefix` or `prefix`; `workload` is `name`, `kind/name` or `ns/kind/name`; `path` an
  * RE2 pattern for the whole path; `status` is `404`, `5+` (500 and above), `500-599`, `ok`, `error` or `unset`; `ip`
  * an address or a CIDR; `labelSelector` is matched with the pod's labels. A flow has no method, path, status,
- * duration, trace and service: it matches no filter that names one of them.
+ * duration, trace or service: it matches no filter that names one of them.
  * Errors: ERR_INPUT_INVALID that names the field.
  */
 export function itemTest(values: FilterValues, context: FilterContext): ItemTest {

@@ -27,7 +27,7 @@ export interface SpanRecord {
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
-/** One end of a flow. Absent members are unknown, depending on the flow attributes of the policy. */
+/** One end of a flow. Absent members are unknown, or not among the flow attributes of the policy. */
 export interface FlowEnd {
   readonly namespace?: string;
   readonly name?: string;

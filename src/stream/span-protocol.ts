@@ -30,7 +30,7 @@ export function spanProtocol(attribute: (key: string) => string): Protocol | nul
   return attribute('http.request.method') || attribute('url.full') ? 'HTTP' : null;
 }
 
-/** Whether an `rpc.system` is gRPC. */
+/** Whether an `rpc.system` is gRPC; an empty one counts as gRPC. */
 export function isGrpc(system: string): boolean {
   return system === '' || system === 'grpc';
 }

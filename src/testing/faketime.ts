@@ -20,7 +20,7 @@ export const libfaketime: Need = {
       : undefined,
 };
 
-/** The variables that give a process with an environment of its own the date of this one. */
+/** The variables that give this process's date to a child process that does not inherit the environment. */
 export function sameDate(): Record<string, string> {
   const names = ['LD_PRELOAD', 'FAKETIME', 'FAKETIME_DONT_FAKE_MONOTONIC'];
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));

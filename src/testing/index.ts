@@ -13,10 +13,10 @@
  * ```
  *
  * - `FakeApiServer`: an API server on loopback that holds objects in memory and misbehaves as scripted. Requests:
- *   `script(match, fault, times)` fails, resets, holds or garbles them. Streams: `openWatches()` gives each watch, to be
- *   cut, silenced, ended or fed with any bytes. Storage: `put`, `putStatus`, `storage.remove` are other people's writes,
- *   `storage.compact()` makes resumes fail with 410. What it does as a real one is held to a real one by
- *   `e2e/runtime/api-parity.e2e.ts`.
+ *   `script(match, fault, times)` fails, resets, holds or garbles them. Streams: `openWatches()` gives each watch, to
+ *   be cut, silenced, ended or fed with any bytes. Storage: `put`, `putStatus`, `storage.remove` are other people's
+ *   writes, `storage.compact()` makes resumes fail with 410. `e2e/runtime/api-parity.e2e.ts` compares it with a real
+ *   API server.
  * - `FakeClock`: time that passes when a test says so; back-off, leases and time limits are instant.
  * - `runController`: both of them with a manager, and cached objects frozen.
  * - Builders: objects of which a test states only what differs.

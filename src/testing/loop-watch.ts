@@ -5,14 +5,14 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 /** What a process' event loop did since the last look. Units: milliseconds, bytes. */
 export interface LoopReport {
   /**
-   * Longest processor time of the main thread between two rounds of the event loop. It does not grow when other processes
-   * take the core, so it may be asserted on a busy machine.
+   * Longest processor time of the main thread between two rounds of the event loop. It does not grow when other
+   * processes take the core, so it may be asserted on a busy machine.
    */
   readonly longestCpuMs: number;
-  /** Longest delay of a timer, and that of all but one in a thousand, by the clock on the wall. */
+  /** Longest delay of a timer, and the 99.9th percentile, in wall-clock time. */
   readonly longestMs: number;
   readonly p999Ms: number;
-  /** How many rounds of the event loop took so many whole milliseconds of processor time; most take none. */
+  /** At index `n`, how many rounds of the event loop took `n` whole milliseconds of processor time; most take none. */
   readonly slices: readonly number[];
   /** Most memory that was resident at a look. */
   readonly residentBytes: number;
@@ -20,7 +20,10 @@ export interface LoopReport {
   readonly answersMs: Readonly<Record<string, number>>;
 }
 
-/** The upper bound of that share of all rounds, in ms, as a delay of the event loop is measured: idle ones count. */
+/**
+ * The percentile `share` of the processor time of all rounds, as an upper bound in whole ms. Idle rounds count, as they
+ * do when the delay of an event loop is measured.
+ */
 export function percentileOfSlices(all: readonly (readonly number[])[], share: number): number {
   const longest = all.reduce((most, { length }) => Math.max(most, length), 0);
   const counts = Array.from({ length: longest }, (_, ms) => all.reduce((sum, slices) => sum + (slices[ms] ?? 0), 0));
@@ -38,9 +41,9 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** So often a round of the event loop is looked at. */
+/** How often the event loop is looked at. Units: ms. */
 const everyMs = 2;
-/** So many looks without a millisecond computed mean that the work has ended. */
+/** After this many looks in a row, each with less than a millisecond of processor time, the work has ended. */
 const quietLooks = 20;
 
 /** Watches the event loop of its own process. */
@@ -52,11 +55,12 @@ export class LoopWatch {
   #looks = 0;
   #slices: number[] = [];
   #quiet = 0;
-  /** Processor time when a client went away last or the time of a request was up, and when something was computed last. */
+  /** Processor time when a client last went away, or when the time of a request was up. */
   #closedUs: number | null = null;
-  /** For how long the next request may compute, where it is that and not the client's leaving that ends it. */
+  /** How long the next request may compute, as `afterTime` was told; null once that request has come. */
   #allowedMs: number | null = null;
   #isTimed = false;
+  /** Processor time when something was last computed. */
   #busyUs = 0;
   #onQuiet: ((ms: number) => void) | null = null;
   #answersUs: Record<string, number> = {};
@@ -88,14 +92,14 @@ export class LoopWatch {
   }
 
   /**
-   * Processor time that the main thread used after a client went away from its request, until nothing was computed any
-   * more. Resolves once that has come to pass, of requests since the last call.
+   * Processor time that the main thread used from the moment a client went away from its request until nothing was
+   * computed any more. Units: ms. Resolves then; a client that went away before the call counts too.
    */
   afterClose(): Promise<number> {
     return new Promise((resolve) => (this.#onQuiet = resolve));
   }
 
-  /** As `afterClose`, from that long after the next request came, whenever its answer ends. */
+  /** As `afterClose`, but from `allowedMs` after the next request came, whenever its answer ends. */
   afterTime(allowedMs: number): Promise<number> {
     this.#allowedMs = allowedMs;
     this.#isTimed = true;

@@ -7,7 +7,7 @@
 export interface Need {
   /** One word: what `.ci/allowed-skips` calls it. */
   readonly name: string;
-  /** Why the tests cannot run, and how to install what lacks; undefined where everything is there. */
+  /** Why the tests cannot run, and how to install what is missing; undefined where everything is there. */
   readonly missing: string | undefined;
 }
 

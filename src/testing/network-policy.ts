@@ -1,6 +1,5 @@
 import type { KubeObject, LabelSelector } from '../api/meta.ts';
 
-/** One end of a connection: a pod, or an address outside the cluster. */
 export interface PodEnd {
   namespace: string;
   labels: Record<string, string>;
@@ -9,6 +8,7 @@ export interface AddressEnd {
   /** An IPv4 address. */
   ip: string;
 }
+/** One end of a connection: a pod, or an address outside the cluster. */
 export type End = PodEnd | AddressEnd;
 
 interface Peer {
@@ -37,7 +37,7 @@ export interface Connection {
 
 /**
  * Whether NetworkPolicies let a connection through, by the rules of networking.k8s.io/v1.
- * Shape: pure; `policies` is any list of objects, others than NetworkPolicies are skipped; a namespace has the label
+ * Shape: pure; `policies` is any list of objects, all but NetworkPolicies are skipped; a namespace has the label
  * `kubernetes.io/metadata.name` and no other unless `namespaceLabels` has more.
  * Caveats: ports by number only; the kubelet's own traffic and what a network plugin adds are not part of it.
  */

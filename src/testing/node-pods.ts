@@ -4,7 +4,7 @@ import { podIdentity } from '../agent/identity/pod-identity.ts';
 import type { Attribute } from '../agent/otlp/model.ts';
 import type { KubeObject } from '../api/meta.ts';
 
-/** What differs of a pod from the plain one of that name. */
+/** How a pod differs from the plain one of that name. */
 export interface PodChange {
   readonly uid?: string;
   readonly ip?: string;
@@ -56,7 +56,10 @@ export function senderAttributes(path: string, more: Readonly<Record<string, str
   return Object.entries(labels).map(([key, value]) => ({ key, value }));
 }
 
-/** As if points had come under this Resource, of the pod that `instance` names: by default the one that it names itself. */
+/**
+ * Notes a point under this Resource, as if it had been received. It belongs to the pod that `instance` names; by
+ * default, that is the one that the Resource itself names.
+ */
 export function showPoints(
   identity: Identity,
   resource: readonly Attribute[],

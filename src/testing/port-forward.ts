@@ -3,8 +3,8 @@ import type { Duplex } from 'node:stream';
 import { acceptWebSocket } from './websocket.ts';
 
 /**
- * Serves one port-forward as a kubelet does: two channels for the port, each begun with its number, little-endian; the
- * connection to the pod is made at once, and what goes wrong with it is told on the error channel.
+ * Serves one port-forward as a kubelet does: two channels, data and errors, each of which begins with the port's
+ * number, little-endian. The connection to the pod is made at once; its errors are reported on the error channel.
  * Source: kubelet `portforward/websocket.go`, subprotocol `v4.channel.k8s.io`.
  */
 export function servePortForward(

@@ -4,20 +4,23 @@ import { Manager, type ControllerEnvironment, type ControllerSpec, type ManagerO
 import { FakeApiServer, type FakeApiServerOptions } from './fake-api-server/index.ts';
 import { FakeClock } from './fake-clock.ts';
 
-/** A controller that runs on a scripted API server, and what a test moves it by. */
+/** A controller that runs on a scripted API server, and what a test drives it with. */
 export interface ControllerHarness {
   server: FakeApiServer;
   clock: FakeClock;
   manager: Manager;
-  /** Lets time pass, slowly beside the network, until the condition holds. Errors: throws with `what` after 40 s, for machines that are busy. */
+  /**
+   * Lets time pass until the condition holds, slowly enough for the network to keep up. Errors: throws with `what`
+   * after 40 s of real time, since machines may be busy.
+   */
   passUntil(condition: () => unknown, what: string): Promise<void>;
-  /** Waits until no key waits to run now or runs. */
+  /** Waits until no key runs or is due. */
   idle(): Promise<void>;
   /** Stops the manager and the server; rejects with what `run` rejected with. */
   stop(): Promise<void>;
 }
 
-/** What differs from a server and a manager by default. */
+/** What differs from the default server and manager. */
 export interface HarnessOptions {
   /** Kinds beside the built-in ones go into `server.resources`. */
   server?: FakeApiServerOptions;

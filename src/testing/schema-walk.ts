@@ -17,7 +17,7 @@ function* walk(path: string, schema: JsonSchema): Generator<{ path: string; sche
   }
 }
 
-/** The messages of all CEL rules in the spec of a kind. */
+/** The messages of all CEL rules in the schema of a kind. */
 export function ruleMessages(kind: KindDefinition): Set<string> {
   const messages = new Set<string>();
   for (const { schema } of schemasOf(kind)) {

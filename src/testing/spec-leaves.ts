@@ -7,9 +7,9 @@ export type Spec = Record<string, unknown>;
 export interface Leaf {
   /** E.g. `exports[].endpoint`. */
   readonly path: string;
-  /** Specs with this leaf, what it is inside of and what that needs: one for a value. */
+  /** One spec for each value of the leaf, with the objects around the leaf and what those need. */
   readonly specs: readonly Spec[];
-  /** What the specs have besides the leaf, or with another value of it where it is needed. */
+  /** The same spec without the leaf; a required leaf has some value in it. */
   readonly without: Spec;
 }
 
@@ -41,8 +41,8 @@ const texts = [
 ];
 
 /**
- * Every leaf of the spec of a kind. `needs` says what an object needs to have an effect, by the end of its path:
- * what the schema requires, with any value that it takes, unless it says more.
+ * Every leaf of the spec of a kind. An object gets what its schema requires, with some valid value; `needs` says, by
+ * the end of an object's path, what else it needs to have an effect.
  */
 export function leavesOf(kind: KindDefinition, needs: Readonly<Record<string, Spec>> = {}): Leaf[] {
   const spec = (objectSchema(kind)['properties'] as Record<string, JsonSchema>)['spec']!;

@@ -6,8 +6,8 @@ export type Something<T> = Exclude<T, undefined | null | false | 0 | ''>;
 /** How long an answer is waited for, and what ends the wait before. */
 export interface Waiting {
   /**
-   * Of real time: long, because a busy machine is slow and a broken test is rare. Default 55 s, so that a unit test says
-   * what it waited for before Jest ends it; both are stretched by `SVC_TEST_PATIENCE`. Units: ms.
+   * Of real time: long, because a busy machine is slow and a broken test is rare. Default 55 s, so that a unit test
+   * says what it waited for before Jest ends it; both are stretched by `SVC_TEST_PATIENCE`. Units: ms.
    */
   timeoutMs?: number;
   signal?: AbortSignal;
@@ -24,9 +24,9 @@ const eagerMs = 10;
  * Asks again until the answer is good and returns it; for effects that cross a socket or a process, where a fake clock
  * cannot say when they are over. `good`: by default any answer that is something.
  * Flow: a question that is answered at once looks into this process, where a state may be over after one turn of the
- * event loop: it is asked at every turn, and of turns that nothing happens in at one in a millisecond. Between others
- * there is a pause of a tenth of the time waited so far, and no shorter than the question took: one that starts a program
- * keeps a core busy for at most half of the time. An error of `ask` is an answer that is not good.
+ * event loop: it is asked at every turn, and while nothing happens, once a millisecond. Other questions are asked after
+ * a pause of a tenth of the time waited so far, no shorter than the question took and at most 200 ms: one that starts a
+ * short program keeps a core busy for at most half of the time. An error of `ask` is an answer that is not good.
  * Errors: after `timeoutMs`, with `what` and the last answer or error; when `signal` aborts, its reason.
  */
 export function until<T>(
@@ -92,7 +92,7 @@ function eventfulTurn(): Promise<void> {
   });
 }
 
-/** Only for the message: an answer may be large, and it is asked for many times. */
+/** The last answer or error, for the message alone: an answer may be large, and most are never shown. */
 function describe(answer: unknown, cause: unknown): string {
   if (cause instanceof Error) return cause.message;
   if (cause !== undefined) return String(cause);
@@ -101,8 +101,8 @@ function describe(answer: unknown, cause: unknown): string {
 
 /**
  * How many times as long as on an idle machine tests wait before they say that something never happens.
- * `SVC_TEST_PATIENCE`, a number of at least 1; 1 where it is not set. `make test` sets it, because there a test shares two
- * cores with many others. It stretches what ends a wait, never what a test measures.
+ * `SVC_TEST_PATIENCE`, a number of at least 1; 1 where it is not set. `make test` sets it, because there a test shares
+ * two cores with many others. It stretches what ends a wait, never what a test measures.
  * Errors: the variable is set to anything else.
  */
 export function readPatience(env: Readonly<Record<string, string | undefined>>): number {

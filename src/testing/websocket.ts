@@ -41,7 +41,7 @@ export function acceptWebSocket(req: IncomingMessage, socket: Duplex, protocols:
       if (frame.last) use(Buffer.concat(parts.splice(0)));
     }
   });
-  // The server's side of a connection stays half open unless it is told.
+  // The HTTP server allows half-open connections: its side ends only when it is told to.
   socket.on('end', () => socket.end());
   socket.on('error', () => socket.destroy());
   return {

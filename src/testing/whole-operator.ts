@@ -13,7 +13,7 @@ import { aMinterDeployment } from './builders/minter-deployment.ts';
 import { noFaults, runController, type ControllerHarness } from './run-controller.ts';
 
 export interface WholeOperator extends ControllerHarness {
-  /** What is wrong with the platform, to be made up. */
+  /** What is wrong with the platform, for a test to set. */
   trouble: PlatformTrouble;
 }
 
@@ -44,7 +44,7 @@ export const ordinaryObjects: readonly KubeObject[] = [
   },
 ];
 
-/** Every controller of the operator over `ordinaryObjects`, in memory; resolves once it made what it makes of them. */
+/** Every controller of the operator over `ordinaryObjects`, in memory; resolves once minter and query server exist. */
 export async function runWholeOperator(): Promise<WholeOperator> {
   const trouble = new PlatformTrouble();
   const { namespace } = platformDefaults;

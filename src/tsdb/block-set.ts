@@ -72,7 +72,7 @@ export class BlockSet {
 
   /**
    * Writes a block and adds it to the set. `taken` runs in the same turn in which readers find the block, also when
-   * there is nothing to write: readers find the samples that it drops from the head exactly once.
+   * there is nothing to write: readers find the samples that `taken` drops from the head exactly once.
    */
   async write(range: { from: number; to: number }, series: Iterable<BlockSource>, taken: () => void): Promise<void> {
     const written = await writeBlock(this.#options.dir, this.#options.files, range, series);

@@ -203,7 +203,8 @@ export class ByteReader {
     if (n > 8) throw short();
     this.#step(n);
     if (at + 8 <= bytes.length) {
-      // Whole words are read, and the bytes after the value are masked. JavaScript shifts by 32 as by 0, hence `n === 0`.
+      // Whole words are read, and the bytes after the value are masked. `n === 0` is a case of its own, because
+      // JavaScript shifts by 32 as by 0.
       this.high = n === 0 ? 0 : n < 4 ? this.#view.getInt32(at) & (-1 << (32 - 8 * n)) : this.#view.getInt32(at);
       this.low = n <= 4 ? 0 : this.#view.getInt32(at + 4) & (n < 8 ? -1 << (64 - 8 * n) : -1);
       return;

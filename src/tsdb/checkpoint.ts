@@ -37,7 +37,7 @@ export async function writeCheckpoint(dir: string, files: FileLayer, head: Head,
       for (let from = 0; from < view.size; from += seriesPerTurn) {
         if (from > 0) await nextTurn();
         const to = Math.min(from + seriesPerTurn, view.size);
-        // As differences a series is a tenth of its size, and a start reads it without looking all of its labels up.
+        // Written as differences, a series takes a tenth of the bytes, and replay need not look up all of its labels.
         const writer = new SeriesRecordWriter();
         for (let i = from; i < to; i++) writer.add(series, refs[i]!, view.labels(i));
         writeFrame(out, recordType.newSeries, series.view());

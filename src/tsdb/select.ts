@@ -117,7 +117,7 @@ class BlockCursor implements Cursor {
     this.#block = block;
     this.#searched = searched;
     this.#guard = (work) => {
-      // The file may already be closed; the block is then not damaged.
+      // After the selection is closed, the file may be too; the block is then not damaged.
       view.assertOpen();
       try {
         return work();

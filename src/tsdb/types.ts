@@ -11,9 +11,10 @@ import type { Matcher } from './matcher.ts';
  * The outcome of an append.
  * `appended`: in the store (durable once a later `commit()` has resolved). `duplicate`: the same time and the same bits
  * were already there; nothing changed. `conflict`: the series has another value at that time; the first one stays.
- * `late`: older than the series' newest sample by more than the out-of-order window, or inside a finished block.
- * `tooNew`: further ahead of the clock than `maxFutureMs`. `full`: the write-ahead log cannot be written (disk full)
- * and its memory buffer is at its cap. Everything but `appended` and `duplicate` is counted as rejected.
+ * `late`: older than the series' newest sample by more than the out-of-order window, or inside a finished block; also a
+ * time that is no whole number of ms. `tooNew`: further ahead of the clock than `maxFutureMs`. `full`: the write-ahead
+ * log cannot be written (disk full) and its memory buffer is at its cap, or the store is closed. Everything but
+ * `appended` and `duplicate` is counted as rejected.
  */
 export type AppendResult = 'appended' | 'duplicate' | 'conflict' | 'late' | 'tooNew' | 'full';
 
@@ -97,8 +98,8 @@ export interface ListOptions {
   readonly limit?: number;
   readonly signal?: AbortSignal;
   /**
-   * Called with the bytes that the list has grown by, or is about to grow by, after each step of the work. An error that
-   * it throws ends the call. Default: nothing is counted.
+   * Called with the bytes that the list has grown by, or is about to grow by, after each step of the work. An error
+   * that it throws ends the call. Default: nothing is counted.
    */
   readonly hold?: (bytes: number) => void;
 }
@@ -177,10 +178,10 @@ export interface Store {
   /** Ends the series at `tMs`: writes Prometheus' stale marker, bit-exact. */
   appendStale(series: Labels | SeriesRef, tMs: number): AppendResult;
   /**
-   * Makes a reset visible that happened while no agent ran. Appends a zero at `startMs`, the counter's start time, if the
-   * series has an older sample that is not a zero, and returns true; otherwise it appends and counts nothing. To be called
-   * before the counter's next sample. Source: Prometheus' start timestamps (`AppendSTZeroSample`), which also put a zero
-   * before the first sample of a series.
+   * Makes a reset visible that happened while no agent ran. Appends a zero at `startMs`, the counter's start time, if
+   * the newest sample of the series is older and not a zero, and returns true; otherwise it appends and counts nothing.
+   * To be called before the counter's next sample. Source: Prometheus' start timestamps (`AppendSTZeroSample`), which
+   * also put a zero before the first sample of a series.
    */
   appendStart(series: Labels | SeriesRef, startMs: number): boolean;
   /**
@@ -188,7 +189,10 @@ export interface Store {
    * Errors: ERR_INPUT_INVALID for a histogram that contradicts itself, naming the field.
    */
   appendHistogram(series: Labels | SeriesRef, tMs: number, histogram: NativeHistogram): AppendResult;
-  /** Resolves when everything appended before the call is on disk. Errors: ERR_STORE_WRITE; the data is kept and tried again. */
+  /**
+   * Resolves when everything appended before the call is on disk. Errors: ERR_STORE_WRITE; the data is kept and tried
+   * again.
+   */
   commit(): Promise<void>;
   /** Series that match and have samples in [mint, maxt] (ms, inclusive), sorted by labels. No matcher: all. */
   select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries>;
@@ -229,8 +233,10 @@ export interface Store {
    * can be opened as a store. Blocks cost no space (hard links). Returns the path. Appends continue meanwhile.
    */
   snapshot(): Promise<string>;
-  /** Moves full 2 h ranges into blocks, merges small blocks, checkpoints the log, applies
-   * retention. Runs by itself; tests call it. */
+  /**
+   * Moves full 2 h ranges into blocks, checkpoints the log, applies retention and merges small blocks. Runs by itself;
+   * tests call it.
+   */
   maintain(): Promise<void>;
   stats(): StoreStats;
   /** Changes the retention time and size of finished blocks, from the next maintenance on. Units: ms, bytes. */

@@ -6,8 +6,8 @@ import type { SourceEvent } from '../types.ts';
 type Listener = (event: SourceEvent) => void;
 
 /**
- * Versions that the watch delivered recently; an answer arrives within moments of its echo, so a few thousand are
- * enough.
+ * How many recently delivered versions, and how many of our unconfirmed writes, are kept. The answer to a write arrives
+ * within moments of its echo, so a few thousand are enough.
  */
 const maxRecent = 4_096;
 
@@ -81,7 +81,7 @@ export class Store {
     }
   }
 
-  /** Takes a complete list. Returns how many differences a later list (not the first) revealed. */
+  /** Takes a complete list. Returns how many differences it revealed; 0 for the first list. */
   replace(items: readonly KubeObject[]): number {
     const initial = !this.#filled;
     const missed = !initial;
@@ -160,8 +160,8 @@ export class Store {
   }
 
   /**
-   * An answer that arrived after a newer list has hidden that list's change from all listeners, and the list will not
-   * report it again: they need an event when the overlay ends.
+   * Ends overlays whose time is up. The answer to a write may have arrived after a newer list: the overlay then hid the
+   * list's change, and the list will not report it again, so listeners need an event when the overlay ends.
    */
   #expire(): void {
     const now = this.#clock.monotonic();

@@ -5,7 +5,7 @@ import { parseStreamRequest, type StreamRequest } from '../stream-query.ts';
 import type { StreamMessage } from '../stream-message.ts';
 import { writeReadResponse } from './stream.pb.ts';
 
-/** The method of `stream.proto`. A schema library would have to load that file at run time. */
+/** The method of `stream.proto`, written out here: a schema library would have to load that file at run time. */
 export const readPath = '/svc.stream.v1.Stream/Read';
 
 /** One for all messages, since tens of thousands are written a second. */
@@ -15,7 +15,7 @@ export function encodeMessage(message: StreamMessage): Buffer {
   return Buffer.from(writeReadResponse(writer.reset(), message).finish());
 }
 
-/** Fields of a ReadRequest by number, in the order of the file. */
+/** Fields of a ReadRequest by number, in the order of `stream.proto`. */
 const requestFields: readonly (readonly [keyof StreamRequest, 'uint' | 'bool' | 'string' | 'strings' | 'filters'])[] = [
   ['number', 'uint'],
   ['all', 'bool'],
@@ -32,8 +32,9 @@ const requestFields: readonly (readonly [keyof StreamRequest, 'uint' | 'bool' | 
 ];
 
 /**
- * Unlike other messages a request is read by hand: a member that was not sent must stay absent, and a field of the wrong
- * wire type is refused. Errors: ERR_INPUT_INVALID for bytes that are not a ReadRequest, or for contradictory values.
+ * Unlike other messages, a request is read by hand: a member that was not sent must stay absent, and a field of the
+ * wrong wire type is refused. Errors: ERR_INPUT_INVALID for bytes that are not a ReadRequest, or for contradictory
+ * values.
  */
 export function decodeRequest(bytes: Uint8Array): StreamRequest {
   const read = new WireReader(bytes);
@@ -55,7 +56,7 @@ export function decodeRequest(bytes: Uint8Array): StreamRequest {
   return parseStreamRequest(request);
 }
 
-/** `filterFields` has the order of the file. */
+/** Reads a filter; `filterFields` has the order of `stream.proto`. */
 function decodeFilter(read: WireReader): Record<string, string[]> {
   const filter: Record<string, string[]> = {};
   while (!read.done) {

@@ -3,10 +3,10 @@ import { itemsOf, type ClusterView } from '../../bin/kubectl-svc/cluster/view.ts
 import type { PodWithStatus } from '../../bin/kubectl-svc/cluster/pod-fault.ts';
 import type { NodeObject } from '../../controllers/capture/facts.ts';
 
-/** The time at which every built view is looked at. */
+/** The `now` of every view that is built here. */
 export const viewTime = Date.parse('2026-06-01T12:00:00Z');
 
-/** An object of a kind, with what differs from an empty one. */
+/** An object of a kind. `path` is `name` or `namespace/name`; `more` states what differs from an empty object. */
 export function anObject(apiVersion: string, kind: string, path: string, more: object = {}): KubeObject {
   const [name = '', namespace] = path.split('/').toReversed();
   const { metadata, ...rest } = more as { metadata?: object };

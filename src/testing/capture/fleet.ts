@@ -118,7 +118,7 @@ export class CaptureFleet {
     return this.api.storage.get(trafficMonitors, namespace, name) as never;
   }
 
-  /** What leaders have written down of failures, as text; empty before the first. */
+  /** The ConfigMap in which leaders record failures, as JSON; `""` before the first. */
   get writtenFailures(): string {
     const found = this.api.storage.find(coreResources.configMaps, 'svc-system', 'svc-capture-failures');
     return JSON.stringify(found ?? '');

@@ -81,7 +81,7 @@ export class CaptureWorld extends CaptureFleet {
     this.#operator = this.#lead();
   }
 
-  /** Time passes until statuses may be written again, and every agent has news. */
+  /** Moves time on until statuses may be written again, and makes every agent report an update. */
   refresh(): void {
     this.clock.shift(6_000);
     for (const agent of this.agents) agent.update({});

@@ -10,7 +10,7 @@ export interface PluginWorld {
   readonly api: FakeApiServer;
   readonly clock: Clock;
   readonly stdin?: string;
-  /** What the query server answers, by path; without it there is none. */
+  /** What the query server answers to a request; without it, there is no query server. */
   readonly answer?: (request: QueryRequest) => string;
 }
 
@@ -31,7 +31,7 @@ export async function runWith(args: readonly string[], { api, answer, ...more }:
   });
 }
 
-/** Puts every object of a view into the server, each with its status. Secrets that the view has not are forbidden. */
+/** Puts every object of a view into the server, each with its status. A view without Secrets makes them forbidden. */
 export function fill(api: FakeApiServer, view: ClusterView): void {
   const refused = new StatusError(403, 'Forbidden', 'no');
   if (view.secrets.fault !== undefined) api.script({ plural: 'secrets' }, { do: 'fail', error: refused }, 1_000);

@@ -65,7 +65,7 @@ export function mergeApplied(base: unknown, over: unknown, path = ''): unknown {
   return result;
 }
 
-/** Removes from `value` the fields in `gone`, which nobody else owns. */
+/** Removes from `value` those fields of `gone` that no set in `kept` owns. */
 export function removeFields(value: unknown, gone: FieldSet, kept: readonly FieldSet[], path = ''): unknown {
   if (Array.isArray(value)) {
     const keys = keysOf(path);
@@ -106,7 +106,7 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return result;
 }
 
-/** Leaves whose value in `before` is not what `after` has, as a set; used to move ownership to who changed them. */
+/** The leaves of `owned` whose values differ between `before` and `after`: whoever changed them becomes their owner. */
 export function changedFields(before: unknown, after: unknown, owned: FieldSet, path = ''): FieldSet {
   const result: FieldSet = {};
   for (const [name, set] of Object.entries(owned)) {

@@ -34,7 +34,7 @@ export interface FakeApiServerOptions {
 /**
  * An API server on loopback that holds objects in memory and can be told to misbehave.
  *
- * What it does as the real one (each is held to the real one by a test): paths, versions, generations, uids, label and
+ * What it does like a real one (a test compares each with a real one): paths, versions, generations, uids, label and
  * field selectors, paging, watch with resume, bookmarks and streaming list, 404/409/410/422, status subresource,
  * server-side apply with managedFields and conflicts, JSON, merge and strategic patch, finalizers, preconditions.
  * What it does not: validation, defaulting, admission, RBAC, garbage collection. Strategic patches merge lists by the
@@ -104,7 +104,7 @@ export class FakeApiServer {
     return this.restClient(clock, options);
   }
 
-  /** @internal The same, with what only our own programs ask of it. */
+  /** @internal The same client, with the methods that only our own programs use. */
   restClient(clock?: Clock, options: Omit<KubeClientOptions, 'server' | 'clock'> = {}): RestClient {
     return createKubeClient({ ...options, server: this.url, ...(clock ? { clock } : {}) });
   }
@@ -114,7 +114,7 @@ export class FakeApiServer {
     this.#resources.set(`${resource.apiVersion}/${resource.plural}`, resource);
   }
 
-  /** The resource of an object's kind. Errors: throws on a kind that was never taught. */
+  /** The resource of an object's kind. Errors: throws for a kind that the server does not know. */
   resourceOf(object: KubeObject): ResourceRef {
     const found = [...this.#resources.values()].find(
       (r) => r.apiVersion === object.apiVersion && r.kind === object.kind,
@@ -143,7 +143,7 @@ export class FakeApiServer {
     for (const watch of this.openWatches()) watch.bookmark(String(this.storage.version));
   }
 
-  /** Makes all continue tokens handed out so far too old. */
+  /** Makes all continue tokens that were handed out so far too old, and all versions to resume a watch from. */
   expireContinueTokens(): void {
     this.#continueBefore = this.storage.version + 1;
     this.storage.compact();
@@ -251,7 +251,7 @@ export class FakeApiServer {
       case 'delete': {
         const options =
           body === '' ? {} : (JSON.parse(body) as { preconditions?: { uid?: string }; dryRun?: string[] });
-        // As the real one: a delete that has a body is not read from its query.
+        // As in the real server, the options of a delete with a body come from the body, not from the query.
         const target = options.dryRun?.includes('All') ? this.storage.copy() : this.storage;
         return target.remove(resource, namespace, name, options.preconditions);
       }

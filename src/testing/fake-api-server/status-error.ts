@@ -34,7 +34,7 @@ export const notFound = (what: string): StatusError => new StatusError(404, 'Not
 /** 409: somebody else has changed `what` since it was read. */
 export const conflict = (what: string): StatusError =>
   new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${what}: the object has been modified`);
-/** 429: the server asks for patience, for so many seconds where they are given. */
+/** 429: the server is busy, and asks to wait for `retryAfterSeconds` where it is given. */
 export const busy = (retryAfterSeconds?: number): StatusError =>
   new StatusError(
     429,

@@ -10,15 +10,15 @@ export interface FakeIssuerOptions {
   port?: number;
   /** The `iss` of its tokens; default: its own URL. */
   issuer?: string;
-  /** How it is reached, for its URL; default 127.0.0.1. */
+  /** The host in its URL; default 127.0.0.1. */
   publicHost?: string;
   /** Wall time in ms. */
   now?: () => number;
-  /** Keys to use instead of making some (making RSA keys is slow). */
+  /** The first one is the signing key; absent: a key is made, which is slow for RSA. */
   keys?: readonly KeyObject[];
 }
 
-/** How the key set is answered instead of the normal way. */
+/** What the key set's endpoint answers instead of the key set. */
 export type JwksFault =
   | { status: number; headers?: Record<string, string>; body?: string }
   | { hang: true }
@@ -94,7 +94,7 @@ export class FakeIssuer {
     return this.#keys[0]!;
   }
 
-  /** The claims of a good token for a cloud service account, an hour long. */
+  /** The claims of a good token for a cloud service account, valid for an hour. */
   claims(email: string, audience: string, more: Record<string, unknown> = {}): Record<string, unknown> {
     const iat = Math.floor(this.#now() / 1000);
     const sub = String(parseInt(Buffer.from(email).toString('hex').slice(0, 12), 16));
@@ -116,7 +116,7 @@ export class FakeIssuer {
     return this.sign(this.claims(email, audience, more));
   }
 
-  /** A token of exactly these claims and header. `claims` may be a raw JSON text, for what JSON.stringify cannot say. */
+  /** A token of exactly these claims and header. `claims` may be raw JSON, for what JSON.stringify cannot express. */
   sign(claims: Record<string, unknown> | string, header: Record<string, unknown> = {}): string {
     const { kid, privateKey } = this.signingKey;
     const head = JSON.stringify({ alg: 'RS256', kid, typ: 'JWT', ...header });

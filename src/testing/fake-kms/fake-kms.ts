@@ -13,7 +13,7 @@ import {
 } from './key-store.ts';
 import { keyManagementService } from './service-definition.ts';
 
-/** What can be made to go wrong. Each stays until `faults.clear()`. */
+/** What can be made to go wrong. Each stays until `clearFaults()`, but for those that count down. */
 export interface KmsFaults {
   signatureCrc?: 'wrong' | 'absent';
   digestNotVerified?: boolean;

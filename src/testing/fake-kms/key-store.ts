@@ -49,7 +49,9 @@ export class KmsStatus extends Error {
   }
 }
 
-/** Unwraps what an import sends: an AES key under RSA-OAEP-SHA256, and the PKCS#8 key under AES key wrap with padding. */
+/**
+ * Unwraps what an import sends: an AES key under RSA-OAEP-SHA256, and the PKCS#8 key under AES key wrap with padding.
+ */
 export function unwrapImported(wrapped: Buffer, job: KeyObject): KeyObject {
   const blockSize = (job.asymmetricKeyDetails?.modulusLength ?? 0) / 8;
   const aesKey = privateDecrypt(
@@ -65,7 +67,7 @@ export function publicPem(key: KeyObject): string {
   return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
 }
 
-/** The key pair of an import job. One per process and small: making big keys is slow, and a fake has nothing to protect. */
+/** The key pair of an import job. One per process and small: making keys is slow, and a fake has nothing to protect. */
 export function jobKeyPair(): { privateKey: KeyObject; publicKeyPem: string } {
   shared ??= generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
   return { privateKey: shared, publicKeyPem: publicPem(shared) };

@@ -52,7 +52,7 @@ export class FakePlatform {
   readonly apiBaseUrl: string;
   readonly gitBaseUrl: string;
   readonly faults = new Map<PlatformRoute, PlatformFault>();
-  /** Every request so far: route and body. */
+  /** Every request so far. Bodies of git requests are left out. */
   readonly requests: { route: PlatformRoute | 'unknown'; body: string; authorization: string }[] = [];
   readonly #options: FakePlatformOptions;
   readonly #close: () => Promise<void>;
@@ -89,7 +89,7 @@ export class FakePlatform {
     return this.requests.filter((r) => r.route === route).length;
   }
 
-  /** Calls that a mint makes, of any kind. */
+  /** How many requests came so far, to any route. */
   get appCalls(): number {
     return this.requests.length;
   }

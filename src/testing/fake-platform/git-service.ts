@@ -7,8 +7,8 @@ export interface GitOptions {
 }
 
 /**
- * Serves git over HTTP with git's own CGI program: a real client can fetch and push. Who may do what was decided
- * before this is called.
+ * Serves git over HTTP with git's own CGI program: a real client can fetch and push. It checks no permissions: the
+ * caller does, before the call.
  */
 export function gitService(options: GitOptions, req: IncomingMessage, res: ServerResponse, url: URL): Promise<void> {
   const child = spawn('git', ['http-backend'], {

@@ -35,7 +35,7 @@ const maxJwtSpanSeconds = 600;
 const tokenLifeMs = 3_600_000;
 const rank: readonly string[] = ['read', 'write', 'admin'];
 
-/** Accounts, repositories, one App with its installations, and the tokens it handed out. */
+/** Accounts, repositories, Apps with their installations, and the tokens that were issued to them. */
 export class PlatformState {
   readonly accounts = new Map<string, { login: string; type: 'Organization' | 'User'; repositories: Set<string> }>();
   readonly apps: { id: number; publicKey: KeyObject }[] = [];

@@ -15,7 +15,7 @@ const script = join(import.meta.dirname, '../../../config/argocd/health.lua');
 
 /**
  * Runs the health script that we ship on an object, as Argo CD does: a Lua interpreter with the object in the global
- * `obj`, the answer in a table. A Lua of its own stands in for Argo CD's; `make e2e-peers` compares both.
+ * `obj`, the answer in a table. Another Lua interpreter stands in for Argo CD's; `make e2e-peers` compares both.
  * Errors: those of the script.
  */
 export async function argoHealth(object: KubeObject): Promise<ArgoHealth> {

@@ -30,9 +30,9 @@ export interface InstrumentConfig {
   readonly tracesEndpoint: string | null;
   readonly tracesBatchMs: number;
   readonly sampler: Sampler;
-  /** It sends metrics about itself. */
+  /** Whether the instrument sends metrics about itself. */
   readonly internalMetrics: boolean;
-  /** Points carry the instance that it knows of their sender. */
+  /** Whether points carry the `service.instance.id` of their sender. */
   readonly instanceOnPoints: boolean;
 }
 

@@ -60,7 +60,7 @@ export class FlowWatch {
     this.#options = options;
   }
 
-  /** Adds what has passed since the last look. Of each process it asks once, and only where something has passed. */
+  /** Adds the bytes since the last look. It asks for the pod of a process at most once, and only where bytes passed. */
   async look(sockets: readonly Socket[], nowNs: number): Promise<void> {
     this.#startNs ||= nowNs;
     const byEnds = new Map(sockets.map((socket) => [`${socket.local} ${socket.peer}`, socket]));

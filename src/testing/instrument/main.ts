@@ -10,15 +10,16 @@
  * Unlike the real one: no program of its runs in the kernel. Services instrument their own HTTP traffic with the
  * OpenTelemetry SDK and post to `STANDIN_LISTEN`; every number is theirs. So there are no body sizes, no protocols but
  * HTTP, and no requests of a process that does not report itself. Flows are the TCP payload that the kernel counts for
- * each socket (`ss`, once a second), of processes whose environment names their pod; see `FlowWatch` for what is missed.
- * It must never be used to judge what the eBPF instrument captures or costs.
+ * each socket (`ss`, once a second), of processes whose environment names their pod; see `FlowWatch` for what is
+ * missed. It must never be used to judge what the eBPF instrument captures or costs.
  *
  * Environment: OTEL_EBPF_CONFIG_PATH, OTEL_EBPF_ENFORCE_SYS_CAPS, NODE_NAME, KUBECONFIG, and of the stand-in itself
- * STANDIN_LISTEN (host:port for the services), STANDIN_LOOPBACK (what 127.0.0.1 in the file means), STANDIN_SOCKET_SUFFIX
- * (appended to abstract socket names), STANDIN_MISSING_CAPS (capabilities to be missing, comma-separated),
- * STANDIN_FAULTS (`no-kprobes`, `no-metadata`: see `faults` of the reporter), STANDIN_HEALTH_MS (from reading the file to
- * the first health answer and the first data, which takes the real one 2 to 35 s; default 0), STANDIN_NETWORKS (`pods`:
- * flows are looked for in the network of every process, as the real one sees the cables of all pods; needs root).
+ * STANDIN_LISTEN (host:port for the services), STANDIN_LOOPBACK (what 127.0.0.1 in the file means),
+ * STANDIN_SOCKET_SUFFIX (appended to the health socket's name), STANDIN_MISSING_CAPS (capabilities to be missing,
+ * comma-separated), STANDIN_FAULTS (`no-kprobes`, `no-metadata`: see `faults` of the reporter), STANDIN_HEALTH_MS (from
+ * reading the file to the first health answer and the first data, which takes the real one 2 to 35 s; default 0),
+ * STANDIN_NETWORKS (`pods`: flows are looked for in the network namespace of every process, as the real one sees the
+ * interfaces of all pods; needs root).
  */
 import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
@@ -52,7 +53,7 @@ function listening(server: Server, at: { path: string } | { host: string; port: 
   });
 }
 
-/** Its uptime is its own: it starts after the file was read and the metadata looked up, as the real one does. */
+/** The health endpoint. Its uptime counts from this call, after start-up, and not from the start of the process. */
 function healthServer(): Server {
   const started = process.hrtime.bigint();
   return createServer((req, res) => {
@@ -110,7 +111,7 @@ async function cluster(): Promise<Pick<KubeClient, 'list'>> {
   }
 }
 
-/** The TCP sockets of this machine, but for its loopback, which the real one leaves out too; none where `ss` is missing. */
+/** The TCP sockets of this machine, without those of loopback, as in the real one; none where `ss` is missing. */
 async function sockets(): Promise<ReturnType<typeof parseSockets>> {
   const look = ['ss', '-tinpHO', 'not', 'src', '127.0.0.1'];
   const options = { maxBuffer: 64 * 1024 * 1024, timeout: 20_000 };
@@ -125,7 +126,7 @@ async function sockets(): Promise<ReturnType<typeof parseSockets>> {
   }
 }
 
-/** One process of each network of this machine. */
+/** One process of each network namespace of this machine. */
 async function networks(): Promise<number[]> {
   const found = new Map<string, number>();
   for (const pid of await readdir('/proc')) {
@@ -136,7 +137,7 @@ async function networks(): Promise<number[]> {
   return [...found.values()];
 }
 
-/** A container's first process has the name of its pod as its host name. */
+/** The pod that a process belongs to: a container's `HOSTNAME` is the name of its pod. */
 async function podOfProcess(pid: number, pods: PodDirectory): Promise<FlowEnd | null> {
   const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
   const pod = /(?:^|\0)HOSTNAME=([^\0]+)/.exec(environment)?.[1];
@@ -193,7 +194,7 @@ async function main(): Promise<void> {
   if (config.healthSocket) {
     const suffix = env['STANDIN_SOCKET_SUFFIX'] ?? '';
     const name = config.healthSocket;
-    // A name that the surroundings have made their own already is taken as it is.
+    // A name that already has the suffix is taken as it is.
     const own = suffix && !name.endsWith(suffix) ? name + suffix : name;
     await listening(healthServer(), { path: own.startsWith('@') ? `\0${own.slice(1)}` : own });
   }

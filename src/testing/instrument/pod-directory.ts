@@ -36,7 +36,7 @@ const ownerFields: Readonly<Record<string, string>> = {
 const reuseMs = 30_000;
 const missReuseMs = 2_000;
 
-/** Looks pods and their owners up at the API server, each at most twice a minute. */
+/** Looks pods and their owners up at the API server. A pod's facts are reused for 30 s, a miss for 2 s. */
 export class PodDirectory {
   readonly #client: Pick<KubeClient, 'list'>;
   readonly #now: () => number;
@@ -48,8 +48,8 @@ export class PodDirectory {
   }
 
   /**
-   * Facts of a pod; null for one the API server does not know, or while it does not answer.
-   * An empty namespace finds it by its name alone.
+   * Facts of a pod; null for one that the API server does not know. While the API server does not answer, the last
+   * facts are returned again, or null without any. An empty namespace finds the pod by its name alone.
    */
   find(namespace: string, pod: string): Promise<PodFacts | null> {
     const key = `${namespace}/${pod}`;
@@ -76,7 +76,7 @@ export class PodDirectory {
       const parent = await this.#get(replicaSets, namespace, owner.name);
       if (parent) note(owners, parent);
     }
-    // An instrument has no right to read Jobs: a CronJob names them after itself and the minute.
+    // An instrument may not read Jobs, so the Job's name tells the CronJob: it is the CronJob's name and the minute.
     const cronJob = owner?.kind === 'Job' ? /^(.+)-[0-9]{8,}$/.exec(owner.name)?.[1] : undefined;
     if (cronJob !== undefined) owners['k8s_cronjob_name'] = cronJob;
     const status = pod['status'] as { startTime?: string } | undefined;

@@ -40,7 +40,7 @@ interface Held {
 /**
  * Holds what the instrumented services reported last and passes it on as the instrument would: one post per service
  * and interval with cumulative values, one empty post each interval, spans in batches.
- * A process whose pod is not known yet is decided about when its metadata has arrived.
+ * Metrics of a process whose pod is not known yet wait until its metadata has arrived; its spans are dropped.
  */
 export class Reporter implements OtlpConsumer {
   readonly #options: ReporterOptions;

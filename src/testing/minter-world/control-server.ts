@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { MinterWorld } from './world.ts';
 
 /**
- * The hands of a demo on a minter's world, over plain HTTP:
+ * Lets a demo control a minter's world over plain HTTP:
  * - `GET /identity?email=…&audience=…` → an identity token, as a cloud's metadata server would give one;
  *   `claims=<JSON object>` adds or replaces claims, `expired=true` makes it old.
  * - `GET /counts` → calls that reached the key service and the platform.

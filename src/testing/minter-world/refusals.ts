@@ -2,7 +2,7 @@ import type { askToken } from './running-minter.ts';
 import { type RunningMinter } from './running-minter.ts';
 import type { MinterWorld } from './world.ts';
 
-/** What an attack must not have cost or shown. */
+/** Where the costs and the leaks of an attack are looked for. */
 export interface Watched {
   world: MinterWorld;
   minter: RunningMinter;

@@ -14,11 +14,11 @@ export interface PluginResult {
 export interface PluginRunOptions {
   /** Answers in place of svc-query. */
   answer?: (request: QueryRequest) => Partial<QueryResponse> | object | Promise<object>;
-  /** Answers in its place where a stream is asked for. */
+  /** Answers requests for a stream in place of svc-query. */
   stream?: QueryServer['stream'];
   kube?: () => RestClient;
   stdin?: string;
-  /** Width of the terminal that looks at it; none unless set. */
+  /** Columns of the terminal that stdout and stderr are; they are no terminal unless it is set. */
   terminal?: number;
   env?: Record<string, string>;
   clock?: Clock;

@@ -16,7 +16,7 @@ export interface AdversarialQuestion {
   readonly refused?: 'bad_data' | 'execution';
 }
 
-/** A gauge with fractions, a counter that is reset, and buckets; each of so many pods on each node. */
+/** A gauge with fractions, a counter that is reset, and buckets: one of each for every pod of every node. */
 export const adversarialSeries = {
   gauge: 'load',
   counter: 'requests_total',

@@ -9,7 +9,7 @@ import {
 
 /**
  * The query with `@ timeMs` on every selector and subquery that has none (not inside a subquery that has one), with the
- * times to evaluate it at: its answer must not change. Empty where a function depends on the evaluation time.
+ * times to evaluate it at: its answer must not change. Null where a function depends on the evaluation time.
  */
 export function atModifierCases(
   query: string,
@@ -24,7 +24,7 @@ export function atModifierCases(
 
 function dependsOnTime(expr: Expr): boolean {
   if (expr.kind === 'call' && atModifierUnsafeFunctions.has(expr.func.name)) return true;
-  // What a pinned subquery holds is pinned with it, unless the subquery was pinned by its author.
+  // The steps of a subquery with an `@` of its own are fixed, and with them the evaluation time of all that it holds.
   if (expr.kind === 'subquery' && expr.at?.kind === 'time') return false;
   return childrenOf(expr).some(dependsOnTime);
 }

@@ -29,7 +29,7 @@ export function differences(recorded: Scores, now: Scores): string[] {
   return found;
 }
 
-/** The lines of `all` that `taken` does not have, each as often as it has it less. */
+/** The lines of `all` without those of `taken`; of equal lines, as many are removed as `taken` has. */
 function without(all: readonly string[], taken: readonly string[]): string[] {
   const left = [...taken];
   return all.filter((line) => {

@@ -23,6 +23,6 @@ const structure = (value: object): string =>
   JSON.stringify(value, (_, inner: unknown) => {
     if (typeof inner === 'number') return number(inner);
     if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
-    // In what order an object was put together is no part of what it says.
+    // The order of an object's members means nothing.
     return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
   });

@@ -42,7 +42,7 @@ function selector(random: Random): string {
   return `${metric}{${matchers.join(',')}}${at}`;
 }
 
-/** A query whose value is an instant vector; `depth` more may be wrapped around its selectors. */
+/** A query whose value is an instant vector; up to `depth` levels are wrapped around its selectors. */
 function vector(random: Random, depth: number): string {
   if (depth <= 0) return selector(random);
   const inner = (): string => vector(random, depth - 1);
@@ -85,7 +85,7 @@ function vector(random: Random, depth: number): string {
   }
 }
 
-/** The same wrapped around a text up to thirty times, so that it grows by its square at most. */
+/** Wraps a text up to thirty times. Each wrap holds it once, so its length grows by about a constant each time. */
 function chained(random: Random, inner: string, wrap: (text: string, i: number) => string): string {
   const times = 1 + random.below(random.chance(0.2) ? 30 : 4);
   let text = inner;

@@ -27,10 +27,10 @@ interface Stored {
   series: Series | null;
 }
 
-/** High and low word of the stale marker's bit pattern 0x7ff0000000000002. */
+/** Low and high word of the stale marker's bit pattern 0x7ff0000000000002. */
 const stale = [2, 0x7ff00000] as const;
 
-/** Series in memory behind the engine's interface: loaded sample by sample, selected like a store would. */
+/** Series in memory behind the engine's interface: loaded sample by sample, selected as in a store. */
 export class MemorySource implements SeriesSource {
   readonly #stored = new Map<string, Stored>();
 

@@ -219,7 +219,7 @@ class Writer {
     }
   }
 
-  /** Series in an order that is defined, for aggregations that choose between equal ones by it. */
+  /** Series in a defined order, for aggregations that use the order to choose between equal values. */
   #ordered(): string {
     const random = this.#random;
     const selector = `${this.#metric()}${random.chance(0.3) ? `{job="${random.pick(['api', 'db'])}"}` : ''}`;

@@ -21,7 +21,7 @@ export interface SeriesShape {
 /** The label that tells a series' node. */
 export const nodeLabel = 'node';
 
-/** Names the generator of expressions knows: what each metric holds. */
+/** The metric names that the generator of expressions uses, by what they hold. */
 export const metrics = {
   gauges: ['temperature', 'queue_length', 'odd_values'],
   counters: ['requests_total', 'errors_total'],
@@ -67,7 +67,7 @@ export function randomSeries(random: Random, shape: SeriesShape): RandomSeries[]
   return found;
 }
 
-/** What is known of targets. Mostly one node tells it of an instance; some versions change in the middle. */
+/** The info metrics of targets. Mostly one node alone has those of an instance; some versions change in the middle. */
 function addInfos(random: Random, shape: SeriesShape, targets: readonly Record<string, string>[], add: Add): void {
   const told = new Set<string>();
   for (const target of targets) {

@@ -13,7 +13,7 @@ import { withStoredHints } from './stored-hints.ts';
 import type { Labels } from '../../promql/index.ts';
 import { parseTestScript, type EvalCommand, type LoadCommand, type TextCheck } from './test-script.ts';
 
-/** The settings the test language assumes: everything experimental on, names removed at the end. */
+/** The settings that the test language assumes: everything experimental is on, metric names are removed at the end. */
 export const testScriptOptions: EngineOptions = {
   experimentalFunctions: true,
   fillModifiers: true,

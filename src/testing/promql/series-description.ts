@@ -33,7 +33,7 @@ export function parseSeriesLine(line: string): SeriesDescription {
   return { labels: parseMetric(line.slice(0, end)), values: parseSequence(line.slice(end)) };
 }
 
-/** Where the metric ends and its values begin: the first space outside braces and quotes. */
+/** Where the metric ends and its values begin: the first space outside braces and quotes that no labels follow. */
 function metricEnd(line: string): number {
   let depth = 0;
   let quote = '';
@@ -58,7 +58,7 @@ export function parseMetric(text: string): Labels {
   return sortedLabels(matchers.map(({ name, value }): Label => [name, value]));
 }
 
-/** A selector that may match everything, as expected results do. */
+/** Parses a selector that may match everything, as that of an expected result may. */
 function parseSelectorText(text: string): ReturnType<typeof parseSelector> {
   const braces = text.lastIndexOf('}');
   const sure = '__parse__="x"';

@@ -24,7 +24,7 @@ export interface ApiClientOptions {
   readonly ca: string;
 }
 
-/** Asks a query server over TLS, as `GET` with an address or as `POST` form; further headers as given. */
+/** Asks a query server over TLS, with a `GET` and a query string or, where `form` is set, with a `POST` form. */
 export function askApi(
   { port, ca }: ApiClientOptions,
   path: string,

@@ -19,7 +19,7 @@ export type LongTermState = 'well' | 'gone' | 'frozen' | 'guarded' | 'limited' |
 
 /**
  * A store for older times, as Prometheus and Thanos answer: remote read, range selectors and lists of series by the
- * query API, external labels, refusals. `e2e/query/long-term-suite.ts` holds it to the real ones.
+ * query API, external labels, refusals. `e2e/query/long-term-suite.ts` compares it with the real ones.
  */
 export interface LongTermStandIn {
   readonly url: string;

@@ -14,7 +14,7 @@ export interface QueryStageOptions {
   readonly nodes?: readonly string[];
   /** Settings by key, beside those that make it listen on loopback. */
   readonly flags?: Readonly<Record<string, string>>;
-  /** Of the agents' stores and of the query servers. Default: the machine's; recorded data needs one of its own date. */
+  /** For the agents' stores and the query servers. Default: the machine's; recorded data needs one with its date. */
   readonly clock?: Clock;
   /** The disk of each agent. Default: one in memory. */
   readonly files?: () => FileLayer;

@@ -36,7 +36,7 @@ export async function crashRounds(
     try {
       if (store.stats().replay.orphanSamples > 0) throw new Error('samples without a series');
       first = checkAll(store, acked, unacknowledged) + 1;
-      // The log of a commit may end behind its histograms, which come before its floats. No later writer writes them.
+      // The log may end inside a commit: after its histograms, before its floats. No later writer writes those floats.
       for (let n = acked + 1; n < first; n++) unacknowledged.add(n);
     } catch (cause) {
       throw new Error(`round ${round}, acknowledged up to ${acked}`, { cause });
@@ -46,7 +46,7 @@ export async function crashRounds(
   return rounds;
 }
 
-/** Runs the writer, kills it after `lifeMs` from its first answer on, and gives the last number acknowledged. */
+/** Runs the writer, kills it `lifeMs` after its first answer, and returns the last number that it acknowledged. */
 async function writeUntilKilled(writer: string, dir: string, first: number, lifeMs: number): Promise<number> {
   const child = spawn(process.execPath, [writer, dir, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';

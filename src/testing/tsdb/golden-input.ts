@@ -27,7 +27,7 @@ export async function goldenStore(): Promise<Store> {
     for (let n = 0; goldenStart + n * 5 * stepMs <= goldenEnd; n++) {
       const t = goldenStart + n * 5 * stepMs;
       const histogram = aHistogram(shape, n);
-      // A reset that only a hint tells of is not in a chunk's samples, so it would not reach the peer.
+      // A reset that only a hint tells of is not in a chunk's samples, so it would not reach Prometheus.
       const counterReset = histogram.counterReset === 'reset' ? 'unknown' : histogram.counterReset;
       if (n % 61 === 60) store.appendStale(labels, t);
       else store.appendHistogram(labels, t, { ...histogram, counterReset });
@@ -59,7 +59,7 @@ export function goldenChunks(store: Store): Record<string, GoldenChunk[]> {
   for (const series of store.select([], goldenStart, goldenEnd)) {
     const { labels } = series;
     const found = series.chunks();
-    // The peer writes a chunk that is still open anew when it is asked for it, and then no longer tells of a reset.
+    // Prometheus encodes a chunk that is still open again when it is read, and then leaves out the reset header.
     const open = found.at(-1)!;
     if (open.encoding !== 1 && open.bytes[2] !== 0xc0) open.bytes[2] = 0;
     all[labels.map(([, value]) => value).join(' ')] = found.map(({ encoding, minT, maxT, bytes }) => ({

@@ -26,8 +26,8 @@ export function blockName(from: number, to: number): string {
 /**
  * Writes a block: temporary file, fsync, rename, fsync of the directory. After a crash either the whole block exists or
  * none.
- * Shape: `series` in label order; those without a chunk are left out. Returns the path and the counts; nothing is
- * written when there is no chunk at all.
+ * Shape: `series` in label order; those without a chunk are left out. Returns the path and the number of series
+ * written; undefined, and no file, when there is no chunk at all.
  */
 export async function writeBlock(
   dir: string,

@@ -37,7 +37,7 @@ export class BitReader {
     return left >>> (32 - n);
   }
 
-  /** `n` (33…64) bits as a signed number in two's complement of 64 bits; rounded above 2^53. */
+  /** 64 bits as a signed number in two's complement; rounded above 2^53. */
   signed64(): number {
     const high = this.bits(32) | 0;
     return high * two32 + this.bits(32);

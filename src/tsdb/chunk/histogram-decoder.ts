@@ -8,7 +8,7 @@ import type { NativeHistogram } from './native-histogram.ts';
 import { readVarbitInt, readVarbitUint } from './varbit.ts';
 import { XorField } from './xor-field.ts';
 
-/** The counter state at the chunk's first sample, from the chunk's third byte. */
+/** Values of the upper two bits of the chunk's third byte: the counter state at the chunk's first sample. */
 export const resetHeader = { unknown: 0, not_reset: 0x40, reset: 0x80, gauge: 0xc0 } as const satisfies Record<
   ResetHeader,
   number

@@ -3,7 +3,7 @@ import type { ResetHeader } from './histogram-decoder.ts';
 import { bucketIndexes, customSchema, sameNumbers, spansOf } from './native-histogram.ts';
 import type { NativeHistogram } from './native-histogram.ts';
 
-/** The last histogram of a chunk, in the chunk's layout. `counts` is null after a stale marker. */
+/** The state at a chunk's end. `last` is its last histogram, in the chunk's layout; null after a stale marker. */
 export interface ChunkEnd {
   readonly header: ResetHeader;
   readonly layout: HistogramLayout;
@@ -16,8 +16,9 @@ export type Fit =
   | { readonly ok: false; readonly hint: 'reset' | 'not_reset' | 'unknown' };
 
 /**
- * Decides as Prometheus does. Counters need a new chunk for a reset, gauges only for another schema; new buckets widen
- * the layout, and buckets may be missing when they were empty.
+ * Decides as Prometheus does. A new chunk is needed after a stale marker, between counters and gauges, for another
+ * schema, zero threshold or custom bounds, and in counters for a reset. New buckets widen the layout. Buckets may be
+ * missing; in counters, only when they were empty.
  */
 export function fitHistogram(end: ChunkEnd, h: NativeHistogram): Fit {
   return h.counterReset === 'gauge' ? fitGauge(end, h) : fitCounter(end, h);

@@ -1,4 +1,7 @@
-/** Prometheus' chunk encodings: XOR for floats (1), native histograms of integers (2) and floats (3). Pure: no files, no clock. */
+/**
+ * Prometheus' chunk encodings: XOR for floats (1), native histograms of integers (2) and floats (3). Pure: no files, no
+ * clock.
+ */
 export { floatOf, highBits, highWord, isStale, lowBits, lowWord, staleHigh, staleLow } from './float-bits.ts';
 export { HistogramAppender, headerFor } from './histogram-appender.ts';
 export { decodeHistogramChunk } from './histogram-decoder.ts';

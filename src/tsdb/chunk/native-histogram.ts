@@ -44,7 +44,7 @@ export function assertHistogram(h: NativeHistogram): void {
     let total = 0;
     spans.forEach(({ offset, length }, i) => {
       if (!Number.isInteger(offset) || !Number.isInteger(length) || length < 0 || (i > 0 && offset < 0)) {
-        throw invalid(`${side}Spans[${i}]`, 'offset and length must be integers, not negative behind the first');
+        throw invalid(`${side}Spans[${i}]`, 'offset and length must be integers, not negative after the first');
       }
       total += length;
     });
@@ -66,7 +66,7 @@ export function assertHistogram(h: NativeHistogram): void {
 
 function assertCount(field: string, value: number, kind: NativeHistogram['kind']): void {
   if (kind === 'integer' ? !(Number.isSafeInteger(value) && value >= 0) : !(value >= 0)) {
-    // The counts of a gauge histogram of floats may be any number, even negative.
+    // Float counts may be any number but NaN, even negative, as gauges have them.
     if (kind === 'float' && value === value) return;
     throw invalid(field, `${value} is not a count`);
   }

@@ -10,11 +10,14 @@ export const row = {
   high: 6,
   low: 7,
   bits: 8,
-  /** Samples in the upper half; below them the window of significant bits: leading zeros + 1 (0: none yet), trailing ones. */
+  /**
+   * Samples in the upper half; in the lower one the window of significant bits: a byte of leading zeros + 1 (0: none
+   * yet), then a byte of trailing zeros.
+   */
   counts: 9,
 } as const;
 
-/** The sample count precedes the samples of a chunk. */
+/** Bits of the sample count, which precedes the samples of a chunk. */
 export const headerBits = 16;
 
 /**

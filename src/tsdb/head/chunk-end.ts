@@ -23,7 +23,7 @@ export function chunkEndTime(start: number, now: number, limit: number, fullness
   return chunks <= 1 ? limit : Math.trunc(start + (limit - start) / Math.floor(chunks));
 }
 
-/** Whether a histogram at `t` belongs to the next chunk; sets the predicted end once a quarter of the size is reached. */
+/** Whether a histogram at `t` belongs to the next chunk. Predicts the end once a quarter of the size is reached. */
 export function histogramIsFull(open: OpenHistograms, t: number): boolean {
   const { appender } = open;
   const bytes = appender.byteLength;

@@ -36,8 +36,8 @@ const maxSelections = 64;
 export const maxKnownSeries = 10_000;
 
 /**
- * Caches the results of selectors, least recently used first: dashboards and autoscalers repeat the same selectors, and
- * series appear and disappear far less often. The whole cache is dropped when one does.
+ * Caches the results of selectors and evicts the least recently used: dashboards and autoscalers repeat the same
+ * selectors, and series appear and disappear far less often. The whole cache is dropped when one does.
  */
 export class KnownSelections {
   readonly #known = new Map<string, FoundSlots>();

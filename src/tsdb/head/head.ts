@@ -30,8 +30,8 @@ export class Head {
   /** Numbers from replayed records for labels that already had another number. */
   readonly #aliases = new Map<number, number>();
   /**
-   * The ref of the writer that a slot belongs to: a `SeriesRef` with another ref is of an earlier series and is looked
-   * up again.
+   * By slot, the writer's `SeriesRef` that was resolved to it last. Another one that names the same slot may be of an
+   * earlier series and is looked up again.
    */
   readonly #holders: (SeriesRef | undefined)[] = [];
   /** Labels that were validated last: the next new series mostly shares all but one. */
@@ -181,7 +181,10 @@ export class Head {
     return slot !== undefined;
   }
 
-  /** Matching series in label order, as they are now; those without samples in [mint, maxt] have no chunks. Close the view. */
+  /**
+   * Matching series in label order, as they are now; those without samples in [mint, maxt] have no chunks. Close the
+   * view.
+   */
   view(matchers: readonly CompiledMatcher[], mint: number, maxt: number): HeadView {
     const find = (): FoundSlots => {
       const slots = this.#dictionary.sort(this.#matching(matchers));

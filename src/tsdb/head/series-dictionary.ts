@@ -9,7 +9,7 @@ import { SymbolTable } from './symbol-table.ts';
  */
 class LastSeries {
   #labels: Labels = [];
-  /** Name and value of each label; what lies behind them means nothing. */
+  /** Name and value of each label; entries after those mean nothing. */
   symbols = new Uint32Array(64);
   /** Where a label's series are listed, if it has several. */
   lists: (GrowingList | undefined)[] = [];
@@ -34,7 +34,7 @@ class LastSeries {
   }
 }
 
-/** Places of a table of slots, at least. */
+/** The smallest size of a hash table. */
 const leastTable = 4096;
 
 /**
@@ -264,7 +264,7 @@ export class SeriesDictionary {
     this.#byRef[this.#refPlace(this.refs[slot]!)] = slot + 1;
   }
 
-  /** Where the ref is in its table, or the free place where it belongs. Refs in a row are spread by the golden ratio. */
+  /** The ref's place in its table, or the free place where it belongs. The golden ratio spreads refs in a row. */
   #refPlace(ref: number): number {
     const table = this.#byRef;
     const mask = table.length - 1;

@@ -51,8 +51,8 @@ function messageLength(series: number, queryIndex: number): number {
 }
 
 /**
- * Writes a frame at `start`, where there is room for it; returns its end. It goes straight to its place, since a scan of
- * many series does little else.
+ * Writes a frame at `start`, where there is room for it; returns its end. It goes straight to its place, since a scan
+ * of many series does little else.
  */
 export function putSeriesFrame(
   out: Buffer,

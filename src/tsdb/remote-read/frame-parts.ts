@@ -12,7 +12,7 @@ export class FrameParts {
   #memory = Buffer.allocUnsafeSlow(partBytes + roomBytes);
   #length = 0;
 
-  /** `reuses`: the memory of a part is that of the next one too. */
+  /** `reuses`: the next part overwrites the memory of the one before. */
   constructor(reuses: boolean) {
     this.#reuses = reuses;
   }

@@ -1,7 +1,7 @@
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Labels } from '../labels.ts';
 
-/** The length of a label below this many bytes fits one byte in every field. */
+/** Every length inside a label with fewer bytes of text than this fits one byte. */
 const shortBytes = 120;
 let scratch = new Uint8Array(4096);
 

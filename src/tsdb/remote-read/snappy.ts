@@ -34,8 +34,8 @@ function lengthBytes(length: number): Uint8Array {
 }
 
 /**
- * Decompresses the block format. Own code, because the library's reader never ends on a literal length with its top bit
- * set, and does not detect output of the wrong length.
+ * Decompresses the block format. It is our own code, because the library's reader loops forever on a literal length
+ * with its top bit set, and does not detect output of the wrong length.
  * Errors: ERR_TOO_LARGE when the stated length is above `maxBytes`; ERR_INPUT_INVALID otherwise.
  */
 export function snappyDecompress(input: Uint8Array, maxBytes: number): Uint8Array {

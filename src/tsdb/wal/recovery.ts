@@ -8,7 +8,7 @@ const checkpointName = /^checkpoint\.(\d{8})$/;
 const segmentFile = /^\d{8}$/;
 
 export interface WalRecovery {
-  /** Number of the first new segment: above every file that was found. */
+  /** Number of the first new segment: above every segment that was found, and above the checkpoint that was read. */
   readonly nextIndex: number;
   readonly segments: readonly { readonly index: number; readonly bytes: number }[];
   readonly records: number;

@@ -17,7 +17,7 @@ export interface StageProcess {
   report(): Promise<LoopReport>;
   /** Processor time that it used after a client went away, until the work had ended. Units: ms. */
   afterClose(): Promise<number>;
-  /** Processor time that it used once the next request had had so many ms, until the work had ended. Units: ms. */
+  /** Processor time that it used from `allowedMs` after the next request came until the work had ended. Units: ms. */
   afterTime(allowedMs: number): Promise<number>;
 }
 
@@ -157,7 +157,7 @@ async function close(children: readonly ChildProcess[], dir: string): Promise<vo
   rmSync(dir, { recursive: true, force: true });
 }
 
-/** Asks as a form, so that no text is too long for an address. */
+/** Asks with a POST form where it can, so that no text is too long for a URL. */
 function ask(
   server: { port: number; ca: string },
   { path = 'query', query, match, range }: AdversarialQuestion,
@@ -173,7 +173,7 @@ function ask(
     params['step'] = String(range.step);
   }
   const target = path.startsWith('/') ? path : `/api/v1/${path}`;
-  // These two have no form of the other kind.
+  // These two take GET alone.
   const form = path !== 'label/pod/values' && path !== '/federate';
   return askApi(server, target, params, { form });
 }
