@@ -130,19 +130,20 @@ async function identities(tls: string): Promise<{ place: AgentPlace; ask: (agent
   return { place: { tls }, ask };
 }
 
-/** An empty request of metrics over gRPC. */
+/**
+ * An empty request of metrics over gRPC. Resolves once the connection is closed: Node does not end while a destroyed
+ * session still waits for a write to a process that has been killed meanwhile.
+ */
 function grpcAnswer(port: number): Promise<void> {
   const path = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
   return new Promise((resolve, reject) => {
     const session = connect(`http://127.0.0.1:${port}`);
     session.on('error', reject);
+    session.on('close', resolve);
     const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' };
     const stream = session.request(headers);
     stream.on('error', reject);
-    stream.on('response', () => {
-      session.destroy();
-      resolve();
-    });
+    stream.on('close', () => session.close());
     stream.resume();
     stream.end(Buffer.alloc(5));
   });
