@@ -33,7 +33,10 @@ const beforeLeapDay = '2028-02-28T23:59:50Z';
 const dates = flags.fast ? [beforeLeapDay] : ['+1d', '+40d', '+400d', beforeLeapDay];
 /** What reads the machine's clock; the other tests have no date to be moved. */
 const readsClock = /systemClock|Date\.now\(\)|new Date\(\)|ShiftedClock|startQueryStage/;
-/** Without Go programs that judge certificates of ours: those run at today's date. */
+/**
+ * The e2e suites whose data has a date of its own. Suites with Go programs are left out: libfaketime does not move Go,
+ * which would judge our certificates by today's date.
+ */
 const withDatedData = ['e2e/promql/pushdown-goldens', 'e2e/tsdb/golden.e2e'];
 
 function jest(date: string, args: readonly string[]): Promise<number> {

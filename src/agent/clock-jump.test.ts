@@ -10,7 +10,7 @@ import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy } from './mapping/policy.ts';
 import { createSelfMetrics } from './self-metrics.ts';
 
-/** An agent's way into its real store, on a node whose wall clock is set: the sender's is the same clock. */
+/** An agent's ingest into a real store, on a node whose wall clock is set. The sender reads the same clock. */
 let dir: string;
 let clock: FakeClock;
 let store: Store;
@@ -88,7 +88,7 @@ test('a clock set back by a minute costs that minute, not the series', async () 
   clock.jumpWall(-60_000);
   await report(12);
   expect(newest()).toBe(value);
-  // Six of the fifteen were sent at times that had been.
+  // Six of the fifteen were sent at or before the time of a sample that was stored already.
   expect(reports().size).toBeGreaterThanOrEqual(9);
 });
 

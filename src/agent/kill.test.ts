@@ -10,7 +10,7 @@ import { readSamples } from '../testing/tsdb/read-samples.ts';
 import { until } from '../testing/until.ts';
 import { openStore } from '../tsdb/index.ts';
 
-/** A real agent process: what it has answered is there after it was killed, or told to end. */
+/** A real agent process: what it has acknowledged is on disk after it was killed, or told to end. */
 const svc = fileURLToPath(new URL('../bin/svc.ts', import.meta.url));
 let dir: string;
 const running: ChildProcess[] = [];

@@ -6,7 +6,7 @@ import { removeData } from './remove-data.ts';
 
 const deps = { logger: silentLogger, signal: new AbortController().signal };
 
-test('everything in the folder goes, the folder stays, and again is fine', async () => {
+test('everything in the folder goes, the folder stays, and an empty or a missing folder is fine', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-data-'));
   await mkdir(join(dataDir, 'wal'));
   await writeFile(join(dataDir, 'wal', '000001'), 'x');

@@ -198,7 +198,7 @@ test('what comes in by OTLP is scraped, read back by remote read, and still ther
   expect(await readBack(agent.ports.remoteRead, 'svc_agent_up')).toMatchObject([
     { labels: { k8s_node_name: 'node-1' }, values: [1] },
   ]);
-  // How it fares is in the store too, as of that moment.
+  // The agent's own metrics are in the store too, with their values of that moment.
   const instrument = { labels: { k8s_node_name: 'node-1', version: 'v0.10.0' } };
   expect(await readBack(agent.ports.remoteRead, 'svc_instrument_info')).toMatchObject([instrument]);
   const [limit] = await readBack(agent.ports.remoteRead, 'svc_series_limit');
@@ -397,7 +397,7 @@ test('the page has every metric that an agent is to show of itself, with its lab
       !page.split('\n').some((l) => l.startsWith(name) && !/^[a-z]/.test(l.slice(name.length)) && l.includes(label)),
   );
   expect(missing).toEqual([]);
-  // Only where the instrument's process is in sight.
+  // A sample is there only where the agent sees the instrument's process; the TYPE line always is.
   expect(page).toContain('# TYPE svc_instrument_memory_bytes gauge');
   await agent.stop();
 });
@@ -406,7 +406,7 @@ test('a shorter retention of a policy reaches the store: old blocks go at once, 
   const hour = 3_600_000;
   const now = Date.now();
   const clock = new FakeClock(now - 12 * hour);
-  // Blocks grow up to a quarter of the retention: here they stay at two hours.
+  // Blocks grow to a quarter of the retention at most, so here they stay at two hours.
   const options = { dir: join(dir, 'data/store'), clock, logger: silentLogger, retentionMs: 13 * hour };
   const filled = await openStore(options);
   const labels = labelsFromObject({ __name__: 'old', k8s_node_name: 'node-1' });
@@ -433,7 +433,7 @@ test('a shorter retention of a policy reaches the store: old blocks go at once, 
   try {
     expect(await oldest()).toBeGreaterThan(11.9 * hour);
     await push({ timeMs: 5 * hour });
-    // One that reaches into the retention stays whole.
+    // A block that reaches into the retention stays whole.
     expect(await until('the retention of the config', oldest, { good: (age) => age <= 7 * hour })).toBeGreaterThan(
       4.9 * hour,
     );

@@ -82,7 +82,7 @@ test('work that waits holds no memory: twenty growing pieces of work all end, an
   expect(pool.heldBytes).toBe(0);
 });
 
-test('free bytes are had however full the pool is', () => {
+test('free bytes can be taken however full the pool is', () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 10 });
   work(pool, 'a', 110);
   const small = work(pool, 'b', 10);
@@ -114,7 +114,7 @@ test('no work ends for a user who would then hold more memory than its own', asy
   expect([small.runs(), large.runs(), pool.heldBytes]).toEqual([1, 1, 40]);
 });
 
-test('an answer that is still being read gives way by its end, once', () => {
+test('an answer that is still being read is ended to make room, once', () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   let ends = 0;
   const account = pool.open('a', () => ends++);
@@ -143,7 +143,7 @@ test('a request that is aborted leaves the line, and the next one gets its memor
   expect(behind.runs()).toBe(2);
 });
 
-test('the limit is half of what the container has, or of the given where nothing limits it', () => {
+test('the limit is half of the container’s memory, or of the given bytes where the container is unlimited', () => {
   expect(defaultPoolBytes(2 ** 31, 4_000)).toBe(2 ** 30);
   expect([0, undefined, 2 ** 63].map((bytes) => defaultPoolBytes(bytes, 4_000))).toEqual([2_000, 2_000, 2_000]);
 });

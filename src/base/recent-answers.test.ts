@@ -43,7 +43,7 @@ test('the time may begin with the answer', async () => {
   expect(answers.has('k')).toBe(false);
 });
 
-test('a failure and an answer that is not to be kept go to those who waited alone', async () => {
+test('a failure, and an answer that is not to be kept, go only to those who waited', async () => {
   const { answers } = subject();
   await expect(answers.get('k', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(answers.has('k')).toBe(false);

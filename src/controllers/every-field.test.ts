@@ -24,7 +24,7 @@ import { fromPolicies } from './platform/reconciler.ts';
  * from, what a minter's pods make of their environment and rules, or the verdict on the object.
  */
 
-/** What a field is a detail of: it means nothing without. By prefix of the path. */
+/** The settings without which a field means nothing, by prefix of its path. */
 const details: Readonly<Record<string, Spec>> = {
   'monitor ': { selector: { matchLabels: { app: 'checkout' } } },
   'monitor containers.include': { selector: { matchLabels: { app: 'checkout' } }, http: { routes: ['/a'] } },
@@ -60,7 +60,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'monitor priority': 'orders monitors that share pods, and there is one here: capture/compile/compile.test.ts',
 };
 
-/** What selectors of `needs` find. */
+/** The labels that the selectors of `needs` match. */
 const selected = { app: 'checkout' };
 const namespaces = [aNamespace('pay', { tier: 'critical' }), aNamespace('shop', selected), aNamespace('svc-system')];
 const nodes = aWorld().nodes.map(({ name, labels }, i) => ({
@@ -193,11 +193,11 @@ describe.each(Object.entries(kinds))('a %s', (kind, { leaves, observe }) => {
   );
 });
 
-/**
- * Fields that have no effect because of another one, found by setting each beside it. `refused`: by the rule of the
- * schema with this message, which e2e/api asks a real API server. Else why not.
- */
 const off = 'what is switched off keeps its settings, for when it is switched on again';
+/**
+ * Fields that have no effect because of another one, found by setting each beside it. `refused`: the message of the
+ * schema's rule that refuses them, which e2e/api asks a real API server. `why`: the reason why they are not refused.
+ */
 const voided: readonly {
   readonly kind: keyof typeof kinds;
   readonly because: Spec;
@@ -252,7 +252,7 @@ const voided: readonly {
   },
 ];
 
-/** Of a field with an effect of its own, whether it has one beside the other. */
+/** Whether a field that has an effect of its own has none beside the other. */
 const isVoidBeside = (kind: keyof typeof kinds, because: Spec, leaf: Leaf): boolean => {
   const context = detailOf(kind, leaf.path);
   const beside = [leaf.without, ...leaf.specs].map((spec) => merged(merged(context, spec), because) as Spec);

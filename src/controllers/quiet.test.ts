@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => harness.stop());
 
-/** Lets seconds pass, and what each of them sets going come to its end, as in a cluster; bookmarks included. */
+/** Lets seconds pass one by one, each until all work that it starts has ended. Sends bookmarks, as a cluster does. */
 async function pass(seconds: number): Promise<void> {
   for (let i = 0; i < seconds; i++) {
     if (i % 30 === 0) harness.server.bookmarkAll();
@@ -51,7 +51,7 @@ test('ten quiet minutes bring no write at all, of whatever kind', async () => {
   expect(writes(from)).toEqual([]);
 }, 60_000);
 
-test('ten minutes beside an autoscaler, an injector and a defaulter bring none either', async () => {
+test('ten minutes beside an autoscaler, an injector and a defaulter bring no write either', async () => {
   const { storage } = harness.server;
   const live = storage.get(deployments, minterNamespace, 'minter');
   const spec = structuredClone(live['spec']) as {
@@ -76,11 +76,11 @@ test('ten minutes beside an autoscaler, an injector and a defaulter bring none e
   expect(end.template.spec.containers).toHaveLength(2);
 }, 60_000);
 
-/** Requests about the status of one object. */
+/** The number of requests to the status subresource of one object. */
 const statusWrites = (name: string, from: number): number =>
   harness.server.requests.slice(from).filter((r) => r.subresource === 'status' && r.name === name).length;
 
-/** What makes an object's status move each second, and the object. */
+/** Each row: its title, the name of an object, how it is read, and what makes its status move each second. */
 const restless: [string, string, () => KubeObject, (second: number) => void][] = [
   [
     'a minter whose pods come and go',

@@ -7,9 +7,9 @@ import { ordinaryObjects, runWholeOperator } from '../testing/whole-operator.ts'
 import { yamlStream } from '../testing/yaml.ts';
 
 /**
- * What an operator of this version leaves in a cluster, for the versions after it to come upon: their end-to-end test of
- * an upgrade applies the files of all versions before. With the version in package.json the file's name changes; from
- * then on it stays as it is.
+ * What an operator of this version leaves in a cluster. In later versions the end-to-end test of an upgrade applies the
+ * files of all versions before. The file is named after the version in package.json, so that of an earlier version is
+ * never written again.
  */
 test('what this version makes of ordinary objects is kept for later versions to upgrade', async () => {
   const operator = await runWholeOperator();

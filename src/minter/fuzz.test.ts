@@ -6,7 +6,7 @@ import { costs } from '../testing/minter-world/refusals.ts';
 import { askToken, startMinter, untilReady, type RunningMinter } from '../testing/minter-world/running-minter.ts';
 import { until } from '../testing/until.ts';
 
-/** A few hundred requests of every day, or, by `npm run fuzz:minter`, as many as go into this time. */
+/** Set by `npm run fuzz:minter`, which sends as many requests as fit into this time; 0: a few hundred requests. */
 const seconds = Number(process.env.MINTER_FUZZ_SECONDS ?? 0);
 const partMs = (seconds * 1_000) / 4;
 const amount =
@@ -14,7 +14,7 @@ const amount =
     ? { numRuns: 10_000_000, interruptAfterTimeLimit: partMs, markInterruptAsFailure: false }
     : { numRuns: 80 };
 const time = Math.max(15_000, 2 * partMs);
-/** What the heap may grow by from the first part to the last, bytes: one leaked kilobyte a request would be more. */
+/** Bytes that the heap may grow by from the first part to the last. A long run that leaks 1 kB a request exceeds it. */
 const flatBytes = 8 * 1024 * 1024;
 
 setFlagsFromString('--expose-gc');
@@ -80,7 +80,7 @@ async function neverMints(arbitrary: fc.Arbitrary<() => ReturnType<typeof askTok
 }
 
 test(
-  'no changed token mints, and none is a bug of ours',
+  'no changed token mints, and none causes a 5xx',
   async () => {
     const good = world.issuer.token(agentEmail, audience);
     const headerSafe = /^[!-~]*$/;
@@ -94,7 +94,7 @@ test(
 );
 
 test(
-  'no token of odd claims, correctly signed, is a bug of ours, and none mints without the right email',
+  'no token of odd claims, correctly signed, causes a 5xx, and none mints without the right email',
   async () => {
     const claimArb = fc.dictionary(
       fc.constantFrom('iss', 'aud', 'sub', 'exp', 'iat', 'nbf', 'email_verified', '__proto__', 'actor'),
@@ -114,7 +114,7 @@ test(
 );
 
 test(
-  'no body that asks for what the rules do not give mints, and none is a bug of ours',
+  'no body that asks for what the rules do not give mints, and none causes a 5xx',
   async () => {
     const token = world.issuer.token(agentEmail, audience);
     const text = JSON.stringify({ org_name: 'acme', repositories: ['secret-plans'], scope: 'platform-agent-scope' });

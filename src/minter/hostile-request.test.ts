@@ -134,7 +134,7 @@ const bodies: BodyRow[] = [
   ],
   ['denies a listed repository in another case', 'repository_denied', { ...base, repositories: ['GitOps'] }],
   ['denies a repository whose own file refuses', 'scope_denied', { ...base, repositories: ['locked'] }],
-  ['denies it in another case too', 'scope_denied', { ...base, repositories: ['Locked'] }],
+  ['denies one whose own file refuses, in another case too', 'scope_denied', { ...base, repositories: ['Locked'] }],
   ['refuses empty permissions', 'invalid_request', { ...base, permissions: {} }],
   ...[null, [], 'write', { contents: 1 }, { contents: null }, { contents: ['read'] }].map((permissions): BodyRow => [
     `refuses permissions ${JSON.stringify(permissions)}`,
@@ -290,7 +290,7 @@ test('gives a body that never comes four seconds', async () => {
 const hostile = 'a@b\n{"decision":"allow"}\u001b[2J\u2028\u009b';
 test.each<[what: string, status: number, email: string, body: object, requestId: string | undefined, told: object]>([
   ['email', 403, hostile, {}, undefined, { email: hostile }],
-  // What has not the form of a scope is refused before it is a name that a line could tell.
+  // A text without the form of a scope is refused before it is taken for a name that the audit line shows.
   ['scope', 400, agentEmail, { scope: hostile }, undefined, { code: 'invalid_request', email: agentEmail }],
   ['organisation', 400, agentEmail, { org_name: hostile }, undefined, { code: 'invalid_request' }],
   ['repository', 400, agentEmail, { repositories: [hostile] }, undefined, { code: 'invalid_request' }],

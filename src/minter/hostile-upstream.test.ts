@@ -27,7 +27,7 @@ beforeEach(() => {
   world.kms.clearFaults();
   world.platform.faults.clear();
   world.platform.state.installations[0]!.suspended = false;
-  // Older than every cache of installations.
+  // Longer than an installation stays cached.
   clock.shift(11 * 60_000);
 });
 
@@ -255,11 +255,11 @@ test('one 5xx is retried with the same body', async () => {
   });
 });
 
-test('one 401 is answered with a fresh JWT', async () => {
+test('one 401 of the platform is retried with a fresh JWT', async () => {
   world.platform.faults.set('get_installation', { status: 401, times: 1 });
   const signs = world.kms.count('AsymmetricSign');
   expect((await ask()).status).toBe(200);
-  // Two JWTs of one second are equal, so that only their signatures tell them apart.
+  // Two JWTs of the same second are equal, so the signatures are counted instead.
   expect(world.kms.count('AsymmetricSign') - signs).toBe(2);
 });
 

@@ -30,11 +30,11 @@ test('takes a name again in another object, and quotes and braces inside texts',
   ]);
 });
 
-test('names of the language are names like any other', () => {
+test('names with a meaning in JavaScript are names like any other', () => {
   expect([...members(parse('{"__proto__":{"x":1},"constructor":2}')).keys()]).toEqual(['__proto__', 'constructor']);
 });
 
-/** JSON texts with a piece taken out or put in: about half are JSON no more. */
+/** JSON texts with a piece taken out or put in: about half of them are no longer JSON. */
 const nearJson = fc
   .tuple(
     fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.stringify(value)),

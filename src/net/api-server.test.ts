@@ -40,7 +40,7 @@ let after: KeyPairPem;
 let tls: RotatingTls;
 let server: ReturnType<typeof createApiServer>;
 let port: number;
-/** Lets go of the slow request. */
+/** Answers the slow request. */
 let release: () => void;
 let begun: () => void;
 const slowBegins = (): Promise<void> => new Promise((resolve) => (begun = resolve));
@@ -126,6 +126,6 @@ test('a request under way while the certificate changes is answered', async () =
 });
 
 test('no piece of an answer waits until the one before it is acknowledged', () => {
-  // What Node's listeners keep of the option; on a connection nothing shows but time.
+  // Only the option that Node's listener keeps can be checked: on a connection nothing but time would show it.
   expect(server).toMatchObject({ noDelay: true });
 });

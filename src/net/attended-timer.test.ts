@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { attendedTimer, eventLoopBusyMs } from './attended-timer.ts';
 
-/** A deadline of 1 s that may be put off to 5 s, and a process that is busy for as long as it is told. */
+/** When a deadline of 1 s fires that may be put off to `latestMs`, in a process that is busy as `busyUntil` says. */
 async function firedAt(latestMs: number, busyUntil: (elapsed: number) => number): Promise<number> {
   const clock = new FakeClock();
   const started = clock.monotonic();
@@ -34,7 +34,7 @@ test('a process that is always busy waits to the latest moment, and no longer', 
 test.each([
   ['before its time', 500],
   ['after it was put off', 1_500],
-])('a deadline that was cancelled %s is never told', async (_when, at) => {
+])('a deadline that was cancelled %s never fires', async (_when, at) => {
   const clock = new FakeClock();
   let fired = false;
   const cancel = attendedTimer({ clock, busyMs: () => clock.monotonic() })(() => (fired = true), 1_000, 60_000);

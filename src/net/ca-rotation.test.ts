@@ -115,7 +115,7 @@ describe('over real TLS, with server and client picking each step up in either o
     ['the server first', true],
     ['the client first', false],
   ])('%s: no request is refused, at no point of the rotation', async (_, serverFirst) => {
-    // Ends now, so that what was made on the way is valid now: TLS looks at the real time.
+    // The rotation took place in the last 22 days, so its certificates are valid now: TLS judges them by the real time.
     const steps = await life(Date.now() - 22 * day);
     const [servers, clients] = [await materials('server', steps), await materials('client', steps)];
     const [serving, asking] = [new HandSource(servers[0]!), new HandSource(clients[0]!)];

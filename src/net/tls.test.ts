@@ -266,10 +266,10 @@ test('what is repeatable is sent anew when the kept connection was dead, once, a
   expect((await ask({ repeatable: true, method: 'POST', body: 'x' })).body.toString()).toBe('answer');
   expect(seen.size).toBe(2);
   await expect(ask({})).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
-  // A new connection that is closed has not been dead before: the peer may have seen the request.
+  // A new connection was alive when the request went out, so the peer may have seen it.
   await expect(ask({ repeatable: true, path: '/never' })).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
   expect([seen.size, asked]).toEqual([3, 5]);
-  // The kept connection is dead, and so is the new one: that was the one repeat.
+  // The kept connection is dead, and so is the new one, on which the one repeat was sent.
   expect((await ask({})).status).toBe(200);
   await expect(ask({ repeatable: true, path: '/never' })).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
   expect([seen.size, asked]).toEqual([5, 8]);

@@ -51,7 +51,7 @@ describe('an instant query', () => {
     expect(shown(await new Engine().instant(query, 3 * minute, { source: two }))).toEqual(expected);
   });
 
-  test('equal values of topk are chosen as the peer chooses them', async () => {
+  test('equal values of topk are chosen as Prometheus chooses them', async () => {
     const source = sourceOf({ 'x{n="a"}': [1], 'x{n="b"}': [1], 'x{n="c"}': [2] });
     expect(shown(await new Engine().instant('topk(2, x)', 0, { source }))).toEqual([
       '{__name__="x", n="c"} 2',
@@ -178,7 +178,7 @@ describe('failures', () => {
     });
   });
 
-  test('a name removed only at the end may be the difference on the way', async () => {
+  test('with delayed name removal, series may differ by their name alone until the end', async () => {
     const source = sourceOf({ 'a{i="1"}': [0, 60], 'b{i="1"}': [0, 120] });
     const query = 'label_replace(last_over_time({__name__=~"a|b"}[5m]) * 2, "from", "$1", "__name__", "(.*)")';
     expect(shown(await new Engine({ delayedNameRemoval: true }).instant(query, minute, { source }))).toEqual([

@@ -85,7 +85,7 @@ test('a file that came while the instrument was starting with the one before is 
   state.stop();
 });
 
-test('an agent that starts beside an instrument with an older file does not take the file in place for it', async () => {
+test('an agent beside an instrument with an older file does not report the file in place as running', async () => {
   await setUp().state.apply(other, 'push');
   const { state, clock, health } = setUp();
   health.is = running(seed, Date.now() + 60_000);
@@ -236,7 +236,7 @@ test('a status poll waits for a change, for its time, or not at all', async () =
   expect(answered).toBe(0);
   await state.apply(seed, 'push');
   await clock.advance(999);
-  // The one who pushed has the answer; the others are told a second later.
+  // Whoever pushed has the ack already; those who poll are told a second later.
   expect(answered).toBe(0);
   await clock.advance(1);
   expect(answered).toBe(1);
@@ -249,7 +249,7 @@ test('a status poll waits for a change, for its time, or not at all', async () =
   expect((await state.statusAfter(999_999, 30_000, never)).node).toBe('n1');
 });
 
-test('the last good config is what an agent starts with; without one the seed, announced in its words', async () => {
+test('an agent starts with the last good config, and without one with the seed, which it logs', async () => {
   const log: string[] = [];
   const logger = createLogger({ write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) });
   const settings = {

@@ -60,7 +60,7 @@ test('an instrument that does not answer, or not with 200, is not up', async () 
   expect(await probe(never)).toBeNull();
 });
 
-test('an answer that may be of the run before is of none', async () => {
+test('an answer during which the instrument restarted counts for neither run', async () => {
   told();
   await healthy(() => {
     told({ pid: 8, startedMs: 2_000, stoppedMs: 1_900 });

@@ -65,7 +65,7 @@ test('the gap of a restart is from the order to end until the next one answers; 
   expect(view.gapMs).toBe(3_000);
 });
 
-test('a new file that does not run in time fails, and the reason tells no instrument from an old one', () => {
+test('a new file that does not run in time fails; the reason tells a silent instrument from an old one', () => {
   const silent = afterFile(unknownInstrument, 'b', true, 0);
   expect(phase(silent, 89_999)).toBe('Written');
   expect(phaseOf(silent, { deadlineMs: 90_000, monoMs: 90_000 })).toMatchObject({ reason: 'InstrumentNotRunning' });

@@ -23,7 +23,7 @@ describe('a monitor without data', () => {
   });
   test.each<[string, Partial<CaptureFacts>, object]>([
     [
-      'a kernel that cannot',
+      'a kernel without kprobes',
       { kernel: 'the kernel has no kprobes', attached: 0 },
       { reason: 'KernelUnsupported', message: 'the kernel has no kprobes' },
     ],
@@ -114,7 +114,7 @@ describe('what is read of the system', () => {
     expect(ports.has(hidden)).toBe(false);
   });
 
-  test('how much a kernel refuses is a number in its settings, or unknown', async () => {
+  test('perf_event_paranoid is read as a number, and is null where it is missing', async () => {
     expect(await perfEventParanoid(root)).toBeNull();
     put('sys/kernel/perf_event_paranoid', '3\n');
     expect(await perfEventParanoid(root)).toBe(3);

@@ -87,7 +87,7 @@ test('an agent without a certificate is scraped but not ready; with one it answe
   await again.stop();
 });
 
-test('a body that is no certificate is refused by its field, one that is too large is cut', async () => {
+test('a body that is no certificate is refused by its field, and one that is too large with 413', async () => {
   const agent = await start();
   const put = async (body: string) => {
     const target = { host: '127.0.0.1', port: agent.ports.captureConfig, servername: names.servername };

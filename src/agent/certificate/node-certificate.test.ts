@@ -129,7 +129,7 @@ test.each([
   expect(log).toContain('kept certificate cannot be used');
 });
 
-test('a disk that takes nothing keeps no certificate from coming into force', async () => {
+test('a certificate comes into force even where the disk cannot be written', async () => {
   // A file where the folder should be: no write succeeds, whoever runs this.
   writeFileSync(join(dir, 'data'), '');
   const certificate = await open();
@@ -152,7 +152,7 @@ test('new authorities are trusted without a restart, also for certificates to co
   expect(certificate.generation).toBe(4);
 });
 
-test('authorities that cannot be read at the start end it, later the last good ones stay', async () => {
+test('authorities that cannot be read at the start are an error; later the last good ones stay', async () => {
   const certificate = await open();
   writeFileSync(join(dir, 'tls/ca.crt'), '');
   await expect(open()).rejects.toMatchObject({ code: 'ERR_TLS_MATERIAL' });

@@ -17,7 +17,7 @@ test.each([
   ['fd00:ec2::254', /metadata/],
   ['::ffff:169.254.169.254', /metadata/],
 ])('an address that a name leads to: %s', (address, fault) => {
-  // A list of everything lists these too; a list of names, or none, does not.
+  // The list `*` allows these addresses too; a list of names, or no list, does not.
   expect(addressFault({ host: 'mimir.example.com', allow: ['*'] }, address)).toBeNull();
   const expected: unknown = fault === null ? null : expect.stringMatching(fault);
   expect(addressFault({ host: 'mimir.example.com', allow: ['*.example.com'] }, address)).toEqual(expected);

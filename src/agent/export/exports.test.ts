@@ -13,7 +13,7 @@ import { type Labels, labelsFromObject } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import { Exports } from './exports.ts';
 
-/** Destinations on loopback, which takes every request and counts samples as remote write 2.0 does. */
+/** A server for all destinations. It takes every request and answers with the sample count of remote write 2.0. */
 let dir: string;
 let server: Server;
 let url: string;
@@ -125,7 +125,7 @@ test('a monitor may send only to hosts that a policy lists, and its data waits u
   expect(requests[0]!.path).toBe('/b');
 });
 
-test('an exemplar goes out once, with the first sample behind it', async () => {
+test('an exemplar goes out once, with the first sample after it', async () => {
   exports.setConfig(config({ exports: [policyExport('a')] }));
   const traceId = (n: number): string => String(n).repeat(32);
   const seen = (): string[] =>

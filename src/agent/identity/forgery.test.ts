@@ -47,7 +47,7 @@ const attribute: fc.Arbitrary<Attribute> = fc.record({
 const attributes = fc.array(attribute, { maxLength: 12 });
 /** What the instrument writes itself, after all that a pod can set. */
 const written: Attribute = { key: 'service.instance.id', value: 'shop.web-1.main' };
-/** A point keeps what the instrument measures, and one key once. */
+/** Attributes of a point. The instance is left out: a test adds it where the instrument writes it. */
 const point = attributes.map((list) => list.filter(({ key }) => key !== written.key));
 const metricName = fc.constantFrom(
   'http.server.request.duration',
@@ -90,7 +90,7 @@ const own = {
   k8s_node_name: 'n',
   k8s_container_name: 'main',
 };
-/** All that says of what Kubernetes object a series is. */
+/** The labels that say which Kubernetes object a series belongs to. */
 const naming = (labels: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).filter(([name]) => /^(?:k8s|label)_/.test(name)));
 
@@ -105,7 +105,7 @@ test('no attributes of a pod make a series of another pod', () => {
   );
 });
 
-test('not even the Resource’s own instance does, once the points carry the one that the instrument knows', () => {
+test('a forged instance in the Resource makes no series of another pod once the points carry the real one', () => {
   fc.assert(
     fc.property(metricName, attributes, attributes, point, (name, before, after, ofPoint) => {
       const [labels] = seriesOf(name, [...before, written, ...after], [...ofPoint, written]);
@@ -149,7 +149,7 @@ function spanOf(
   return ring.at(0)!.span!;
 }
 
-/** The Resource of the pod itself, and of the one that it would be. */
+/** The Resource of the pod itself, and that of the pod that it pretends to be. */
 const honest = senderAttributes('shop/web-1');
 const victim = senderAttributes('pay/db-0', { 'k8s.pod.uid': 'known to the namespace pay alone' });
 /** As `node`, with a uid that no pod of another namespace can have learnt. */
@@ -198,7 +198,7 @@ test('no attributes of a pod make a span of another pod, whose points came or no
   expect(seen).toEqual(new Set([undefined, 'web-1']));
 });
 
-test('not even a copy of all that another pod’s Resource says does, when it is alone or its own points have come', () => {
+test('a copy of another pod’s Resource makes no span of that pod, unless that pod’s points alone have come', () => {
   fc.assert(
     fc.property(attributes, attributes, both, both, (before, after, earlier, later) => {
       const identity = guarded();
@@ -229,7 +229,7 @@ test('a flow is of a namespace only where one of its ends is a pod of this node,
         .map(({ value }) => String(value));
       reached[local.length]!++;
       if (local.length === 0) expect(named).toEqual([]);
-      // It counts for no namespace of which neither end is named.
+      // It counts only for namespaces that one of its ends names.
       expect(local.filter((namespace) => !named.includes(namespace))).toEqual([]);
       for (const [side, ip] of [
         ['src', src],

@@ -60,7 +60,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-/** Takes a body as the receivers do. `refused` for what a sender is told with 400. */
+/** Takes a body as the receivers do. `refused` where a receiver answers 400. */
 function take(body: Uint8Array, isTraces = false): 'refused' | { rejected: number } {
   try {
     if (isTraces) return ingest.traces(decodeTracesRequest(body));
@@ -71,7 +71,7 @@ function take(body: Uint8Array, isTraces = false): 'refused' | { rejected: numbe
   }
 }
 
-/** A small generator with a seed, so that a failure can be had again. */
+/** A small generator with a seed, so that a failure can be reproduced. */
 function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -204,7 +204,7 @@ test('streams far beyond the limits end in overflow series and never stall', asy
     );
   }
   await ingest.process();
-  // Those of the agent itself come on top.
+  // The agent's own series come on top.
   expect(store.stats().series).toBeLessThan(525);
   const values = await store.labelValues('id', [], 0, Number.MAX_SAFE_INTEGER);
   expect(values).toContain('__overflow__');

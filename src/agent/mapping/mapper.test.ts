@@ -10,7 +10,7 @@ import { defaultPolicy, type MappingPolicy } from './policy.ts';
 const known = nodePods(...['shop/p1', 'shop/p2', 'pay/db-0'].map((path) => aPod(path, { containers: [] })));
 const t0 = 1_800_000_000_000;
 
-/** A mapper with everything it hands out, written as `name{label="value"} value @seconds`. */
+/** A mapper with everything it hands out, written as `name{label=value} value @seconds`. */
 function setUp(
   change: Partial<MappingPolicy> = {},
   identity = known,
@@ -126,7 +126,7 @@ test('before the first sample of a counter the store learns since when it counts
   expect(starts.slice(1).sort()).toEqual(['h_bucket @30', 'h_bucket @30', 'h_count @30', 'h_sum @30']);
 });
 
-test('what several streams count together starts at no time, nor does a gauge or a counter without a start', () => {
+test('no start is handed out for the sum of several streams, for a gauge, or for a counter without a start', () => {
   const { send, starts } = setUp();
   send(11, counter([{ at: 11, start: -t0 / 1_000, value: 5 }]));
   const points = [numberPoint({ at: 11, start: 8, value: 1 })];

@@ -117,7 +117,7 @@ test.each<[string, Rule[], string[]]>([
   [
     'families and protocols together',
     [{ protocols: ['HTTP', 'Kafka'], families: ['Messaging'] }],
-    // A flow is of two ends, not of this pod.
+    // A flow has two ends, so the rules of one pod do not drop it.
     ['ebpf_network_flow_bytes', 'messaging_kafka'],
   ],
 ])('with %s the pod keeps what they want', (_what, rules, expected) => {
@@ -154,7 +154,7 @@ describe('an interval that is longer than the export interval', () => {
   });
 });
 
-test('pod labels become labels, follow the pod, and never replace a counter that goes on', () => {
+test('pod labels become labels and follow the pod: the old series ends, and the counter goes on in a new one', () => {
   const run = new Run(aConfig([{ podLabels: ['team', 'app.kubernetes.io/name', 'absent'] }]));
   const pod = (team: string): void =>
     run.identity.pods.upsert(
@@ -234,7 +234,7 @@ describe('a monitor of some containers or ports', () => {
     expect(made.mapper.limits.monitors[0]!.activeSeries).toBe(1);
   });
 
-  test('leaves to them what the process serves on other ports, and keeps what its clients do', () => {
+  test('leaves other ports of the process to the rules of its namespace, and covers what it does as a client', () => {
     const made = run({ ports: '8000-8090,9000' });
     made.send({ name: 'http.server.x', resource: main, point }, 1);
     made.send({ name: 'http.server.x', resource: main, point: { ...point, 'server.port': '15001' } }, 1);

@@ -54,7 +54,7 @@ test.each([
     'm: explicit_bounds are not',
   ],
   ['a bound that is NaN', histograms(histogram({ bounds: [NaN] })), 'm: explicit_bounds are not finite'],
-  ['an endless sum', histograms(histogram({ sum: Infinity })), 'm: sum is not a finite number'],
+  ['an infinite sum', histograms(histogram({ sum: Infinity })), 'm: sum is not a finite number'],
 ])('leaves out %s and says why', (_what, data, reason) => {
   const admitted = admitMetrics(request(data), now);
   expect(admitted.rejected).toBe(1);

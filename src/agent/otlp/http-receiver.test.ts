@@ -148,7 +148,7 @@ test('refuses other methods with 405 and other paths with 404', async () => {
   expect((await send('/v1/logs', json, '{}')).status).toBe(404);
 });
 
-test('a length that is declared too large is refused before it is sent', async () => {
+test('a body whose declared length is too large is refused before it is sent', async () => {
   const headers = { ...protobuf, 'content-length': '99999999', expect: '100-continue' };
   const status = await new Promise<number>((resolve, reject) => {
     const req = httpRequest({ port, path: '/v1/metrics', method: 'POST', headers, agent: false }, (res) => {

@@ -77,7 +77,7 @@ test('a limit gives the first in order, and several selectors their union', asyn
   expect([...series]).toEqual((await store.series([], asked.startMs, asked.endMs)).slice(0, 4));
 });
 
-test('a series that carries another node’s name makes the partition unclean, and only for whom it concerns', async () => {
+test('a series that carries another node’s name makes the partition unclean for requests that select it', async () => {
   store.append(labelsFromObject({ __name__: 'flow_bytes', k8s_node_name: 'node-2' }), end, 1);
   expect((await answered(asked)).header.partitionClean).toBe(true);
   expect((await answered({ ...asked, sets: [[]] })).header.partitionClean).toBe(false);

@@ -82,7 +82,7 @@ test.each<[string, PartialRequest, Partial<PartialLimits>, RegExp]>([
   expect(await refusal(request, limits)).toMatch(expected);
 });
 
-test('the store’s memory is let go of however an evaluation ends', async () => {
+test('the store’s memory is released however an evaluation ends', async () => {
   const open = new Set<object>();
   let holds = 0;
   const counting: Pick<Store, 'select' | 'hold' | 'prepare' | 'stats'> = {

@@ -95,7 +95,7 @@ interface StreamClient extends Client {
   read: (request: object) => AsyncIterable<Record<string, unknown>> & { cancel: () => void; pause: () => void };
 }
 
-/** A client made from the file that the product publishes, by a library that knows nothing of ours. */
+/** A client made from the published .proto file, with a gRPC library that knows nothing of our code. */
 function grpcClient(as: string): StreamClient {
   const file = join(import.meta.dirname, '../../stream/proto/stream.proto');
   const definition = loadPackageDefinition(loadSync(file, { longs: Number, enums: String, oneofs: true }));

@@ -235,7 +235,7 @@ test('asking for more than the ring holds gives what there is and says how many 
   expect(names(await read(ring, 'number=all&since=8s'))).toEqual([]);
 });
 
-test('the newest and the oldest are so by their time, not by when they came', async () => {
+test('the newest and the oldest go by the time of an item, not by when it came', async () => {
   const ring = new StreamRing(large);
   const at = (ms: number): StreamItem => item({ name: String(ms), start: rfc3339Nano(BigInt(ms) * 1_000_000n) }, ms);
   for (const ms of [5, 1, 9, 3, 7, 2, 8]) ring.push(at(ms), 10);
@@ -262,7 +262,7 @@ test('a random ring gives what sorting everything gives', async () => {
   }
 });
 
-test('what concerns the given namespaces is shown, whatever filters say, and labels of other pods decide nothing', async () => {
+test('only what concerns the given namespaces is shown, and labels of other pods decide nothing', async () => {
   expect(names(await read(mixedRing(), 'namespaces=bank'))).toEqual(['out']);
   expect(names(await read(mixedRing(), 'namespaces=cache&namespaces=bank'))).toEqual(['out', 'flow 7']);
   expect(names(await read(mixedRing(), 'namespaces=cache&namespace=shop'))).toEqual(['flow 7']);
@@ -271,7 +271,7 @@ test('what concerns the given namespaces is shown, whatever filters say, and lab
   expect(names(await read(mixedRing(), 'namespaces=shop&labelSelector=app'))).toEqual(['in', 'flow 7']);
 });
 
-test('a reader goes on where it stood, in order of coming; in another ring it gets all', async () => {
+test('a reader goes on where it stood, in order of arrival; after another ring it gets everything', async () => {
   const ring = new StreamRing({ maxBytes: 3, maxAgeMs: 1e9 });
   for (const name of ['a', 'b', 'c']) ring.push(item({ name }), 1_000);
   const after = (seq: number, id = ring.id): Promise<StreamEvent[]> => read(ring, `after=${id}.${seq}`);
@@ -298,7 +298,7 @@ test('a follower gets what comes, and a slow one learns how much it missed', asy
   expect((await last).done).toBe(true);
 });
 
-test('a follower is told of what this node cannot tell whether it matches', async () => {
+test('a follower is told how many items this node cannot judge by their labels', async () => {
   const ring = new StreamRing(large);
   const stop = new AbortController();
   const stream = readStream(ring, queryOf('follow&labelSelector=app%3Dcheckout', 0), stop.signal);

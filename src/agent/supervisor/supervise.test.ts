@@ -78,7 +78,7 @@ test('an order for what runs, or for bytes that are not in the file, restarts no
   writeFileSync(config, 'a: 2\n');
   await orderRestart(config, instrumentFileHash('a: 3\n'));
   await write('a: 1\n');
-  // The order that is followed comes after the others, so that it shows that they were not.
+  // The last order is one to follow: its single restart shows that the others caused none.
   await write('a: 4\n');
   expect((await runs('a: 4\n')).starts).toBe(first.starts + 1);
   expect(log()).toBe('a: 1\na: 4\n');
@@ -90,12 +90,12 @@ test('an instrument that ends by itself ends the supervisor with its code, with 
   expect(await state()).toMatchObject({ pid: null, starts: 1 });
 });
 
-test('an instrument that a signal ends counts as a kubelet counts it', async () => {
+test('an instrument that a signal ends gives 128 plus the signal, as a kubelet reports it', async () => {
   start('kill -9 $$');
   expect(await ended).toBe(137);
 });
 
-test('SIGTERM is passed on, and its exit code is that of the instrument', async () => {
+test('SIGTERM is passed on, and the supervisor ends with the exit code of the instrument', async () => {
   start('trap "exit 0" TERM; cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; while :; do sleep 0.01; done');
   await runs('a: 1\n');
   supervisor!.stop('SIGTERM');
@@ -110,7 +110,7 @@ test('an instrument that does not end in its time is killed, and the next one st
   expect(() => process.kill(first.pid!, 0)).toThrow('ESRCH');
 });
 
-test('without a file it ends as the instrument does', async () => {
+test('without a config file the supervisor ends with 255, as the instrument would', async () => {
   rmSync(config);
   start(notes);
   expect(await ended).toBe(255);

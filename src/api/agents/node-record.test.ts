@@ -52,7 +52,7 @@ test.each<[string, Sighting[][], unknown[]]>([
   ],
   ['another object of the same name is another machine', [[seen('a')], [seen('a', { uid: 'x' })]], [['a', 1]]],
   [
-    'an object that was registered anew by the same machine is not',
+    'an object that the same machine registered anew is the same node',
     [[seen('a', m1)], [seen('a', { uid: 'x', ...m1 })]],
     [],
   ],

@@ -19,7 +19,7 @@ const pathsOf = (list: { path: string }[]) => list.map(({ path }) => path);
 const isChoice = (schema: JsonSchema) => Array.isArray(schema['enum']);
 const isEnvelope = (path: string) => /^[A-Za-z]+(\.apiVersion|\.kind|\.metadata)?$/.test(path);
 
-/** Where a switch is a switch, as the reference of the kinds has it. Anything else is a choice of two words. */
+/** The fields that are booleans, as the API reference has them. Any other alternative is an enum of two words. */
 const switches = new Set([
   'parentBased',
   'keepErrors',
@@ -45,7 +45,7 @@ describe('every kind', () => {
     },
   );
 
-  // The rules below ask what breaks them; an empty answer tells nothing unless there is something to ask.
+  // The rules below list the fields that break them. An empty list proves something only if fields were looked at.
   test.each([
     ['string', 200],
     ['integer', 40],

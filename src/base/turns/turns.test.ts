@@ -69,7 +69,7 @@ test('timers and messages run between the slices of computing work', async () =>
   expect(input).toBe('asked');
 });
 
-test('a pace looks at the clock only after enough work, and stops where there is no need to go on', async () => {
+test('a pace looks at the clock only after enough work, and stops once its signal has aborted', async () => {
   let looks = 0;
   const stop = new AbortController();
   const pace = new Pace(stop.signal, { due: () => ++looks > 1, next: () => Promise.resolve() });

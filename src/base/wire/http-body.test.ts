@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { answerTo, readWhole } from './http-body.ts';
 
-/** What a client of a server reads that sends these bytes at once, whatever it is asked. */
+/** What a client reads from a server that answers any request with these bytes. */
 async function read(bytes: string, maxBytes = 100): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => {});

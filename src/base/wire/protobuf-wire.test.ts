@@ -19,7 +19,7 @@ test('messages written in place, one inside the other, read back whatever their 
         expect(message.key()).toBe(10);
         found.push(message.view().slice());
       }
-      // As bytes: Jest compares two million numbers one by one for seconds.
+      // Compared as bytes: Jest would take seconds to compare two million numbers one by one.
       expect(found.map(({ length }) => length)).toEqual(parts.map(({ length }) => length));
       expect(Buffer.concat(found).equals(Buffer.concat(parts))).toBe(true);
       expect([reader.key(), reader.uint(), reader.done]).toEqual([32, 7, true]);

@@ -64,9 +64,9 @@ describe('the validators', () => {
   });
 
   test.each<[string, MaySeeMonitors | undefined, RegExp]>([
-    ['who may see its namespace', async (_user, namespace) => namespace === 'shop', /: shop\/m \(overrides/],
+    ['those who may see its namespace', async (_user, namespace) => namespace === 'shop', /: shop\/m \(overrides/],
     [
-      'who may see another namespace',
+      'nobody who may only see another namespace',
       async (_user, namespace) => namespace === 'zoo',
       /capture: kubectl svc diff names/,
     ],
@@ -86,7 +86,7 @@ describe('the validators', () => {
     });
   });
 
-  test('a change that leaves the spec alone passes, and so does one on the way out', async () => {
+  test('a change that leaves the spec alone passes, and so does one of an object that is being deleted', async () => {
     expect(await verdict(policy(silent), policy(silent))).toEqual({ allowed: true });
     const going = policy(silent);
     going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';

@@ -98,7 +98,7 @@ async function startAgent(node: string, host: string, token = node): Promise<Age
   return { node, host, certificate };
 }
 
-/** The controller, leading; tokens are valid as the API server would say of pods as they are in it. */
+/** Starts the controller as leader. A token is valid while the API server has the agent's pod of that node. */
 function lead(): void {
   client = api.client(clock);
   manager = new Manager({ client, clock, logger: silentLogger, component: 'svc-controller', instance: 'test' });
@@ -205,7 +205,7 @@ test('a ready agent that does not answer to a new leader has a certificate, and 
   expect(waiting.summary).toMatch(/^node-2 .*[0-9]$/);
 });
 
-test('a token that is good for nothing here gets no certificate', async () => {
+test('an agent whose token the API server does not accept gets no certificate', async () => {
   const agent = await startAgent('node-1', '127.0.0.1', 'stale');
   putPod('node-1', agent.host);
   lead();
@@ -241,7 +241,7 @@ test('one that still serves is kept without a review, and renewed in time with a
   expect(reviews).toHaveLength(2);
 });
 
-test('an agent that lost what it had is given another when it was started again', async () => {
+test('an agent that lost its certificate gets another one after its restart', async () => {
   const agent = await startAgent('node-1', '127.0.0.1');
   putPod('node-1', agent.host);
   lead();
@@ -306,7 +306,7 @@ test('neither a query server nor another agent is shown an offer', async () => {
   neighbour.close();
 });
 
-test('many that wait are one line, and a change that it does not show is none', () => {
+test('many waiting agents are one line, and a change that the line does not show is not announced', () => {
   const agents = new WaitingAgents();
   const seen: string[] = [];
   agents.onChange(() => seen.push(agents.summary));

@@ -56,7 +56,7 @@ test('a config goes to no agent that shows the certificate of another node, and 
   await programmedStatus();
   const [first, second] = world.agents;
   const before = second!.taken.length;
-  // What has the key of node-2 is at the address of the agent of node-1.
+  // A holder of the key of node-2 answers at the address of the agent of node-1.
   world.putAgentPod({ node: first!.node, host: second!.host });
   await until('the refusal', () => world.hub.nodes.get('node-1')?.state === 'unreachable');
   expect(world.hub.nodes.get('node-1')!.error).toMatch(/the certificate is of node-2\..*, not of node-1\./);

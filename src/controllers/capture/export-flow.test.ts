@@ -22,7 +22,10 @@ const putToken = (value: string): void =>
     data: { token: Buffer.from(value).toString('base64') },
   } as never);
 
-/** Statuses are written at a pace: time is moved for the next one to come, seldom enough for calls to get through. */
+/**
+ * Waits for a condition. Statuses are written at a pace, so time is moved on for the next write, but only every half
+ * second, for calls to get through.
+ */
 async function shows(type: string, state: string, is = () => condition(type) === state): Promise<void> {
   let next = 0;
   await until(`${type} ${state}`, () => {

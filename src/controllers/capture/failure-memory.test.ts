@@ -60,7 +60,7 @@ test('what was written is read, and is not written again while it stays', async 
   expect(written).toEqual([]);
 });
 
-test('what release 0.1.0 wrote is read, which named the hash of the file otherwise', async () => {
+test('what release 0.1.0 wrote is read, though it named the hash of the file differently', async () => {
   const { yamlHash: yaml, ...rest } = failure('node-1');
   const { memory } = aMemory(JSON.stringify([{ ...rest, yaml }, failure('node-2')]));
   expect(await memory.load(signal)).toEqual([failure('node-1'), failure('node-2')]);

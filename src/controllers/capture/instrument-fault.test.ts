@@ -75,7 +75,7 @@ test.each([
   expect(instrumentFault(ended(message))).toMatchObject({ reason: 'InstrumentCrashed', message: words });
 });
 
-test('the words of the real one, where it cannot attach to a trace point', () => {
+test('the log of a real instrument that cannot attach to a tracepoint is a fault of the kernel', () => {
   const error = 'setupStatsO11y: failed tracepoint attachment: neither debugfs nor tracefs are mounted';
   const log = `${watcher}level=INFO msg="exiting auto-instrumenter"\n${line('ran with errors', ` error="${error}"`)}`;
   expect(instrumentFault(ended(log))).toMatchObject({

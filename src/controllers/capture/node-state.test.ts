@@ -38,7 +38,7 @@ function aNode(status = statusOf({})): NodeState {
   return node;
 }
 
-/** … and was told to run `next`. */
+/** A node that runs `old` and was told to run `next`. */
 function anEditedNode(): NodeState {
   const node = aNode();
   node.aim(next);

@@ -15,7 +15,7 @@ test('a namespace restarts a node as often as its burst in a row, then once each
   expect(budget.allowedAt(names('shop'), 1_000)).toBe(2_000);
 });
 
-test('a restart that a rich namespace asks for too, or that no namespace asks for, does not wait', () => {
+test('a restart that a namespace with budget left asks for too, or that no namespace asks for, does not wait', () => {
   const budget = aBudget();
   for (let i = 0; i < 9; i++) budget.spend(names('shop'), 0);
   expect(budget.allowedAt(names('shop', 'pay'), 5)).toBe(5);

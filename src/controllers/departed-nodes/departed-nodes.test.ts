@@ -75,7 +75,7 @@ const leave = (node: string): void => {
 const untilGone = (...gone: string[]): Promise<void> =>
   harness.passUntil(() => names(record().departed).join() === gone.join(), `departure of ${gone.join()}`);
 
-test('who serves is written once, a node that leaves when it does, and nothing while nothing changes', async () => {
+test('serving nodes are written once, a departed node when it leaves, and nothing while nothing changes', async () => {
   await run([aNode('a'), aNode('b'), podOf('a'), podOf('b'), aNode('c')]);
   expect([names(record().serving), record().departed, writes()]).toEqual([['a', 'b'], [], 1]);
   await harness.clock.advance(hour);
@@ -94,7 +94,7 @@ test('who serves is written once, a node that leaves when it does, and nothing w
   expect(writes()).toBe(before);
 });
 
-test('a pod alone that goes, or a node that is not ready, has not left', async () => {
+test('a node that only loses its pod, or is not ready, has not left', async () => {
   await run([aNode('a'), podOf('a')]);
   remove(pods, 'agent-a', namespace);
   harness.server.putStatus(nodes, undefined, 'a', { conditions: [{ type: 'Ready', status: 'Unknown' }] });
@@ -127,7 +127,7 @@ test('an operator that was not there when a node left, or was replaced by anothe
   expect(names(record().serving)).toEqual(['a', 'b']);
   const now = harness.clock.now();
   for (const { leftMs } of record().departed!) expect(now - leftMs).toBeLessThan(2_000);
-  // The next one has nothing to add to who left.
+  // The next operator adds nothing to the departed nodes.
   const written = harness.server.storage.get(configMaps, namespace, 'svc-departed-nodes') as {
     data?: Record<string, string>;
   };
@@ -157,7 +157,7 @@ test('the retention of policies is that of the record, and a node that left is f
   await untilGone();
 });
 
-test('what is not as it must be is told, and written anew without it', async () => {
+test('faults of the record are logged, and the record is written anew without them', async () => {
   const good = {
     node: 'z',
     uid: 'u',

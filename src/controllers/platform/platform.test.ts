@@ -220,7 +220,7 @@ test('an existing CA is kept, also when the cache has not shown it yet', async (
   await begin([[secrets, { ...stored, metadata }]]);
   expect(pem(names.ca, 'ca.crt')).toBe(ca);
   await harness.stop();
-  // The cache selects by labels.
+  // The cache selects by labels, so it does not hold this Secret.
   await begin([[secrets, { ...stored, metadata: { ...metadata, labels: {} } }]]);
   expect(pem(names.ca, 'ca.crt')).toBe(ca);
 });
@@ -375,7 +375,7 @@ describe('custom metrics', () => {
     expect(stored('v1beta1')).toBeDefined();
   });
 
-  test('of another server are left alone, a condition says so, and its going is noticed', async () => {
+  test('of another server are left alone, a condition says so, and its removal is noticed', async () => {
     const foreign = apiService('v1beta1', { name: 'prometheus-adapter', namespace: 'monitoring' });
     await begin(
       [
@@ -461,13 +461,13 @@ describe('monitors of kinds that are served', () => {
     harness.server.script((request) => request.path.includes('/podmonitors'), { do: 'fail', error: gone }, Infinity);
     for (const watch of harness.server.openWatches()) if (watch.resource.plural === 'podmonitors') watch.end();
     const asked = () => harness.server.requests.filter((r) => r.path.includes('/podmonitors') && r.method === 'PATCH');
-    // Its CRD is still in sight, so that it is tried once more.
+    // Its CRD is still there, so the operator tries once more to apply the monitor.
     const before = asked().length;
     harness.server.storage.remove(podMonitors, namespace, names.agent);
     await harness.passUntil(() => asked().length > before, 'the try');
     harness.server.storage.remove(coreResources.customResourceDefinitions, undefined, crd.metadata.name!);
     await harness.idle();
-    // A reconcile of now writes everything but the monitor.
+    // From now on a reconcile writes everything but the monitor.
     const last = asked().length;
     harness.server.storage.remove(coreResources.services, namespace, names.agent);
     await harness.passUntil(

@@ -92,7 +92,7 @@ describe('Capturing', () => {
       expect(conditionsOf({ nodes: other })['Capturing']).toBe('True/TrafficSeen');
     },
   );
-  test('says what the instrument said before it ended, and that before what concerns single pods', () => {
+  test('says what the instrument said before it ended, ahead of the obstacles of single pods', () => {
     const nodes = { 'node-1': hindered('NotAttached'), 'node-2': crashed('MissingCapability') };
     const { status } = scene({ nodes });
     expect(status.conditions!.find((c) => c.type === 'Capturing')).toMatchObject({
@@ -100,7 +100,7 @@ describe('Capturing', () => {
       message: 'node-2: CAP_BPF',
     });
   });
-  test('names what nodes cannot capture beside the data that there is, and what they may not where there is none', () => {
+  test('names what nodes cannot capture beside data, and what they perhaps cannot only without data', () => {
     const message = (nodes: NonNullable<Scene['nodes']>): string =>
       scene({ nodes }).status.conditions!.find((c) => c.type === 'Capturing')!.message!;
     const [refuses, may] = [

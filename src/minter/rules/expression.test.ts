@@ -95,7 +95,7 @@ test('a chain of two thousand terms and one of ten thousand negations neither ov
   expect((user + system) / 1_000).toBeLessThan(500);
 });
 
-/** A second evaluator, written as plainly as the words of the specification: value, or an error that always wins. */
+/** A rule of the subset as a tree, from which `write` makes its text and `model` its value. */
 type Tree =
   | { kind: 'literal'; value: boolean }
   | { kind: 'and' | 'or'; parts: Tree[] }
@@ -147,6 +147,10 @@ function write(tree: Tree): string {
   }
 }
 
+/**
+ * A second evaluator, written as plainly as the words of the specification: a truth value, or an error for a claim that
+ * is absent. `&&` and `||` end at the first part that decides or fails.
+ */
 function model(tree: Tree, held: Claims): boolean | 'error' {
   const value = 'claim' in tree ? held.get(tree.claim) : '';
   if (value === undefined) return 'error';

@@ -81,7 +81,7 @@ test('a forced second import makes a second version with the same ring, key and 
   expect([kms.count('CreateKeyRing'), kms.count('CreateCryptoKey'), kms.count('CreateImportJob')]).toEqual([1, 1, 1]);
 });
 
-test('of several enabled versions the newest is the one that is there', async () => {
+test('where several versions are enabled, nothing is imported and the newest is the answer', async () => {
   await run();
   await run({ force: true });
   expect(await run()).toEqual({ outcome: 'skipped', version: version(2) });

@@ -329,7 +329,7 @@ describe('over HTTP/2', () => {
     expect(await refused('timeout')).toBe(2);
   });
 
-  test('a TLS handshake that never comes gives up its connection', async () => {
+  test('a connection on which no TLS handshake comes is closed', async () => {
     await serveTls(quick);
     const { socket, text } = raw('');
     await text;

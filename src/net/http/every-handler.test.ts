@@ -11,7 +11,7 @@ import { createCustomMetricsHandler } from '../../query/custom-metrics/api/handl
 import { webhookHandler } from '../webhook/handler.ts';
 import type { HttpHandler } from './index.ts';
 
-/** Handlers that would only work with their parts: a target that names no route must not get that far. */
+/** Stands for a part of a handler. A target that names no route must not get as far as using one. */
 const part = <T>(): T => ({}) as T;
 const logger = silentLogger;
 const clock = new FakeClock();

@@ -211,7 +211,7 @@ test('a file that is gone loses an unknown number of items, and the queue goes o
   await queue.close();
 });
 
-test('beyond its bytes the oldest files go, and are counted', async () => {
+test('beyond maxBytes the oldest files are dropped, and their samples are counted', async () => {
   const queue = open({ maxBytes: 300_000 });
   const series = Array.from({ length: 2_000 }, (_, i) => aSeries(`s${i}`));
   for (let round = 0; round < 30; round++) {

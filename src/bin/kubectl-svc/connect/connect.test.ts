@@ -118,7 +118,7 @@ test('a port-forward that is forbidden names the right', async () => {
   });
 });
 
-test('without the right to read the authority a port-forward trusts the API server, an address nobody', async () => {
+test('without the right to read the authority, a port-forward is still trusted, an address is not', async () => {
   const kube = cluster({ get: forbidden });
   expect((await (await open({}, kube)).request({ path: '/x' })).text).toBe('fine');
   await expect((await open(direct(), kube)).request({ path: '/x' })).rejects.toMatchObject({

@@ -39,7 +39,7 @@ const plan = (wanted: KubeObject[], input = world(), gone = false): DiffPlan =>
 const text = (of: DiffPlan): string => planText(of, plain);
 
 describe('a plan', () => {
-  test('of an object that is as it is differs in nothing', () => {
+  test('of an unchanged object differs in nothing', () => {
     const same = plan([monitor(checkout)]);
     expect({ differs: differs(same), text: text(same) }).toEqual({ differs: false, text: '' });
   });
@@ -313,7 +313,7 @@ describe('the command', () => {
     });
   });
 
-  test('refuses what is wrong with file, document, field and reason, by exit code 2', async () => {
+  test('refuses what is wrong with exit code 2, and names file, document, field and reason', async () => {
     const path = file('wrong.yaml', bare(checkout), bare({ ports: [{ port: 0 }] }, 'bad'));
     expect(await run(['-f', path])).toEqual({
       code: 2,

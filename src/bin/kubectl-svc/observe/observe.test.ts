@@ -26,7 +26,7 @@ const flow = (change: Partial<FlowRecord> = {}): StreamMessage => {
   return { node: 'node-2', time, flow: whole };
 };
 
-/** A server that plays one answer after the other; each is a list of messages, or an error. */
+/** A server that plays one answer after the other: a list of messages, an error, or `waits` until the caller aborts. */
 function playing(...answers: (readonly StreamMessage[] | Error | 'waits')[]) {
   const asked: QueryRequest[] = [];
   const stream = async (request: QueryRequest): Promise<QueryStream> => {

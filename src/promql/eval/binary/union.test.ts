@@ -45,7 +45,7 @@ async function told(engine: Engine, source: MemorySource, query: string): Promis
     () => engine.range(query, 0, 8 * minute, minute / 2, { source }),
   ]) {
     const text = await run().then(exactText, (error: Error) => `error: ${error.message}`);
-    // Parentheses shift what notes point at.
+    // Parentheses shift the positions that annotations name.
     texts.push(text.replaceAll(/ \(\d+:\d+\)$/gm, ''));
   }
   return texts;
@@ -53,7 +53,7 @@ async function told(engine: Engine, source: MemorySource, query: string): Promis
 
 test('a chain of unions has the answer of the nested ones, in their order, or their error', async () => {
   const random = new Random(2027);
-  // Steps of half a minute, so that samples are missing at some.
+  // A lookback of half a minute, so that samples are missing at some steps.
   const engines = [false, true].map(
     (delayedNameRemoval) => new Engine({ delayedNameRemoval, lookbackDeltaMs: minute / 2 }),
   );
