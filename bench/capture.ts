@@ -70,7 +70,7 @@ async function edit(stage: Stage, { agents, monitors }: Record<'agents' | 'monit
     controller.send('usage');
     return ((await once(controller, 'message')) as [Usage])[0];
   };
-  /** As `kubectl apply` does it; resolves when every agent runs it. */
+  /** Applies the edited monitor as `kubectl apply` does; resolves when every agent runs it. */
   const applied = async (port: number): Promise<void> => {
     const { apiVersion, kind } = trafficMonitors;
     const spec = { mode: 'Capture', selector: {}, ports: [{ port }] };

@@ -35,7 +35,7 @@ import { allCores } from './run/cores.ts';
 import type { Figure } from './run/figure.ts';
 import { median } from './run/spread.ts';
 
-/** Units of the workload: pods, flow counters, intervals of ten seconds. */
+/** The size of the workload: pods, flow counters, intervals of ten seconds. */
 interface Sizes {
   readonly pods: number;
   readonly flows: number;
@@ -47,7 +47,7 @@ type Report = (figure: Figure) => void;
 /** One workload, and what there is of it. */
 interface Intervals {
   readonly name: string;
-  /** A body or more of each interval. */
+  /** One body or more for each interval. */
   readonly bodies: readonly (readonly Uint8Array[])[];
   /** Of one interval. */
   readonly samples: number;
@@ -66,12 +66,12 @@ await bench(
       "The agent's way from OTLP bytes to durable samples, step by step in one process, without HTTP; its exposition; and\n" +
       'spans into the ring of the stream. Work: 50 pods with 22,000 series of HTTP histograms in 50 posts an interval, and\n' +
       '20,000 flow counters in one post. Rates are per second of CPU time of all threads: what an agent costs, not how\n' +
-      'long it waits. The decoder stands beside that of protobufjs, which has neither limits nor paths of errors; no other\n' +
+      'long it waits. The decoder stands beside that of protobufjs, which has neither limits nor error paths; no other\n' +
       'peer.',
     options: {
       pods: { kind: 'number', value: 50, quick: 5, help: 'pods, 440 series each' },
       flows: { kind: 'number', value: 20_000, quick: 2_000, help: 'flow counters' },
-      rounds: { kind: 'number', value: 12, quick: 4, help: 'intervals of a run; the first is not counted' },
+      rounds: { kind: 'number', value: 12, quick: 4, help: 'intervals of a run; only decode counts the first' },
     },
   },
   async (stage) => {

@@ -16,7 +16,7 @@ const pageDir = fileURLToPath(new URL('../dist/ui', import.meta.url));
 const goals = { firstViewMs: 1_000, gzipKiB: 350, framesPerSecond: 30 } as const;
 
 const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
-/** Runs in the page before it: when the frame with the first rows has been drawn, in ms since the navigation began. */
+/** Runs before the page's scripts: `rowsDrawn` resolves when the first rows are drawn, to ms since navigation began. */
 const noteRows = `globalThis.rowsDrawn = new Promise((drawn) => {
   new MutationObserver((_, observer) => {
     if (document.querySelectorAll('table tbody tr').length === 0) return;
@@ -30,8 +30,8 @@ await bench(
     name: 'bench:page',
     measures:
       'The page, built anew, in a real Chromium without a window. First view: the services of 500 workloads from a query\n' +
-      'server over 50 stand-in agents, with an empty cache, from the begin of the navigation to the first frame that shows\n' +
-      "rows; and the same with answers that are there already, which is what is the page's own. Size: what that view loads,\n" +
+      'server over 50 stand-in agents, with an empty cache, from the start of the navigation to the first frame that shows\n' +
+      "rows; and the same with made-up answers at hand, which leaves the page's own share. Size: what that view loads,\n" +
       'gzipped. Map: 500 nodes and 2,000 edges, panned with the mouse. No peer. Without a graphics processor the browser\n' +
       'draws on the same processors as all else.',
     options: {
@@ -93,7 +93,7 @@ async function firstView(
   say(`first view${made ? ', answers made up' : ''}`);
   const [drawn, spent]: [number[], number[]] = [[], []];
   let loaded: string[] = [];
-  // The first round is the browser's own start, and the query server's.
+  // The first round warms up the browser and the query server; it is not counted.
   for (let i = 0; i <= runs; i++) {
     await fresh(browser, made, async (page) => {
       const threadMs = await threadTime(page);
@@ -121,7 +121,7 @@ async function firstView(
   report({ name: 'page/first-view/gzip', unit: 'KiB', ours: Array<number>(runs).fill(total), goal: size });
 }
 
-/** Begins to measure what the page's main thread spends in tasks, by its own clock. Returns a read of it. Units: ms. */
+/** Begins to measure the CPU time that the page's main thread spends in tasks. Returns what reads it. Units: ms. */
 async function threadTime(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });

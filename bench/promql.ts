@@ -16,12 +16,12 @@ await bench(
     measures:
       'Our PromQL engine beside a real Prometheus over the same data: first answers of new processes, then warm ones:\n' +
       "evaluation alone (the peer's own timing; ours from decoding chunks to the answer), HTTP with JSON, processor time;\n" +
-      'how cost grows with series and steps; parsing. Answers are compared. Ours is the engine behind the least HTTP\n' +
+      'how cost grows with series and steps; parsing. Answers are compared. Ours is the engine behind a minimal HTTP\n' +
       'server, over XOR chunks in memory; the peer maps a block. SVC_PROMQL_DATA names a folder of conformance data, whose\n' +
       'queries are parsed; random expressions without it.',
     options: {
       nodes: { kind: 'number', value: 20, quick: 4, help: '465 series x 720 samples of each' },
-      only: { kind: 'text', help: 'the queries whose name holds this; neither growth nor parsing' },
+      only: { kind: 'text', help: 'only the queries whose name contains this, without growth and parsing' },
       parsing: { kind: 'switch', help: 'parsing alone' },
     },
   },

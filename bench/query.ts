@@ -26,8 +26,8 @@ await bench(
       'many-stores': { kind: 'number', value: 10, quick: 3, help: 'the same, a second time' },
       'store-series': { kind: 'number', value: 5_000, quick: 200, help: 'series of each of those' },
       series: { kind: 'number', value: 1_000, quick: 200, help: 'series of each agent' },
-      nodes: { kind: 'number', value: 20, quick: 2, help: "one-agent's series, in 465s; a second figure is of 465" },
-      'rehearsal-ms': { kind: 'number', value: 2_000, quick: 100, help: 'how long one-agent asks each query before' },
+      nodes: { kind: 'number', value: 20, quick: 2, help: "one-agent's nodes, of 465 series each; then one alone" },
+      'rehearsal-ms': { kind: 'number', value: 2_000, quick: 100, help: 'how long one-agent warms up each query' },
       seconds: { kind: 'number', value: 6, quick: 1, help: 'how long a run of the clients lasts' },
       profile: { kind: 'text', help: 'a folder for CPU profiles of query server and one agent' },
     },
@@ -44,7 +44,7 @@ await bench(
       await withAgents(stage, { agents: many, series, profile }, (on) => fanOut(stage, on, { agents: many, only }));
     }
     if (wanted('one-agent')) {
-      // All of the baseline's data; then a part, where what a query costs beside its samples is most of it.
+      // All of the baseline's data; then one node's, where the fixed cost of a query outweighs that of its samples.
       for (const size of new Set([nodes, 1])) {
         await besidePeer(stage, { nodes: size, rehearsalMs: stage.flags['rehearsal-ms'], profile });
       }

@@ -8,7 +8,7 @@ import { ourProgram, peerProgram } from './runtime/programs.ts';
 import { play, type Round } from './runtime/round.ts';
 import { World } from './runtime/world.ts';
 
-/** Goals are for a world in which the start of a process is little beside its work. */
+/** Goals for ratios are judged from this many objects on: with fewer, the start of a process outweighs its work. */
 const objectsOfGoals = 5_000;
 
 await bench(

@@ -12,7 +12,7 @@ import { column, inTurns } from './run/turns.ts';
 import { roles, watchStarts, type Role, type Started } from './shipped/starts.ts';
 
 const root = join(import.meta.dirname, '..');
-/** What an image has beyond its base, of either side. */
+/** The folders of `dist` that each image adds to its base. */
 const images = { 'svc-operator': ['svc', 'ui'], 'svc-minter': ['minter'] } as const;
 /** What an image may add to its base. Units: MiB. */
 const layers: Goal = { of: 'ours', atMost: 30 };

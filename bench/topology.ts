@@ -47,7 +47,7 @@ await bench(
 interface Asked {
   /** Of a run. */
   readonly answers: number;
-  /** For the slowest but one in twenty. */
+  /** For the 95th percentile of the times. */
   readonly goal: typeof oneSecond | undefined;
 }
 

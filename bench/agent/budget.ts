@@ -9,20 +9,20 @@ import { httpBodies, seriesPerPod, timeline } from './workload.ts';
 export interface BudgetWork {
   /** 114 pods are 50,000 series. */
   readonly pods: number;
-  /** Intervals behind the pace, posted as fast as they are taken: the agent takes samples of the last hour. */
+  /** Intervals before the pace, posted as fast as they are taken: the agent takes samples of the last hour. */
   readonly historyRounds: number;
   readonly paceSeconds: number;
   readonly start: () => Promise<Receiver>;
   readonly cores: string;
 }
 
-/** One sample of each of 50,000 series in so many ms are 2,200 samples a second. */
+/** 50,000 series with a sample each in this time are 2,200 samples a second. */
 const stepMs = 23_000;
 const [full, small] = [2_200, 1_000];
 /** 10,000 series. */
 const smallPods = 23;
 
-/** Memory, and the share of a core at the pace of a node: a full one behind almost an hour of history, and a small one. */
+/** The share of a core at the pace of a node: a small one, and a full one after almost an hour, with its memory. */
 export async function benchBudget({ runs, say, reporter }: Stage, work: BudgetWork): Promise<void> {
   const { pods, historyRounds, cores } = work;
   const fullNodes: { history: number; resident: number; peak: number; share: number }[] = [];

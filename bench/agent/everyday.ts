@@ -8,17 +8,17 @@ import { seriesPerPod, timeline } from './workload.ts';
 export interface EverydayWork {
   /** 12 pods are 5,280 series. */
   readonly pods: number;
-  /** Since its start the process takes samples at the pace; its share is counted from this age on. */
+  /** The process takes samples at the pace from its start on; its share of a core is counted from this age on. */
   readonly ageSeconds: number;
   readonly start: { readonly ours: () => Promise<Receiver>; readonly peer?: (() => Promise<Receiver>) | undefined };
   readonly cores: string;
 }
 
 const perSecond = 2_200;
-/** How long the share is counted, as a part of the age: two minutes of ten have every periodic work of both sides. */
+/** How long the share is counted, as a part of the age: two minutes of ten hold all periodic work of both sides. */
 const countedPart = 0.2;
 
-/** The share of a core that an agent and a Prometheus take on a node of everyday size, some minutes after their start. */
+/** The share of a core that an agent and a Prometheus take on a node of everyday size, minutes after their start. */
 export async function benchEveryday({ runs, say, reporter }: Stage, work: EverydayWork): Promise<void> {
   const { pods, ageSeconds, start, cores } = work;
   const series = pods * seriesPerPod;

@@ -22,7 +22,7 @@ await bench(
       'of a node (budget); from its start to an answer on every port (start); and, only where it is asked for, the share of\n' +
       'a core that both take on a node of everyday size, ten minutes after their start (everyday).',
     options: {
-      only: { kind: 'text', help: 'rates, budget, start or everyday; default: all but the last' },
+      only: { kind: 'text', help: 'rates, budget, start or everyday; default: all but the last, with --quick all' },
       pods: { kind: 'number', value: 50, quick: 10, help: 'pods of the rates, 440 series each' },
       rounds: { kind: 'number', value: 40, quick: 12, help: 'intervals of the rates' },
       'budget-pods': { kind: 'number', value: 114, quick: 12, help: 'pods of the budget' },

@@ -11,14 +11,14 @@ import type { Stage } from '../run/bench.ts';
 import { cpuMs } from '../run/process-figures.ts';
 import { flowSources, nodePods } from './workload.ts';
 
-/** A receiver of OTLP that runs as a process of its own, so that its CPU time and memory are its alone. */
+/** A receiver of OTLP that runs as a process of its own, so that its CPU time and memory are its own. */
 export interface Receiver {
   readonly pid: number;
   /** Where metrics are posted. */
   readonly url: string;
-  /** Its page of metrics, where it has what was posted. */
+  /** Its metrics page, which shows what was posted; null for a receiver without one. */
   readonly scrapeUrl: string | null;
-  /** Series that it holds, by its own metrics; `name`: of those another one. */
+  /** How many series it holds, as its own metric `name` says. Default: its metric of active series. */
   series(name?: string): Promise<number>;
   /** Processor time so far. */
   cpuMs(): number;
@@ -26,7 +26,7 @@ export interface Receiver {
 }
 
 const startLimitMs = 60_000;
-/** Pods that the API server has on the agent's node: as many as any part of the benchmark sends for. */
+/** Pods that the API server has on the agent's node: no fewer than any part of the benchmark sends for by default. */
 const benchPods = 120;
 
 /** Where an agent keeps its data, and the certificate of its TLS ports. */
@@ -40,7 +40,7 @@ export interface AgentPlace {
 /** An agent that runs, and its other ports. */
 export interface RunningAgent extends Receiver {
   readonly ports: Record<'grpc' | 'http' | 'remote' | 'scrape' | 'spans' | 'capture', number>;
-  /** As a node that loses power, but for its disk. */
+  /** SIGKILL, as when a node loses power, except that nothing written to its files is lost. */
   kill(): Promise<void>;
 }
 
@@ -104,7 +104,7 @@ export async function startAgent(
   };
 }
 
-/** As its image starts it, with its OTLP receiver on. */
+/** Starts Prometheus as its image does, with its OTLP receiver on. */
 export async function startPrometheus(wrapper: readonly string[], atEnd: Stage['atEnd']): Promise<Receiver> {
   const peer = await startPeer({ flags: ['--web.enable-otlp-receiver'], wrapper, oneCore: wrapper.length > 0 });
   atEnd(() => peer.stop());
@@ -124,7 +124,7 @@ export async function expectSeries(receiver: Receiver, sent: number, name?: stri
   if (held < sent) throw new Error(`${receiver.url}: ${held} series are held of ${sent} that were sent`);
 }
 
-/** The value of a metric without labels, or with those of one node. */
+/** The value of the first sample of a metric, with labels or without. */
 async function gauge(url: string, name: string): Promise<number> {
   const page = await (await fetch(url, { signal: AbortSignal.timeout(10_000) })).text();
   const value = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'm').exec(page)?.[1];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundle } from '../../scripts/build/bundle.ts';
 
-/** A `svc` to run, and how to be rid of it. */
+/** A `svc` to run, and how to remove it. */
 export interface Program {
   readonly program: string;
   readonly remove: () => void;

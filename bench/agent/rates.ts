@@ -10,13 +10,13 @@ import { httpBodies, intervalMs, seriesPerPod, timeline } from './workload.ts';
 export interface RatesWork {
   readonly pods: number;
   readonly rounds: number;
-  /** Intervals behind the first one in which the process is young. */
+  /** Intervals, the first one included, in which the process is young. */
   readonly youngRounds: number;
   readonly start: { readonly ours: () => Promise<Receiver>; readonly peer?: (() => Promise<Receiver>) | undefined };
   readonly cores: string;
 }
 
-/** Samples per second of the receiver's processor, and what it holds then. */
+/** Samples per second of the receiver's CPU time, and the memory that it holds after them. */
 interface Rates {
   readonly fresh: number;
   readonly young: number;
@@ -28,7 +28,7 @@ interface Rates {
 
 /**
  * The same bytes by the same HTTP posts to an agent and to a Prometheus, each started anew for each run: the interval
- * that makes the series, those of a young process, and those after them. Then scrapes of the agent's page.
+ * that creates the series, those of a young process, and those after them. Then scrapes of the agent's page.
  */
 export async function benchRates({ runs, say, quick, reporter }: Stage, work: RatesWork): Promise<void> {
   const { pods, rounds, start, cores } = work;

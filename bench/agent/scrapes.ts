@@ -4,7 +4,7 @@ import { median } from '../run/spread.ts';
 import { postOne } from './post.ts';
 import type { Receiver } from './process.ts';
 
-/** By format and encoding, the median of a run's scrapes; and the slowest post beside them. Units: ms. */
+/** Median time and mean CPU time of a run's scrapes in ms, by format and encoding; and the slowest post meanwhile. */
 export interface Scrapes {
   readonly pages: Readonly<Record<string, { readonly ms: number; readonly cpuMs: number }>>;
   readonly slowestPostMs: number;
@@ -14,7 +14,7 @@ const formats = {
   text: 'text/plain',
   openmetrics: 'application/openmetrics-text;version=1.0.0',
 };
-/** Between two posts of a pod. Units: ms. */
+/** The pause between two posts, each for one pod. Units: ms. */
 const postEveryMs = 100;
 
 /** Scrapes of all series while one interval after the other comes in. */

@@ -20,7 +20,7 @@ export interface StartWork {
   readonly program: string;
   readonly wrapper: readonly string[];
   readonly cores: string;
-  /** A folder for the filled disks, which are used again where they are there; empty for none. */
+  /** A folder that keeps the filled disks; those that are in it already are used. Empty: none is kept. */
   readonly disks: string;
 }
 
@@ -31,10 +31,10 @@ interface Started {
 }
 
 const stepMs = 23_000;
-/** The last intervals are in the log alone: as many as fit before the log becomes a checkpoint. */
+/** The part of the intervals that are in the log alone: as many as fit before the log becomes a checkpoint. */
 const partInLog = 0.4;
 
-/** From the start of the process to an answer on every port, over a stopped and a killed agent's disk, and an empty one. */
+/** From the start of the process to an answer on every port: over an empty disk, a stopped agent's, a killed one's. */
 export async function benchStart({ runs, say, atEnd, folder, reporter }: Stage, work: StartWork): Promise<void> {
   const dir = folder();
   const { place, ask } = await identities(join(dir, 'tls'));

@@ -1,6 +1,6 @@
 /**
- * OTLP requests of one node: 10 (method, status, route) of each pod as HTTP histograms, 44 series each, and flow counters.
- * Shared by the benchmarks of the agent, so that they speak of the same work.
+ * OTLP requests of one node: for each pod, HTTP histograms of 10 combinations of method, status and route, 44 series
+ * each; and flow counters. Shared by the benchmarks of the agent, so that they measure the same work.
  */
 import type { KubeObject } from '../../src/api/meta.ts';
 import { defaultDurationBounds, defaultSizeBounds } from '../../src/agent/mapping/policy.ts';
@@ -27,7 +27,7 @@ export const attributes = (labels: Record<string, string | number>): Attribute[]
 const namespaceOf = (pod: number): string => `ns-${pod % 3}`;
 const nameOf = (pod: number): string => `dep-${pod % 10}-7d9f-${pod}`;
 
-/** The pods of the node: those that are asked for requests of, and as many as there are sources of flows. */
+/** The pods of the node: `pods` that serve requests, and one for each source of flows. */
 export function nodePods(pods: number, flowSources = 0): KubeObject[] {
   const pod = (namespace: string, name: string, replicaSet: string): KubeObject => ({
     apiVersion: 'v1',
@@ -98,7 +98,7 @@ function histogramMetric(name: string, unit: string, bounds: readonly number[], 
 
 export const scope = { name: 'bench', version: '' };
 
-/** One interval: a body of each pod. */
+/** One interval: a body for each pod. */
 export function httpBodies(pods: number, time: Timeline, round: number): Uint8Array[] {
   return Array.from({ length: pods }, (_, pod) => {
     const metrics = [

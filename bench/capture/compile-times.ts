@@ -6,8 +6,8 @@ import { allCores } from '../run/cores.ts';
 import { aMonitor, aNamespace, aPod } from '../../src/testing/capture/world.ts';
 
 /**
- * One edited monitor, one that came or went, and one pod, each compiled after the other with what the one before left,
- * beside a compile from scratch. Twenty monitors and fifteen pods per node and namespace, as a busy cluster has them.
+ * One edited monitor, one moved pod, and no change, each compiled again and again with what the compile before left,
+ * beside a compile from scratch. Ten monitors a namespace and fifteen pods a node, as a busy cluster has them.
  */
 export function compileTimes(
   { runs, say, reporter }: Stage,

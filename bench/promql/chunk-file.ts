@@ -5,7 +5,7 @@ import { SampleBuffer } from '../../src/tsdb/index.ts';
 import { encodeChunks } from '../../src/tsdb/chunk/index.ts';
 import { interval, start, type BenchSeries } from './data.ts';
 
-/** Series in label order with their chunks, as a block of a store has them: an index, and the bytes behind each other. */
+/** Series in label order with their chunks, as a block of a store has them: an index, and the bytes in a row. */
 export interface ChunkFile {
   readonly series: readonly { readonly labels: Labels; readonly firstChunk: number; readonly chunks: number }[];
   readonly minT: Float64Array;

@@ -17,7 +17,7 @@ type Stored = ChunkFile['series'][number];
 export class ChunkSource implements SeriesSource {
   readonly #file: ChunkFile;
   readonly #byName = new Map<string, Stored[]>();
-  /** Of all queries: the engine is done with what it holds before another series is read. */
+  /** Shared by all queries: the engine is done with the samples in it before it reads another series. */
   readonly #buffer = new SampleBuffer();
 
   constructor(file: ChunkFile) {

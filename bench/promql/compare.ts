@@ -56,7 +56,7 @@ export async function compare(stage: Stage, { ours, peer, chosen, cores }: Compa
   }
 }
 
-/** What one query costs on one side, by answers for a while. `step` in seconds. */
+/** What one query costs on one side: medians of the answers of a while, and CPU time per answer. `step` in seconds. */
 export async function cost({ url, pid }: Side, name: string, query: string, step = 60): Promise<Cost> {
   const answers: Timed[] = [];
   const before = cpuMs(pid);

@@ -22,8 +22,8 @@ export interface FreshOptions {
 }
 
 /**
- * The first answer to each query of processes just started, over files that the kernel has to read from the disk; each
- * run begins with another query, for the first one pays for what all need. Memory before and behind them.
+ * The first answer of a new process to each query, over files that the kernel has to read from the disk, and its memory
+ * before and after them. Each run begins with another query: the first one pays for what all of them need.
  */
 export async function fresh({ runs, say, reporter }: Stage, options: FreshOptions): Promise<void> {
   const { sides, folder, chosen, cores } = options;

@@ -7,7 +7,7 @@ import type { Side } from './sides.ts';
 export interface GrowthOptions {
   readonly ours: Side;
   readonly peer: Side;
-  /** Of the data. */
+  /** Nodes in the data. */
   readonly nodes: number;
   readonly cores: string;
 }
@@ -21,7 +21,7 @@ export async function growth({ runs, say, reporter }: Stage, options: GrowthOpti
   };
   const sizes = [1, 4, 16].filter((times) => times <= nodes);
   const [most] = sizes.slice(-1);
-  /** At so many times the least; steps in seconds. */
+  /** The query and its step in seconds at `times` times the smallest size. */
   const axes = {
     series: (times: number) => [query(times), 60],
     steps: (times: number) => [query(most!), 960 / times],

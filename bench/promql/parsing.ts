@@ -34,7 +34,7 @@ function texts(dir: string | undefined, count: number): readonly string[] {
 /** Rounds before the first that counts, until the parser is compiled. */
 const warmRounds = 3;
 
-/** Parses all texts; those that are refused count too, being told what is wrong is part of the work. */
+/** Parses all texts. Those that are refused count too: telling what is wrong is part of the work. */
 export function parsing({ runs, say, reporter }: Stage, dir: string | undefined, count: number): void {
   const parsed = texts(dir, count);
   const times: number[] = [];

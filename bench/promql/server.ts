@@ -1,5 +1,5 @@
 /**
- * Our engine behind the least HTTP server that answers query and query_range, as a process of its own:
+ * Our engine behind a minimal HTTP server that answers query and query_range, as a process of its own:
  *   node bench/promql/server.ts FILE
  * Prints its port. `stats` in the answer holds the evaluation's milliseconds.
  */

@@ -21,12 +21,12 @@ export interface ClientsWork {
   readonly fleet: Pick<Part<unknown, AgentsCost>, 'cost'>;
 }
 
-/** The server's memory is read so often. Units: ms. */
+/** How often the server's memory is read. Units: ms. */
 const lookEveryMs = 1_000;
 /** How long a client that goes away waits. Units: ms. */
 const patienceMs = 20;
 
-/** What one run came to, by figure; a figure of answers is not there where there were none. */
+/** What one run came to, by figure; a kind of request without answers has no figures of time. */
 export interface ClientsRun {
   readonly figures: Readonly<Record<string, { readonly unit: string; readonly value: number }>>;
   /** Errors and answers with `degraded`. */

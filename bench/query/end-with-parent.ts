@@ -1,2 +1,2 @@
-/** Loaded first into every part of the bench: it ends, and writes its profile, when the bench lets go of it or is gone. */
+/** Loaded first into every part of the bench: it ends, and writes its profile, when the bench disconnects or dies. */
 process.once('disconnect', () => process.exit());

@@ -17,8 +17,8 @@ const talkers = `topk(10, sum by (k8s_src_owner_name, k8s_dst_owner_name) (rate(
 const failures = `sum by (service_name) (rate(${requests}{http_response_status_code=~"5.."}[5m]))`;
 
 /**
- * What fifty clients ask about the half hour before `end`, each from another place on. A fifth are the lists that
- * variables of dashboards are made of. Units: ms.
+ * What fifty clients ask about the half hour before `end`, each beginning at another place. A quarter are lists, as the
+ * variables of dashboards ask for them. Units: ms.
  */
 export function mix(end: number): readonly MixedRequest[] {
   const time = String(end / 1000);

@@ -19,7 +19,7 @@ export function oneAgentData(nodes: number): BenchSeries[] {
   }));
 }
 
-/** The baseline queries over that data; the node that one of them names is there. */
+/** The baseline queries over that data; the node that one of them names is always one of the data. */
 export function oneAgentQueries(nodes: number): Record<string, string> {
   const there = (text: string): string => (nodes > 3 ? text : text.replace('node-3', 'node-0'));
   const changed = (text: string): string => there(text.replaceAll('k8s_node_name', 'instance'));

@@ -1,6 +1,6 @@
 /**
  * One agent with the baseline data, in a process of its own: its store, of files on the disk, behind the agents' real
- * handlers; its clock a minute behind the last sample, so that what an agent has written to blocks by then is in blocks.
+ * handlers; its clock begins a minute after the last sample, so that what an agent has in blocks by then is in blocks.
  * With the order to fill it writes the store and ends; otherwise it serves the store.
  */
 import { once } from 'node:events';

@@ -17,7 +17,7 @@ export interface QueryStage {
   readonly cores: string;
 }
 
-/** The query server has a core of its own; agents and client share the rest. For as long as `use` takes. */
+/** Runs them for as long as `use` takes. The query server has a core of its own; agents and client share the rest. */
 export async function withAgents(
   { atEnd, say }: Pick<Stage, 'atEnd' | 'say'>,
   { agents, series, profile }: Pick<AgentsWork, 'agents' | 'series'> & { profile: string },
@@ -50,6 +50,6 @@ export async function withAgents(
   }
 }
 
-/** Of every figure over many agents. */
+/** The state of the caches, for every figure over many agents. */
 export const agentCaches =
   'warm: each question was asked before; every agent computes each answer anew, from its own store in memory';

@@ -7,7 +7,7 @@ import { ApiClient } from './ask.ts';
 import { startPart, type Part } from './process.ts';
 import type { ProcessCost, ServerOptions } from './server.ts';
 
-/** What the parts run on. */
+/** Stand-in agents, a query server over them, and a client of it. */
 export interface StandInStage {
   readonly fleet: Part<{ port: number }, AgentsCost>;
   readonly server: Part<{ port: number }, ProcessCost>;

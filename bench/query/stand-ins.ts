@@ -1,6 +1,6 @@
 /**
- * Stand-in agents for `bench/topology.ts` and `bench/page.ts`, in one process of their own: N addresses 127.0.0.x:port behind mutual TLS, each
- * speaking the agents' real protocols with a node name of its own, all over one real store.
+ * Stand-in agents for `bench/topology.ts` and `bench/page.ts`, in one process of their own: N addresses 127.0.0.x:port
+ * behind mutual TLS, each speaking the agents' real protocols with a node name of its own, all over one real store.
  *
  * What is simulated: real agents compute their shares at the same time on machines of their own. Here the first that is
  * asked computes, the others wait for that result and encode it under their own names: the time of one evaluation, the
@@ -45,7 +45,7 @@ export interface AgentsOptions {
   readonly keep?: boolean;
 }
 
-/** Answers to the bench: where the agents are; and, at each message, what they have cost so far. */
+/** What the agents have cost so far: the answer to each message of the bench. */
 export interface AgentsCost {
   readonly cpuMs: number;
   readonly bytes: number;

@@ -21,7 +21,7 @@ interface Question {
   readonly name: string;
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
-  /** A node sends few groups of it, not its series. */
+  /** A node sends a few groups, not its series. */
   readonly isAggregated: boolean;
 }
 
@@ -90,7 +90,7 @@ async function compare(stage: Stage, { stores, series }: BesideThanos): Promise<
   }
 }
 
-/** A range of half an hour for each of the fan-out's queries, and an instant of one. */
+/** A range of half an hour for each of the fan-out's queries; and two instants, one of them of a query of its own. */
 function questions(end: number): Question[] {
   const time = String(end / 1000);
   const span = { start: String(end / 1000 - 1800), end: time, step: '60' };
@@ -129,7 +129,7 @@ async function bytesOf(client: ApiClient, question: Question, bytes: () => Promi
   return ((await bytes()) - before) / countedAnswers;
 }
 
-/** Each agent in a process of its own, as on its node; all of them know one authority. */
+/** Each agent in a process of its own, as on its node; all of them trust one authority. */
 async function startOurs(
   { atEnd }: Pick<Stage, 'atEnd'>,
   { agents, series, end }: Pick<AgentsWork, 'agents' | 'series' | 'end'>,

@@ -30,13 +30,13 @@ const bounds = [
 ];
 const routes = ['/', '/items', '/items/:id'];
 
-/** Workloads with a pod on one node: its own and those of the node behind it, so each has pods on two nodes. */
+/** Workloads with a pod on one node: its own and those of the next node, so each has pods on two nodes. */
 const local = (2 * cluster.workloads) / cluster.nodes;
-/** Template values: `@app:3`, `@ns:3` of the workload; with a peer behind, `@app:3:1`, of what it calls. */
+/** Template values: `@app:3`, `@ns:3` of the workload; with a peer after it, `@app:3:1`, of what it calls. */
 const template = (what: string, workload: number, peer?: number): string =>
   `@${what}:${workload}${peer === undefined ? '' : `:${peer}`}`;
 
-/** The series of one node, with template values for whoever is meant: `relabel` makes them those of any node. */
+/** The series of one node, with template values in place of names: `relabelTopology` makes them those of any node. */
 export async function fillTopology(store: Store): Promise<void> {
   const rows: { labels: Labels; perSample: number }[] = [];
   const histogram = (metric: string, own: Record<string, string>, perSample: number): void => {

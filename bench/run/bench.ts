@@ -17,13 +17,13 @@ export interface Stage<Own extends Options = Options> {
   readonly say: (text: string) => void;
   /** The run goes on, and ends with exit code 1 and this text. */
   readonly fail: (text: string) => void;
-  /** Carried out once when the run ends, however it ends; the last one first. */
+  /** Takes work that is done once when the run ends, however it ends; the last one first. */
   readonly atEnd: (work: () => unknown) => void;
   /** A temporary folder, removed at the end. */
   readonly folder: () => string;
 }
 
-/** What is held back at Ctrl-C for what does not end. Units: ms. */
+/** How long a signal waits for the functions given to `atEnd` before the process ends anyway. Units: ms. */
 const patienceMs = 10_000;
 
 /**

@@ -5,9 +5,9 @@ import { availableParallelism } from 'node:os';
 export interface OneCore {
   /** Goes before a command and binds it; empty where binding is impossible. */
   readonly wrapper: readonly string[];
-  /** A comparison, for a setting: `who` of either side has that core; or, where nothing is bound, that it has not. */
+  /** Text for a setting with a peer: `who` of either side has that core or, where nothing is bound, has not. */
   says(who: string): string;
-  /** As `says`, without a peer. */
+  /** As `says`, for a setting without a peer. */
   saysAlone(who: string, others: string): string;
 }
 

@@ -23,7 +23,7 @@ test.each([
   expect(line).toMatchObject({ met, asks, goal: goal.of === 'ours' ? 5 : Number(asks.slice(-1)) });
 });
 
-test('a ratio is asked for in vain where there is no peer', () => {
+test('a goal for the ratio is not judged where there is no peer', () => {
   const line = figureLine(setting, { name: 'a', unit: 's', ours: [4], goal: { of: 'ratio', atMost: 2 } });
   expect(line).toMatchObject({ peer: null, ratio: null, peerRuns: null, ratioRuns: null, goal: 2, met: null });
 });

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** A flag that says what no benchmark knows; its message is for the caller. */
+/** A flag that the benchmark does not know, or a wrong value of one; the message is for the caller. */
 export class WrongFlag extends Error {}
 
 /** One flag of a benchmark. */
@@ -17,7 +17,7 @@ export type Option =
 
 export type Options = Readonly<Record<string, Option>>;
 
-/** What a benchmark measures, and how it is asked for it. */
+/** What a benchmark measures, and the flags that it takes. */
 export interface Command<Own extends Options = Options> {
   /** As `npm run` knows it. */
   readonly name: string;
@@ -26,7 +26,7 @@ export interface Command<Own extends Options = Options> {
   readonly options?: Own;
 }
 
-/** Flags that every benchmark has; its own of the same name replaces one. */
+/** Flags that every benchmark has; a benchmark's own flag replaces one of the same name. */
 export const common = {
   quick: {
     kind: 'switch',

@@ -34,7 +34,7 @@ export function peakMiB(pid: number): number {
   return statusMiB(pid, 'VmHWM');
 }
 
-/** The kernel forgets the peak so far. */
+/** Makes the kernel forget the peak so far. */
 export function forgetPeak(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }

@@ -10,8 +10,8 @@ export interface Sides<T> {
 }
 
 /**
- * Runs both sides one after the other, so often. The side that begins changes with each run: neither always meets the
- * warmer machine or the fuller disk.
+ * Runs both sides one after the other, `runs` times. The side that begins changes with each run, so that neither always
+ * meets the warmer machine or the fuller disk.
  */
 export async function inTurns<T>(runs: number, { ours, peer }: Sides<T>): Promise<Turns<T>> {
   const done: Turns<T> = { ours: [], peer: [] };

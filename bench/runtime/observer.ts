@@ -5,7 +5,7 @@ import { SharedCache, type Informer } from '../../src/runtime/index.ts';
 import { widgets, type Widget } from './world.ts';
 
 /**
- * Sees in one watch stream when a spec changed and when its status followed, so that the same delay lies on both ends.
+ * Sees in one watch stream when a spec changed and when its status followed, so that both times have the same delay.
  */
 export class Observer {
   /** From a spec change to its status. Units: ms. */

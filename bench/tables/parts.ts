@@ -4,7 +4,7 @@ export interface Part {
   readonly name: string;
   readonly script: string;
   readonly args: readonly string[];
-  /** Of all figures that the command prints; what is left out stays in the file of results. Default: all. */
+  /** The names of the figures that the table shows; the others are only in the file of results. Default: all. */
   readonly shows?: RegExp;
 }
 

@@ -12,7 +12,8 @@ export type CodecRates = Readonly<Record<'encode' | 'encodeOpen' | 'decode' | 'b
 /**
  * Encode and decode beside Prometheus' codec in Go on the same values, each in a process of its own: a chunk at a time,
  * as late samples, cuts and deletes encode; and in the order of scrapes into many open chunks, ours with all that the
- * head does for a sample, theirs with nothing but the chunks. Each run is of a new process, behind half a second of warm-up.
+ * head does for a sample, theirs with nothing but the chunks. Each run is of a new process, after half a second of
+ * warm-up.
  */
 export async function benchCodec({ quick, runs, say, atEnd, reporter }: Stage): Promise<void> {
   const [chunks, open] = quick ? [1_000, 1_000] : [20_000, 10_000];

@@ -9,7 +9,8 @@ import { agentValue, benchStart, maintainEvery, standingClock, stepMs } from './
 
 /** What Prometheus' own agents send in one request. */
 const samplesPerRequest = 2_000;
-/** Samples in scrape order into our store below `dir`, then all of them into blocks. Returns the blocks' bytes. */
+
+/** Appends samples in scrape order to our store in `dir`, then writes all to blocks. Returns the blocks' bytes. */
 export async function fillOurs(dir: string, labels: readonly Labels[], scrapes: number): Promise<number> {
   let now = benchStart;
   const clock = { ...standingClock(0), now: () => now };
@@ -28,7 +29,7 @@ export async function fillOurs(dir: string, labels: readonly Labels[], scrapes: 
   return blockBytes;
 }
 
-/** The same into a Prometheus by remote write. */
+/** Sends the same samples to a Prometheus by remote write. */
 export async function fillPrometheus(url: string, labels: readonly Labels[], scrapes: number): Promise<void> {
   const encoded = labels.map(encodeLabels);
   for (let k = 0; k < scrapes; k++) {

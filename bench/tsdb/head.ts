@@ -73,7 +73,7 @@ async function measure(dir: string, count: number, scrapes: number): Promise<Hea
   };
 }
 
-/** Of the second of two: what the first compiled and read is warm. */
+/** The time of the second of two runs: what the first compiled and read is warm. Units: ms. */
 function secondMs(work: () => void): number {
   work();
   const from = performance.now();

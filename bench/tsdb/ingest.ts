@@ -15,7 +15,7 @@ interface Cost {
  * Samples in scrape order into our store and into Prometheus', both as libraries in processes of their own. Series keep
  * their references on both sides, each scrape is one commit, blocks are cut as they are due. Ours syncs each commit to
  * the disk. Prometheus' is measured twice: as it is (its log is handed to the kernel, and synced when a segment is
- * full), and with a sync of its log behind each commit, which promises what ours does.
+ * full), and with a sync of its log after each commit, which promises what ours does.
  */
 export async function benchIngest({ runs, say, atEnd, reporter }: Stage, work: StoreWork): Promise<void> {
   const { dir, series, scrapes } = work;

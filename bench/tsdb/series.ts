@@ -2,10 +2,10 @@ import type { Clock } from '../../src/base/clock.ts';
 import { labelsFromObject } from '../../src/tsdb/index.ts';
 import type { Labels } from '../../src/tsdb/index.ts';
 
-/** The data of bench:tsdb. `valueOf` is the same rule as in peer/main.go. */
+/** The data of bench:tsdb. `valueOf` and `agentValue` follow the rules of peer/main.go and peer/ingest/main.go. */
 export const stepMs = 30_000;
 export const benchStart = 1_795_219_200_000;
-/** In a running agent blocks, merges and checkpoints are part of the work. Units: scrapes. */
+/** How often the store is maintained, as in a running agent: blocks, merges and checkpoints. Units: scrapes. */
 export const maintainEvery = 120;
 
 /** A mix of series as an agent has it: idle and busy integer counters, byte counters, float sums, gauges. */
@@ -26,8 +26,9 @@ export function valueOf(series: number, k: number): number {
 }
 
 /**
- * An agent's series: ten of eleven are histogram buckets of few observations or counters that rarely move, the rest
- * are the mix above. Source: the composition of the product's own metrics.
+ * An agent's series. Of ten, one stands still, two rarely move, five are integer counters of different speeds, as the
+ * buckets of histograms are, one is a byte counter and one a float sum. Source: the composition of the product's own
+ * metrics.
  */
 export function agentValue(series: number, k: number): number {
   const kind = series % 10;
@@ -50,7 +51,7 @@ export function makeSeries(count: number): Labels[] {
   );
 }
 
-/** A clock that stands where it is put: nothing is moved or removed while something is timed. */
+/** A clock that stands still: the store moves or removes nothing while something is timed. */
 export function standingClock(ms: number): Clock {
   return { now: () => ms, monotonic: () => performance.now(), setTimeout: () => () => {} };
 }

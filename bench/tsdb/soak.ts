@@ -12,7 +12,7 @@ import { agentValue, benchStart, standingClock, stepMs } from './series.ts';
 const count = 2_000;
 const churnEvery = 20;
 const readEvery = 50;
-/** Power loss is not what is soaked here: a disk flush for every scrape would be most of the time. */
+/** Not every scrape is synced to the disk: that would take most of the time, and power loss is not tested here. */
 const commitEvery = 10;
 const maintainEvery = 40;
 /** Growth that is noise: collections and page caches come when they come. */

@@ -9,7 +9,7 @@ import { fillOurs, fillPrometheus } from './fill.ts';
 import type { StoreWork } from './programs.ts';
 import { makeSeries } from './series.ts';
 
-/** A weight does not depend on how many series there are once indexes are small beside the samples. */
+/** One in so many series is weighed: where indexes are small beside the samples, their number does not matter. */
 const seriesPerWeighing = 5;
 
 /** What the same samples take on the disk, indexes included: our blocks, and a snapshot of Prometheus'. */

@@ -32,7 +32,7 @@ export async function makeIdentities(
   };
 }
 
-/** Files as they are in a directory that an agent is given with its certificate in it. */
+/** Writes the files of an agent's certificate directory. */
 export function writeIdentity(dir: string, { cert, key, ca }: TlsMaterial): void {
   mkdirSync(dir, { recursive: true });
   for (const [name, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca })) {
@@ -55,7 +55,7 @@ export class AgentProcess {
     dir: string,
     flags: Readonly<Record<string, string>> = {},
     variables: Readonly<Record<string, string>> = {},
-    /** Goes before the command: a program that replaces itself by it. */
+    /** Goes before the command: a program that executes it in its own place. */
     wrapper: readonly string[] = [],
     /** The program. Default: as it is shipped. */
     svcProgram: string = builtPrograms.svc,

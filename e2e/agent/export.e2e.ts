@@ -8,8 +8,8 @@ import { type Peer, startPeer } from '../prometheus/server.ts';
 import { AgentProcess, makeIdentities } from './agent-process.ts';
 
 /**
- * Exports to real Prometheus servers: remote write 2.0, remote write 1.0 (a server that takes nothing newer) and OTLP
- * at a time, with either side killed in the middle. Every sample that was answered has to arrive.
+ * Exports to real Prometheus servers by remote write 2.0, remote write 1.0 (a server that takes nothing newer) and OTLP
+ * at the same time, with either side killed in the middle. Every sample that was acknowledged has to arrive.
  */
 let dir: string;
 let controller: TlsClient;

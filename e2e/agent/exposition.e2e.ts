@@ -94,7 +94,7 @@ function promtool(flags: readonly string[], input: string): Promise<{ code: numb
   });
 }
 
-test('promtool takes the page; what it would name otherwise is what the specification names so', async () => {
+test('promtool takes the page, and its lint complains of the name of the flow metric alone', async () => {
   const text = await (await page()).text();
   expect(await promtool(['--lint=none', '--extended'], text)).toMatchObject({ code: 0 });
   const { text: advice } = await promtool([], text);

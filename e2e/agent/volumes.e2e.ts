@@ -38,7 +38,7 @@ needing(root).describe('a volume', () => {
     }
   };
 
-  test('on a full volume appending fails, what was durable is served, also after a restart, and room ends it', async () => {
+  test('on a full volume a commit fails; a restart serves what was durable, and room ends the failure', async () => {
     const now = Date.now();
     let store = await open();
     for (let i = 0; i < 100; i++) store.append(labels, now - 60_000 + i * 100, i);

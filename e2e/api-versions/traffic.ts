@@ -37,7 +37,7 @@ export function startTraffic(api: Api): Traffic {
       api
         .request<KubeObject>(method, at, body, method === 'PATCH' ? { contentType: mergePatch } : {})
         .catch(async (error: Error & { reason?: string }) => {
-          // A write that was made although its answer was not: the object is there.
+          // A write that was made although its answer was lost: the object exists.
           if (error.reason === 'AlreadyExists') return await api.request<KubeObject>('GET', `${at}/${nameOf(body)}`);
           failures.push(error.message);
           throw error;

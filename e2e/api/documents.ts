@@ -37,7 +37,7 @@ const written: readonly Table[] = [
   },
 ];
 
-/** What people thought of, and what the schema itself gives. */
+/** The cases that were written by hand, and those that are generated from the schema. */
 export const tables: readonly Table[] = written.map((table) => ({
   ...table,
   cases: [...table.cases, ...generatedCases(table.kind)],

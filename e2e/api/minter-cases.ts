@@ -42,7 +42,7 @@ const platform: Case[] = [
     refuses(`the repository ${repository}`, { vcs: { repository } }, /a repository name is not \. or \.\./),
   ),
   refuses('a repository with its owner', { vcs: { repository: 'acme/gitops' } }, /repository.* should match/),
-  refuses('an extra repository of that kind', { vcs: { extraRepositories: ['x.git'] } }, /does not end in \.git/),
+  refuses('an extra repository that ends in .git', { vcs: { extraRepositories: ['x.git'] } }, /does not end in \.git/),
   refuses(
     'the main repository among the extra ones',
     { vcs: { extraRepositories: ['gitops'] } },

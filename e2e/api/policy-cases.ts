@@ -41,7 +41,7 @@ const defaultsAndOverrides: Case[] = [
   }),
   refuses('a default with a wrong route', { defaults: { http: { routes: ['a'] } } }, /a route starts with \//),
   refuses('an override below the least interval', { overrides: { metrics: { interval: '1s' } } }, /at least 5s/),
-  refuses('a default slower than nothing', { defaults: { sampling: { keepSlowerThan: '0ms' } } }, /at least 1ms/),
+  refuses('a default keepSlowerThan of 0ms', { defaults: { sampling: { keepSlowerThan: '0ms' } } }, /at least 1ms/),
   refuses('a default ratio above 1', { defaults: { sampling: { ratio: '1.5' } } }, /ratio.* should match/),
   refuses(
     'a default label name with a dash',
@@ -75,7 +75,7 @@ const scope: Case[] = [
     { capture: { ports: [{ port: 2, endPort: 1 }] } },
     /endPort must not be below/,
   ),
-  refuses('an unknown way with system namespaces', { systemNamespaces: 'Keep' }, /Unsupported value/),
+  refuses('an unknown treatment of system namespaces', { systemNamespaces: 'Keep' }, /Unsupported value/),
   accepts('exclusions of every sort', {
     exclusions: [
       { namespaces: ['istio-*'] },
@@ -110,8 +110,12 @@ const flows: Case[] = [
     },
   }),
   accepts('TC with the acknowledgement', { network: { source: 'TC', acknowledgeCiliumConflict: true } }),
-  refuses('TC without it', { network: { source: 'TC' } }, /set acknowledgeCiliumConflict: true/),
-  refuses('TC with a no', { network: { source: 'TC', acknowledgeCiliumConflict: false } }, /TC conflicts with Cilium/),
+  refuses('TC without the acknowledgement', { network: { source: 'TC' } }, /set acknowledgeCiliumConflict: true/),
+  refuses(
+    'TC with the acknowledgement false',
+    { network: { source: 'TC', acknowledgeCiliumConflict: false } },
+    /TC conflicts with Cilium/,
+  ),
   ...['10.0.0.0', '10.0.0.0/33', '10.0.0/8', 'fd00::/129', 'internet', '10.0.0.0/8 '].map((cidr) =>
     refuses(`"${cidr}" as an address range`, { network: { cidrs: [{ cidr }] } }, /cidr is an address range/),
   ),

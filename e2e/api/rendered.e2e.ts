@@ -99,9 +99,9 @@ async function applyAll(objects: readonly KubeObject[]): Promise<Rendered[]> {
 type Rendered = KubeObject & { metadata: { name: string; resourceVersion: string } };
 
 /**
- * What tells that an object was written: its generation where it has one, for controllers write its status, else its
- * version. Of APIServices and token Secrets the server's own controllers write status and token at any time, without
- * counting a generation: there it is what we state.
+ * What shows that an object was written: its generation where it has one, because controllers write its status at any
+ * time; otherwise its resource version. To APIServices and token Secrets the server's own controllers write at any time
+ * without counting a generation: of these the fields that we apply are compared.
  */
 function versionsIn(items: readonly Rendered[]): Map<string, string> {
   return new Map(

@@ -18,7 +18,7 @@ const apply = (objects: readonly object[]) =>
     stdin: objects.map((object) => JSON.stringify(object)).join('\n'),
   });
 
-/** Whether an account of the product may do it. */
+/** Whether an account of the product may do what the question says; its shape is that of `can`. */
 const mayI = (name: string, question: string): Promise<boolean> => can(question, serviceAccount('svc-system', name));
 
 /** Who asks: the user and groups that the API server makes of a credential. */
@@ -90,7 +90,7 @@ export function rights(of: () => Cluster): void {
         externalMetrics: { register: true },
         monitors,
       });
-      // Its CA is none, so the server would refuse the registration for that; the others are what the rights are about.
+      // The CA bundle holds no certificate, for which the server would refuse APIServices: it is asked for the rights.
       await apply(everything.filter(({ kind }) => kind !== 'APIService'));
       for (const verb of ['create', 'patch', 'delete'])
         expect(
@@ -231,7 +231,7 @@ export function rights(of: () => Cluster): void {
     ['view', ['list', 'watch'], ['create', 'delete']],
     ['edit', ['list', 'create', 'patch', 'deletecollection'], []],
   ])(
-    'who may %s a namespace may so with its monitors and minters, and with none elsewhere',
+    'who may %s a namespace may do the same with its monitors and minters, and with none elsewhere',
     async (role, allowed, denied) => {
       const user = `${role}er`;
       await cluster.kubectl(['-n', 'shop', 'create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);

@@ -10,7 +10,7 @@ export interface Registration {
   spec: { service?: { namespace: string; name: string }; insecureSkipTLSVerify?: boolean; caBundle?: string };
 }
 
-/** Puts it there, as a cluster has it that used another adapter so far. */
+/** Registers that server, as in a cluster that has used another adapter so far. */
 export async function registerForeign(cluster: Cluster): Promise<void> {
   await cluster.api.request('POST', '/apis/apiregistration.k8s.io/v1/apiservices', {
     apiVersion: 'apiregistration.k8s.io/v1',

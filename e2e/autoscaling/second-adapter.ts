@@ -8,7 +8,7 @@ import type { Cluster } from '../cluster/cluster.ts';
  * server, and knows `queue_depth` of pods and services of the shop, and `queue_length` as an external metric.
  */
 export interface SecondAdapter extends ScriptedAdapter {
-  /** Whom the API server told it to have been asked by. */
+  /** The users that have asked it, as the API server names them. */
   readonly users: Set<string>;
   /** Serves with this status instead, until it is undefined again. */
   broken: number | undefined;
@@ -26,7 +26,7 @@ export async function startSecondAdapter(cluster: Cluster): Promise<SecondAdapte
   return adapter;
 }
 
-/** Has an installed operator put its query servers before it, with further flags of the operator. */
+/** Has an installed operator put its query servers in front of it, with further flags of the operator. */
 export async function passOnTo(
   adapter: Pick<ScriptedAdapter, 'ca' | 'url'>,
   kubectl: (...args: string[]) => Promise<string>,
@@ -74,7 +74,7 @@ async function serve(
   sendJson(res, 200, { kind: 'MetricValueList', apiVersion: groupVersion, metadata, items });
 }
 
-/** Who asks, and whether he may: 200, 401 or 403. */
+/** The API server's verdict on the caller: 200, 401 or 403. */
 async function review(
   req: IncomingMessage,
   { api }: Cluster,

@@ -22,8 +22,8 @@ export interface AutoscalingStage {
 }
 
 /**
- * Nodes 3, of which the test may kill one; the autoscaler looks every three seconds instead of fifteen. Another server
- * has registered the custom metrics API before us.
+ * Three nodes, of which the test may kill one. The autoscaler looks every three seconds instead of fifteen. Another
+ * server has registered the custom metrics API before us.
  */
 export async function startAutoscalingStage(): Promise<AutoscalingStage> {
   const cluster = await startCluster({

@@ -1,6 +1,5 @@
-/** One workload of each kind that is no Deployment, all of them running the shop's catalog. */
 const labels = { app: 'kinds' };
-/** A scheduled Job is named after its CronJob and the minute. */
+/** The Job that a test makes as the CronJob would: named after the CronJob and the minute. */
 export const scheduledJob = 'kinds-cron-29400000';
 
 const field = (name: string, fieldPath: string): object => ({ name, valueFrom: { fieldRef: { fieldPath } } });
@@ -39,7 +38,10 @@ const workload = (apiVersion: string, kind: string, name: string, spec: object):
 });
 const job = (kind: string): object => ({ template: pod(kind, { restartPolicy: 'Never' }) });
 
-/** The DaemonSet has one pod, on the node of that name. */
+/**
+ * One workload of each kind other than Deployment, all of them running the shop's catalog. The DaemonSet has one pod,
+ * on the node of that name.
+ */
 export const workloadKinds = (node: string): object => ({
   apiVersion: 'v1',
   kind: 'List',
@@ -65,7 +67,7 @@ export interface DescribedObject {
   readonly name: string;
 }
 
-/** What is described then: these, the catalog's Deployment with its ReplicaSet, and a node. */
+/** The objects that have a value then: these, the catalog's Deployment with its ReplicaSet, and a node. */
 export function describedWorkloads(node: string, replicaSet: string): DescribedObject[] {
   const inShop = (resource: string, kind: string, name: string): DescribedObject => ({
     ...{ path: `namespaces/shop/${resource}`, kind, name },

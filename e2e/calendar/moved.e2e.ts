@@ -23,7 +23,7 @@ needing(movableDates).describe('a command at another date', () => {
     ['a program of Go, which asks without libc', () => [moved, 'now']],
     ['what a shell starts', () => ['sh', '-c', 'date +%s']],
     ['what a thread of a process starts', () => [process.execPath, '-e', startsFromWorker]],
-  ])('is seen by %s', async (_what, command) => {
+  ])('sees that date: %s', async (_what, command) => {
     for (const days of [1, 400, -40]) {
       const seen = ahead(await at(days * day, ...command()));
       expect(Math.abs(seen - days * day)).toBeLessThan(60);

@@ -20,7 +20,7 @@ export async function findMoved(): Promise<string> {
   return moved;
 }
 
-/** What it is written for. */
+/** The platform that the program is written for. */
 export const movableDates: Need = {
   name: 'linux-x64',
   missing:

@@ -97,7 +97,7 @@ test('an agent that is killed ten times under traffic leaves the instrument alon
   expect(node.instrument.state).toEqual(before);
 }, 180_000);
 
-test('edits in a row are in force within seconds, or of the end of a stated time, and none is a crash', async () => {
+test('edits in a row are in force within seconds of the edit or of a stated time, and none is a crash', async () => {
   const { starts, runs } = node.instrument;
   const took: number[] = [];
   for (let i = 0; i < 5; i++) {

@@ -20,7 +20,7 @@ export interface Ended {
 export interface InstrumentProcessOptions {
   command: readonly string[];
   env: Readonly<Record<string, string>>;
-  /** More variables, until they are taken away. */
+  /** More variables, until `repair`. */
   faults: Readonly<Record<string, string>>;
   /** The instrument's file. */
   config: string;
@@ -29,7 +29,7 @@ export interface InstrumentProcessOptions {
   backoff: Backoff;
   /** The supervisor. Default: as it is shipped. */
   supervisor?: string;
-  /** Gets everything that it prints; absent for the end of it, in memory. */
+  /** A file that gets everything it prints. Default: none. */
   logFile?: string;
   onEnd: (ended: Ended) => Promise<void>;
   onStart: () => Promise<void>;
@@ -45,13 +45,13 @@ export class InstrumentProcess {
   #child: ChildProcess | null = null;
   #stopped = false;
   #timer: NodeJS.Timeout | undefined;
-  /** Begins at once what waits for the back-off; absent while nothing does. */
+  /** Starts at once the run that waits for the back-off; undefined while none does. */
   #due: (() => void) | undefined;
   #backoffMs = 0;
   #startsBefore = 0;
   /** Runs of the container so far: one more after each end. */
   runs = 0;
-  /** Everything that its runs printed. */
+  /** The last 200,000 characters that its runs printed. */
   log = '';
 
   constructor(options: InstrumentProcessOptions) {

@@ -6,7 +6,7 @@ import type { Need } from '../../src/testing/needs.ts';
 const root = (): string | undefined =>
   ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'].find((r) => existsSync(join(r, 'cgroup.procs')));
 
-/** Whether this user may make control groups, which it tries. */
+/** Whether this user may make control groups, found out by making one. */
 export const controlGroups: Need = {
   name: 'control-groups',
   missing: mayMakeGroups() ? undefined : 'no control group v2 can be made: run as root with cgroup v2 mounted writable',
@@ -30,7 +30,7 @@ export function containerOf(uid: string): string {
   return createHash('sha256').update(uid).digest('hex');
 }
 
-/** What a pod's status says of its container, so that a process can be put to it by its control group. */
+/** What a pod's status says of its container, so that a process is found to be the pod's by its control group. */
 export function containerStatus(uid: string): object {
   return {
     name: 'main',

@@ -10,7 +10,7 @@ import { requests } from './requests.ts';
 const backoff = { initialMs: 1_000, maxMs: 20_000, resetMs: 60_000 };
 
 let stage: CaptureStage;
-/** Which pods have requests: all of a node's, unless something is in their way. */
+/** The pods with requests: one on each node. */
 const busy = ['seen', 'caps', 'kernel', 'attached', 'metadata'];
 let posting: NodeJS.Timeout;
 /** A process of the pod `closed`, which listens nowhere, and what takes its group away; null where none can be made. */
@@ -83,7 +83,7 @@ test.each([
   ['data of containers that nobody knows', 'metadata', 'False/MetadataMissing'],
   ['a pod without requests', 'silent', 'False/NoTraffic'],
   ['a selector that matches no pod', 'nobody', 'False/NoMatchingPods'],
-  ['nothing at all', 'seen', 'True/TrafficSeen'],
+  ['traffic, where nothing is wrong,', 'seen', 'True/TrafficSeen'],
 ])('%s is told as such', (_what, monitor, wanted) => capturing(monitor, wanted), 200_000);
 
 // The agent finds a pod's processes by their control group; without one it cannot know who listens.

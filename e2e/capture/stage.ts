@@ -216,7 +216,7 @@ export class CaptureStage {
     return found.metadata.generation;
   }
 
-  /** `True/TrafficSeen`: a condition of a monitor of the namespace `shop`. */
+  /** A condition of a monitor of the namespace `shop`, such as `True/TrafficSeen`; `none` where it has none. */
   async condition(monitor: string, type: string): Promise<string> {
     const { conditions = [] } = await this.status(`namespaces/shop/trafficmonitors/${monitor}`);
     const found = conditions.find((c) => c.type === type);

@@ -47,8 +47,8 @@ export interface BinariesOptions extends Omit<FindOptions<BinaryName>, 'assets' 
   /** The environment to look for KUBEBUILDER_ASSETS in. Default the process's. */
   env?: NodeJS.ProcessEnv;
   /**
-   * Take the published programs where nothing is built yet; they may be of another patch release than the module pins,
-   * which the tests run on. Default false.
+   * Take the published programs where nothing is built yet. They may be of another patch release than the one that the
+   * module pins and the tests run on. Default false.
    */
   published?: boolean;
   /** What is published. Default the pinned release. */

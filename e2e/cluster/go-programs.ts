@@ -5,7 +5,7 @@ import { findGo } from './go-toolchain.ts';
 import { signsOfLife } from './progress.ts';
 import { processIdentity, signalGroup, spawnBound, toolEnvironment } from './processes.ts';
 
-/** Programs that are built, pinned, from a Go module of this repository which holds versions and no code. */
+/** Programs that are built, pinned, from a Go module of this repository; most of these hold versions and no code. */
 export interface GoPrograms<Name extends string> {
   /** The folder of the go.mod. */
   moduleDir: string;

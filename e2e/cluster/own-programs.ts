@@ -13,6 +13,6 @@ export const builtPrograms = {
   'kubectl-complete-svc': join(dist, 'kubectl-svc/kubectl-complete-svc.js'),
 } as const;
 
-/** What a program on Node gets of `toolEnvironment`, and where it finds itself compiled from the second start on. */
+/** `toolEnvironment` for a program on Node, with the folder that keeps its compiled code for later starts. */
 export const nodeEnvironment = (extra: Readonly<Record<string, string>> = {}): Record<string, string> =>
   toolEnvironment({ NODE_COMPILE_CACHE: compileCacheDir, ...extra });

@@ -1,7 +1,3 @@
-import { spawn, execFileSync } from 'node:child_process';
-import type { ChildProcess, StdioOptions } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-
 /**
  * Child processes that cannot outlive their parent, and a way to find every process of a run.
  *
@@ -9,6 +5,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
  * found without a list of pids; where util-linux is installed the kernel kills it as soon as its parent dies.
  * Caveats: elsewhere (macOS) a child of a killed parent lives until the run's reaper has seen its pipe close.
  */
+import { spawn, execFileSync } from 'node:child_process';
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+
+/** The environment variable that marks every process of a run. */
 export const runMarker = 'SVC_CLUSTER_RUN';
 
 export interface ChildOptions {

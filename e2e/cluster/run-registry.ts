@@ -18,7 +18,7 @@ export interface Run {
   readonly id: string;
   /** Where the run keeps its files. */
   readonly dir: string;
-  /** True when the machine lets us make networks its own. */
+  /** Whether this process may make networks the machine's own. */
   readonly realAddresses: boolean;
   /** Claims the number of a free network: 1 … 250, unique on the machine. */
   claimNetwork(): number;
@@ -112,7 +112,7 @@ function removeIfThere(dir: string): void {
   }
 }
 
-/** Does it again where the end of another run removed a folder in between. */
+/** Does `work` again where the end of another run removed a folder in between. */
 function whileFoldersGo(work: () => void): void {
   for (let tries = 0; ; tries++) {
     try {

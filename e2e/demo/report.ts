@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/base/clock.ts';
 import { signsOfLife, type ProgressOptions } from '../cluster/progress.ts';
 
-/** What the demo says while it works: steps with elapsed time on stderr-like lines, findings with a verdict. */
+/** What the demo says while it works: steps with elapsed time, and findings with a verdict. */
 export interface Report {
   /** Runs a slow step; prints its name at once, signs of life, and its time at the end. */
   step<T>(name: string, work: (note: (text: string) => void) => Promise<T>): Promise<T>;

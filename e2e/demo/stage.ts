@@ -41,7 +41,7 @@ export interface StageOptions {
   manifest?: string;
   /** More images that the nodes can run. A minter of an earlier version gets the outside world's environment, too. */
   images?: ImageTable;
-  /** Take the published programs of a control plane where none are built. Default false: what the tests run on. */
+  /** Take the published programs of a control plane where none are built. Default false: tests run on built ones. */
   published?: boolean;
   /** Ends a start that is under way: what is up is stopped, the promise rejects with the signal's reason. */
   signal?: AbortSignal;

@@ -34,7 +34,7 @@ const many = (count: number, make: (i: number) => Buffer): Buffer =>
   Buffer.concat(Array.from({ length: count }, (_, i) => make(i)));
 const streamId = (i: number): number => i * 2 + 1;
 
-/** What is sent behind the preface. */
+/** What is sent after the preface. */
 export const floods: Readonly<Record<string, () => Buffer>> = {
   'streams that are reset at once': () =>
     many(5_000, (i) =>
@@ -69,7 +69,7 @@ export const floods: Readonly<Record<string, () => Buffer>> = {
         many(8_000, () => Buffer.from([0xbe])),
       ]),
     ),
-  'a header block that is none': () => frame('headers', 5, 1, Buffer.alloc(8_000, 0xff)),
+  'a header block that is no HPACK': () => frame('headers', 5, 1, Buffer.alloc(8_000, 0xff)),
   'empty DATA': () => Buffer.concat([frame('headers', 4, 1, fields), many(20_000, () => frame('data', 0, 1))]),
   PRIORITY: () =>
     many(20_000, (i) => frame('priority', 0, streamId(i), Buffer.concat([u32(streamId(i + 1)), Buffer.from([1])]))),

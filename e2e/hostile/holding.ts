@@ -1,7 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import { callLine, statusOf, type Identity, type Line, type Target } from './caller.ts';
 
-/** Opens plain connections from many addresses and says a little on each; they stay until `release`, as far as the listener leaves them. */
+/**
+ * Opens plain connections from many addresses and says a little on each; those that the listener does not close stay
+ * until `release`.
+ */
 export async function holdConnections(
   target: Target,
   count: number,

@@ -167,7 +167,7 @@ test('a sender that comes to no end is cut in time, whatever it is slow at', asy
     slow.map(async ({ what, target, ended }) => {
       const { ms, status } = await ended;
       const isBody = what.includes('body') || what.includes('chunks');
-      // A body whose answer is known already is not waited for; one that is must come within the request's time.
+      // A body is not waited for once its answer is known; otherwise it must come within the time of a request.
       const limitMs = isBody ? 30_000 : 5_000;
       return ms > limitMs + 1_500 ? `${target.listener}: ${what}, ${Math.round(ms)} ms, ${status}` : '';
     }),

@@ -1,6 +1,6 @@
 import { callLine, say, type Identity, type Target } from './caller.ts';
 
-/** Requests that nobody means well with. `refused` ones must never be answered with 2xx. */
+/** Requests that no well-meaning client sends. Those with `refused` must never be answered with 2xx. */
 export function malformedRequests(token: string | undefined): { name: string; bytes: string; refused: boolean }[] {
   const auth = token ? `Authorization: Bearer ${token}\r\n` : '';
   const get = (target: string, fields = '', method = 'GET'): string =>
@@ -20,7 +20,7 @@ export function malformedRequests(token: string | undefined): { name: string; by
     'no Host': 'GET / HTTP/1.1\r\n\r\n',
     'two lengths': post('Content-Length: 3\r\nContent-Length: 5\r\n', 'abc'),
     'length and chunks': post('Content-Length: 3\r\nTransfer-Encoding: chunked\r\n', '0\r\n\r\n'),
-    'a coding behind chunked': post('Transfer-Encoding: chunked, identity\r\n', '0\r\n\r\n'),
+    'a coding after chunked': post('Transfer-Encoding: chunked, identity\r\n', '0\r\n\r\n'),
     'a hidden coding': post('Transfer-Encoding: xchunked\r\n', '0\r\n\r\n'),
     'a negative length': post('Content-Length: -1\r\n', ''),
     'a length that is no number': post('Content-Length: 1e3\r\n', 'x'.repeat(1_000)),

@@ -184,7 +184,7 @@ const interesting = [
   '9'.repeat(30),
 ];
 
-/** One to four small changes: a byte flipped, a piece dropped, doubled, moved or replaced, the end cut off. */
+/** Up to four small changes: a bit flipped, a piece dropped, doubled or replaced, a word put in, the end cut off. */
 function mutated(bytes: Buffer, random: () => number): Buffer {
   let out = bytes;
   const at = (): number => Math.floor(random() * out.length);

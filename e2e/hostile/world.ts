@@ -19,7 +19,7 @@ export interface HostileWorld {
   readonly victims: readonly Victim[];
   readonly targets: readonly Target[];
   readonly anybody: Identity;
-  /** Whose token is good. */
+  /** A caller with a good token. */
   readonly reader: Identity;
   /** By common name. */
   readonly certificates: Readonly<Record<'svc-query' | 'svc-controller' | 'svc-agent', Identity>>;
@@ -160,7 +160,7 @@ async function agentPorts(): Promise<AgentPorts> {
   return Object.fromEntries(agentListeners.map((name, i) => [name, free[i]!])) as AgentPorts;
 }
 
-/** The agent's pod as a query server finds it: hostile questions reach the fan-out. */
+/** The agent's pod as a query server finds it, so that hostile questions reach the fan-out. */
 function putAgentPod(api: FakeApiServer): void {
   const metadata = { namespace: 'svc-system', name: 'svc-agent-1', labels: objectLabels('agent') };
   const spec = { nodeName: 'node-1', containers: [{ name: 'agent' }] };

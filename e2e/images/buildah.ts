@@ -20,7 +20,7 @@ export function buildahOn({ root, runroot }: ImageStorage): Buildah {
   };
 }
 
-/** What makes an image differ from the one that it is made of. */
+/** What makes an image differ from the one that it is made from. */
 export interface Change {
   readonly env?: Readonly<Record<string, string>>;
   /** A folder of this machine whose content is put into a folder of the image. */
@@ -31,7 +31,7 @@ export interface Change {
   readonly architecture?: 'amd64' | 'arm64';
 }
 
-/** Makes the image `name` of a local one, or of `scratch`, and returns its name. */
+/** Makes the image `name` from a local one, or from `scratch`, and returns its name. */
 export async function commit(buildah: Buildah, from: string, name: string, change: Change): Promise<string> {
   const container = await buildah(['from', '--pull-never', from]);
   try {

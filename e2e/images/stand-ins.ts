@@ -12,7 +12,7 @@ import { commit, type Buildah, type Change } from './buildah.ts';
 
 const run = promisify(execFile);
 const nodeProgram = join(repository, 'node_modules/node/bin/node');
-/** Of the Node that the checkout pins. */
+/** The version of the Node that the checkout pins. */
 export const nodeVersion = (): string =>
   (JSON.parse(readFileSync(join(repository, 'node_modules/node/package.json'), 'utf8')) as { version: string }).version;
 
@@ -53,7 +53,7 @@ export interface StandIn {
 
 async function kept(buildah: Buildah, name: string, log: (line: string) => void, parts: StandIn): Promise<string> {
   if ((await buildah(['images', '--quiet', '--filter', `reference=${name}`])) !== '') return name;
-  log(`${name}: of what this machine has, because none was named`);
+  log(`${name}: made of what this machine has, because none was named`);
   return standIn(buildah, name, parts);
 }
 

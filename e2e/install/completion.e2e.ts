@@ -38,6 +38,6 @@ test('flags of the command at hand are offered, and the values of those with a f
   expect(completions('svc', 'operator', '--log-level', 'd')).toEqual(['debug']);
 });
 
-test('a word where a value stands is left to the shell', () => {
+test('a value without a fixed set is left to the shell', () => {
   expect(completions('svc', 'install', '--kubeconfig', '')).toEqual([]);
 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 }, 900_000);
 afterAll(() => cluster?.stop());
 
-/** Names of everything of ours in the cluster, of the kinds that an installation or the operator makes. */
+/** Our cluster-wide objects of the kinds that an installation or the operator makes, and our roles in kube-system. */
 async function traces(): Promise<string[]> {
   const kinds = 'namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,priorityclasses,apiservices';
   const wide = await kubectl('get', kinds, '-o', 'name');
@@ -159,7 +159,7 @@ describe('svc install and uninstall', () => {
     });
   });
 
-  test('with --delete-data nothing is left, on the nodes neither', async () => {
+  test('with --delete-data nothing is left, not even on the nodes', async () => {
     await until('data of the agent', async () => dataFiles().length > 0);
     const { stderr } = await expectWell(svc(['uninstall', '--delete-data', '--timeout=2m'], env()));
     expect(stderr).toContain('data removed: 1/1 nodes');

@@ -146,7 +146,7 @@ describe('with settings', () => {
     MINTER_SERVICE_ACCOUNT: account,
   };
 
-  test('and on a minter, which svc install takes from the variables of an installer', async () => {
+  test('both agree on a minter, which svc install takes from the variables of an installer', async () => {
     const chartSide = await template(
       ...['enabled=true', 'org=acme', 'repository=gitops', `kms.keyVersion=${keyVersion}`].flatMap((v) => [
         '--set',

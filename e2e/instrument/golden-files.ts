@@ -6,7 +6,7 @@ import type { InstrumentVersion } from '../../src/capture/index.ts';
 import { toolEnvironment } from '../cluster/processes.ts';
 
 const folder = join(import.meta.dirname, '../../src/capture/testdata');
-/** Of each version: v0.12 reads what v0.10 reads. */
+/** The folder for each version: v0.12 reads what v0.10 reads. */
 const folderOf: Readonly<Record<InstrumentVersion, string>> = { 'v0.9': 'v0.9', 'v0.10': 'v0.10', 'v0.12': 'v0.10' };
 /** It says within a second what it runs with, on a machine that does nothing else. Units: ms. */
 const answerMs = 60_000;

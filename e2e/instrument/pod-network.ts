@@ -3,12 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { intoPodGroup } from '../capture/pod-group.ts';
 import { toolEnvironment } from '../cluster/processes.ts';
 
-/** A pod: a network namespace with a cable. */
+/** A pod: a network namespace with a veth pair to this machine. */
 export interface PodEnd {
   readonly name: string;
   readonly ip: string;
   readonly namespace: string;
-  /** This machine's end of its cable. */
+  /** This machine's end of the pair. */
   readonly device: string;
   readonly gateway: string;
 }
@@ -44,7 +44,7 @@ function ip(...args: string[]): void {
 }
 
 export interface PodProcess {
-  /** Of the pod, so that its process is in the pod's control group, where that can be had. */
+  /** The pod's, so that the process is in the pod's control group, where one can be made. */
   uid?: string;
   /** More variables. */
   env?: Readonly<Record<string, string>>;
@@ -53,8 +53,8 @@ export interface PodProcess {
 }
 
 /**
- * A network namespace for each pod, with a cable to this machine, which passes packets between them as a node does
- * between its pods.
+ * A network namespace for each pod, with a veth pair to this machine, which forwards packets between them as a node
+ * does between its pods.
  */
 export class PodNetwork {
   readonly #ends: ReadonlyMap<string, PodEnd>;

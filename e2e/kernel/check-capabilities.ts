@@ -2,7 +2,7 @@ import { captureCapabilities } from '../../src/render/agent/instrument.ts';
 import type { Check } from './check.ts';
 import { countsOn } from './check-requests.ts';
 
-/** What the container has and the instrument asks for on this kernel. It asks for SYS_RESOURCE on those before 5.11. */
+/** What the container has and the instrument asks for on this kernel: for SYS_RESOURCE only on those before 5.11. */
 const capabilities = captureCapabilities.filter((name) => name !== 'SYS_RESOURCE');
 
 /** Each capability taken away: what the status says, and that it is over when the node is repaired. */

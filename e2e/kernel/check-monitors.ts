@@ -10,7 +10,7 @@ async function countedWithoutLate(stage: KernelStage): Promise<void> {
   const [late, since] = [await mark(stage, 'late'), await mark(stage, 'node')];
   await stage.send('late', standardTraffic);
   await stage.send('node', standardTraffic);
-  // What came after is counted: what came before would be, too.
+  // What was sent last is counted: what was sent before it would be by now, too.
   await exactSince(stage, 'node', since);
   const more = Object.keys(minus((await mark(stage, 'late')).before, late.before));
   if (more.length > 0) throw new Error(`of late ${more.join(', ')} are counted`);
@@ -41,7 +41,7 @@ export const monitors: readonly Check[] = [
     },
   },
   {
-    what: 'a monitor that changes takes what it names no longer, and the others go on',
+    what: 'a monitor that changes no longer captures what it stopped naming, and the others go on',
     run: async (stage) => {
       stage.monitor('late', { selector: { matchLabels: { tier: 'late' } }, ports: [{ port: 9_999 }] });
       await stage.condition('late', 'Programmed', 'True/Programmed');

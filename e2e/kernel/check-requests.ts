@@ -65,7 +65,7 @@ export interface Mark {
 }
 
 export async function mark(stage: KernelStage, name: ServerName): Promise<Mark> {
-  // The first answer after a death may be marked: the connection to who died is found broken by then.
+  // The first answer after a death may be degraded: only then is the connection to the dead process found broken.
   const before = await until(`what is stored of ${name}`, () => stored(stage, name), stage.patience(30_000));
   return { known: truth(stage, name), before };
 }
@@ -217,7 +217,7 @@ export const requests: readonly Check[] = [
       const found = series
         .filter(({ labels }) => labels['http_route'] === '/slow')
         .reduce((sum, s) => sum + s.value, 0);
-      // It sees more of a request than the workload's own code does, and less than the client. The edges are of clocks.
+      // It sees more of a request than the workload's own code does, and less than the client. 5 % is for the clocks.
       if (found < own * 0.95 || found > asked * 1.05)
         throw new Error(`${found} s; ${own} s in the server, ${asked} s for the client`);
       return `${slow.length} slow ones: ${found.toFixed(3)} s, of which the server knows ${own.toFixed(3)} s`;

@@ -41,7 +41,7 @@ mount -t sysfs sysfs /sys
 # Below /sys there is what the instrument's container is given, and no more.
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t tracefs -o ro tracefs /sys/kernel/tracing
-# Debian's own 3 refuses probes to all but SYS_ADMIN, which the container has not.
+# Debian's own 3 refuses probes to all but SYS_ADMIN, which the container does not have.
 echo 2 > /proc/sys/kernel/perf_event_paranoid
 # By its pod's name the instrument finds its node; without one it looks for half a minute.
 echo ${agentPod} > /proc/sys/kernel/hostname

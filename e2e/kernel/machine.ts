@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 import { probeAnswer, shellWord } from './images.ts';
 
-/** How the processors of the machine are made. */
+/** What runs the machine's instructions: this machine's own processors (kvm) or a translation (tcg). */
 export type Acceleration = 'kvm' | 'tcg';
 
 export interface MachineOptions {

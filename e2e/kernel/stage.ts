@@ -40,8 +40,8 @@ const reports = '127.0.0.1:14318';
 const selfReportMs = 1_000;
 
 /**
- * The command of the instrument with the rights that its container has, and no others: those of `sys-admin`, since this
- * kernel refuses uprobes without SYS_ADMIN; without a capability that is named, the others of the default.
+ * The command of the instrument with the rights that its container has, and no others. If `without` is undefined, those
+ * of `sys-admin`, since this kernel refuses uprobes without SYS_ADMIN; otherwise those of the default except that one.
  */
 function asInPod(instrument: string, without: string | undefined): string[] {
   const granted = [...captureCapabilities, ...(without === undefined ? ['SYS_ADMIN'] : [])];
@@ -132,7 +132,7 @@ export class KernelStage {
     return this.#ca.cert;
   }
 
-  /** What takes so long on this machine's own processors takes longer in an emulated one. Units: ms. */
+  /** A limit for what takes up to `ms` on a machine's own processors: it takes longer on emulated ones. Units: ms. */
   patience(ms: number): { timeoutMs: number } {
     return { timeoutMs: ms * this.orders.slowness };
   }

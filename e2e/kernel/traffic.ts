@@ -66,7 +66,7 @@ export function countsOf(seen: readonly Pick<Seen, 'method' | 'route' | 'status'
   return sorted(counts);
 }
 
-/** The same without the statuses. */
+/** Counts with the statuses left out: one for each method and route. */
 export function withoutStatus(counts: Counts): Counts {
   const all: Record<string, number> = {};
   for (const [key, count] of Object.entries(counts)) {
@@ -81,7 +81,7 @@ export function statusesOfBefore<T extends Pick<Seen, 'status'>>(seen: readonly 
   return seen.map((one, i) => ({ ...one, status: seen[i - 1]?.status ?? one.status }));
 }
 
-/** The same of series of `http_*_request_duration_count`. */
+/** The counts of series of `http_*_request_duration_count`, by the same keys as `countsOf`. */
 export function countsOfSeries(
   series: readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[],
 ): Counts {

@@ -8,7 +8,7 @@ export interface Asker {
   query(promql: string): Promise<QueryAnswer>;
 }
 
-/** Makes an account of the product's role for readers, with a token for three hours. */
+/** Makes an account with the product's role for readers, and a token of three hours for it. */
 export async function openAsker(stage: Stage): Promise<Asker> {
   const { api, kubectl } = stage;
   const [namespace, name] = ['default', 'e2e-reader'];
@@ -33,7 +33,7 @@ export async function openAsker(stage: Stage): Promise<Asker> {
       try {
         return await instantQuery(target, promql);
       } finally {
-        // As a pod that mounts it: what was published last, also while the API server is away.
+        // As in a pod that mounts it: the authority that was published last, also while the API server is away.
         void publishedAuthority(stage).then(
           (published) => (ca = published),
           () => {},

@@ -36,7 +36,7 @@ export const access: readonly Check[] = [
     },
   },
   {
-    what: 'agent, query server and operator are scraped with the token of the collector, and with no other and none',
+    what: 'agent, query server and operator are scraped with the token of the collector, not with another or none',
     async run(stage) {
       const { kubectl } = stage;
       await runPods(kubectl, collector.namespace, collector.name);

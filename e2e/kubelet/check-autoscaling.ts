@@ -7,7 +7,7 @@ import { isReady, podsOf, type Pod } from './product.ts';
 import { serverPod } from './shop.ts';
 
 const app = 'catalog';
-/** Of all pods together. It divides by every number of pods up to the wanted one. */
+/** Requests to all pods together: divisible by every number of pods up to the wanted one. */
 const perSecond = 24;
 const target = 6;
 const wantedPods = perSecond / target;

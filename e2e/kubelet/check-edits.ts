@@ -7,7 +7,7 @@ import type { Check, Stage } from './check.ts';
 import { podsOf } from './product.ts';
 import { runPods, watchWeb } from './shop.ts';
 
-/** Each edit is in force this long after it was made, or after the time until which edits are gathered. Units: ms. */
+/** An edit takes at most this long to be in force, from when it was made or from the end of gathering. Units: ms. */
 const limitMs = 20_000;
 /** No gathering takes longer than the budget of a namespace needs for one more restart. Units: ms. */
 const gatheringMs = 130_000;

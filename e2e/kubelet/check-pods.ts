@@ -9,7 +9,7 @@ async function allPods(stage: Stage): Promise<Pod[]> {
   return (await Promise.all(namespaces.map((namespace) => podsOf(stage.api, namespace)))).flat();
 }
 
-/** What the kernel says of a container's first process, by the name of its pod and container. */
+/** What the kernel says of a process that is started in a container by `kubectl exec`. */
 async function processStatus(stage: Stage, pod: Pod, container: string): Promise<Map<string, string>> {
   const text = await stage.kubectl([
     ...['-n', pod.metadata.namespace, 'exec', pod.metadata.name, '-c', container, '--'],

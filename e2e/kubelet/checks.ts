@@ -29,7 +29,8 @@ const groups: Readonly<Record<string, readonly Check[]>> = {
 export async function runChecks(stage: Stage): Promise<Outcome[]> {
   const { only } = stage.orders;
   const unknown = only.filter((name) => !(name in groups));
-  if (unknown.length > 0) throw new Error(`--only: ${unknown.join(', ')}: choose of ${Object.keys(groups).join(', ')}`);
+  if (unknown.length > 0)
+    throw new Error(`--only: ${unknown.join(', ')}: choose from ${Object.keys(groups).join(', ')}`);
   const outcomes: Outcome[] = [];
   for (const [group, checks] of Object.entries(groups)) {
     if (only.length > 0 && !only.includes(group)) continue;

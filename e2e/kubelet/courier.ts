@@ -1,7 +1,7 @@
 /**
  * Runs in the network of an agent's pod, where OTLP is taken on the loopback address, and posts metrics there.
- * Shape: a line of standard input is `{id, body}` with the protobuf in base64; a line of output is `{id, status}`, where
- * 0 stands for no answer.
+ * Shape: a line of standard input is `{id, body}` with the protobuf in base64; a line of output is `{id, status}`,
+ * where 0 stands for no answer, and for a 200 that refuses some of the points.
  */
 import { createInterface } from 'node:readline';
 

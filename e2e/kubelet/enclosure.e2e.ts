@@ -29,8 +29,8 @@ needing(root).test(
     createInterface({ input: owner.stdout }).once('line', (line) => (dir = line));
     await until('it is open', async () => dir !== '');
     const run = `node-${basename(dir)}`;
-    // Of setpriv, the shells and unshare, which replace themselves by the next program, `sleep` is the last. Whoever is
-    // killed before has not said yet that its child is to end with it.
+    // setpriv, the shells and unshare each start the next program or become it; `sleep` is the last. Killed earlier,
+    // they may not have told the kernel yet to end the child with them.
     await until('the program runs in it', async () =>
       processesOfRun(run).some((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'sleep'),
     );

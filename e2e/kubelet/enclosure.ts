@@ -1,7 +1,7 @@
 /**
  * Where a node runs without touching the machine: namespaces of its own for network, mounts, processes and control
  * groups. When its first process ends, the kernel takes containers, mounts, devices and rules with it, so that nothing
- * has to be found and removed one by one, whatever a run ended by. What is left are empty control groups and a folder.
+ * has to be found and removed one by one, however a run ended. What is left are empty control groups and a folder.
  */
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ export interface Enclosure {
   readonly dir: string;
   /** Whether no other run is under way on this machine. */
   readonly isAlone: boolean;
-  /** Starts a program as what the enclosure is for; resolves with its exit code. */
+  /** Starts the program that the enclosure is for; resolves with its exit code. */
   run(command: readonly string[], env: Readonly<Record<string, string>>): Promise<number>;
   /** Ends it, and waits until nothing of it is left. Harmless a second time. */
   close(): Promise<void>;

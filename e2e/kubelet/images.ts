@@ -24,7 +24,7 @@ export interface ImageFile {
 }
 
 const outsideFolder = '/outside-world';
-/** Port of the pod's own loopback: the minter talks to a key service other than the real one nowhere else. */
+/** Port on the pod's own loopback: only there does the minter talk to a key service other than the real one. */
 const kmsPort = 18_443;
 
 export interface ImageOptions {
@@ -34,7 +34,7 @@ export interface ImageOptions {
   readonly authority: string;
   /** Where the key service of the outside world is, host:port. */
   readonly keyService: string;
-  /** Whether containers of builds that are there are of a run that was killed, and can go. */
+  /** Whether no other run is under way: containers of builds that are left are then of a killed one, and can go. */
   readonly isAlone: boolean;
   readonly log: (line: string) => void;
 }
@@ -126,7 +126,7 @@ async function bundleStandIn(dir: string): Promise<string> {
   return dir;
 }
 
-/** Starts the minter beside a way from its loopback to the key service. */
+/** A program that starts the minter beside a forwarder from its loopback to the key service. */
 function startMinter(keyService: string): string {
   const [host, port] = keyService.split(':');
   return `import { connect, createServer } from 'node:net';

@@ -1,4 +1,4 @@
-/** Writes a line with the time since the command began and since the line before, so that the log tells how long each step took. */
+/** Writes lines with the time since the command began and since the line before. */
 export function createLog(started: number): (line: string) => void {
   let last = Date.now();
   return (line) => {

@@ -33,8 +33,8 @@ export interface MeterOptions {
 }
 
 /**
- * A time on a point, for which the agent stores the millisecond it is given in. In the middle of it, because a double of
- * today's nanoseconds is up to 128 ns off, and may be in the millisecond before.
+ * A time on a point, for which the agent stores the millisecond it is given in. It is the middle of the millisecond,
+ * because a double of today's nanoseconds is up to 128 ns off, and may be in the millisecond before.
  */
 export const inNanoseconds = (ms: number): number => ms * 1e6 + 500_000;
 

@@ -19,7 +19,7 @@ export interface Node {
   readonly kubelet: Component;
   readonly kubeProxy: Component;
   readonly policyEngine: Component;
-  /** Where the runtime refuses what this machine withholds; null on machines that withhold nothing. */
+  /** Has the runtime refuse the capability that this machine withholds, or leave it out; null if it withholds none. */
   readonly refusal: { allow(): void; forbid(): void } | null;
 }
 
@@ -169,8 +169,8 @@ state = "/run/containerd"
 }
 
 /**
- * A runc that leaves out the capability which this machine withholds, so that the instrument's container can start; and
- * that refuses it, as it is, while it is forbidden.
+ * A runc that leaves out the capability which this machine withholds, so that the instrument's container can start.
+ * After `forbid` it is runc as it is, which refuses that container.
  */
 function runtimeWrapper(write: Write, dir: string): { program: string; allow(): void; forbid(): void } {
   const flag = join(dir, 'runc-as-it-is');

@@ -12,7 +12,7 @@ export const parts = {
 } as const satisfies Readonly<Record<string, RegExp>>;
 export type Part = keyof typeof parts;
 
-/** Pids of a part, by age; empty where none runs. */
+/** Pids of a part in ascending order, so that the newest is last; empty where none runs. */
 export function processesOf(part: Part): number[] {
   const found: number[] = [];
   for (const entry of readdirSync('/proc')) {

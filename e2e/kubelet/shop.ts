@@ -51,7 +51,7 @@ export function runIn(kubectl: Kubectl, namespace: string, name: string, script:
 
 /**
  * A request from inside a pod. Resolves with status and the beginning of the body, or `error CODE`.
- * Shape: `ca` is a PEM text; without one a certificate is not looked at.
+ * Shape: `ca` is a PEM text; without one the certificate is not verified.
  */
 export async function ask(
   kubectl: Kubectl,

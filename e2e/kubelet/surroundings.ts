@@ -110,7 +110,7 @@ function optionsOf(path: string): { type: string; controllers: string } {
   };
 }
 
-/** The capability that this machine withholds from every process, and an ordinary node does not. */
+/** Whether this machine withholds CAP_SYS_RESOURCE from every process, which an ordinary node does not. */
 export const withholdsResources = (status: string): boolean => {
   const bounding = /^CapBnd:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? 'f'.repeat(16);
   return (BigInt(`0x${bounding}`) & (1n << 24n)) === 0n;

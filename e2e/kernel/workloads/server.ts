@@ -33,7 +33,7 @@ function serve(req: IncomingMessage, res: ServerResponse): void {
   req.on('end', () => {
     const { status, route, body = '', afterMs = 0 } = answerTo(method, url);
     setTimeout(() => {
-      // A 204 has no body, and none of its length either.
+      // A 204 has no body, and no content-length either.
       res.writeHead(status, status === 204 ? {} : { 'content-length': body.length }).end(body);
       const seconds = (performance.now() - started) / 1_000;
       process.stdout.write(`${JSON.stringify({ method, status, route, seconds })}\n`);

@@ -92,7 +92,10 @@ async function stored(asker: Asker, sinceMs: number): Promise<Sample[]> {
   return rows.flatMap(({ values }) => values);
 }
 
-/** When it began to hold: for as long as the API server may not know yet that something broke, it must go on holding. */
+/**
+ * Resolves with the time since which `holds` does. It must go on holding for as long as the API server may not know yet
+ * that something broke. Units: ms since the epoch.
+ */
 async function settled(what: string, holds: () => Promise<true>): Promise<number> {
   let since: number | null = null;
   const lasts = async (): Promise<boolean> => {

@@ -138,7 +138,7 @@ const filled: Fault = {
   },
 };
 
-/** Over when both query servers present another certificate; a kubelet takes a minute or more to hand it to them. */
+/** Over when every query server presents a new certificate; a kubelet takes a minute or more to hand it to them. */
 const replaced: Fault = {
   name: 'certificate of query replaced',
   async run({ api, kubectl }) {
@@ -198,7 +198,7 @@ export const faults: readonly Fault[] = [
   authorityReplaced,
 ];
 
-/** All of them in an order of chance. */
+/** All of them in a random order. */
 export function shuffled(random: Random): Fault[] {
   const rest = [...faults];
   const order: Fault[] = [];
