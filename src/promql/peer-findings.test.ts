@@ -5,6 +5,7 @@ import { statsOnlySelectors } from './eval/run/stats-only.ts';
 import { Engine, emptyHistogram, parse } from './index.ts';
 
 /** What comparing with a real Prometheus over random expressions brought to light. */
+
 const source = new MemorySource();
 source.load(
   parseMetric('x_total{a="1"}'),

@@ -47,8 +47,8 @@ async function reports(): Promise<{ query: LoopReport; agents: LoopReport[] }> {
 }
 
 /**
- * The longest slice of any process. Work that cannot be interrupted is as long each time, a core that is shared is slow
- * once: a slice beyond the bound is looked for again, twice.
+ * The longest slice of any process. Work that cannot be interrupted takes as long each time, while a shared core is
+ * slow only once: a slice beyond the bound is measured again, up to twice.
  */
 async function longestOfAny(question: AdversarialQuestion, first: readonly LoopReport[]): Promise<number> {
   let longest = Math.max(...first.map(({ longestCpuMs: ms }) => ms));
@@ -88,7 +88,7 @@ test.each([...adversarialQuestions, ...seeded].map((question) => [question.name,
   30_000,
 );
 
-/** Series of the page of a process' own metrics. */
+/** The first value of a metric of the query server; NaN if its metrics page lacks it. */
 function metric(name: string): Promise<number> {
   return new Promise((resolve, reject) => {
     plainRequest({ host: '127.0.0.1', port: stage.query.ports['health'], path: '/metrics' }, (res) => {
@@ -102,10 +102,13 @@ function metric(name: string): Promise<number> {
   });
 }
 
-/** Billions of samples, which take minutes unless they are ended. */
+/** An expression over billions of samples: it takes minutes unless it is ended. */
 const endless = 'quantile_over_time(0.9, load{pod=~"pod-[12].*"}[1h:1s])';
 
-/** Asks for them. Resolves once `computing` evaluates it. Errors: the answer, where it comes before. */
+/**
+ * Asks for the sum of `endless`. Resolves, with a function that closes the request, once `computing` evaluates it.
+ * Errors: the answer, if it comes before that.
+ */
 async function startEndless(headers: Record<string, string>, computing: StageProcess): Promise<() => void> {
   await computing.report();
   const query = encodeURIComponent(`sum(${endless})`);
@@ -150,7 +153,7 @@ test.each([
   60_000,
 );
 
-/** Long enough that a share of a busy machine is computed in it. */
+/** Long enough that even a busy machine computes a good part of the query in it. */
 const allowedSeconds = 3;
 
 /** How long a process computed since its last report, at least. Units: ms of processor time. */
@@ -161,7 +164,7 @@ async function computedMs(process: StageProcess): Promise<number> {
 test('the end of its time ends the work of a query that the query server computes', async () => {
   await stage.query.report();
   const used = stage.query.afterTime(allowedSeconds * 1_000);
-  // The operator between two aggregations keeps agents from computing it.
+  // A constant vector beside series keeps agents from computing the sum.
   const query = `sum(${endless} * on () group_left () vector(1))`;
   const { status, json } = await stage.ask(
     { name: 'an endless one', path: 'query_range', query, range: { seconds: 3_000, step: 1 } },
@@ -259,7 +262,8 @@ test('an agent keeps the pace of scrapes, acknowledgements, probes and OTLP whil
 
 test('many of the largest queries at once are answered or refused, within the memory of the containers', async () => {
   await reports();
-  // 200 MB of operand and as much of result, for each of twelve; agents compute halves of the first six.
+  // 200 MB of operand and as much of result for each of twelve, all in the query server: a constant vector beside
+  // series keeps agents from computing them.
   const series = 'latency_bucket{le=~"0.5|1"} @ end() * on () group_left () vector(time() + ';
   const range = { seconds: 86_000, step: 8 };
   const ask = (i: number, query: string): Promise<{ status: number }> =>
@@ -275,7 +279,7 @@ test('many of the largest queries at once are answered or refused, within the me
   expect((await stage.ask({ name: 'a small one', query: 'count(load)' }, 10)).status).toBe(200);
 }, 30_000);
 
-test('of the rounds of each event loop all but one in a thousand take at most half the time of the longest', () => {
+test('all but one in a thousand rounds of each event loop take at most half of the allowed time', () => {
   expect(slicesOf.size).toBeGreaterThan(1);
   for (const slices of slicesOf.values())
     expect(percentileOfSlices(slices, 0.999)).toBeLessThanOrEqual(longestCpuMs / 2);

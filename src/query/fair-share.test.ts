@@ -11,7 +11,8 @@ const reviews = {
 let stage: QueryStage;
 const now = Date.now();
 beforeAll(async () => {
-  // Limits of time do not pass, or queries would end and begin while others are measured: more often on a busy machine.
+  // The clock stands still: else time limits would end queries and others would begin while latencies are measured,
+  // more often on a busy machine.
   const clock = new FakeClock(now);
   stage = await startQueryStage({ nodes: ['node-1', 'node-2'], reviews, flags: { loopbackExempt: 'false' }, clock });
   for (const node of ['node-1', 'node-2']) {
@@ -41,8 +42,9 @@ const ask = (
 const hangsMs = 240_000;
 
 /**
- * Milliseconds of this thread that pass while a small query is answered, the middle of so many. Asker, query server and
- * agents share the thread, so on an idle machine that is the latency; on a busy one it does not count others' work.
+ * Processor time of this thread while a small query is answered: the median of `count` runs. Units: ms. Asker, query
+ * server and agents share the thread, so on an idle machine that is the latency; on a busy one it does not count the
+ * work of others.
  */
 async function latency(count: number): Promise<number> {
   const all: number[] = [];

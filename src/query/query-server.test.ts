@@ -15,7 +15,7 @@ import { querySettingTable, startQueryServer } from './index.ts';
 import type { ExpectedAgent, QueryServer } from './index.ts';
 
 const nodes = ['node-1', 'node-2', 'node-3'];
-/** On a whole second, so that texts are short. */
+/** On a whole minute, so that times are short texts. */
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 const at = String(end / 1000);
 
@@ -76,7 +76,7 @@ const ask = (path: string, params: ApiParams = {}, options: Parameters<typeof as
   askApi({ port: server.port, ca: cluster.ca.cert }, path, params, options);
 const instant = (query: string, more: ApiParams = {}): Promise<ApiAnswer> =>
   ask('/api/v1/query', { query, time: at, ...more });
-/** Over raw chunks, whatever could be pushed down. */
+/** Over raw chunks, even where the query could be pushed down. */
 const instantRaw = (query: string): Promise<ApiAnswer> =>
   ask('/api/v1/query', { query, time: at }, { headers: { 'x-svc-pushdown': 'off' } });
 

@@ -7,9 +7,10 @@ import { randomSeries } from '../testing/promql/random-series.ts';
 import { Random } from '../testing/promql/random.ts';
 
 /**
- * What a user may see of the namespaces is the same on each way of executing a query: what a cluster tells that has
- * nothing else.
+ * On each way of executing a query, a user gets the answer that a cluster would give which has the series of the user's
+ * namespaces and no others.
  */
+
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 const start = end - 900_000;
 const nodes = ['n0', 'n1', 'n2'];
@@ -128,7 +129,7 @@ test('a query of a user is computed by the agents, and tells nothing of what the
   expect(told(mine)).toMatchObject({ path: 'agg' });
 });
 
-test('an agent that knows of no restriction is not asked for a share, and its samples come as they are let through', async () => {
+test('an agent that knows of no restriction computes no share: its samples are read, and only those that may be seen count', async () => {
   const refused: unknown[] = [];
   const [agent] = shared.cluster.agents;
   agent!.misbehave = (req, res) => {

@@ -24,7 +24,10 @@ test('of a query that failed all is preparation', () => {
   expect([evalTotalTime, queryPreparationTime, innerEvalTime]).toEqual([1, 1, 0]);
 });
 
-/** Two nodes that take 30 ms each to answer and whose series take whoever reads them 5 ms to decode, by a clock moved by hand. */
+/**
+ * Two nodes that take 30 ms each to answer, and whose series take whoever reads them 5 ms to decode, by a clock moved
+ * by hand.
+ */
 function stage(fails: { times: number } = { times: 0 }) {
   let time = 0;
   const clock: Clock = { now: () => 0, monotonic: () => time, setTimeout: () => () => {} };

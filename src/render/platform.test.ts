@@ -53,7 +53,7 @@ describe('renderPlatform', () => {
     expectGolden(import.meta.dirname, `${name}.golden.yaml`, yamlStream(renderPlatform(input)));
   });
 
-  test("shows the instrument the kernel's trace points, which it attaches to for TCP statistics, and ends without", () => {
+  test("shows the instrument the kernel's trace points, to which it attaches for TCP statistics and without which it ends", () => {
     const { spec } = named(renderPlatform(platformDefaults), 'DaemonSet', 'svc-agent') as unknown as {
       spec: { template: { spec: { containers: { name: string; volumeMounts: object[] }[]; volumes: object[] } } };
     };
@@ -66,7 +66,7 @@ describe('renderPlatform', () => {
     });
   });
 
-  test("gives the instrument its node's address for all that asks for one: it looks for a way out, and ends without", () => {
+  test("gives the instrument its node's address, so that it neither looks for one on the internet nor ends without a way there", () => {
     const { spec } = named(renderPlatform(platformDefaults), 'DaemonSet', 'svc-agent') as unknown as {
       spec: { template: { spec: { containers: { name: string; env?: object[] }[] } } };
     };

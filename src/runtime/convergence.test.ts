@@ -7,6 +7,7 @@ import { ApplySet } from './index.ts';
  * Random work and random faults, as in the soak, on the scripted server: seconds instead of minutes, and the same again
  * for the same seed. What the soak's garbage collector does is done here at once.
  */
+
 const { configMaps, secrets } = coreResources;
 const names = ['a', 'b', 'c'];
 const mine = 'managed=yes';
@@ -128,7 +129,7 @@ test.each([1, 2, 3, 149, 197])('after random work and faults the world is as des
   };
   // Silence is noticed after 70 s, and the last wait may be as long as the item back-off of ten failures.
   for (let i = 0; i < 1_000 && !same(); i++) await harness.clock.advance(200);
-  // It must stay so when what was written is shown no longer without an echo.
+  // It must stay so after ten seconds, when own writes without an echo are no longer shown.
   for (let i = 0; i < 60; i++) await harness.clock.advance(200);
   collectGarbage(harness);
   const { is, ought } = world(harness);

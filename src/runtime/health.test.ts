@@ -33,6 +33,6 @@ test('one check can be asked for alone, and a later one of a name replaces the e
   expect((await checks.run()).ok).toBe(true);
 });
 
-test('without checks it is well', async () => {
+test('without checks the report is ok', async () => {
   expect(await new Health().run()).toEqual({ ok: true, checks: [] });
 });

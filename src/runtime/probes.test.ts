@@ -54,7 +54,7 @@ test('only reads are served, and metrics that cannot be collected are an error',
   expect(await get('/metrics')).toEqual([500, 'metrics failed\n']);
 });
 
-test('metrics are for who may scrape, probes for everybody', async () => {
+test('metrics are for those who may scrape, probes for everybody', async () => {
   refusal = { status: 401, message: 'a bearer token is required' };
   expect(await get('/metrics')).toEqual([401, 'a bearer token is required\n']);
   expect(await get('/metrics?x')).toEqual([401, 'a bearer token is required\n']);

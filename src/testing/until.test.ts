@@ -1,6 +1,6 @@
 import { readPatience } from './until.ts';
 
-test('tests wait as long as on an idle machine where nothing else is said', () => {
+test('tests wait as long as on an idle machine, unless SVC_TEST_PATIENCE says otherwise', () => {
   expect(readPatience({})).toBe(1);
   expect(readPatience({ SVC_TEST_PATIENCE: '2.5' })).toBe(2.5);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crashRounds } from '../testing/tsdb/crash-rounds.ts';
 
-/** The form of two hundred rounds is in e2e/tsdb. */
+/** Few, so that a unit test has the time for them: e2e/tsdb runs two hundred. */
 const rounds = 4;
 
 test('kill -9 under load: every acknowledged float and histogram is there and no other value', async () => {

@@ -28,7 +28,10 @@ const open = ({ files, clock, lines }: World): Promise<Store> =>
     flushIntervalMs: 1e12,
   });
 
-/** Writes five hours in steps of a minute, committing and maintaining now and then. Returns what was acknowledged, and all that was tried. */
+/**
+ * Writes five hours in steps of a minute, committing and maintaining now and then. Returns the samples that were
+ * acknowledged, all that were tried, and how many commits and upkeeps failed.
+ */
 async function work(
   store: Store,
   clock: FakeClock,

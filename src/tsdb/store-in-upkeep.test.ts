@@ -40,7 +40,7 @@ const textOf = (store: Pick<Store, 'select'>): string => JSON.stringify(timesOf(
 const timesOf = (store: Pick<Store, 'select'>): number[][] =>
   [...readSamples(store as Store).values()].map((byTime) => [...byTime.keys()]);
 
-/** Lives through it and says how much upkeep there was. */
+/** Runs one life. Returns its turns, the most blocks at once, and how far retention got. Unit of `gone`: ms. */
 async function live({ hours, kept, every, held }: Life): Promise<{ turns: number; blocks: number; gone: number }> {
   const clock = new FakeClock(start);
   const store = await openStore({

@@ -96,7 +96,10 @@ class Model {
     return 'appended';
   }
 
-  /** Deletes are durable at once, with everything before them when the head lost something. */
+  /**
+   * Deletes are durable at once. If the head lost something, the store commits all that came before, too, which the
+   * model does not require.
+   */
   delete(series: readonly number[], from: number, to: number): void {
     for (const held of [this.samples, this.durable]) {
       for (const i of series) for (const t of [...held[i]!.keys()]) if (t >= from && t <= to) held[i]!.delete(t);
@@ -207,7 +210,8 @@ test('any sequence of appends, late appends, commits, blocks, restarts and power
           });
           model.commit();
         }
-        // What is held stays as it was; files of blocks are another process' after a restart, and deletions show at once.
+        // A held selection stays as it was. After a restart its block files belong to another store, and deletions show
+        // at once, so it is not looked at then.
         if (s.do !== 'reopen' && s.do !== 'crash' && s.do !== 'delete') expect(floatsOf(held, mint)).toEqual(before);
         held.close();
         if (s.do === 'histogram') reached.histograms++;

@@ -15,7 +15,7 @@ const read = async (signal = new AbortController().signal): Promise<{ counts: nu
   }
   return { counts, opened };
 };
-/** A server that answers so; what it was asked is in the mock. */
+/** A server that gives this answer; the mock has what it was asked. */
 const answering = (answer: () => Response) =>
   jest.spyOn(globalThis, 'fetch').mockImplementation(() => Promise.resolve(answer()));
 

@@ -46,7 +46,7 @@ export function stepFor(seconds: number): number {
   return Math.max(1, Math.round(seconds / 250));
 }
 
-/** One cell of a heat map: the observations in a bucket at a time. */
+/** A heat map: the number of observations in each bucket at each time. */
 export interface Heat {
   readonly times: readonly number[];
   /** Bounds of the buckets of all series, ascending; bucket i lies between bound i and i + 1. */

@@ -1,4 +1,4 @@
-/** A line without axes: a number over the last hour. */
+/** A line without axes: a number over the time window of the view. */
 import type { JSX } from 'preact';
 import { sparkPath } from './spark-path.ts';
 

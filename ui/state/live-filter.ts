@@ -58,7 +58,7 @@ const workloadLabels: Readonly<Record<string, string>> = {
   k8s_cronjob_name: 'cronjob',
 };
 
-/** The filter for the spans behind a series; undefined if its labels have no namespace, workload, route or node. */
+/** The filter for the spans behind a series; undefined if no label gives it a value. */
 export function filterOfLabels(labels: Labels): Partial<LiveFilter> | undefined {
   const [label = '', kind = ''] = Object.entries(workloadLabels).find(([name]) => labels[name]) ?? [];
   const found: [LiveParam, string | undefined][] = [

@@ -65,7 +65,7 @@ function most(losses: readonly Loss[]): Loss[] {
   return [...byKey.values()].map((same) => same.reduce((a, b) => (b.count > a.count ? b : a)));
 }
 
-/** Failed spans first, then the slower before the faster. */
+/** Failed spans first, then the slower before the faster, then the newer before the older. */
 export function worstFirst(spans: readonly StreamMessage[]): StreamMessage[] {
   const failed = ({ status, statusCode = 0 }: SpanRecord): number => (status === 'error' || statusCode >= 500 ? 1 : 0);
   return spans.toSorted(

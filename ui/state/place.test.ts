@@ -20,7 +20,7 @@ test('empty parameters are left out of an address', () => {
   expect(addressOf('map', { window: '', ns: undefined })).toBe('map');
 });
 
-test('parameters change without a trace in those before', () => {
+test('changed parameters leave the given ones as they are', () => {
   const before = new URLSearchParams('a=1&b=2');
   expect(withParams(before, { a: undefined, b: '3', c: '' }).toString()).toBe('b=3');
   expect(before.toString()).toBe('a=1&b=2');

@@ -19,7 +19,7 @@ export function Explained(workload: { namespace: string; workload: string; kind:
   return (
     <section aria-label="Capture">
       <h2>Pods and their capture</h2>
-      <Shown asked={asked} what="what decides over capture">
+      <Shown asked={asked} what="what decides about capture">
         {({ pods, settings, operator }) => {
           // One pod represents the others: the first with an obstacle, or the first.
           const shown = pods.find(obstacleOf) ?? pods[0];

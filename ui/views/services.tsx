@@ -37,7 +37,7 @@ const columns: readonly Column<ServiceSummary>[] = [
   },
   {
     key: 'trend',
-    title: 'Last hour',
+    title: 'Trend',
     wide: true,
     cell: ({ sparkline, workload }) => <Sparkline points={sparkline.requestRate} label={`requests of ${workload}`} />,
   },
@@ -50,7 +50,7 @@ const columns: readonly Column<ServiceSummary>[] = [
   },
   {
     key: 'trouble',
-    title: 'Last hour',
+    title: 'Trend',
     wide: true,
     cell: ({ sparkline, workload }) =>
       sparkline.errorShare.some((share) => (share ?? 0) > 0) ? (

@@ -45,7 +45,12 @@ test.each<[what: string, query: string, queryable: number[], reads: number[]]>([
     [22, 22, 22],
     [22, 0, 0],
   ],
-  ['a fixed window of a function that is not', 'predict_linear(a[5m] @ 300, 60)', [20, 20, 20], [20, 0, 0]],
+  [
+    'a fixed window is read once, though its function is computed at each step',
+    'predict_linear(a[5m] @ 300, 60)',
+    [20, 20, 20],
+    [20, 0, 0],
+  ],
   [
     'a subquery counts by its points, and as read by what lies below it',
     'max_over_time(rate(a[2m])[2m:1m])',
@@ -55,7 +60,12 @@ test.each<[what: string, query: string, queryable: number[], reads: number[]]>([
   ['what a subquery reads between two windows is dropped', 'max_over_time(a[30s:10s])', [6, 6, 6], [6, 6, 6]],
   ['numbers do not count', 'vector(1) + time()', [0, 0, 0], [0, 0, 0]],
   ['info() counts by its first argument', 'info(a, {b="c"}) + 1', [2, 2, 2], [2, 2, 2]],
-  ['timestamp() counts, also of starts that are not kept', 'timestamp(a) or start_timestamp(a)', [4, 4, 4], [4, 4, 4]],
+  [
+    'timestamp() counts, and so does start_timestamp() where no start is stored',
+    'timestamp(a) or start_timestamp(a)',
+    [4, 4, 4],
+    [4, 4, 4],
+  ],
   ['an anchored window counts what lies in it', 'increase(a[5m] anchored)', [20, 20, 20], [20, 4, 4]],
 ])('%s: %s', async (_, query, queryable, reads) => {
   const answer = await engine.range(query, 600_000, 720_000, 60_000, { source: two, countSamples: true });

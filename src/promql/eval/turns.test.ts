@@ -9,7 +9,7 @@ for (let i = 0; i < 150; i++) {
   source.load(parseMetric(`x{i="${i}", le="${i}"}`), samples);
 }
 
-/** Runs a query; tells each turn that other work of the process got, by number. */
+/** Runs a query. `onTurn` gets the number of each turn that other work of the process got. */
 async function run(query: string, onTurn: (turns: number) => void, signal?: AbortSignal): Promise<void> {
   let turns = 0;
   const engine = new Engine({

@@ -55,7 +55,7 @@ test('what is written is read: label sets, over several frames', async () => {
   expect(found[0]![0]).toBe(found[1]![0]);
 });
 
-test('an answer without its end, with something behind it, or of another kind is none', async () => {
+test('an answer without its end, with something behind it, or of another kind is refused', async () => {
   const messages = await messagesOf(encodeIndexAnswer(header('names'), { texts: ['a', 'b'], series: [] }));
   expect(() => decoded(messages.slice(0, -1), 'names')).toThrow('no trailer');
   expect(() => decoded(messages.slice(1), 'names')).toThrow('the header does not come first');
@@ -138,7 +138,7 @@ describe('a pool of label sets', () => {
     .uniqueArray(fc.tuple(text, text), { selector: ([name]) => name, maxLength: 5 })
     .map((labels) => labels.sort(([a], [b]) => compareStrings(a, b)) as Labels);
 
-  test('gives back what it was given, and compares sets as they are compared', () => {
+  test('gives back what it was given, and orders sets as compareLabels does', () => {
     fc.assert(
       fc.property(fc.array(labelSet, { maxLength: 30 }), (sets) => {
         const pool = new SeriesPool();

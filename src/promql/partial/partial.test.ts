@@ -94,7 +94,7 @@ test.each<[what: string, nodes: WiredNodes, least: number]>([
   expect(answers.size).toBeGreaterThan(60);
 });
 
-/** The shortest of the answers in several frames. */
+/** The shortest answer that takes at least four frames. */
 const shortest = (): (typeof wired.kept)[number] => {
   const size = ({ frames }: (typeof wired.kept)[number]): number => Buffer.concat(frames).length;
   return wired.kept.filter(({ frames }) => frames.length >= 4).toSorted((a, b) => size(a) - size(b))[0]!;

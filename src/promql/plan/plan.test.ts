@@ -46,7 +46,7 @@ describe('a plan', () => {
     ],
     ['inside a subquery sums are pushed down', 'max_over_time(sum(x)[1h:1m])', ['agg sum () x']],
     ['constants stay here', 'vector(1) + time()', []],
-    ['the limited choice by hash is local', 'limit_ratio(0.5, x)', ['series limit_ratio(0.5, x)']],
+    ['a choice of series by hash is local', 'limit_ratio(0.5, x)', ['series limit_ratio(0.5, x)']],
     ['counting values merges', 'count_values("v", x)', ['agg count_values () x']],
   ])('%s', (_, query, expected) => expect(fragments(query)).toEqual(expected));
 

@@ -123,7 +123,7 @@ test('a record that may not be read holds nobody up for long, but what it would 
     cache.start(stop.signal);
     const startedAt = clock.now();
     await until('patience to end', () => {
-      // Patience begins with the other lists: it is over when it was over before, and these are there.
+      // Patience begins with the other lists, so it does not end within ten seconds of the start.
       expect(directory.synced && clock.now() - startedAt < 10_000).toBe(false);
       clock.shift(100);
       return directory.synced;

@@ -3,6 +3,7 @@ import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
 /** What agents know beside samples: exemplars and metadata. */
+
 const duration = 'http_server_request_duration';
 const bucket = (le: string, namespace = 'shop') =>
   labelsFromObject({ __name__: `${duration}_bucket`, k8s_namespace_name: namespace, le });

@@ -4,6 +4,7 @@ import type { QueryStage } from '../../testing/query/query-stage.ts';
 import type { ApiParams } from '../../testing/query/api-client.ts';
 
 /** The requests that Grafana's Prometheus data source sends, in the forms it sends them. */
+
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 const seconds = (ms: number): string => String(ms / 1000);
 const window = { start: seconds(end - 3_600_000), end: seconds(end) };

@@ -209,7 +209,7 @@ test('the front proxy gets a new CA, and the old one ends', async () => {
   await until('the end of the old CA', async () => (await get(`${api}/pods/*/busy`)).status === 403);
 });
 
-test('with a node gone its pods are omitted and sums are refused; the numbers of metrics tell', async () => {
+test('with a node gone its pods are omitted and sums are refused, and the metrics count it', async () => {
   putCas(frontProxyCa.cert);
   await until('trust', async () => (await get(`${api}/pods/*/busy`)).status === 200);
   await cluster.agents[1]!.stop();

@@ -8,6 +8,7 @@ import { ShiftedClock } from '../../testing/shifted-clock.ts';
  * Queries from the API down to the agents' stores while the stores cut blocks, merge them and delete what is too old:
  * on every way of execution a sample counts once, and what retention deletes is gone as a whole.
  */
+
 const nodes = ['node-1', 'node-2'];
 const pods = ['a', 'b', 'c'];
 const hour = 3_600_000;

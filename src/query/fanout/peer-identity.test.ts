@@ -7,6 +7,7 @@ import { startQueryStage, type QueryStage } from '../../testing/query/query-stag
 import type { ExpectedAgent } from '../agents/directory.ts';
 
 /** Whoever has the key of node-2 answers at the address of node-1, in the very words of node-1's agent. */
+
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 let stage: QueryStage;
 let honest: readonly ExpectedAgent[];
@@ -74,7 +75,7 @@ test.each<[string, string, Record<string, string>]>([
   }
 });
 
-test('it is counted by its reason', async () => {
+test('a node that another key answers for is counted as lost, by the reason identity', async () => {
   const before = await count();
   const thief = await impostor(await agentTls(stage.cluster.ca, 'node-2'));
   expectAt('127.0.0.9');
@@ -83,7 +84,7 @@ test('it is counted by its reason', async () => {
   await thief.close();
 });
 
-test('the certificate that all agents shared is read while the pod is one that has it, and not after', async () => {
+test('the certificate that all agents once shared is accepted from pods that still have it, and from no others', async () => {
   const dnsNames = ['svc-agent', 'svc-agent.svc-system.svc'];
   const leaf = await issueLeaf(stage.cluster.ca, { commonName: 'svc-agent', dnsNames }, { now: Date.now() });
   const old = await impostor({ ...leaf, ca: stage.cluster.ca.cert });

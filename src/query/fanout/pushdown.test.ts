@@ -44,7 +44,7 @@ beforeEach(() => {
   for (const agent of stage.cluster.agents) agent.misbehave = undefined;
 });
 
-/** Each operator, each kind of place, and what falls back. */
+/** Each aggregation, each place of evaluation, and what falls back to raw chunks. */
 const queries = [
   'sum by (service_name) (rate(lat_bucket[5m]))',
   'avg(odd)',
@@ -118,7 +118,7 @@ test('series that weigh more at their steps than as chunks are read raw, groups 
   expect(await outcome('max by (k8s_node_name) (rate(lat_bucket[5m]))')).toEqual(['pushed']);
 });
 
-test('a path that is none is refused', async () => {
+test('an unknown path is refused', async () => {
   expect((await ask('up', 'fast')).json).toMatchObject({
     errorType: 'bad_data',
     error: expect.stringContaining('fast'),
@@ -142,7 +142,7 @@ const lies: [title: string, misbehave: Misbehave, reason: string][] = [
   ['has too much to do', (_q, r) => r.writeHead(429).end('busy'), 'over limit'],
   ['fails', (_q, r) => r.writeHead(500).end('oh'), 'protocol'],
   ['answers with something else', (_q, r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), 'protocol'],
-  ['sends a frame that is none', (_q, r) => r.writeHead(200, partial).end(Buffer.alloc(40, 255)), 'protocol'],
+  ['sends bytes that are no frame', (_q, r) => r.writeHead(200, partial).end(Buffer.alloc(40, 255)), 'protocol'],
   ['sends nothing', (_q, r) => r.writeHead(200, partial).end(), 'protocol'],
   [
     'sends a wrong checksum',

@@ -145,7 +145,7 @@ test('the autoscalers of one namespace have two places, and do not wait for thos
   await Promise.all(slow);
 });
 
-test('a caller waits behind what he asked himself, and not at all behind what another asked', async () => {
+test('a caller waits behind their own queries, and not behind those that another caller has waiting', async () => {
   const order: string[] = [];
   const ends: (() => void)[] = [];
   const engine = {

@@ -4,6 +4,7 @@ import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
 /** While a node's agent is replaced two pods may be ready for it: each has a part of its samples. */
+
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 const at = String(end / 1000);
 let stage: QueryStage;

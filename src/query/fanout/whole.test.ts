@@ -7,6 +7,7 @@ import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
 /** Queries whose selectors can match on one node only: `#` stands for the matcher that says so. */
+
 const nodes = ['node-1', 'node-2', 'node-3'];
 const paths = ['off', 'series', 'agg', 'whole'] as const;
 const end = Math.floor(Date.now() / 60_000) * 60_000;
@@ -45,7 +46,7 @@ const askRange = (query: string, path: string): Promise<ApiAnswer> => {
   const span = { start: String(end / 1000 - 600), end: String(end / 1000), step: '60' };
   return stage.ask('/api/v1/query_range', { query: pinned(query), ...span }, header(path));
 };
-/** How long it took, and in which words an agent said no, may differ; all else must not. */
+/** An answer without elapsed times and without an agent's own words: only these may differ between paths. */
 const worded = ({ json: { warnings = [], ...rest } }: ApiAnswer): string =>
   JSON.stringify([rest, warnings.map((text) => text.replace(/ after \d+ ms: .*/s, ''))]);
 
@@ -90,12 +91,12 @@ const queries = [
   'info(odd{#})',
 ];
 
-/** Those that say something of no series at all, and one that does not. */
+/** Queries that may have a value or an annotation over no series at all, and some that have neither. */
 const ofNothing = queries.filter((query) => /^sum by|absent|vector|scalar|1\.5|^topk/.test(query));
 
 test('there are queries that say something of no series', () => expect(ofNothing.length).toBeGreaterThan(5));
 
-/** What fails over these data, on every path with the same words: the matching, and a range where an instant is asked. */
+/** Fail over these data with the same words on every path: by their matching, or as a range in a range query. */
 const failing: [query: string, way: typeof askRange, status: number][] = [
   ['lat_bucket{#} * on (pod) odd{#}', ask, 422],
   ['lat_bucket{#} * on (pod) odd{#}', askRange, 422],

@@ -5,7 +5,7 @@ import { maxSampleBytes, writeSample } from './utf8-text.ts';
 const bytes = Buffer.alloc(maxSampleBytes);
 const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
-/** The double that lies so many behind another one. */
+/** The double that lies `distance` steps above a positive value. */
 function neighbour(value: number, distance: number): number {
   const double = Float64Array.of(value);
   new BigInt64Array(double.buffer)[0]! += BigInt(distance);

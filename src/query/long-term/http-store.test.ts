@@ -143,7 +143,7 @@ test('a series that has native histograms beside floats is no series of floats',
   });
 });
 
-test('the error of a store is told in its words, and that there is no remote read with what helps', async () => {
+test('the error of a store is told in its own words, and a lack of remote read together with what helps', async () => {
   const refusing = await storeOver((_req, res) => {
     res.writeHead(422, { 'content-type': 'application/json' });
     res.end(JSON.stringify({ status: 'error', errorType: 'execution', error: 'too many samples' }));

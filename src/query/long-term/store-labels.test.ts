@@ -42,7 +42,7 @@ test('a store label is not shown, selects where it has a value, and series that 
   ]);
 });
 
-test('a matcher on a store label is judged as of a series without it: the store is asked without it, or not at all', async () => {
+test('a matcher on a store label sees an empty value: the store is asked without the matcher, or not at all', async () => {
   const asked: ReadQuery[] = [];
   const store = hideStoreLabels(
     {

@@ -49,7 +49,7 @@ function stage(review: StreamCall['review'], namespaces = new Set(['shop'])) {
   return { clock, relay, asked, got, names, span, isOver: () => over, leave: () => (gone.abort(), done) };
 }
 
-test('a follower whose rights change is shown what they may see from then on, where it was', async () => {
+test('a follower whose rights change is shown what it may see from then on, from where it was', async () => {
   let allowed = new Set(['shop']);
   const { clock, asked, names, span, leave } = stage(async () => allowed);
   await settle();
@@ -63,7 +63,7 @@ test('a follower whose rights change is shown what they may see from then on, wh
   expect(names()).toEqual(['shop']);
   span('shop', 'a.3');
   await settle();
-  // It is held back for order's sake when the rights end.
+  // The span is still held back, for the sake of order, when the rights end.
   await clock.advance(2_000);
   expect(asked[1]).toEqual({ namespaces: ['zoo'], follow: true, cursors: true, after: 'a.3' });
   span('zoo', 'a.4');

@@ -30,7 +30,7 @@ interface Outcomes {
 }
 const httpOutcomes: Outcomes = { label: 'http_response_status_code', ok: '200', failed: '503' };
 
-/** Requests of a pod on a node, so many a second, of which one in ten fails; nine of ten take below 100 ms. */
+/** `perSecond` requests of a pod on a node, of which one in ten fails; nine of ten take less than 100 ms. */
 function requests(
   node: string,
   metric: string,
@@ -290,7 +290,7 @@ test('a node that does not answer makes the answer degraded', async () => {
   }
 });
 
-test('it is computed by the agents, which are asked twice each at most', async () => {
+test('the graph is computed by the agents, each of which is asked twice', async () => {
   const before = cluster.agents.map(({ requests: count }) => count);
   await topology({ end: String(end / 1000 - 1) });
   expect(cluster.agents.map(({ requests: count }, i) => count - before[i]!)).toEqual([2, 2]);
@@ -420,7 +420,7 @@ test('objects are those that the caller may list, and it is said when there are 
   expect((await ask('/api/v1/objects', { kind: 'Secret' })).status).toBe(400);
 });
 
-test('a workload is explained by what decides over its pods, to whoever may list all of that', async () => {
+test('a workload is explained by what decides about its pods, to whoever may list all of that', async () => {
   const of = async (workload: string): Promise<WorkloadExplanation> => {
     const { status, json } = await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod', workload });
     expect(status).toBe(200);

@@ -42,7 +42,7 @@ test.each<[string, (object: Web) => void]>([
   ['a container beside ours', (o) => o.spec.template.spec.containers.push({ name: 'side', image: 'side:1' })],
   ['a label beside ours', (o) => (o.metadata.labels = { ...o.metadata.labels, team: 'a' })],
   ['our own value, claimed by another', (o) => (o.spec.replicas = 2)],
-])('%s is no edit of ours', (_what, change) => {
+])('%s does not count as an edit of our fields', (_what, change) => {
   const { wanted, live } = liveAfter(change, 'injector');
   expect(foreignEdits(live, wanted, manager)).toEqual({ managers: [], fields: [] });
 });

@@ -59,8 +59,8 @@ test('does nothing for an object that is being deleted without it', async () => 
 });
 
 test.each([
-  ['the first of another owner', undefined],
-  ['a further one of another owner', ['other/first']],
+  ['the first finalizer of another owner', undefined],
+  ['a further finalizer of another owner', ['other/first']],
 ])('keeps %s under a race', async (_what, before) => {
   server.put(configMaps, object(before));
   const stale = live();

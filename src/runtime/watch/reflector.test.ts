@@ -55,7 +55,7 @@ const start = async (): Promise<void> => {
   cache.start(stop.signal);
   await until('the first watch', () => informer.synced && server.openWatches().length === 1);
 };
-/** Lets time pass, slowly beside the network, until the condition holds. */
+/** Lets time pass until the condition holds, in steps so small that the network keeps up. */
 const passUntil = async (condition: () => unknown, what: string): Promise<void> => {
   const end = performance.now() + 40_000;
   while (!condition()) {
@@ -249,7 +249,7 @@ test.each([
   expect(server.seen({ verb: 'list' }).length).toBeLessThanOrEqual(7);
 });
 
-test.each(['list', 'watch'] as const)('waits the Retry-After seconds on list, watch and write: %s', async (verb) => {
+test.each(['list', 'watch'] as const)('waits the Retry-After seconds on list and watch: %s', async (verb) => {
   await begin();
   server.script({ verb }, { do: 'fail', error: busy(), retryAfter: '20' });
   cache.start(stop.signal);

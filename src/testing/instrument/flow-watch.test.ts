@@ -11,7 +11,7 @@ const catalog: FlowEnd = { ...checkout, pod: 'catalog-1', node: 'node-2', ownerN
 const ends: Record<number, FlowEnd> = { 1: checkout, 2: catalog };
 const owners = ['direction', 'k8s.src.owner.name', 'k8s.dst.owner.name'];
 
-/** Both sockets of a connection from checkout to catalog: so much was asked, so much answered. */
+/** Both sockets of a connection on which checkout sent `asked` bytes to catalog, and got `answered` bytes back. */
 function connection(asked: number, answered: number, port = 40_000): Socket[] {
   const [client, server] = [`10.0.0.1:${port}`, '10.0.0.2:8080'];
   return [
@@ -50,7 +50,7 @@ test('a node reports the flows that have an end on it, and no others', async () 
   expect(Object.keys(await flowsOf('node-2', [connection(100, 900)]))).toHaveLength(2);
 });
 
-test('of each process it asks once a look, and of none whose connections are still', async () => {
+test('a process is asked for once a look, and not at all while its connections are idle', async () => {
   const asked: number[] = [];
   const endOf = (pid: number): Promise<FlowEnd | null> => {
     asked.push(pid);

@@ -180,7 +180,7 @@ test('where the file asks for it every point carries the instance that is known 
   }
 });
 
-test('an agent takes its spans for their pod’s once it has its points', async () => {
+test('an agent assigns spans to their pod once it has points of the same sender', async () => {
   const { reporter, posts } = setUp([], { ...config, instanceOnPoints: true });
   const attributes = resource('checkout-1');
   reporter.metrics({ resources: [{ attributes, scopes: [{ scope, metrics: [duration] }] }] });

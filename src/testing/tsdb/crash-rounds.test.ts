@@ -21,7 +21,7 @@ async function write(store: Store, ...numbers: readonly number[]): Promise<void>
   await store.commit();
 }
 
-test('of a commit that is cut off histograms may be there without their floats; what was acknowledged may not lack', async () => {
+test('after a commit that was cut off, histograms may be there without their floats; nothing acknowledged may be missing', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'crash-rounds-'));
   try {
     const killed = await open(dir);

@@ -63,7 +63,7 @@ test.each([
   ['is not there', async () => files.remove('/s/format')],
   ['is empty', async () => put('/s/format', '')],
   ['is damaged', async () => put('/s/format', '\0\0')],
-])('a store whose format %s is opened, and named', async (_, arrange) => {
+])('a store whose format file %s is opened, and the file written again', async (_, arrange) => {
   await filled();
   await arrange();
   const store = await open();

@@ -64,8 +64,8 @@ test('a record that was cut is refused, save between two series', () => {
   }
 });
 
-// What it gives instead of an error is wrong, which the checksum around it finds.
-test('reading a record that was bent ends, and by no other error than that of a corrupt store', () => {
+// What it reads instead of failing is wrong; the checksum around the record finds that.
+test('reading a damaged record ends, and fails with no other error than that of a corrupt store', () => {
   const bytes = written(two);
   const outcomes = [...bytes].map((_, bent) => {
     try {

@@ -8,7 +8,7 @@ export interface MapNode {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  /** Number of workloads in a folded namespace; 0 for a single workload. */
+  /** Number of nodes that a folded namespace stands for; 0 for a node that stands for itself. */
   readonly folded: number;
 }
 
@@ -95,7 +95,10 @@ export function labelOf(edge: Pick<MapEdge, 'requestRate' | 'errorShare'>, edges
   return rate === '' ? failing : `${failing} of ${rate}`;
 }
 
-/** Width of an edge: 1.2 px for a low or unknown rate, 1 px more for each factor of four, at most 7. */
+/**
+ * Width of an edge: 1.2 px for a low or unknown rate, 1 px more for each factor of four, at most 7. If only bytes are
+ * known, 10 kB per second count as one request per second.
+ */
 export function widthOf({ requestRate, bytesPerSecond }: Pick<Stats, 'requestRate' | 'bytesPerSecond'>): number {
   const rate = requestRate ?? (bytesPerSecond ?? 0) / 10_000;
   return Math.min(7, 1.2 + Math.log(1 + rate) / Math.log(4));

@@ -32,13 +32,13 @@ const sample = (labels: Record<string, string>, value: number): RandomSeries => 
   samples: [{ time: at, value }],
 });
 
-/** Sums of numbers of very different sizes lose digits unless they are exact; some are no numbers at all. */
+/** Numbers of very different sizes, whose sums lose digits unless they are exact; some are NaN or infinite. */
 function anyNumber(random: Random): number {
   if (random.chance(0.04)) return [NaN, Infinity, -Infinity][random.below(3)]!;
   return (random.below(2_000_001) - 1_000_000) * 10 ** (random.below(40) - 20);
 }
 
-/** Histograms whose bounds are sometimes the same on all nodes, sometimes not; one of more bounds than a row holds. */
+/** Histograms whose bounds are sometimes the same on all nodes, sometimes not; some have more than a row holds. */
 function world(random: Random): SplitNodes {
   const series: RandomSeries[] = [];
   const common = ['0.1', '1', '+Inf'];
@@ -60,7 +60,7 @@ function world(random: Random): SplitNodes {
   return new SplitNodes(nodeLabel, series);
 }
 
-/** As `nodes`, each share written and read as it is between an agent and a query server. */
+/** Like `nodes`, with each share encoded and decoded as between an agent and a query server. */
 function overTheWire(nodes: SplitNodes): Distribution {
   return {
     partitionLabel: nodeLabel,
@@ -89,7 +89,7 @@ const ask = (parts: readonly string[], nodes: SplitNodes, distribution?: Distrib
     { source: nodes.whole, settings, distribution: distribution ?? nodes },
   );
 
-/** Each element as a line, in no order. */
+/** Each element as a line, sorted. */
 function lines({ sums }: PackedAnswer): string[] {
   return sums
     .flatMap(({ labels, axis, values }) =>

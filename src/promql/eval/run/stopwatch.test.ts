@@ -2,7 +2,7 @@ import { Engine } from '../../index.ts';
 import type { SeriesSource } from '../../index.ts';
 import { Stopwatch } from './stopwatch.ts';
 
-test('waiting and sorting are no evaluation', async () => {
+test('neither waiting nor sorting counts as evaluation', async () => {
   let now = 100;
   const pass = (ms: number): void => void (now += ms);
   const stopwatch = new Stopwatch(() => now);
@@ -13,7 +13,7 @@ test('waiting and sorting are no evaluation', async () => {
   expect(stopwatch.read()).toEqual({ evaluationMs: 5, sortMs: 7 });
 });
 
-test('a wait that fails has been waited for', async () => {
+test('a wait that fails counts as waiting, too', async () => {
   let now = 0;
   const stopwatch = new Stopwatch(() => now);
   const late = Promise.resolve().then(() => {
@@ -40,7 +40,7 @@ test('reading series is waiting, decoding them is evaluation, and the order of t
       return { series: [deferred('b'), deferred('a')] };
     },
   };
-  // Each look at the clock lets a thousandth pass, so that what takes no time otherwise is seen.
+  // Each look at the clock lets a microsecond pass, so that a phase that takes no time otherwise is seen.
   const engine = new Engine({ monotonic: () => now + ++looks / 1_000 });
   for (const query of ['{__name__=~"a|b"}', '{__name__=~"a|b"}[1m]']) {
     now = 0;

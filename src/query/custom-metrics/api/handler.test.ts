@@ -19,7 +19,10 @@ const sampled = Date.parse('2026-01-01T00:00:00Z');
 const custom = '/apis/custom.metrics.k8s.io/v1beta2';
 const external = '/apis/external.metrics.k8s.io/v1beta1';
 
-/** Knows metric `m` of everything, one row for each of foo, bar and the namespace ns. */
+/**
+ * Knows metric `m` of everything, one row for each of foo, bar and the namespace ns, and metric `total` of each
+ * resource, whose expression spans nodes.
+ */
 const everything: MetricProvider = {
   name: 'test',
   names: () => [{ resource: describedResource('pods')!, metric: 'm' }],
@@ -250,7 +253,7 @@ test('a failure of the store is told without detail', async () => {
   expect([status, body['reason'], body.message]).toEqual([500, 'InternalError', 'unable to fetch metrics']);
 });
 
-test('who may not is refused with 403, discovery too; health stays open', async () => {
+test('a caller without the right is refused with 403, discovery too; health stays open', async () => {
   allowed = false;
   expect((await get(`${custom}/namespaces/ns/pods/*/m`)).status).toBe(403);
   expect((await get(custom)).status).toBe(403);

@@ -74,7 +74,7 @@ test('an empty list of names allows any', async () => {
   expect(user?.uid).toBe('42');
 });
 
-test('a certificate that is over means nothing', async () => {
+test('an expired certificate means nothing', async () => {
   const certificates = await chain(frontProxyCa, 'front-proxy-client');
   expect(userByCertificate(headers, certificates, cas, now + 400 * 24 * 3_600_000)).toBeUndefined();
 });

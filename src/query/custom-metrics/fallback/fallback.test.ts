@@ -22,7 +22,7 @@ import { SecondAdapter } from './second-adapter.ts';
 const group = '/apis/custom.metrics.k8s.io';
 const custom = `${group}/v1beta2`;
 const external = '/apis/external.metrics.k8s.io/v1beta1';
-/** Of a test that waits for it; others give a slow machine its time. */
+/** Deadlines: `shortMs` for a test that waits for it, `longMs` for all others, to give a slow machine its time. */
 const shortMs = 400;
 const longMs = 10_000;
 const dir = mkdtempSync(join(tmpdir(), 'fallback-'));
@@ -314,7 +314,7 @@ describe('an adapter that does not answer as it should', () => {
     ]);
   });
 
-  test('is not asked ever more while it hangs', async () => {
+  test('gets no more than 64 questions at once while it hangs', async () => {
     const held: (() => void)[] = [];
     adapter.answer = (_req, res) => void held.push(() => sendJson(res, 200, listOf()));
     const many = Array.from({ length: 64 }, () => get(path));

@@ -50,7 +50,7 @@ const ask = (path: string, params: ApiParams = span, user = 'admin'): Promise<Ap
 const lists = ['/api/v1/labels', '/api/v1/label/pod/values', '/api/v1/series'] as const;
 const everything = { ...span, 'match[]': '{__name__=~".+"}' };
 
-/** Answers one path in a way of its own; all else as ever. */
+/** Has an agent answer `path` by `how`, and all else as usual. Returns the paths that it is asked for, as they come. */
 function misbehave(
   agent: SimulatedAgent,
   path: string,
@@ -106,7 +106,7 @@ test('index and remote read give the same bytes, for whoever asks', async () => 
       };
       for (const agent of stage.cluster.agents) agent.misbehave = undefined;
       const fresh = await ask(path, params, user);
-      // One of them, then all, are of a version that had no index.
+      // First one agent, then all, are of a version without an index.
       withoutIndex(stage.cluster.agents[1]!);
       const mixed = await ask(path, params, user);
       for (const agent of stage.cluster.agents) withoutIndex(agent);
@@ -118,7 +118,7 @@ test('index and remote read give the same bytes, for whoever asks', async () => 
   );
 });
 
-test('an agent without an index is read as ever, and nobody is missing', async () => {
+test('an agent without an index is read as before, and nobody is missing', async () => {
   const asked = withoutIndex(stage.cluster.agents[2]!);
   const { json } = await ask('/api/v1/label/pod/values', everything);
   expect(json).toMatchObject({ data: ['a', 'b', 'c'], degraded: false, missingNodes: [] });
@@ -203,7 +203,7 @@ test('a limit is kept, said, and asked of the agents as well', async () => {
   expect(all.json.warnings).toBeUndefined();
 });
 
-test('who may see one namespace is told of no other, and who may see none is told nothing without a question', async () => {
+test('who may see one namespace is told of no other, and who may see none gets an empty list without a question to an agent', async () => {
   const bodies: string[] = [];
   for (const agent of stage.cluster.agents) {
     agent.misbehave = (req, res) => {
