@@ -22,8 +22,8 @@ const policies = layers.flatMap((row, i) =>
   row.map((name) => ({ from: element(name), allow: { to: element([name, ...below(i), 'page-types']) } })),
 );
 /**
- * The same for the page, which has four (docs/adr/0036-the-page.md); of the sources it knows the types of its API, and of
- * the stream what runs without Node: the type check of `ui` refuses the rest.
+ * The same for the page, which has four layers (docs/adr/0036-the-page.md). Of src it may import the types of its API
+ * and the stream, of the stream only what runs without Node: the type check of `ui` refuses the rest.
  */
 const pageLayers = ['views', 'parts', 'state', 'api'].map((name) => `page-${name}`);
 const pagePolicies = pageLayers.map((name, i) => ({
@@ -77,7 +77,7 @@ const noOtherClock = {
   selector: "MemberExpression[object.name='AbortSignal'][property.name='timeout']",
   message: 'set a time limit with within or TimeLimit (src/base/time-limit.ts), on the clock that is passed in',
 };
-/** The page, which has no program's load, may take the browser's own. */
+/** Not for the page: it has no program's load, and may use the browser's own. */
 const noSignalAny = {
   selector: "MemberExpression[object.name='AbortSignal'][property.name='any']",
   message: 'link signals with LinkedAbort (src/base/linked-abort.ts), which costs less and leaves nothing behind',
@@ -160,7 +160,7 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': ['error', noSignalAny] },
   },
   {
-    // node:test reports a test that it was given; its promise needs nobody.
+    // node:test reports every test that it was given; nobody needs to await its promise.
     files: ['examples/**/*.spec.ts'],
     rules: {
       '@typescript-eslint/no-floating-promises': [

@@ -1,8 +1,8 @@
 /**
- * Suites that run beside no other, as they measure: `whole` holds an edit to five seconds, `drift` the operator to one, and
- * `hostile` every server to a quarter of one; `upgrade` has every question and every token answered in time, and the
- * minter's `chaos` every token within five seconds of a key service that hangs;
- * `shutdown` sends three hundred requests in two seconds.
+ * Suites that run beside no other, because they measure: `whole` allows an edit five seconds, `drift` the operator one,
+ * and `hostile` every server a quarter of one; `upgrade` wants every question and every token answered in time, and the
+ * minter's `chaos` every request within five seconds while its key service hangs; `shutdown` sends three hundred
+ * requests in two seconds.
  */
 const alone = [
   '<rootDir>/e2e/whole/',
@@ -34,7 +34,8 @@ export const run = {
 /** @type {import('jest').Config} */
 export default {
   ...run,
-  // For `npm run e2e:beside`: a cluster that starts uses both cores, one that has started waits for more than half of the time.
+  // For `npm run e2e:beside`: a cluster that starts uses both cores; one that has started is idle for more than half of
+  // the time.
   maxWorkers: 3,
   projects: [
     {

@@ -1,6 +1,9 @@
 import { run, suites } from './jest.e2e.config.js';
 
-/** Tests beside products that are built for them (`make e2e-peers`): no part of `make test`. @type {import('jest').Config} */
+/**
+ * Tests beside other products, which are built for them (`make e2e-peers`): no part of `make test`.
+ * @type {import('jest').Config}
+ */
 export default {
   ...suites,
   ...run,

@@ -16,7 +16,7 @@ function prose(text: string): string {
       .replaceAll(/<!-- begin table: (\S+) -->[^]*?<!-- end table: \1 -->/g, '')
       .replaceAll(/^ {4}.*$/gm, '')
       .replaceAll(/`[^`]*`/g, '')
-      // What is asked for is not what was measured.
+      // A goal is not a measurement.
       .replaceAll(/\b[Gg]oal [\d.]+ \w+/g, '')
   );
 }

@@ -1,6 +1,6 @@
 /**
  * Runs conformance data against the PromQL engine:
- *   node scripts/conformance-promql.ts --dir DIR [--update] [--verbose] [--only TEXT]
+ *   node scripts/conformance-promql.ts --dir DIR [--update] [--only TEXT]
  * DIR holds promqltest/*.test, compliance/*.expanded.json, golden/*.golden.json.gz and input/*.om.gz.
  * Prints what fails and ends with `promqltest: P/T passed` and `goldens: P/T identical`. The scores and the list of
  * failing cases are kept in src/promql/conformance-scores.json; any case with another result is a failure (exit 1).
@@ -48,7 +48,7 @@ async function main(): Promise<number> {
   return status;
 }
 
-/** A case that is wanted by --only. */
+/** True for a file that --only names in part, or for all without it. */
 function wanted(name: string): boolean {
   return flags.only === undefined || name.includes(flags.only);
 }

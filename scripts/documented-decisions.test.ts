@@ -6,6 +6,7 @@ import { find, MiB, numbers, root, second, unclaimed, type Claim, type Sentence 
  * Numbers in the ADRs, in the critiques and in the reference of metrics. Each is a constant of the code, a measurement
  * with the command or the test that repeats it, or a fact about another project.
  */
+
 const adr = (number: number): string => {
   const [file] = globSync(`docs/adr/${String(number).padStart(4, '0')}-*.md`, { cwd: root });
   if (file === undefined) throw new Error(`there is no ADR ${number}`);

@@ -2,9 +2,11 @@ import { globSync } from 'node:fs';
 import { find, MiB, numbers, root, second, unclaimed, type Claim } from './documented/claims.ts';
 
 /**
- * Numbers that the README and the guides state, beside the line of the code that they come from. A figure that moves in
- * one place only fails here. What a machine measures is in docs/guides/benchmarks.md, each with the command that prints it.
+ * Numbers that the README and the guides state, beside the line of the code that they come from. A figure that changes
+ * in one place only fails here. What a machine measures is in docs/guides/benchmarks.md, with the commands that print
+ * it.
  */
+
 const minute = 60 * second;
 const hour = 60 * minute;
 const reference = (name: string): string => `docs/reference/${name}.md`;
@@ -377,7 +379,7 @@ test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as
   },
 );
 
-/** Documents in which every quantity has to be a claim above. What benchmarks.md says is held by its own test. */
+/** Documents in which every quantity has to be a claim above. benchmarks.md has a test of its own. */
 const complete = [
   'README.md',
   'CONTRIBUTING.md',

@@ -7,6 +7,7 @@ import { staleFiles, writeFiles } from './generate/write.ts';
  * `npm run generate`: writes every file that follows from the sources. The result is committed.
  * `--check`: writes nothing, names the files that are not as their sources give them, and fails where there are any.
  */
+
 const root = join(import.meta.dirname, '..');
 const files = [...generatedFiles(), ...surfaceFiles()];
 if (process.argv.includes('--check')) {

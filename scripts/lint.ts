@@ -1,6 +1,7 @@
 /**
  * `npm run lint`, but for the format: types and rules of all sources, in one process over one program of the compiler.
- * What neither changed nor reaches what changed since the last run without a fault is not looked at again.
+ * A file is not looked at again if neither it nor the types of what it imports changed since the last run without a
+ * fault.
  * `--only FILES`: the types of all sources, and the rules on these files alone.
  */
 import { globSync } from 'node:fs';

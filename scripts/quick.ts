@@ -1,8 +1,8 @@
 /**
  * `make quick`: what the working tree's change can affect, in about a minute: format, lint, types, generated files, and
- * the unit tests that import a changed file. The change is all that differs from where the branch left `main`, committed
- * or not. Two lanes run side by side. Every step runs even after a failure, and shows what it printed when it has ended;
- * e2e tests never run.
+ * the unit tests that import a changed file. The change is all that differs from where the branch left `main`,
+ * committed or not. Two lanes run side by side. Every step runs even after a failure, and shows what it printed when it
+ * has ended; e2e tests never run.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,7 +1,8 @@
 /**
- * `make release VERSION=x`: fills release/ (or `--out`, a new folder) from what `npm run build` made. `make images`: the images alone.
- * `--url` is the folder that the release will be published in, which the krew manifest names. `--builder` is docker, podman
- * or buildah, by default the first that works; with `none` the images are left out.
+ * `make release VERSION=x`: fills release/ (or `--out`, a new folder) from what `npm run build` made. `make images`:
+ * the images alone.
+ * `--url` is the folder that the release will be published in, which the krew manifest names. `--builder` is docker,
+ * podman or buildah, by default the first that works; with `none` the images are left out.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -39,7 +40,7 @@ const version = flags.version || manifest.version;
 const identity = buildIdentity();
 /** Parts that this machine cannot make, with their reasons. */
 const missing: string[] = [];
-/** Images whose build ended with an error: the release is not one. */
+/** Images whose build ended with an error: without them the release is not complete. */
 const failed: string[] = [];
 
 // Only the release's own folder is emptied: one that --out names may hold files of another purpose.

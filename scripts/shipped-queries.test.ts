@@ -6,7 +6,7 @@ import { flowMetric, requestFamilies } from '../src/query/topology/families.ts';
 import { dashboards } from './generate/dashboards.ts';
 import { registeredMetrics, type RegisteredMetric } from './generate/registered-metrics.ts';
 
-/** The alerts and dashboards that we ship ask only for what our programs and agents expose, by labels that it has. */
+/** The alerts and dashboards that we ship ask only for metrics that our programs and agents expose, by their labels. */
 
 interface Rule {
   alert: string;
@@ -25,7 +25,7 @@ const targetLabels = ['namespace', 'pod', 'job', 'instance', 'le'];
 const owned = ['k8s_namespace_name', 'k8s_owner_name', 'k8s_kind', 'k8s_pod_name', 'k8s_node_name'];
 const peers = ['src', 'dst'].flatMap((end) => [`k8s_${end}_namespace`, `k8s_${end}_owner_name`]);
 
-/** Labels by metric: those of our own programs, of parts that register with a running server, and of what agents capture. */
+/** Labels by metric: of our own programs, of parts that register with a running server, and of what agents capture. */
 const labelsOf = new Map<string, readonly string[]>([
   ...Object.entries(registeredMetrics()).flatMap(([part, metrics]) =>
     metrics.map(({ name, labels }: RegisteredMetric) => {

@@ -64,7 +64,7 @@ test('the proxy sends the one header that counts, and none that names a user', (
     expect(args).toContain(flag);
 });
 
-test('the guide’s configuration of the API server parses, and its lengths of tokens are those that are taken', () => {
+test('the guide’s configuration of the API server parses, and tokens are accepted up to the length it states', () => {
   const [, yaml = ''] = /```yaml\n(.*?)```/s.exec(guide)!;
   const { kind, jwt } = parse(yaml) as { kind: string; jwt: { issuer: { audiences: string[] } }[] };
   expect(kind).toBe('AuthenticationConfiguration');

@@ -1,10 +1,12 @@
 /**
- * The whole proof in two lanes side by side. In front the e2e tests, which mostly wait for a control plane: those that
- * bear no other beside them one after another, then three of the others at a time. Behind them, at a lower priority and cheapest first, what
- * only computes: types, lint, unit and integration tests.
+ * All checks and tests, in two lanes side by side. In front the e2e tests, which mostly wait for a control plane: those
+ * that measure one after another, then three of the others at a time. Behind them, at a lower priority and cheapest
+ * first, what only computes: types, lint, unit and integration tests.
  * In CI a real node comes after both, alone.
- * Every step runs even after a failure, so that one look shows everything. Up to five suites of a step that fail run once
- * more, alone: a failure that does not repeat is named as unstable. The end lists the ten slowest suites, what was skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what .ci/allowed-skips lists may be skipped.
+ * Every step runs even after a failure, so that one look shows everything. Up to five suites of a step that fail run
+ * once more, alone: a failure that does not repeat is named as unstable. The end lists the ten slowest suites, what was
+ * skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what
+ * .ci/allowed-skips lists may be skipped.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -37,7 +39,7 @@ interface Step extends LaneStep {
   command: string[];
   /** The file of its report, where it is a run of Jest, or of checks that report as Jest does. */
   jest?: string;
-  /** How it takes that file, and the suites to run again, where not as Jest. */
+  /** Its arguments for that file and for the suites to run again, where they are not Jest's. */
   takes?: { readonly report: (file: string) => string[]; readonly again: (suites: readonly string[]) => string[] };
   /** Whether its command takes the files of suites to run. */
   bySuite?: boolean;
@@ -100,14 +102,17 @@ const onANode: Step = {
   bySuite: true,
   takes: { report: (file) => ['--report', file], again: (groups) => ['--only', groups.join(',')] },
 };
-/** It begins no later: on a new machine its programs are built first, another quarter of an hour. Units: ms. */
+/**
+ * The step on a node begins no later than this: on a new machine its programs are built first, another quarter of an
+ * hour. Units: ms.
+ */
 const lastStartOfNodeMs = 45 * 60_000;
 /** Three or four tests share a core, and a core of a shared machine may be slow: see `src/testing/until.ts`. */
 const patience = '3';
 /** A share of a core is enough for what only computes; the e2e tests measure times. */
 const lowerPriority = ['nice', '-n', '5'];
 
-/** Of the whole run: CI stops it after 90 minutes, and the last lines have to be written before that. Units: ms. */
+/** Limit of the whole run: CI stops it after 90 minutes, and the last lines are to be written before. Units: ms. */
 const limitMs = 83 * 60_000;
 
 let isEnding = false;
@@ -230,7 +235,7 @@ async function run({ name, behind: isBehind }: Step, command: readonly string[])
 function start([file = '', ...args]: readonly string[], output: number): Promise<number> {
   return new Promise((resolve) => {
     // Jest's JSON report goes to a file; what it prints to stdout besides is that same report again.
-    // In a process group of its own, so that the whole tree of it can be ended.
+    // In a process group of its own, so that all that it started can be ended with it.
     const child = spawn(file, args, {
       stdio: ['ignore', args.includes('--json') ? 'ignore' : output, output],
       detached: true,

@@ -1,6 +1,6 @@
 /**
- * What goes wrong around the operator becomes a condition with a reason of its own and an Event; the rest goes on; and
- * when somebody has put it right, the operator goes on by itself.
+ * Each failure around the operator becomes a condition with a reason of its own and an Event; other objects are still
+ * reconciled; and once somebody has removed the cause, the operator recovers by itself.
  */
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -38,7 +38,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage?.stop());
 
-/** That the rest goes on: a new generation of the monitor is judged. */
+/** Other objects are still reconciled: the operator observes a new generation of the monitor. */
 async function othersGoOn(): Promise<void> {
   await change(monitorPath, { spec: { priority: Math.floor(Math.random() * 900) + 1 } });
   await until('the monitor judged anew', async () => {
@@ -52,7 +52,7 @@ async function run(commands: string): Promise<void> {
   for (const command of commands.split(' && ')) await stage.kubectl(...command.split(' ').slice(1));
 }
 
-/** An Event of this reason about the minter. */
+/** An Event with this reason, about any object. */
 const told = (reason: string): Promise<boolean> =>
   until(`an Event ${reason}`, async () => (await stage.events(reason)).length > 0);
 
@@ -86,7 +86,7 @@ test('a certificate that is not there', async () => {
   await until('no Stalled', async () => (await stage.condition(minterPath, 'Stalled')) === undefined);
 });
 
-/** Says of the first pod of a namespace with these labels what a kubelet would; returns how to take it back. */
+/** Writes into the status of the first pod with these labels that its image cannot be pulled; returns the undo. */
 async function cannotPull(
   namespace: string,
   labels: string,
@@ -107,7 +107,7 @@ async function cannotPull(
 
 // No node here pulls images: the test writes into the pod's status what a kubelet reports.
 describe('a pod whose kubelet reports that its image cannot be pulled', () => {
-  test('is told on the minter', async () => {
+  test('is reported on the minter', async () => {
     const undo = await cannotPull('agents', '', 'minter', 'svc-minter:0.1.0');
     const stalled = await stage.until(minterPath, 'Stalled', 'True', 'ImagePullFailed');
     expect(stalled.message).toContain('svc-minter:0.1.0');
@@ -117,7 +117,7 @@ describe('a pod whose kubelet reports that its image cannot be pulled', () => {
     await stage.until(minterPath, 'Reconciling', 'True', 'Progressing');
   });
 
-  test('is told on the policy when it is of the platform', async () => {
+  test('is reported on the policy when the pod belongs to the platform', async () => {
     const labels = encodeURIComponent('app.kubernetes.io/component=query');
     const undo = await cannotPull('svc-system', labels, 'query', 'svc-operator:0.1.0');
     const stalled = await stage.until(policyPath, 'Stalled', 'True', 'ImagePullFailed');
@@ -193,7 +193,7 @@ describe('an admission webhook', () => {
   });
   afterAll(() => new Promise((resolve) => webhook.close(resolve)));
 
-  test('that refuses us', async () => {
+  test('that refuses the Deployment of a minter', async () => {
     const image = 'svc-minter:0.1.1';
     await change(minterPath, { spec: { image } });
     const stalled = await stage.until(minterPath, 'Stalled', 'True', 'AdmissionDenied');
@@ -236,7 +236,7 @@ describe('a right that is taken away', () => {
   interface Role extends KubeObject {
     rules: { apiGroups: string[]; resources: string[]; verbs: string[] }[];
   }
-  /** The operator may still look, but not write. */
+  /** The operator may still read the resource, but not write it. */
   const without = async (role: string, resource: string): Promise<void> => {
     const { rules } = await stage.get<Role>(role);
     const cut = rules.map((r) => (r.resources.includes(resource) ? { ...r, verbs: ['get', 'list', 'watch'] } : r));
@@ -245,7 +245,7 @@ describe('a right that is taken away', () => {
   const restore = (): Promise<string> =>
     stage.kubectl('apply', '--server-side', '--force-conflicts', '-f', join(repository, 'manifests/install.yaml'));
 
-  test('is told on the minter that cannot be written', async () => {
+  test('is reported on the minter whose Deployment cannot be written', async () => {
     await without(ofMinters, 'deployments');
     await change(minterPath, { spec: { image: 'svc-minter:0.1.2' } });
     const stalled = await stage.until(minterPath, 'Stalled', 'True', 'Forbidden');
@@ -257,7 +257,7 @@ describe('a right that is taken away', () => {
     await stage.until(minterPath, 'Reconciling', 'True', 'Progressing');
   });
 
-  test('is told on the policy when the platform cannot be written', async () => {
+  test('is reported on the policy when an object of the platform cannot be written', async () => {
     await without(ofPlatform, 'networkpolicies');
     await stage.kubectl('-n', 'svc-system', 'delete', 'networkpolicy', 'svc-agent-scrape');
     const stalled = await stage.until(policyPath, 'Stalled', 'True', 'Forbidden');

@@ -1,7 +1,8 @@
 /**
- * Objects that come the way GitOps controllers bring them: by other field managers, client-side and server-side, in any
- * order, pruned and made again; and what such controllers read from the statuses that ours wrote. kubectl applies in
- * their stead, and the rules of kstatus and a Lua stand in for their judgement: `make e2e-peers` runs their own.
+ * Objects applied the way GitOps controllers apply them: by other field managers, client-side and server-side, in any
+ * order, pruned and created again; and what such controllers read from the statuses that we wrote. kubectl applies in
+ * their stead. Our copy of the kstatus rules and another Lua interpreter stand in for their health checks:
+ * `make e2e-peers` runs the real ones.
  */
 import type { Condition, KubeObject } from '../../src/api/meta.ts';
 import { canonicalJson } from '../../src/base/canonical-json.ts';
@@ -71,7 +72,7 @@ async function allObserved(): Promise<void> {
   await stage.until(minterPath, 'Ready', 'False', 'MinimumReplicasUnavailable');
 }
 
-/** Everything that an observer would call the outcome, without what differs by the hour of birth. */
+/** Everything that an observer would call the outcome, without fields that differ each time an object is created. */
 async function endState(): Promise<Record<string, unknown>> {
   const state: Record<string, unknown> = {};
   for (const [kind, path] of children) {

@@ -7,14 +7,14 @@ import type { LifeStage } from './stage.ts';
 
 const folder = join(repository, 'src/controllers/testdata/releases');
 
-/** The versions of whose operators we know what they leave in a cluster, oldest first. */
+/** The released versions whose objects in a cluster are recorded, oldest first. */
 export const releases: readonly string[] = readdirSync(folder)
   .map((file) => file.replace(/\.yaml$/, ''))
   .toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 
 /**
  * Puts a cluster into the state in which that version's operator left it: its objects under its field managers.
- * Namespaces of the objects are made where they are missing. Returns what was applied.
+ * Missing namespaces of the objects are created. Returns what was applied.
  */
 export async function applyRelease(stage: LifeStage, version: string): Promise<KubeObject[]> {
   const text = readFileSync(join(folder, `${version}.yaml`), 'utf8');

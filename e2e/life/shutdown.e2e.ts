@@ -44,8 +44,8 @@ function ask({ port, tls }: Target, path: string, agent: PlainAgent | TlsAgent |
 }
 
 /**
- * A client that opens a new session when it is told to go, and asks again there when its stream was refused: nothing was
- * done with such a request (RFC 9113 §8.7). Clients of Go, gRPC and browsers do the same.
+ * A client that opens a new session after a GOAWAY, and repeats there a request whose stream was refused: the server
+ * has not processed such a request (RFC 9113 §8.7). Clients of Go, gRPC and browsers do the same.
  */
 class Http2Caller {
   readonly #target: Target;
@@ -130,7 +130,7 @@ test('after SIGTERM it is not ready at once, and no request of the seconds that 
   expect(lost).toEqual([]);
   expect(sent).toBeGreaterThan(300);
   expect(await ended).toEqual(['operator', 'query', 'minter'].map((name) => ({ name, code: 0 })));
-  // They left of themselves, soon after the last caller.
+  // They ended by themselves, soon after the last caller.
   expect(performance.now() - started).toBeLessThan(lateMs + 15_000);
   for (const [, agent] of agents) agent.destroy();
   http2.end();

@@ -58,11 +58,11 @@ export async function startLifeStage(): Promise<LifeStage> {
     return status?.conditions?.find((c) => c.type === type);
   };
   await installCrds(cluster);
-  // Its garbage collector looks for new kinds every 30 s, and before that backs off from children whose owner it cannot
-  // look up. On a cluster that has had our kinds for a while there is no such wait.
+  // The garbage collector of the controller manager looks for new kinds every 30 s; until then it backs off from
+  // children whose owner it cannot look up. On a cluster that has had our kinds for a while there is no such wait.
   await cluster.controllerManager.restart();
   await kubectl('apply', '--server-side', '-f', join(repository, 'manifests/install.yaml'));
-  // Its own Deployment would never get a pod here; its role and account are what counts.
+  // The operator's own Deployment would never get a running pod here: only its role and account are needed.
   await kubectl('-n', 'svc-system', 'scale', 'deployment', 'svc-controller', '--replicas=0');
   await kubectl('create', 'namespace', 'agents');
   await kubectl('create', 'namespace', 'shop');

@@ -1,4 +1,4 @@
-/** The next version over the objects of this one and of those before it, and the end of everything. */
+/** Upgrades over the objects of this version and of earlier releases, key rotation, and removal. */
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../src/api/meta.ts';
@@ -35,11 +35,11 @@ const templateOf = async (path: string): Promise<unknown> =>
 const replicaSets = async (namespace: string): Promise<string[]> =>
   (await stage.kubectl('-n', namespace, 'get', 'replicasets', '-o', 'name')).split('\n').filter(Boolean);
 
-/** What this version restarts of what an earlier one left, by that version. The changelog tells each. */
+/** The workloads that this version restarts after an upgrade, by the earlier version. The changelog names each. */
 const restarts: Readonly<Record<string, readonly string[]>> = {};
 
 describe.each(releases)('what %s left in a cluster', (version) => {
-  test('is gone on with, and no pod restarts but for what the changelog tells', async () => {
+  test('is taken over, and no pod restarts except those that the changelog names', async () => {
     await applyRelease(stage, version);
     // As the upgrade guide says: the operator's rights for minters are given for each namespace.
     await stage.apply([renderMinterRights('svc-system', 'platform-agent')]);
@@ -82,8 +82,7 @@ describe('the next version', () => {
     const before = await Promise.all([agent, query, minterDeploymentPath].map(templateOf));
     const sets = [await replicaSets('agents'), await replicaSets('svc-system')];
     await operator.stop();
-    // What the version before had left behind: an object that is rendered no more, a label that has changed since,
-    // and a field that somebody else has come to own.
+    // What an earlier version left behind: an object and a label that are no longer rendered.
     const labels = {
       'app.kubernetes.io/name': 'svc-operator',
       'app.kubernetes.io/managed-by': 'svc-controller',

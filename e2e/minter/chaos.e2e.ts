@@ -81,7 +81,7 @@ function storm(): Promise<Seen[]> {
   });
 }
 
-/** What holds of every answer in every weather. */
+/** What holds for every answer in any weather. */
 function judge(seen: readonly Seen[]): { granted: number } {
   const granted = seen.filter((answer) => answer.status === 200);
   for (const answer of seen) {
@@ -99,7 +99,7 @@ function judge(seen: readonly Seen[]): { granted: number } {
   return { granted: granted.length };
 }
 
-/** `answered` is the status of every request that the rules allow: 200 where the minter has all it needs to grant it. */
+/** `answered` is the status of every request that the rules allow: 200 where the minter has all that a grant needs. */
 type Weather = [sentence: string, answered: 200 | 502 | 503, arrange: () => void];
 
 const weathers: Weather[] = [
@@ -146,7 +146,7 @@ test.each(weathers)(
   '%s: every allowed request is answered with %i, and service comes back without a restart',
   async (_sentence, answered, arrange) => {
     arrange();
-    // Older than the cached keys and the cached installation, so that both are asked for again in this weather.
+    // The cached keys and the cached installation expire, so that both are asked for again in this weather.
     clock.shift(11 * 60_000);
     const seen = await storm();
     judge(seen);

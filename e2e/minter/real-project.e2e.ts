@@ -11,7 +11,7 @@ import { startMinterWorld } from '../../src/testing/minter-world/world.ts';
  * one's own, so it runs only where the environment names it:
  *   MINTER_REAL_ORG, MINTER_REAL_APP_ID, MINTER_REAL_KEY_VERSION, MINTER_REAL_REPOSITORY,
  *   MINTER_REAL_TOKEN (an identity token, format full), MINTER_REAL_AUDIENCE, MINTER_REAL_EMAIL
- * and with the credentials that the key service's client finds by itself. It mints one token and revokes it.
+ * The key service's client finds its credentials by itself. It mints one token and revokes it.
  */
 const { env } = process;
 const need = ['ORG', 'APP_ID', 'KEY_VERSION', 'REPOSITORY', 'TOKEN', 'AUDIENCE', 'EMAIL'].map(

@@ -15,7 +15,7 @@ export interface LogServerOptions {
   address: string;
   port: number;
   serving: KeyPair;
-  /** Clients must have a certificate of this authority: only the API server has. */
+  /** Clients must have a certificate of this authority, as the API server has. */
   clientCa: string;
   findPod(namespace: string, name: string): PodWorker | undefined;
 }
@@ -23,7 +23,7 @@ export interface LogServerOptions {
 /**
  * The part of a kubelet's HTTPS server that `kubectl logs` needs: GET /containerLogs/{namespace}/{pod}/{container} with
  * follow, previous, timestamps, tailLines, sinceSeconds, sinceTime and limitBytes; and port-forwards by WebSocket, as
- * client-node makes them. kubectl's own port-forward comes by SPDY: 501, as exec and attach.
+ * client-node makes them. kubectl's own port-forward uses SPDY: it gets a 501, as do exec and attach.
  */
 export async function startLogServer(options: LogServerOptions): Promise<{ port: number; server: Server }> {
   const server = createServer(

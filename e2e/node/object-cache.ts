@@ -9,7 +9,7 @@ export type DataKind = 'configmaps' | 'secrets';
  * Guarantees: `changed` is called for every pod that asked for an object when it appears, changes or goes.
  */
 export interface ObjectCache {
-  /** The object, or undefined when there is none. The first call waits for the first answer. */
+  /** The object, or undefined when there is none. Waits for the first answer. Errors: when none came within 3 s. */
   get(kind: DataKind, namespace: string, name: string, podUid: string): Promise<DataObject | undefined>;
   /** Forgets a pod; what nobody uses any more is no longer watched. */
   release(podUid: string): void;
@@ -67,7 +67,7 @@ export function createObjectCache(api: Api, changed: (podUid: string) => void): 
   };
 }
 
-/** The Node authorizer learns of a new pod a moment late; the watch retries, the caller only waits so long. */
+/** The Node authorizer learns of a new pod a moment late; the watch retries, but the caller waits 3 s at most. */
 async function withDeadline(first: Promise<void>, message: string): Promise<void> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(message)), 3000);

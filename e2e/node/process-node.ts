@@ -28,7 +28,7 @@ export interface ProcessNode {
   revive(): Promise<void>;
   /** Sends a signal (default SIGKILL) to one container's process; `pod` is `namespace/name`. */
   killContainer(pod: string, container: string, signal?: NodeJS.Signals): Promise<void>;
-  /** Ends its containers in order, within about a second. The Node object stays. */
+  /** Ends its containers: SIGTERM, and SIGKILL after a second. The Node object stays. */
   stop(): Promise<void>;
 }
 

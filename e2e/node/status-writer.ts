@@ -10,8 +10,8 @@ import type { Pod, PodStatus } from './types.ts';
 export interface StatusWriter {
   write(status: PodStatus): void;
   /**
-   * Takes note of what the API server has. While a node is not heard of, the control plane says of its pods that they
-   * are not ready: as a kubelet does, the next write puts that right.
+   * Takes note of what the API server has. While nothing is heard of a node, the control plane marks its pods as not
+   * ready: the next write corrects that, as a kubelet's does.
    */
   seen(status: PodStatus | undefined): void;
   flushed(): Promise<void>;
@@ -84,7 +84,7 @@ function patchOf(uid: string, status: PodStatus, generation: number | undefined)
   };
 }
 
-/** A transition time alone is no news: it is only ever new together with a status. */
+/** A change of a transition time alone is not written: it only ever changes together with a status. */
 function withoutTimes(status: PodStatus): PodStatus {
   return {
     ...status,

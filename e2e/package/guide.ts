@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A fenced block of a guide: ```` ```language label ````. The label is a file of the project, or the name of a step. */
+/** A fenced block of a guide: ```` ```language label ````. The label is a file of the project or the name of a step. */
 export interface Block {
   readonly language: string;
   readonly label: string;

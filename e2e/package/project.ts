@@ -5,7 +5,7 @@ import { signalGroup, toolEnvironment } from '../cluster/processes.ts';
 
 const checkout = join(import.meta.dirname, '../..');
 
-/** What a command printed, both streams as they came. Errors: with the output, where it ends with another code than 0. */
+/** Runs a script; returns what it printed on both streams. Errors: with the output, unless it ends with code 0. */
 export function runShell(script: string, cwd: string, env: Record<string, string>, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
@@ -42,8 +42,8 @@ export async function toolPath(dir: string, packageDir: string): Promise<string>
 }
 
 /**
- * Puts the packages that the given ones need, and themselves, from the checkout's `node_modules` into a project's, so
- * that `npm install --offline` finds every dependency in place.
+ * Copies the given packages and all that they need from the checkout's `node_modules` into a project's, so that
+ * `npm install --offline` finds every dependency in place.
  */
 export async function bringPackages(names: readonly string[], project: string): Promise<void> {
   const modules = join(checkout, 'node_modules');
@@ -57,7 +57,7 @@ export async function bringPackages(names: readonly string[], project: string): 
     for (const next of [...Object.keys(dependencies), ...Object.keys(optionalDependencies)]) await visit(next, folder);
   };
   for (const name of names) await visit(name, checkout);
-  // A package inside another one's folder comes along with that.
+  // A package inside another one's folder is copied with that one.
   const top = [...seen].filter((folder) => !folder.slice(modules.length + 1).includes('node_modules/'));
   for (const folder of top) {
     await cp(folder, join(project, 'node_modules', folder.slice(modules.length + 1)), { recursive: true });

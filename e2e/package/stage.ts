@@ -14,7 +14,7 @@ export interface Stage {
   readonly dir: string;
   readonly release: string;
   readonly version: string;
-  /** A step of the guide in `dir` or below, with `npm install` taking the package from the release. */
+  /** Runs a step of the guide in `dir` or below; `npm install` takes the package from the release. */
   run(script: string, folder?: string, env?: Record<string, string>): Promise<string>;
   end(): Promise<void>;
 }

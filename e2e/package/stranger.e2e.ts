@@ -4,7 +4,8 @@ import { blocksOf, changed, type Block } from './guide.ts';
 import { bringPackages } from './project.ts';
 import { stageRelease, type Stage } from './stage.ts';
 
-/** What a stranger does with a release folder alone, as the guide says it, as far as that needs no cluster. */
+/** What a stranger does with a release folder alone, by the guide, as far as that needs no cluster. */
+
 const minutes = 60_000;
 let stage: Stage;
 let blocks: Block[];

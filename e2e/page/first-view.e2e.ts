@@ -1,4 +1,4 @@
-/** What the page does before its first rows stand, and the rows that come after them. */
+/** What the page does before it draws its first rows, and the rows that follow them. */
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContext, Request } from 'playwright-core';
 import { startQueryStage, type QueryStage } from '../../src/testing/query/query-stage.ts';
@@ -9,7 +9,7 @@ import { openTab, startBrowser, type Tab } from './tab.ts';
 
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
 const tokenScript = `sessionStorage.setItem('svc-token', 'of-ann')`;
-/** Holds back what idle time is for: the browser stays as it is right after the first rows. */
+/** Never runs what waits for idle time: the page stays as it is right after the first rows. */
 const neverIdle = 'globalThis.requestIdleCallback = () => 0;';
 let stage: QueryStage;
 let browser: Browser;
@@ -117,7 +117,7 @@ needing(browserNeed).describe('the first view of 500 workloads', () => {
     ['services?window=1y', 'services?window=5m'],
     ['map?window=15m', 'topology?by=workload&window=15m'],
   ])('/%s asks once for %s, before its own code has loaded', async (path, question) => {
-    // Without the page's code for as long as the question is not asked.
+    // The page's own code is held back until the question is asked.
     const { promise: isAsked, resolve } = Promise.withResolvers<void>();
     await open(path, tokenScript, async (context) => {
       context.on('request', (request) => request.url().includes('/api/v1/') && resolve());

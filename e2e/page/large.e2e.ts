@@ -1,4 +1,4 @@
-/** The views over a cluster of 50 nodes and 500 workloads: agents with stores of their own, behind their real protocols. */
+/** The views over 50 nodes and 500 workloads: agents with stores of their own, behind their real protocols. */
 import { fileURLToPath } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { AddressIndex } from '../../src/query/addresses/address-index.ts';
@@ -28,7 +28,7 @@ let stage: QueryStage;
 let browser: Browser;
 let tab: Tab;
 
-/** Requests at a steady rate, of which so many fail. */
+/** Requests at a steady rate; `failing` is the share of them that fails. */
 function requests(metric: string, i: number, failing: number, labels: Readonly<Record<string, string>> = {}): void {
   const { namespace, name, node } = workloads[i]!;
   const own = { ...labels, k8s_namespace_name: namespace, k8s_owner_name: name, k8s_kind: 'Deployment' };
@@ -101,7 +101,7 @@ needing(browserNeed).describe('the page over 50 nodes and 500 workloads', () => 
     expect([await tab.violations(), tab.complaints]).toEqual([[], []]);
   }, 240_000);
 
-  test('Map draws all of them, and folded by namespace it is one that a person reads', async () => {
+  test('Map draws all of them, and folds them by namespace', async () => {
     await open('map');
     await tab.page.getByText('500 nodes, 2000 edges').waitFor();
     await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 10_000 });

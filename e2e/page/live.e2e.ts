@@ -10,6 +10,7 @@ import { fixtureExplanation, fixtureServices, fixtureTopology, small } from './f
 import { openTab, startBrowser, type Tab } from './tab.ts';
 
 /** The stream on the page in a real browser, over a real query server and the streams of real agents. */
+
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
 let stage: StreamStage;
 let browser: Browser;
@@ -23,7 +24,7 @@ interface Opened {
   readonly width: number;
   readonly dark: boolean;
   readonly port: number;
-  /** All that is no stream is made up. */
+  /** Answers to all requests but the stream are made up. */
   readonly madeUp: boolean;
 }
 
@@ -56,7 +57,7 @@ async function makeUpAnswers(context: BrowserContext): Promise<void> {
   await context.route(/\/api\/v1\/topology/, (route) => route.fulfill(answer(fixtureTopology(small))));
 }
 
-/** A request that an agent saw just now; each is one of its own. */
+/** A request that an agent saw just now, with ids of its own. */
 function push(agent: StreamAgent, path: string, change: Partial<SpanRecord> = {}): void {
   const id = `${count++}`;
   const own = { namespace: 'shop', pod: 'gateway-1', workload: { kind: 'Deployment', name: 'gateway' } };

@@ -8,6 +8,7 @@ import { browserNeed } from './browser.ts';
 import { openTab, startBrowser, type Tab } from './tab.ts';
 
 /** The query page in a real browser, in front of a query server over three agents. */
+
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
 const now = Math.floor(Date.now() / 15_000) * 15_000;
 const requests = 'http_server_request_duration_count';
@@ -17,7 +18,7 @@ let tab: Tab;
 let page: Page;
 let complaints: readonly string[];
 
-/** Opens the page of a server with an empty history. */
+/** Opens the page of a server in a tab with an empty history. */
 async function open(path = '/', port = stage.server.port): Promise<void> {
   tab = await openTab(browser, `https://localhost:${port}${path}`, { width: 1200 });
   ({ page, complaints } = tab);
@@ -85,7 +86,7 @@ needing(browserNeed).describe('the query page', () => {
     await write('sum by (serv');
     await option('service_name').waitFor();
     await expression().press('Tab');
-    // The editor closes brackets by itself; who writes them none the less goes over them.
+    // The editor closes brackets by itself; a closing bracket that is typed all the same replaces it.
     await expression().pressSequentially(') (rat');
     await option('rate').first().waitFor();
     await expression().press('Tab');
@@ -110,7 +111,7 @@ needing(browserNeed).describe('the query page', () => {
     expect([catalog! > 1, checkout! / catalog!]).toEqual([true, expect.closeTo(2)]);
     expect(await linePixels()).toBeGreaterThan(300);
     expect(new URL(page.url()).searchParams.get('g0.expr')).toBe(query);
-    // The address is all there is to it: the page comes back with it.
+    // The address holds the whole state: a reload restores the page.
     await page.reload();
     await page.getByText(/^2 series in \d+ ms$/).waitFor();
     expect(await written()).toBe(query);

@@ -9,7 +9,7 @@ export interface TabOptions {
   readonly width?: number;
   readonly height?: number;
   readonly dark?: boolean;
-  /** Sees the tab's context before it asks for anything, as to answer in the server's place. */
+  /** Gets the tab's context before its first request, for example to answer in the server's place. */
   readonly before?: (context: BrowserContext) => Promise<unknown>;
 }
 
@@ -20,7 +20,7 @@ export interface Tab {
   readonly complaints: readonly string[];
   /** What axe finds against WCAG 2.2 AA, as `rule: element`. */
   violations(): Promise<string[]>;
-  /** How many pixels of the canvases that match are drawn on. */
+  /** How many pixels are drawn, over all canvases that match. */
   drawn(selector: string): Promise<number>;
   close(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: findChromium()!, args: ['--no-sandbox'] });
 }
 
-/** Opens an address; what it waits for has 15 seconds. */
+/** Opens an address. Whatever a test waits for on the page times out after 15 seconds. */
 export async function openTab(browser: Browser, url: string, options: TabOptions = {}): Promise<Tab> {
   const { width = 1280, height = 900, dark = false, before } = options;
   const context = await browser.newContext({

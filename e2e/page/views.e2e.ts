@@ -20,6 +20,7 @@ import {
 import { openTab, startBrowser, type Tab } from './tab.ts';
 
 /** The views of the page in a real browser, over made-up answers of the page's own API. */
+
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
 let stage: QueryStage;
 let browser: Browser;
@@ -39,7 +40,7 @@ const refused = {
   },
 };
 
-/** Without what it lists. */
+/** The answer with all of its lists empty. */
 const emptied = (data: object): object =>
   Array.isArray(data)
     ? []
@@ -156,7 +157,7 @@ needing(browserNeed).describe('the views of the page', () => {
 
   async function nothingWrong(expected: readonly RegExp[]): Promise<void> {
     expect(await tab.violations()).toEqual([]);
-    // Nothing but what scrolls by itself is wider than the page.
+    // Only elements with a scroll bar of their own may be wider than the page.
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
     expect(complaints.filter((text) => !expected.some((one) => one.test(text)))).toEqual([]);
   }

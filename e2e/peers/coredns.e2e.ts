@@ -1,4 +1,4 @@
-/** Names of Services, as a real CoreDNS gives them and the resolvers of real processes take them. */
+/** Names of Services, as a real CoreDNS answers for them and the resolvers of real processes look them up. */
 import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -142,7 +142,7 @@ needing(root, peerNeed('coredns')).describe('names that CoreDNS gives', () => {
       });
     };
     const exported = async () => (await agent.status(controller)).exports![0]!;
-    /** All values that were sent are there, and after them the newest. */
+    /** Waits until the receiver has all values that were sent. */
     const allAt = (receiver: Peer): Promise<unknown> =>
       until(
         `all ${n} at the receiver`,
@@ -179,7 +179,7 @@ needing(root, peerNeed('coredns')).describe('names that CoreDNS gives', () => {
       expect(await exported()).toMatchObject({ state: 'Sending', refused: 0 });
     }, 180_000);
 
-    test('a name that nothing has is told, and goes on once it is there', async () => {
+    test('a name that does not exist is reported, and the export goes on once it does', async () => {
       await exportTo('later.shop.svc');
       await point();
       const { message } = await until('the failure', exported, { good: ({ state }) => state === 'Failing' });

@@ -21,7 +21,10 @@ export interface NameServer {
   close(): Promise<void>;
 }
 
-/** Starts it, and waits until it has the cluster's objects. `outside`: names that end in `example`, with their addresses; all other names are not there. */
+/**
+ * Starts it, and waits until it has the cluster's objects. `outside` maps names that end in `example` to their
+ * addresses; no other name outside of the cluster exists.
+ */
 export async function startNameServer(
   cluster: Cluster,
   outside: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** A port of this machine before another one. */
+/** A local port in front of another one, which counts what comes back. */
 export interface CountingProxy {
   readonly port: number;
   /** Bytes from the server behind it. */
@@ -8,7 +8,7 @@ export interface CountingProxy {
   close(): void;
 }
 
-/** Passes connections on to a port of this machine. */
+/** Starts a proxy that passes connections on to a local port. */
 export async function countingProxy(target: number): Promise<CountingProxy> {
   const sockets = new Set<Socket>();
   let bytes = 0;

@@ -12,9 +12,9 @@ import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/pro
 import { freePorts } from '../cluster/ports.ts';
 import { findPeer } from './programs.ts';
 
-/** Flux's kustomize-controller over an artifact server of ours, which is what it sees of a source-controller. */
+/** Flux's kustomize-controller over an artifact server of ours, which stands in for the source-controller. */
 export interface Flux {
-  /** Makes these objects the newest revision of the source, and waits until the Kustomization has come to an end with it. */
+  /** Makes these objects the newest revision of the source, and waits until the Kustomization has finished with it. */
   push(objects: readonly object[]): Promise<Condition>;
   /** Has the Kustomization reconciled once more, without a change in Git. */
   reconcile(): Promise<Condition>;
@@ -102,7 +102,7 @@ export async function startFlux(cluster: Cluster, timeout: string): Promise<Flux
     metadata: { generation: number };
     status?: { lastAttemptedRevision?: string; lastHandledReconcileAt?: string; conditions?: Condition[] };
   }
-  /** Its Ready once it has ended what was asked of it last. */
+  /** Its Ready condition once it has finished what it was last asked for. */
   const ended = async (): Promise<Condition> => {
     const end = performance.now() + 120_000;
     for (;;) {

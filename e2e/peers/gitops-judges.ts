@@ -9,7 +9,7 @@ export interface GitOpsJudges {
   kstatus(object: KubeObject): Promise<{ status: string; message: string }>;
   /** Health by gitops-engine; with `config/argocd/health.lua` for our kinds. Null where it has no opinion. */
   health(object: KubeObject): Promise<{ status: string; message?: string } | null>;
-  /** What gitops-engine finds different between Git and the cluster: both sides; undefined where nothing is. */
+  /** What gitops-engine finds different between Git and the cluster: both sides; undefined where nothing differs. */
   difference(git: object, live: KubeObject): Promise<{ wanted: unknown; found: unknown } | undefined>;
   close(): Promise<void>;
 }

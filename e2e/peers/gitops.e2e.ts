@@ -112,7 +112,7 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the engines of Flux 
     expect(await judges.difference(policy, await stage.get(policyPath))).toBeUndefined();
   });
 
-  test('of the installation itself nothing differs from its manifests while the operator runs', async () => {
+  test('no object of the installation differs from its manifest while the operator runs', async () => {
     const text = readFileSync(join(repository, 'manifests/install.yaml'), 'utf8');
     const objects = parseAllDocuments(text).map((document) => document.toJS() as KubeObject);
     const compared: string[] = [];

@@ -7,7 +7,7 @@ import { nameServer } from '../kubelet/programs.ts';
 import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
 import { findGoPrograms, pinnedVersion, programsIn, type GoPrograms } from '../cluster/go-programs.ts';
 
-/** Products that clusters have beside ours, each built with the release that its go.mod pins. */
+/** Other products that clusters run beside ours, each built at the release that its go.mod pins. */
 const peers = {
   coredns: nameServer,
   kstatus: ofOurs('kstatus', 'sigs.k8s.io/cli-utils', '~1 min'),

@@ -1,4 +1,4 @@
-/** A real prometheus-adapter behind the query server: its metrics reach autoscalers beside ours, in its words. */
+/** A real prometheus-adapter behind the query server: autoscalers get its metrics beside ours, as it answers them. */
 import { fileURLToPath } from 'node:url';
 import { needing } from '../../src/testing/needs.ts';
 import type { Values } from '../autoscaling/answers.ts';
@@ -46,7 +46,7 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
   }, 60_000);
 
   test.each(['v1beta1', 'v1beta2'])(
-    'what only it knows of pods and services comes through the aggregator in %s',
+    'metrics of pods and services that only it knows come through the aggregator in %s',
     async (version) => {
       for (const [resource, kind, name, query] of [
         ['services', 'Service', 'queue', ''],

@@ -45,7 +45,10 @@ const rules = {
   ],
 };
 
-/** Starts the three of them; the adapter has callers reviewed by the cluster's API server, as it is installed to. */
+/**
+ * Starts the shop, Prometheus and the adapter. The cluster's API server reviews the adapter's callers, as in a normal
+ * installation.
+ */
 export async function startPrometheusAdapter(cluster: Cluster): Promise<PrometheusAdapter> {
   const dir = mkdtempSync(join(tmpdir(), 'svc-prometheus-adapter-'));
   const shop = createServer((_req, res) => res.setHeader('content-type', 'text/plain').end(exposition));

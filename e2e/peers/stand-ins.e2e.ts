@@ -75,7 +75,8 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the stand-ins for Gi
     const different: unknown[] = [];
     let compared = 0;
     for (const [i, object] of [...objects()].entries()) {
-      // Of a deleted object the script is not asked. Starting a Lua costs; every seventh is still one of each sort.
+      // Argo CD does not ask the script about a deleted object. Each run starts a Lua interpreter, which takes time:
+      // every seventh object still covers each sort.
       if (object.metadata.deletionTimestamp !== undefined || i % 7 !== 0) continue;
       const [ours, theirs] = [await argoHealth(object), await judges.health(object)];
       compared++;

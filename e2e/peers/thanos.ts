@@ -21,7 +21,7 @@ interface Part {
 
 /** A Thanos under test. */
 export interface Thanos extends LongTermPeer {
-  /** A querier over the same stores that takes nothing for a replica. */
+  /** A querier over the same stores that takes no series for replicas of each other. */
   readonly rawUrl: string;
 }
 
@@ -90,7 +90,7 @@ export async function startThanos(): Promise<Thanos> {
   const query = await part('query', 'query', [...stores, '--query.replica-label=replica']);
   const raw = await part('query-raw', 'query', stores);
   await Promise.all([query.start(), raw.start()]);
-  // Some password's hash: nobody comes in.
+  // The hash of no known password: every request is refused.
   const web = join(dir, 'web.yml');
   writeFileSync(web, JSON.stringify({ basic_auth_users: { somebody: `$2y$04$${'a'.repeat(53)}` } }));
 

@@ -1,4 +1,4 @@
-/** The alerts that we ship, before Prometheus' own judge of rules: each fires on what it is for, and on nothing beside. */
+/** The alerts that we ship, under promtool: each fires on what it is for, and not on what comes close. */
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,12 +35,12 @@ const one = (metric: string, labels: Record<string, string>, at: string, fires: 
   const series = `${metric}{${text(labels)}}`;
   return { at, labels, fires: [[series, fires]], quiet: [[series, quiet]] };
 };
-/** Requests by code, so many a minute. */
+/** Requests by code, a hundred a minute, of which `failed` fail. */
 const codes = (metric: string, labels: Record<string, string>, failed: number): Series => [
   [`${metric}{${text({ ...labels, code: '503' })}}`, `0+${failed}x60`],
   [`${metric}{${text({ ...labels, code: '200' })}}`, `0+${100 - failed}x60`],
 ];
-/** Durations of which so many of a hundred a minute take longer than 2.5 s. */
+/** Durations of a hundred requests a minute, of which `count` take longer than 2.5 s. */
 const slow = (count: number): Series =>
   (['1', '2.5', '5', '+Inf'] as const).map((le) => [
     `minter_http_request_duration_seconds_bucket{${text({ ...minter, path: '/token', le })}}`,

@@ -30,7 +30,7 @@ interface PeerSeries {
   readonly histograms?: readonly PeerHistogram[];
 }
 
-/** Labels as a key. A label that holds a computed number is as good to its tenth digit: sinh and its kin differ by noise. */
+/** Labels as a key. A number in the label `value` is rounded to ten digits: the results of sinh and the like differ. */
 function keyOf(labels: Labels): string {
   const rounded = labels.map(([name, value]): [string, string] =>
     name === 'value' && /^-?\d+(?:\.\d+)?$/.test(value) ? [name, Number(value).toPrecision(10)] : [name, value],
@@ -70,7 +70,7 @@ export function difference(ours: QueryResult | Error, peer: PeerAnswer): string 
   return differentSeries(ourSeries(ours), peerSeries(result, resultType)) ?? differentNotes(ours, peer);
 }
 
-/** The kind of an annotation: its text without figures, names and position; a number in it counts to its tenth digit. */
+/** The kind of an annotation: its text without position, bucket bounds and counts, its numbers rounded. */
 function noteKind(text: string): string {
   return text
     .replace(/\d+\.\d{10,}/g, (digits) => Number(digits).toPrecision(10))
@@ -85,7 +85,7 @@ function differentNotes(ours: QueryResult, peer: PeerAnswer): string | null {
     // The API shows ten and counts the rest.
     if (want.some((text) => /more (?:warning|info) annotations omitted/.test(text))) continue;
     const [a, b] = [ours[kind].map(noteKind).sort(), want.map(noteKind).sort()];
-    // Of several kinds that do not combine at one step the peer tells only the last; ours tells each.
+    // When several sample types are incompatible at one step, Prometheus annotates only the last; we annotate each.
     const told = b.filter((text) => text.includes('incompatible sample types'));
     const extra = told.length === 0 ? [] : a.filter((text) => text.includes('incompatible sample types'));
     const [x, y] = [new Set([...a, ...told]), new Set([...b, ...extra])];
@@ -100,7 +100,7 @@ function differentSeries(a: ReadonlyMap<string, Points>, b: ReadonlyMap<string, 
     const [ours, peer] = [a.get(key), b.get(key)];
     const name = JSON.stringify(key.replaceAll('\x00', ' '));
     if (ours === undefined) return `no series ${name}`;
-    if (peer === undefined) return `series ${name} that the peer has not`;
+    if (peer === undefined) return `series ${name} that the peer does not have`;
     for (const time of new Set([...ours.keys(), ...peer.keys()])) {
       const [x, y] = [ours.get(time), peer.get(time)];
       if (x === undefined) return `${name}: nothing at ${time}; peer ${y!.join(' ')}`;

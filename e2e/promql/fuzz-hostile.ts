@@ -19,9 +19,10 @@ const longestCpuMs = 100;
 const timeoutSeconds = 1;
 
 /**
- * Asks a query server over two agents, each a process of its own, random questions that are made to hold it. After each
- * one: a documented status, a small query beside it answered, no slice of processor time beyond the bound (a slice that
- * is too long is looked for twice more, because a shared core is slow once), memory within the containers'.
+ * Asks a query server over two agents, each a process of its own, random questions that are made to block it. Each one
+ * must get a documented status, leave a small query beside it answered, keep every slice of processor time within the
+ * bound (one that is too long is measured twice more, because a shared core may be slow once), and keep memory within
+ * that of the containers.
  * Resolves with how many held, and how many answers had each status.
  * Errors: those of the stage; a process that ends is one.
  */

@@ -18,7 +18,7 @@ export interface Disagreement {
 /** How a run went. */
 export interface FuzzOutcome {
   readonly agreed: number;
-  /** Expressions that both answered with a value, not an error. */
+  /** Expressions whose instant query ours answered with a value, not an error. */
   readonly answered: number;
   readonly disagreements: readonly Disagreement[];
 }

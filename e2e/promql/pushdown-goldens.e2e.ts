@@ -14,6 +14,7 @@ import { ShiftedClock } from '../../src/testing/shifted-clock.ts';
  * Recorded answers of a real Prometheus against the whole way: agents with stores of their own behind mutual TLS, a
  * query server in front, each query on all paths of execution. The data is not part of this repository.
  */
+
 const acrossNodes = ['off', 'series', 'agg'] as const;
 const ofOneNode = [...acrossNodes, 'whole'] as const;
 const features = { experimentalFunctions: true };
@@ -31,7 +32,7 @@ function spread(rows: readonly Row[], nodes: number): Map<string, Row[]> {
     const own = labelValue(row.labels, nodeLabel);
     const node = nodes === 3 && own !== '' ? own : `node-${i % nodes}`;
     const labels = row.labels.filter(([name]) => name !== nodeLabel);
-    // What was told apart by its node alone has to be told apart still.
+    // Series that differed by their node alone must still differ.
     const kept = node === own || own === '' ? labels : [...labels, ['origin', own] as const];
     agents.set(node, [...(agents.get(node) ?? []), { ...row, labels: kept }]);
   });

@@ -25,7 +25,7 @@ const instantQueries = [
 ];
 const rangeQueries = ['svc_agent_up', 'odd', '1', '"s"', 'svc_agent_up[1m]', 'sum(odd)', 'sort(svc_agent_up)', 'sum('];
 
-/** Answered alike to the byte, but for our own two fields and the order of an instant vector. `now` in seconds. */
+/** Answered alike, value by value, but for our own two fields and the order of an instant vector. `now` in seconds. */
 export function sameRequests(now: number): ApiRequest[] {
   const at = String(now);
   const start = String(now - 60);
@@ -134,7 +134,7 @@ export function refusedRequests(now: number): ApiRequest[] {
   ];
 }
 
-/** With the same fields of the same types at every level; we may have more. The values are each server's own. */
+/** Answered with the same fields of the same types at every level; ours may have more. Values differ by server. */
 export function alikeRequests(now: number): ApiRequest[] {
   const at = String(now);
   return [

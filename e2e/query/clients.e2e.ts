@@ -11,6 +11,7 @@ import { startConfigured } from './configured-prometheus.ts';
 import type { ConfiguredPrometheus } from './configured-prometheus.ts';
 
 /** The programs that people point at a Prometheus API, pointed at ours: over TLS, with a token. */
+
 const now = Math.floor(Date.now() / 1000) * 1000;
 const at = String(now / 1000);
 let dir: string;

@@ -11,11 +11,12 @@ import { remoteWrite } from '../prometheus/remote-write.ts';
 import { alikeRequests, refusedRequests, sameRequests } from './api-requests.ts';
 import type { ApiRequest } from './api-requests.ts';
 
-/** Every path and parameter of the query API, put to a real Prometheus with the same samples, field by field. */
+/** Every path and parameter of the query API, compared with a real Prometheus over the same samples. */
+
 const now = Math.floor(Date.now() / 60_000) * 60_000;
 const nodes = ['node-1', 'node-2', 'node-3'];
 let peer: Peer;
-/** One that scrapes, which has targets and metadata to show; its own series are no part of the comparison. */
+/** A second one that scrapes, so that it has targets and metadata; its series are not compared. */
 let scraping: Peer;
 let stage: QueryStage;
 let target: Server;
@@ -93,7 +94,7 @@ const named = (requests: ApiRequest[]): [string, ApiRequest][] =>
     return [`${verb} ${request.path} ${JSON.stringify(request.params)}`, request];
   });
 
-/** The body as an object, without what only we say, and with vectors in one order. */
+/** The body as an object, without the fields that only we have, and with vectors sorted. */
 function comparable({ text, ...head }: Answer): object {
   if (!head.type.includes('json')) return { ...head, text };
   const body = JSON.parse(text) as Record<string, unknown>;
@@ -121,7 +122,10 @@ test.each(named(refusedRequests(now / 1000)))('refused alike: %s', async (_name,
   expect(refusal(answer)).toEqual(refusal(await theirs(request)));
 });
 
-/** Where a value lacks a field that the model has, or has it with another type. Lists are judged by their firsts. */
+/**
+ * Where a value lacks a field that the model has, or has it with another type. Of two lists only the first elements are
+ * compared, where both have one.
+ */
 function lacks(value: unknown, model: unknown, at: string): string[] {
   const kind = (one: unknown): string => (Array.isArray(one) ? 'list' : one === null ? 'null' : typeof one);
   if (kind(value) !== kind(model)) return [`${at}: ${kind(value)} instead of ${kind(model)}`];

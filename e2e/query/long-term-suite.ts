@@ -17,7 +17,7 @@ import { startPeer, type Peer } from '../prometheus/server.ts';
 
 /** A long-term store under test: a real one or the stand-in. */
 export interface LongTermPeer {
-  /** What stands before /api/v1. */
+  /** The part of its URLs before /api/v1. */
   readonly url: string;
   /** Where agents send their samples by remote write; it may be several. */
   readonly writeUrls?: readonly string[];
@@ -25,7 +25,7 @@ export interface LongTermPeer {
   readonly foreignWriteUrl?: string;
   /** Takes a sample, where agents cannot send it. */
   append?(labels: Readonly<Record<string, string>>, t: number, value: number): void;
-  /** Brings it into a state; from any of them back to `well`. */
+  /** Brings it from `well` into a state, or from any state back to `well`. */
   be(state: LongTermState): Promise<void>;
   close(): Promise<void>;
 }
@@ -82,7 +82,7 @@ const queries = [
 ];
 
 /**
- * What is true of every long-term store behind the query server, held to one Prometheus that has everything.
+ * What is true of every long-term store behind the query server, compared with one Prometheus that has everything.
  * The same for the stand-in and for the real ones.
  */
 export function longTermSuite({ start, flags, states }: LongTermCase): void {
@@ -236,7 +236,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
   });
 
   test.each(Object.entries(states) as [LongTermState, RegExp][])(
-    'a store that is %s is told; the agents have their part, and who wants all or nothing gets an error',
+    'a store that is %s is reported; the agents answer their part, and whoever wants all or nothing gets an error',
     async (state, reason) => {
       await peer.be(state);
       try {

@@ -1,4 +1,4 @@
-/** The long-term store's stand-in and a real Prometheus, by each way of reading, held to the same. */
+/** The stand-in for a long-term store and a real Prometheus pass the same suite, by each API that we read by. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,11 +23,11 @@ async function standIn(): Promise<LongTermPeer> {
   };
 }
 
-/** Options are its external labels; it is started anew for a state that takes other flags. */
+/** A Prometheus with external labels; it is restarted for a state that needs other flags. */
 async function prometheus(): Promise<LongTermPeer> {
   const dir = mkdtempSync(join(tmpdir(), 'svc-long-term-peer-'));
   const [port] = await freePorts(1);
-  // Some password's hash: nobody comes in.
+  // The hash of no known password: every request is refused.
   const hash = `$2y$04$${'a'.repeat(53)}`;
   writeFileSync(join(dir, 'web.yml'), JSON.stringify({ basic_auth_users: { somebody: hash } }));
   const config = [

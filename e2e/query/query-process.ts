@@ -29,7 +29,7 @@ export async function startQueryProcess(options: {
   dir: string;
   kubeconfig: string;
   flags: readonly string[];
-  /** Default: as it is shipped. */
+  /** The program. Default: the built one, as it is shipped. */
   svc?: string;
   /** How long it may take to be ready. Default: that of `until`. Units: ms. */
   patienceMs?: number;

@@ -18,7 +18,8 @@ import { until } from '../../src/testing/until.ts';
 import { startQueryProcess, writeTls } from './query-process.ts';
 import type { QueryProcess } from './query-process.ts';
 
-/** `svc query` as a process, with the rights it has in a cluster, before a real API server that knows its users. */
+/** `svc query` as a process, with the rights it has in a cluster, and a real API server that knows its users. */
+
 const now = Math.floor(Date.now() / 1000) * 1000;
 const at = String(now / 1000);
 const nodes = ['node-1', 'node-2'];

@@ -5,7 +5,8 @@ import { startPeer } from '../prometheus/server.ts';
 import type { Peer } from '../prometheus/server.ts';
 import { remoteWrite } from '../prometheus/remote-write.ts';
 
-/** What `stats` tells of a query's samples is what a real Prometheus tells of it, whichever way it is executed. */
+/** `stats` counts the samples of a query as a real Prometheus does, whichever way the query is executed. */
+
 const now = Math.floor(Date.now() / 60_000) * 60_000;
 const nodes = ['node-1', 'node-2', 'node-3'];
 const ways = ['', 'agg', 'series', 'off'];
@@ -54,7 +55,7 @@ const told = (text: string): Told => {
   return data.stats;
 };
 
-/** That time was told, and that what it went into is no more than all of it (but for the last digits of sums). */
+/** Every time is there, and the parts add up to no more than the whole (up to rounding). */
 function checkTimings(timings: Timings): void {
   const { evalTotalTime, resultSortTime, queryPreparationTime, innerEvalTime, execQueueTime, execTotalTime } = timings;
   for (const one of [resultSortTime, innerEvalTime, execQueueTime]) expect(one).toBeGreaterThanOrEqual(0);
@@ -63,7 +64,7 @@ function checkTimings(timings: Timings): void {
   expect(execQueueTime + evalTotalTime).toBeLessThanOrEqual(execTotalTime + 1e-9);
 }
 
-/** The numbers of both, but for the most samples held at a time: each process holds them in its own way. */
+/** Compares all counts of both but `peakSamples`: each process holds samples in its own way. */
 async function compare(path: string, params: Record<string, string>): Promise<void> {
   const theirs = told(await (await fetch(`${peer.url}${path}?${new URLSearchParams(params)}`)).text());
   for (const way of ways) {

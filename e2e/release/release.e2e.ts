@@ -14,7 +14,8 @@ import type { ImageTable } from '../node/container/images.ts';
 import { unpackImage, type UnpackedImage } from './oci-archive.ts';
 import { imageBuilder, makeRelease, publishedAt, type ReleaseStage } from './stage.ts';
 
-/** What a stranger does with the folder of a release, without a checkout. `e2e/package` does the same with the npm package. */
+/** What a stranger does with a release folder, without a checkout. `e2e/package` does the same with the npm package. */
+
 let stage: ReleaseStage;
 let images: Readonly<Record<'svc' | 'minter' | 'arm64', UnpackedImage>>;
 const built = needing(imageBuilder);
@@ -100,7 +101,7 @@ built.describe('the images', () => {
   });
 
   test.each(['svc', 'minter', 'arm64'] as const)(
-    '%s runs as nobody in particular, and tells where it is from',
+    '%s runs as an unprivileged user, and its labels name version and licence',
     (which) => {
       const { config } = images[which];
       expect(config).toMatchObject({
@@ -113,7 +114,7 @@ built.describe('the images', () => {
     },
   );
 
-  test.each(['svc', 'minter'] as const)('%s has a program that tells the version and the commit', async (which) => {
+  test.each(['svc', 'minter'] as const)('%s has a program that prints the version and the commit', async (which) => {
     const image = images[which];
     const [node, program] = programOf(image);
     const { stdout } = await runWell(node, [program, '--version']);

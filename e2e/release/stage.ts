@@ -2,8 +2,8 @@
  * A release as `make release` fills the folder, outside of the checkout.
  *
  * The public base images may be out of reach, so the Dockerfile is built on stand-ins: a builder whose `npm run build`
- * brings what the build before made (that of `make e2e-node` has a real npm), and a base that has a Node for arm64 where it
- * can be started. That for amd64 has none: this machine's own stands in for it.
+ * brings what was built before (the builder of `make e2e-node` has a real npm), and a base that has a Node for arm64
+ * where that can be started. The base for amd64 has none: this machine's own stands in for it.
  */
 import { execFile } from 'node:child_process';
 import { cpSync, writeFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ export interface ReleaseStage {
   end(): Promise<void>;
 }
 
-/** Fills a release folder from what is built, without images where nothing can build them. Takes about half a minute. */
+/** Fills a release folder from what is built, without images where they cannot be built. Takes about half a minute. */
 export async function makeRelease(): Promise<ReleaseStage> {
   const dir = await mkdtemp(join(tmpdir(), 'svc-release-'));
   const end = (): Promise<void> => rm(dir, { recursive: true, force: true });

@@ -18,8 +18,10 @@ import { namespace as ofScenarios, scenarios } from './scenario-parity.ts';
 
 /**
  * What tests rely on in the scripted API server is true of the real one: every test here runs against both.
- * Faults are left out; they are the scripted server's own. The scenarios run here too, as a control plane takes long to start.
+ * Faults are left out; only the scripted server has them. The scenarios run here too, because a control plane takes
+ * long to start.
  */
+
 const { configMaps, deployments, services } = coreResources;
 const manager = 'svc-controller/parity';
 const namespace = 'parity';
@@ -158,7 +160,7 @@ onBothServers([namespace, ofScenarios], (on) => {
     expect(isConflict(error)).toBe(true);
   });
 
-  test('pages, selectors and metadata-only lists', async () => {
+  test('lists come in pages and by selectors, and every item has its kind', async () => {
     for (let i = 0; i < 5; i++) {
       await client.create(configMaps, configMap(`page-${i}`, { big: 'x' }, { labels: { set: 'pages', n: String(i) } }));
     }

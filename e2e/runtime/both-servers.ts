@@ -3,7 +3,7 @@ import { createKubeClient, type KubeClient } from '../../src/kube/index.ts';
 import { FakeApiServer } from '../../src/testing/index.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 
-/** One of the two servers, for tests that run on both. Its members are there once the tests run. */
+/** One of the two servers, for tests that run on both. Its members can be read once the tests run. */
 export interface OneServer {
   readonly real: boolean;
   readonly cluster: Cluster;
@@ -11,7 +11,7 @@ export interface OneServer {
   readonly client: KubeClient;
 }
 
-/** Declares the same tests for the real and for the scripted API server, with namespaces of these names in the real one. */
+/** Declares the same tests for the real and for the scripted API server. The real one gets these namespaces. */
 export function onBothServers(namespaces: readonly string[], tests: (on: OneServer) => void): void {
   let cluster: Cluster;
   let fake: FakeApiServer;

@@ -6,15 +6,15 @@ import { RuntimeOperator as Operator } from '../../src/runtime/dot-i-operator.ts
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { until } from '../../src/testing/until.ts';
 
-/**
- * An operator as somebody writes it against `@dot-i/k8s-operator`: its public and protected members only, a CRD from
- * a file, a watch, a finalizer, a status. Nothing but the import differs.
- */
 interface MyCustomResource extends KubeObject {
   spec: { foo: string; bar?: number };
   status?: { observedGeneration?: number };
 }
 
+/**
+ * An operator as somebody writes it against `@dot-i/k8s-operator`: its public and protected members only, a CRD from
+ * a file, a watch, a finalizer, a status. Nothing but the import differs.
+ */
 class MyOperator extends Operator {
   readonly log: string[] = [];
   readonly #crd: string;

@@ -5,7 +5,8 @@ import { renderedKinds } from '../../src/render/index.ts';
 import { ApplySet, type ApplyOutcome, type Informer } from '../../src/runtime/index.ts';
 import { startCluster, type Cluster } from '../cluster/cluster.ts';
 
-/** What an apply alone cannot put right, in the words that a real API server refuses it with. */
+/** Changes that an apply alone cannot make, with the errors of a real API server. */
+
 const { deployments, services, statefulSets, roleBindings } = coreResources;
 const manager = 'svc-controller/heal';
 const metadata = { name: 'web', namespace: 'default' };

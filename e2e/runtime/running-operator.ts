@@ -5,7 +5,7 @@ import { operatorSettingTable, runOperator, type OperatorDeps } from '../../src/
 import { until } from '../../src/testing/until.ts';
 import { freePorts } from '../cluster/ports.ts';
 
-/** The operator in this process, on the cluster of `KUBECONFIG`, with webhooks that the API server reaches by loopback. */
+/** The operator in this process, on the cluster of `KUBECONFIG`; the API server reaches its webhooks by loopback. */
 export interface RunningOperator {
   /** Port of the webhooks. */
   readonly webhook: number;

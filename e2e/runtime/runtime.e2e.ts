@@ -8,6 +8,7 @@ import { startCluster, type Cluster } from '../cluster/cluster.ts';
 import { until } from '../../src/testing/until.ts';
 
 /** The runtime on a real API server: a controller that gives every ConfigMap of a set a Service and a Secret. */
+
 const { configMaps, services, secrets, leases } = coreResources;
 const namespace = 'runtime';
 
@@ -187,7 +188,7 @@ test('a restart on an unchanged world writes nothing', async () => {
   expect(count('skipped')).toBe(40);
 });
 
-test('an API server that is killed and comes back is followed on', async () => {
+test('changes are followed again after the API server was killed and came back', async () => {
   await put('shop', { port: '80' });
   const subject = start();
   await until('the child', () => child(services, 'shop'));

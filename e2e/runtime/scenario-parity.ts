@@ -23,6 +23,7 @@ import { configMapIn, failure, type OneServer } from './both-servers.ts';
  * a list, a stream, an identity, a write and a lease look like when nothing goes wrong; and those faults that a real
  * server shows by itself.
  */
+
 const { configMaps, leases } = coreResources;
 export const namespace = 'scenarios';
 const gadgets = resourceRef({
@@ -95,7 +96,7 @@ export function scenarios(on: OneServer): void {
     }
     clearInterval(ticking);
     clearTimeout(ending);
-    // How soon the first one comes is the server's affair: within a minute.
+    // The server sends the first bookmark within a minute, so there may be none yet.
     expect(types.filter((type) => type !== 'BOOKMARK')).toEqual([]);
     const next = await follow(version, 1, () => client.create(configMaps, configMap('after-bookmark')));
     expect(named(next)).toEqual(['ADDED after-bookmark']);
@@ -145,7 +146,7 @@ export function scenarios(on: OneServer): void {
     await until('the list', async () => (await client.list(gadgets, { namespace })).items.length === 0);
   });
 
-  test('list: a wrong token is 401, the right one is let in; without the right it is 403', async () => {
+  test('list: a wrong token is 401; a right one whose user may not list is 403', async () => {
     const file = join(on.cluster.dir, `token-${on.real}.json`);
     const withToken = async (token: string): Promise<KubeClient> => {
       const where = on.real ? on.cluster.server : on.fake.url;

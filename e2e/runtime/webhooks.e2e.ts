@@ -9,6 +9,7 @@ import { installCrds } from '../api/install.ts';
 import { startOperator as startAnyOperator, type RunningOperator } from './running-operator.ts';
 
 /** Admission as a real API server asks for it: its TLS, its reviews, its failure policy. */
+
 let cluster: Cluster;
 let dir: string;
 /** Who signs the certificate that the API server shows to webhooks. */

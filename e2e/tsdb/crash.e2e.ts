@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { crashRounds, crashWriterSource } from '../../src/testing/tsdb/crash-rounds.ts';
 
-/** Side by side, each on directories of its own; a directory is killed so often before the next is begun. */
+/** Lanes run side by side. Each takes its directories one after another and kills the writer of each `rounds` times. */
 const lanes = 4;
 const directories = 5;
 const rounds = 10;

@@ -33,7 +33,7 @@ const queries = ['counted', 'gauges', 'custom'].flatMap((name) => [
   `count_over_time(${name}[10m])`,
 ]);
 
-test('native histograms in agents are to our queries what they are to a Prometheus that holds them', async () => {
+test('our queries over native histograms in agents answer as a Prometheus that holds them does', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'svc-histograms-'));
   const end = Math.floor(Date.now() / 60_000) * 60_000;
   const start = end - scrapes * stepMs;

@@ -1,6 +1,7 @@
 /**
- * Earlier releases as they were published, without their source maps: `testdata/VERSION.tar.br` holds `install.yaml` and
- * the programs `svc`, `minter` and `kubectl-svc` where the images have them, with the `package.json` that names the version.
+ * Earlier releases as they were published, without their source maps: `testdata/VERSION.tar.br` holds `install.yaml`,
+ * the programs `svc`, `minter` and `kubectl-svc` at their paths in the images, and the `package.json` that names the
+ * version.
  */
 import { createReadStream, createWriteStream, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';

@@ -101,8 +101,8 @@ describe.each(releasedVersions)('from %s', (version) => {
   }
 
   /**
-   * Until the operator that leads is of this image and has reconciled what it renders. Before that, workloads that ask for
-   * the same images as before look as if they were done.
+   * Waits until the leading operator is of this image and has reconciled what it renders. Before that, workloads that
+   * ask for the same images as before look as if they were done.
    */
   async function untilRendered(image: string): Promise<void> {
     const metrics = async (): Promise<string> => {
@@ -241,8 +241,8 @@ describe.each(releasedVersions)('from %s', (version) => {
 });
 
 /**
- * Samples of the shop's requests that no longer change. A workload has its first a while after everything is Ready: when
- * its instrument has attached to it and has exported.
+ * Samples of the shop's requests that no longer change. A workload has its first one a while after everything is Ready:
+ * when its instrument has attached to it and has exported.
  */
 function newestSamples(stage: Stage): ReturnType<typeof samplesUntil> {
   return until('samples of the shop', () => samplesUntil(stage, Date.now() / 1000 - 10), {

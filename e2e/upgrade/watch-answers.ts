@@ -23,7 +23,7 @@ const queryPauseMs = 250;
 const mintPauseMs = 2_500;
 const longestList = 20;
 
-/** Asks for the agents and for a token, over and over, one question after the other. */
+/** Asks for the agents and, beside that, for a token, each over and over: the next question follows the answer. */
 export function watchAnswers(stage: Stage, nodes: number): Watched {
   const seen: Seen = { answers: 0, degraded: 0, wrong: [], mints: 0, refused: [] };
   const end = new AbortController();

@@ -13,7 +13,7 @@ export interface NodeLeaves {
   answers(query: string, lookback?: string): Promise<QueryAnswer['body'][]>;
   /** Names of the nodes in a list of the operator's record. */
   recorded(list: 'serving' | 'departed'): Promise<string[]>;
-  /** Other pods for both replicas. */
+  /** Replaces the pods of both replicas. */
   restartQueries(): Promise<void>;
   stopOperator(): Promise<void>;
   startOperator(): Promise<void>;
@@ -22,7 +22,7 @@ export interface NodeLeaves {
 const inSystem = ['-n', 'svc-system'];
 const queries = 'app.kubernetes.io/component=query';
 
-/** Prepares it: a reader of answers; the node is still there. */
+/** Prepares an account that may read answers. The node stays until `leave`. */
 export async function nodeLeaves({ cluster, queryTarget }: Stage): Promise<NodeLeaves> {
   const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(args);
   const account = ['serviceaccount', 'bystander'];

@@ -16,7 +16,7 @@ export async function instrumentFiles(stage: Stage): Promise<Record<string, stri
   return files;
 }
 
-/** Names of the objects of a kind, with their namespace, that carry a label selector. */
+/** `kind/name` of the objects of all namespaces that match a label selector. */
 export async function namesOf(stage: Stage, kind: string, selector: string): Promise<string[]> {
   const text = await stage.cluster.kubectl(['get', kind, '-A', '-l', selector, '-o', 'name']);
   return text.split('\n').filter((line) => line !== '');

@@ -120,7 +120,7 @@ test('the plugin loads client-node when a kubeconfig has an exec plugin, and onl
 });
 
 test.each(['svc/svc.js', 'minter/minter.js', 'kubectl-svc/kubectl-svc.js'])(
-  '%s --version tells version, commit and date',
+  '%s --version prints version, commit and date',
   async (entry) => {
     const { version } = JSON.parse(await readFile(join(dir, 'package.json'), 'utf8')) as { version: string };
     const { stdout } = await run(entry, ['--version']);
@@ -202,7 +202,7 @@ describe('a key from a file', () => {
       CONFIGS_DIR: dir,
       PORT: '0',
     });
-  test('cannot be signed with by a production build', async () => {
+  test('does not sign in a production build', async () => {
     const { code, stderr } = await minter();
     expect(code).not.toBe(0);
     expect(stderr).toContain('this build cannot sign with a key from a file');

@@ -39,7 +39,8 @@ const common = {
   minifyWhitespace: true,
   sourcemap: true,
   sourcesContent: false,
-  // ASCII without the names in licences: V8 keeps a text with one other character at two bytes each.
+  // Code is ASCII, and licence comments, whose names are not, lie in files of their own: V8 keeps a text with a single
+  // other character at two bytes each.
   charset: 'ascii',
   legalComments: 'external',
   logLevel: 'warning',
@@ -111,7 +112,7 @@ const clientNodeFile = 'client-node.cjs';
 
 /**
  * The index of client-node is a file of its own, which is read when it is first needed: five megabytes of text, which
- * would else be in the memory of every process that knows a cluster.
+ * would otherwise be in the memory of every process that knows a cluster.
  */
 const lateClientNode: Plugin = {
   name: 'late-client-node',
@@ -128,7 +129,7 @@ type ClientNode = BuildResult<{ metafile: true; write: false }>;
 /** By the folder above those of the programs: maps name their sources as seen from there. */
 const clientNodes = new Map<string, Promise<ClientNode>>();
 
-/** Two programs have the same file: it is made once, as it takes as long as all else of the smaller one. */
+/** Two programs have the same file: it is made once, as it takes as long as the rest of the smaller one. */
 async function addClientNode(outDir: string, outdir: string): Promise<Metafile> {
   const made = clientNodes.get(outDir) ?? bundleClientNode(`${outDir}/client-node`);
   clientNodes.set(outDir, made);
@@ -137,7 +138,7 @@ async function addClientNode(outDir: string, outdir: string): Promise<Metafile> 
   return metafile;
 }
 
-/** Writes nothing. */
+/** Bundles client-node in memory: it writes nothing. */
 function bundleClientNode(outdir: string): Promise<ClientNode> {
   return build({
     ...common,
@@ -149,7 +150,7 @@ function bundleClientNode(outdir: string): Promise<ClientNode> {
   });
 }
 
-/** The operator's base class gets the stand-in for client-node that `src/kube/load-dot-i.ts` puts in place elsewhere. */
+/** dot-i's base class gets the stand-in for client-node that `src/kube/load-dot-i.ts` puts in place elsewhere. */
 const lightDotI: Plugin = {
   name: 'light-dot-i',
   setup({ onResolve, onLoad }) {

@@ -1,6 +1,7 @@
 /**
- * Builds into dist/ what images, the demo and the e2e tests run: a bundle for each program, with the licences and the bill
- * of materials of what is in it, and the query page. Takes about two seconds. `--development` keeps what production must not have.
+ * Builds into dist/ what images, the demo and the e2e tests run: a bundle for each program, with the licences and the
+ * bill of materials of what is in it, and the query page. Takes about two seconds. `--development` keeps what
+ * production must not have.
  */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,8 +13,8 @@ import { buildPage } from './page.ts';
 import { sbomOf } from './sbom.ts';
 
 const { values: flags } = parseArgs({ options: { development: { type: 'boolean', default: false } } });
-// esbuild's process, which starts with the first build, is a Go program: by Go's default it spends a fifth of its processor
-// time on collecting garbage.
+// esbuild's process, which starts with the first build, is a Go program: by Go's default it spends a fifth of its
+// processor time on collecting garbage.
 process.env['GOGC'] ??= '400';
 const outDir = join(root, 'dist');
 const identity = buildIdentity();

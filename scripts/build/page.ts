@@ -4,8 +4,9 @@ import { root } from './bundle.ts';
 import { thirdPartyNotices } from './notices.ts';
 
 /**
- * Bundles the page into `<outDir>/ui`: `early.js`, `app.js` and `app.css` with what they import at once are the
- * first view; what other views need beside them is in `chunks/`, loaded when they are opened. The licences of what is in it lie beside.
+ * Bundles the page into `<outDir>/ui`: `early.js`, `app.js` and `app.css` with what they import at once are the first
+ * view; what other views need beside them is in `chunks/`, loaded when they are opened. The licences of its packages
+ * lie beside it.
  * Returns what went into which file.
  */
 export async function buildPage(outDir: string): Promise<Metafile> {

@@ -28,9 +28,9 @@ export interface SbomComponent {
 }
 
 /**
- * What is shipped as one is made of: the program, and every package of which one of its bundles holds code, with version, licence and the hash
- * of its published archive from the lock file. It has neither a serial number nor a time of its own, so that the same
- * sources give the same bytes.
+ * The bill of materials of one program: the program, and every package of which one of its bundles holds code, with
+ * version, licence and the hash of its published archive from the lock file. It has neither a serial number nor a time
+ * of its own, so that the same sources give the same bytes.
  */
 export async function sbomOf(
   program: Program,

@@ -25,7 +25,10 @@ export function find([file, pattern]: readonly [string, RegExp]): string {
   return found;
 }
 
-/** `50,000,000` and `50_000_000` are one number, `16 * 1024` is its product, `80,443` and `80, 443 and 8080` are lists. */
+/**
+ * The numbers of a text: `50,000,000` and `50_000_000` are one number, `16 * 1024` is its product, `80,443` and
+ * `80, 443 and 8080` are lists.
+ */
 export function numbers(text: string): number[] {
   if (text.includes('*')) return [text.split('*').reduce((product, factor) => product * Number(factor), 1)];
   const whole =
@@ -38,11 +41,11 @@ const quantity =
   /(?<![-:\w.]|RFC )(\d[\d,.]*)(?:[ -])?(?:(?:ms|µs|s|h|MiB|MB|kB|GiB|seconds?|minutes?|hours?|days?|years?|times|million|samples|series|spans|bytes|nodes?|agents?|queries|requests|points)\b|%)/g;
 
 /**
- * The quantities in the text of a document that no sentence has: in its first group, or anywhere in a sentence without
- * one. Blocks and spans of code are not searched.
+ * The quantities in the text of a document that no sentence claims: by its first group, or by the whole sentence where
+ * it has no group. Blocks and spans of code are not searched.
  */
 export function unclaimed(file: string, sentences: readonly Sentence[]): string[] {
-  // Code keeps its place, so that what is left has the same offsets.
+  // Code is blanked out, so that the rest keeps its offsets.
   const blank = (text: string): string => text.replaceAll(/[^\n]/g, ' ');
   const whole = readFileSync(join(root, file), 'utf8');
   const prose = whole

@@ -6,7 +6,7 @@ import { calledName, isFunction, isHelperName, isTestCallee } from './test-synta
  *
  * An assertion is a call of `expect`, of a function with a helper's name (they throw when what they wait for does not
  * come true), or of a function of the same file that makes one. A loop counts as run at least once (`loops-that-run`
- * judges those), and a callback as called; it reports no test that asserts.
+ * judges those), and a callback as called, so that no test that asserts is reported.
  */
 
 /** Callbacks of these may never run: what they assert does not count. */

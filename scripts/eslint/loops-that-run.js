@@ -5,13 +5,13 @@
  * (`map`, `entries`, `Object.keys`, a spread), or a const of these. Otherwise the function around the loop measures it:
  * an assertion outside of the loop takes the list or its length (`expect(rows).toHaveLength(3)`), or
  * `expect.assertions` and `expect.hasAssertions` count for all of its loops, or it compares what the loop gathered
- * (`counts.set(…)`, `total += …`) with something that is not empty. `toBeDefined`, `toBeTruthy` and their like hold of an
- * empty list, so they do not count. Not judged: hooks, helpers that return what they read (their caller compares it),
- * `while`, and `for` that counts down.
+ * (`counts.set(…)`, `total += …`) with something that is not empty. `toBeDefined`, `toBeTruthy` and the like hold for
+ * an empty list, so they do not count. Not judged: hooks, helpers that return what they read (their caller compares
+ * it), `while`, and `for` that counts down.
  */
 import { calledName, isFunction, isHelperName, isTestCallee } from './test-syntax.js';
 
-/** Methods that call back once an element. `filter`, `some` and `every` compute; `expect` is seldom inside. */
+/** Methods that call back once per element. `filter`, `some` and `every` compute; `expect` is seldom inside. */
 const perElement = new Set(['forEach', 'map', 'flatMap', 'each']);
 /** What keeps the number of elements, or at least one of several. */
 const keepsSome = new Set([
@@ -35,7 +35,7 @@ export default {
     schema: [],
     messages: {
       empty:
-        'The test passes if {{list}} is empty: this loop is all that asserts of it. Assert how many there are before it ' +
+        'The test passes if {{list}} is empty: only this loop asserts on it. Assert how many there are before it ' +
         '(expect({{list}}).toHaveLength(…), or not.toHaveLength(0)), or compare the whole list at once.',
     },
   },
@@ -271,7 +271,7 @@ export default {
         ? names.has(node.name)
         : children(node).some((child) => mentions(child, { lists: [], names })));
 
-    /** True where an assertion outside of the loop tells that the list has elements, or what the loop gathered of them. */
+    /** True where an assertion outside of the loop tells that the list has elements, or what the loop gathered. */
     function measured(within, loop, by) {
       if (within === loop) return false;
       if (within.type === 'CallExpression') {

@@ -56,8 +56,8 @@ describe('loops-that-run', () => {
     ['a const of literals', `const all = [1] as const; test('a', () => { for (const x of all) expect(x).toBe(1); });`],
     ['the keys of a literal', `test('a', () => { for (const x of Object.keys({ a: 1 })) expect(x).toBe(1); });`],
     ['what a literal is mapped to', `test('a', () => [1].map(f).forEach((x) => expect(x).toBe(1)));`],
-    ['so many turns', `const n = 3; test('a', () => { for (let i = 0; i < n; i++) expect(i).toBe(1); });`],
-    ['an array of so many', `test('a', () => { for (const x of Array.from({ length: 3 })) expect(x).toBe(1); });`],
+    ['a fixed number of turns', `const n = 3; test('a', () => { for (let i = 0; i < n; i++) expect(i).toBe(1); });`],
+    ['an array of fixed length', `test('a', () => { for (const x of Array.from({ length: 3 })) expect(x).toBe(1); });`],
     [
       'lists of a table',
       `test.each([['a', [1]], ['b', [2]]])('a', (_, l) => { for (const x of l) expect(x).toBe(1); });`,

@@ -9,7 +9,7 @@ import {
 import type { GeneratedFile } from './generated-file.ts';
 import { yamlOf } from './yaml.ts';
 
-/** The operator's installation, in the parts that a kustomize base each is made of, in an order that can be applied. */
+/** The parts of the operator's installation, each a kustomize base, in an order that can be applied. */
 const parts = ['namespace', 'crd', 'rbac', 'network-policy', 'manager'] as const;
 
 function partOf(kind: string): (typeof parts)[number] {
@@ -32,7 +32,7 @@ function partOf(kind: string): (typeof parts)[number] {
 const kustomization = (...resources: string[]) =>
   yamlOf({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources });
 
-/** `manifests/install.yaml`, and the same objects as kustomize bases under `config/`; and how Prometheus scrapes them. */
+/** `manifests/install.yaml`, the same objects as kustomize bases under `config/`, and how Prometheus scrapes them. */
 export function installationFiles(): GeneratedFile[] {
   const objects = renderInstallation({ controller: controllerDefaults });
   return [

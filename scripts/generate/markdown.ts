@@ -1,4 +1,4 @@
-/** A Markdown table. Bars and line breaks in cells are made harmless. */
+/** A Markdown table. Bars in cells are escaped, line breaks become spaces. */
 export function table(head: string[], rows: string[][]): string {
   const line = (cells: string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |\n`;

@@ -27,7 +27,7 @@ test('a writer leaves out empty texts and absent members, and packs lists of num
   expect(code).toContain('if (first_item !== null) out.message(7,');
 });
 
-test('of what is sparse any member may be absent', () => {
+test('in a sparse schema any member may be absent', () => {
   const code = messageModule(schema, { path, writes: ['Box'], sparse: true });
   expect(code).toContain('  readonly items?: readonly Item[] | undefined;');
   expect(code).toContain('for (const one of items ?? [])');

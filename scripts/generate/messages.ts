@@ -88,7 +88,7 @@ interface Member {
   readonly name: string;
   /** Of one element of a list. */
   readonly type: string;
-  /** The member may lack a value, which is then undefined in what is sparse, and null elsewhere. */
+  /** The member may lack a value, which is then undefined in a sparse schema, and null elsewhere. */
   readonly optional: boolean;
   readonly packed: boolean;
 }

@@ -1,7 +1,7 @@
 import { readSurfaces } from '../package/surface.ts';
 import type { GeneratedFile } from './generated-file.ts';
 
-/** The surface of the npm package, one file for each entry point. Takes some seconds, unlike the other generated files. */
+/** The surface of the npm package, a file for each entry point. Unlike the other generated files it takes seconds. */
 export function surfaceFiles(): GeneratedFile[] {
   return [...readSurfaces()].map(([entry, { text }]) => ({
     path: `surface/${entry}.txt`,

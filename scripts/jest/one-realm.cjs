@@ -5,7 +5,8 @@
  * hands every access to a proxy, which no compiled code can get around; this one has none.
  * Guarantees: a file starts with the global object, environment variables and equality testers of the first one.
  * Limits of time, which end a test or a hook that waits for ever, are stretched by SVC_TEST_PATIENCE.
- * Caveats: what a module keeps (a cache, a counter) is there for the next file; `docs/adr/0047-one-realm-for-a-worker.md`.
+ * Caveats: what a module keeps (a cache, a counter) is there for the next file.
+ * Source: `docs/adr/0047-one-realm-for-a-worker.md`.
  */
 const { constants, createContext, runInContext } = require('node:vm');
 const { ModuleMocker } = require('jest-mock');
@@ -36,7 +37,7 @@ function createRealm(globals) {
   return { context, global, putBack: putsBack(global) };
 }
 
-/** What puts the global object and the environment variables back as they are now. */
+/** Returns a function that puts the global object and the environment variables back as they are now. */
 function putsBack(global) {
   const before = Object.getOwnPropertyDescriptors(global);
   const { env } = global.process;

@@ -23,7 +23,7 @@ const cyclic = (name: string): object => {
 test.each<[string, unknown, unknown]>([
   ['nested objects and arrays', { a: [1, { b: 'c', n: null }] }, { a: [1, { b: 'c', n: null }] }],
   ['members in another order', { a: 1, b: 2 }, { b: 2, a: 1 }],
-  ['numbers that are none', [NaN], [NaN]],
+  ['two NaN', [NaN], [NaN]],
   ['bytes', new Uint8Array([1, 2]), new Uint8Array([1, 2])],
   ['part of other bytes', Buffer.from('abc').subarray(1), Buffer.from('bc')],
   ['a pattern for a member', { a: 'x', b: [1] }, { a: expect.any(String) as unknown, b: [1] }],
@@ -59,7 +59,7 @@ test.each<[string, unknown, unknown]>([
   expect(b).not.toStrictEqual(a);
 });
 
-test('a member that does not show is none', () => {
+test('a member that is not enumerable does not count', () => {
   expect(hidden('z')).not.toEqual(hidden('y'));
 });
 

@@ -1,7 +1,9 @@
 /*
- * How test files load modules in the realm that they share (`one-realm.cjs`): each module is loaded once in a worker, but
- * for the test files themselves, the files of `setupFilesAfterEnv`, and the part of Jest that knows the tests of one file.
- * Caveats: it holds Jest's registries by their names, which an update of Jest may change; `shared-modules.test.ts` says so.
+ * How test files load modules in the realm that they share (`one-realm.cjs`): each module is loaded once in a worker,
+ * except the test files themselves, the files of `setupFilesAfterEnv`, and the part of Jest that knows the tests of one
+ * file.
+ * Caveats: it sets Jest's registries by their names, which an update of Jest may change; `shared-modules.test.ts` fails
+ * then.
  */
 const { dirname, join } = require('node:path');
 const { default: Runtime } = require('jest-runtime');
@@ -11,7 +13,7 @@ const commonJs = new Map();
 const ofJest = new Map();
 /** By URL. */
 const modules = new Map();
-/** Its tests are those of the file that loads it. */
+/** This module of Jest holds the tests of the file that loads it, so each file loads it anew. */
 const framework = join(dirname(require.resolve('jest-circus')), 'jestAdapterInit.js');
 
 module.exports = class SharedModules extends Runtime {
@@ -22,13 +24,13 @@ module.exports = class SharedModules extends Runtime {
     this.registries.esModuleRegistry = modules;
   }
 
-  /** The runtime itself calls it before it has the registries of all. */
+  /** Jest's own constructor calls it, before the shared registries are in place. */
   resetModules() {
     if (this.registries.esModuleRegistry === modules)
       throw new Error('test files share their modules: nothing resets them');
   }
 
-  /** Instead of forgetting everything. What this file was the first to load may import more for later ones. */
+  /** Forgets less than Jest does: a module that this file was the first to load may import more for later files. */
   teardown() {
     this.restoreAllMocks();
     this.fileCache.clear();

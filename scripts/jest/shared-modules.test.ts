@@ -11,7 +11,7 @@ let dir: string;
 beforeEach(async () => (dir = await mkdtemp(join(tmpdir(), 'svc-shared-'))));
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
-/** Runs Jest as `npm test` does, in one process, on files of that content, one after another. Returns what it prints. */
+/** Runs Jest as `npm test` does, but in one process, on these files one after another. Returns what it prints. */
 async function runFiles(files: Readonly<Record<string, string>>): Promise<string> {
   const config = {
     rootDir: dir,

@@ -73,7 +73,7 @@ test('other rules, or another version of them, look at every file anew', async (
   expect((await lint()).linted).toEqual(['apart.ts', 'called.ts', 'caller.ts']);
 }, 120_000);
 
-test('of files that are named the rules look at these alone, whether they changed or not, and types at all', async () => {
+test('given names of files, the rules look at those alone, changed or not, and the types at all files', async () => {
   expect(await lint(['src/apart.ts'])).toEqual({ faults: 0, text: '', linted: ['apart.ts'] });
   expect((await lint(['src/apart.ts'])).linted).toEqual(['apart.ts']);
   write('src/called.ts', `export async function save(_: string) { return 1; }\n`);

@@ -14,7 +14,7 @@ export interface LintOptions {
   readonly stateDir: string;
   /** Absolute paths of what a result depends on beside the sources: rules, their versions and their settings. */
   readonly rules: readonly string[];
-  /** Lints these files alone, whether they changed or not, and what is kept says nothing of rules. Default: all files. */
+  /** Lints these files alone, changed or not; what is kept then holds for types only. Default: all files. */
   readonly only?: readonly string[] | undefined;
 }
 
@@ -31,8 +31,8 @@ export interface LintOutcome {
  * Type-checks and lints all sources in one process, over the same program of the compiler.
  * Flow: types of every project → rules, on what the compiler checked anew and on what no project lists → results kept.
  * Guarantees: a rule asks for nothing but the text of its file and the types of what stands in it. Both are what the
- * compiler looks at, so a file that it need not check again has the same findings as before, and these were none: results
- * are kept only of a run without any fault, and of the same rules.
+ * compiler looks at, so a file that it need not check again has the same findings as before, and these were none:
+ * results are kept only of a run without any fault, and of the same rules.
  */
 export async function lintSources({ root, projects, stateDir, rules, only }: LintOptions): Promise<LintOutcome> {
   holdState(stateDir, rules);
@@ -68,7 +68,7 @@ function overrides(typed: readonly TypedProject[], unchanged: ReadonlySet<string
   ];
 }
 
-/** Removes results of other rules. */
+/** Removes results that come from other rules or another Node. */
 function holdState(stateDir: string, rules: readonly string[]): void {
   const hash = createHash('sha256').update(process.version);
   for (const file of rules.toSorted()) hash.update(`\0${file}\0`).update(readFileSync(file));

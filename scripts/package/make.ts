@@ -19,8 +19,8 @@ interface Manifest {
 
 /**
  * Fills a folder with the npm package: code of ours as ES modules that share their chunks, types, the template of
- * `init`, a manifest and a README of its own. Packages of others stay dependencies, in the versions of the lock file, so
- * that audits see them and a program has one copy of each.
+ * `init`, a manifest and a README of its own. Packages of others stay dependencies, in the exact versions of the
+ * checkout, so that audits see them and a program has one copy of each.
  * Errors: throws where a package that the code loads is no dependency of the checkout.
  */
 export async function makePackage(out: string, types: ReadonlyMap<string, string> = emitTypes()): Promise<void> {
@@ -59,7 +59,7 @@ async function bundleCode(out: string): Promise<string[]> {
   return packagesLoaded(metafile);
 }
 
-/** Packages that are imported, and those that `require` made by `createRequire` loads late, which esbuild does not see. */
+/** Packages that are imported, and those that a `require` of `createRequire` loads late, which esbuild does not see. */
 async function packagesLoaded({ inputs, outputs }: Metafile): Promise<string[]> {
   const imported = Object.values(outputs).flatMap(({ imports }) => imports.flatMap((i) => (i.external ? i.path : [])));
   const texts = await Promise.all(Object.keys(inputs).map((path) => readFile(join(root, path), 'utf8')));

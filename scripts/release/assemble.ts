@@ -24,7 +24,8 @@ export interface ReleaseOptions {
 
 /**
  * Fills the release's folder: `install.yaml`, the chart, the plugin with its krew manifest, the npm package, bills of
- * materials, notes, and SHA256SUMS over all. Every archive has the commit's time in it, so that the same commit gives the same bytes.
+ * materials, notes, and SHA256SUMS over all. Every archive has the commit's time in it, so that the same commit gives
+ * the same bytes.
  * Errors: where package.json, the chart or the manifest are of another version.
  */
 export async function assembleRelease(options: ReleaseOptions): Promise<void> {
@@ -34,7 +35,7 @@ export async function assembleRelease(options: ReleaseOptions): Promise<void> {
   await copyFile(join(root, 'manifests/install.yaml'), join(out, 'install.yaml'));
   const epoch = identity.date === 'unknown' ? 0 : Date.parse(identity.date) / 1000;
   await pack(join(root, 'config/helm'), ['svc-operator'], join(out, `svc-operator-${version}.tgz`), epoch);
-  // npm's own name of it is the chart's.
+  // npm itself would give it the name of the chart's archive.
   await pack(packageIn, ['package'], join(out, `svc-operator-${version}.npm.tgz`), epoch);
   const plugin = `kubectl-svc-${version}.tar.gz`;
   await packPlugin(dist, version, join(out, plugin), epoch);

@@ -56,7 +56,7 @@ export function imageCommands(builder: Builder, options: ImageOptions): string[]
   }
   const local = `localhost/${name}-${architecture}`;
   const isolation = builder === 'buildah' ? ['--isolation', 'chroot'] : [];
-  // Old ones do not set it, and take a builder of the image's architecture.
+  // Old versions do not set it by themselves, and would take a builder of the image's architecture.
   const here = ['--build-arg', `BUILDPLATFORM=linux/${machine}`];
   const format = ['--format', 'oci', '--timestamp', epoch];
   const build = [builder, 'build', ...what, ...here, ...isolation, ...format, '--tag', local, '.'];

@@ -13,9 +13,9 @@ const jest = [
 ];
 
 /**
- * What the changed files can affect, in two lanes that run side by side: the unit tests that import a changed file, by
- * whatever way; and their format, all types (incrementally) with the rules on what changed, then the generated files where
- * their sources changed. Pure.
+ * What the changed files can affect, in two lanes that run side by side: the unit tests that import a changed file,
+ * directly or not; and their format, all types (incrementally) with the rules on what changed, then the generated files
+ * where their sources changed. Pure.
  * Left out: everything where nothing changed, and e2e tests always.
  */
 export function quickPlan(changed: readonly string[]): QuickStep[][] {

@@ -5,7 +5,7 @@ import { readSkipNote } from '../../src/testing/needs.ts';
 export interface Skip {
   /** Its full title. */
   readonly title: string;
-  /** What lacks, by the name of `.ci/allowed-skips`; empty where the test does not say. */
+  /** What is missing, by its name in `.ci/allowed-skips`; empty where the test does not say. */
   readonly need: string;
   readonly reason: string;
 }
@@ -53,7 +53,7 @@ export function tallyOfJest(report: JestReport | undefined, code: number): Tally
 
 type Suite = JestReport['testResults'][number];
 
-/** At most this many suites of a step are looked at twice: more of them are a fault of the change, not of the moment. */
+/** At most this many suites of a step run twice: if more fail, the change is at fault, not the moment. */
 const SUITES_LOOKED_AT_TWICE = 5;
 
 /** The files of the suites that failed, where they are few enough to run again; empty otherwise. */

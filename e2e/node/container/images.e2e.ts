@@ -21,7 +21,7 @@ test.each([
   expect(commandLine(image, { ...container, ...(command ? { command } : {}) }, '/pods/1')).toEqual(expected);
 });
 
-test('refuses a program that the image has not', () => {
+test('refuses a program that the image does not have', () => {
   expect(() => commandLine(image, { ...container, command: ['/bin/sh'] }, '/pods/1')).toThrow(
     '"/bin/sh": not in the image',
   );

@@ -15,20 +15,20 @@ export interface Image {
   env?: Readonly<Record<string, string>>;
 }
 
-/** Image name without registry, path and digest, and without its tag but where only this tag is meant → program. */
+/** Image name without registry, path and digest → program. With a tag, the entry holds for that tag only. */
 export type ImageTable = Readonly<Record<string, Image>>;
 
 /** Port on the node's address where the instrument's stand-in receives OTLP over HTTP from the demo's services. */
 export const instrumentReceiverPort = 4318;
 
-/** This project's own images: the bundles that real ones have, made by the build before, run by this very Node. */
+/** This project's own images: the bundles that the real images hold, built beforehand, run by this test's Node. */
 export function ownImages(): ImageTable {
   const standIn = [
     process.execPath,
     fileURLToPath(new URL('../../../src/testing/instrument/main.ts', import.meta.url)),
   ];
   return {
-    // The stand-in reads nothing from the kernel, so what this kernel lacks explains nothing.
+    // The stand-in reads nothing from the kernel, so a check of this kernel would say nothing about it.
     'svc-operator': { entrypoint: [process.execPath, builtPrograms.svc], env: { SVC_KERNEL_CHECK: 'false' } },
     'svc-minter': { entrypoint: [process.execPath, builtPrograms.minter] },
     'ebpf-instrument': {
@@ -79,7 +79,7 @@ export function commandLine(image: Image, container: Container, podDir: string):
   return [...resolveProgram(image, container.image, command), ...args];
 }
 
-/** A command inside an image: only `node`, and the image's own name for its entry point, exist there. */
+/** A command inside an image: only `node` exists there, and the image's own name or `svc` for its entry point. */
 export function resolveProgram(image: Image, reference: string, command: readonly string[]): string[] {
   const [program, ...rest] = command;
   if (program === undefined) return [...image.entrypoint];

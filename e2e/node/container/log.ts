@@ -13,7 +13,8 @@ export interface LogLine {
 /**
  * The log of one run of one container: a file with `<time> <stream> <text>` lines, and the one before it once the file
  * has reached its cap.
- * Guarantees: never more than twice `capBytes` on disk; a finished line is readable as soon as it was written.
+ * Guarantees: never more than about twice `capBytes` on disk, unless one line alone is longer than the cap; a finished
+ * line is readable as soon as it was written.
  */
 export class ContainerLog {
   readonly path: string;
@@ -78,7 +79,7 @@ export class ContainerLog {
   }
 }
 
-/** Every line of a log that may no longer be written to. */
+/** Every line of a log, also of one that is no longer written to. */
 export function readLog(path: string): LogLine[] {
   return [`${path}.1`, path].filter((p) => existsSync(p)).flatMap((p) => parse(readFileSync(p, 'utf8')));
 }

@@ -2,7 +2,7 @@ import { attempt } from './probe.ts';
 import type { ProbeResult, ProbeTarget } from './probe.ts';
 import type { Probe } from '../types.ts';
 
-/** Called when the verdict of a probe changes, and on every failed attempt (`verdict` undefined) for events. */
+/** `verdict` is called when the verdict of a probe changes, `attemptFailed` on every failed attempt, for Events. */
 export interface ProbeListener {
   verdict(healthy: boolean, message: string | undefined): void;
   attemptFailed(message: string): void;
@@ -10,9 +10,11 @@ export interface ProbeListener {
 
 /**
  * Probes until stopped: first after `initialDelaySeconds` (or `firstMs`), then every `periodSeconds`.
- * The verdict turns good after `successThreshold` successes in a row and bad after `failureThreshold` failures.
+ * The verdict turns good after `successThreshold` successes in a row and bad after `failureThreshold` failures
+ * in a row.
  * `eager` asks every half second until the first good verdict, so that what becomes ready is seen to be ready soon;
- * early failures then do not count. Only for readiness: counting faster would kill what is only slow to start.
+ * early failures then neither count nor are reported. Only for readiness: with a liveness probe, counting faster would
+ * kill what is only slow to start.
  */
 export function startProbe(
   probe: Probe,

@@ -11,7 +11,8 @@ export interface Surroundings {
 
 /**
  * Rewrites arguments and environment values, so that a process sees what the container would have seen:
- * mount paths → folders, `0.0.0.0` → the pod's address, `127.0.0.1` → the pod's loopback, `@svc-obi-health` → the pod's.
+ * mount paths → folders, `0.0.0.0` → the pod's address, `127.0.0.1` → the pod's loopback, `@svc-obi-health` → the pod's
+ * own socket.
  * Shape: pure. One pass: what was put in is never rewritten again.
  * Caveats: a path, address or socket that is built inside the process, or read from a file, stays as it is.
  * `localhost` stays too: it is the way to reach something on the machine itself.

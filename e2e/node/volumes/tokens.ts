@@ -6,7 +6,7 @@ import type { Pod } from '../types.ts';
 export interface TokenSource {
   /** A token with at least a fifth of its life left. `audience` undefined: the API server's own. */
   token(pod: Pod, audience: string | undefined, expirationSeconds: number): Promise<string>;
-  /** Milliseconds until the first of the tokens handed out so far wants a new one; undefined when there is none. */
+  /** Milliseconds until the first of the tokens handed out so far is to be renewed; undefined when there is none. */
   nextRotationMs(): number | undefined;
 }
 

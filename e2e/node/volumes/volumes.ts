@@ -87,7 +87,7 @@ async function payloadOf(pod: Pod, volume: Volume, settings: VolumeSettings): Pr
       await addProjection(files, pod, source, volume.projected.defaultMode ?? 0o644, settings);
     }
   } else {
-    throw new WaitingError('ContainerCreating', `volume "${volume.name}" is of a kind that a process node has not`);
+    throw new WaitingError('ContainerCreating', `volume "${volume.name}" is of a kind that a process node lacks`);
   }
   return files;
 }

@@ -20,7 +20,7 @@ export class Churn {
     this.#random = options.random;
   }
 
-  /** One operation. What the server refuses or loses while it restarts is counted and left so. */
+  /** One operation. What the server refuses or loses while it restarts is counted, not repeated. */
   async once(): Promise<void> {
     const target = { namespace: this.#namespace, name: `p${this.#below(this.#names)}` };
     const options = { deadlineMs: 5_000, fieldManager: 'soak' };

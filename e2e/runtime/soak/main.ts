@@ -1,6 +1,10 @@
 import { runSoak } from './soak.ts';
 
-/** `npm run soak:runtime -- --minutes=10 --seed=1 --rate=20`: figures as JSON lines; exit 1 with a sentence for each violation. */
+/**
+ * `npm run soak:runtime -- --minutes=10 --seed=1 --rate=20` prints figures as JSON lines, and a sentence for each
+ * violation on stderr; with any of these it exits with 1.
+ */
+
 const flag = (name: string, otherwise: number): number => {
   const at = process.argv.findIndex((a) => a === `--${name}` || a.startsWith(`--${name}=`));
   if (at < 0) return otherwise;

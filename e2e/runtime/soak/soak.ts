@@ -63,7 +63,7 @@ class Soak {
   readonly #heap: number[] = [];
   readonly #faults = { restarts: 0, cuts: 0, freezes: 0, kills: 0 };
   #replicas: Replica[] = [];
-  /** The way of the replicas, through the proxy. */
+  /** What the replicas use: it leads through the proxy. */
   #kubeconfig = '';
 
   constructor(cluster: Cluster, options: SoakOptions) {
@@ -279,7 +279,7 @@ class Soak {
     return found;
   }
 
-  /** Whoever works has nothing ready, nothing running, and no key that fails again and again. A standby has no work. */
+  /** Each working process is idle, and no key fails again and again. A standby has no work. */
   async #checkIdle(): Promise<void> {
     const settled = async (): Promise<boolean> => {
       await this.#revive();
@@ -288,7 +288,7 @@ class Soak {
       return working.length === 2 && working.every((state) => state!.idle);
     };
     await until('idleness', settled, { timeoutMs: 60_000 }).catch(() => {
-      this.#violations.push('a minute after the end not both namespaces have somebody who works and has nothing to do');
+      this.#violations.push('a minute after the end, not every namespace has a working process that is idle');
     });
     const before = await this.#retries();
     await pause(5_000);

@@ -18,7 +18,7 @@ interface WatchAnswer {
 
 /**
  * Every write below a key of etcd, read past the API server: it goes on while that one is down, and loses nothing.
- * That is what watches are held to.
+ * What watches show is compared with it.
  */
 export class StorageHistory {
   readonly writes: StoredWrite[] = [];

@@ -51,8 +51,8 @@ export async function firstDifference(client: KubeClient, namespace: string): Pr
 }
 
 /**
- * How much a heap grew after its first third, which is warm-up: from the lowest of the second third to the lowest of the
- * last. Units: bytes.
+ * How much a heap grew after the first third of its samples, which is warm-up: from the lowest sample of the second
+ * third to the lowest of the last. Units: bytes.
  */
 export function heapGrowth(samples: readonly number[]): number {
   const third = Math.floor(samples.length / 3);

@@ -16,14 +16,14 @@ export interface Account {
   /** Writes that fell into gaps. */
   inGaps: number;
   /**
-   * Objects that were not after a gap what they were before it, which is what a list can tell and the metric must count.
-   * An object that was made and deleted within one gap is the same before and after: it was not there.
+   * Objects that differ before and after a gap, which a list can show and the metric must count. An object that was
+   * made and deleted within one gap does not differ: it was not there before or after.
    */
   changedByGaps: number;
 }
 
 /**
- * Holds what a source showed to what was stored. Pure.
+ * Compares what a source showed with what was stored. Pure.
  *
  * `writes`: in the order of their revisions. `since`: the version of the first list; what is older came with it.
  * `shown`: `name@revision` of everything that a watch told the source's listeners.

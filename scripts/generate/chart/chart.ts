@@ -15,8 +15,8 @@ const folder = 'config/helm/svc-operator';
 const version = controllerDefaults.svcImage.split(':').at(-1)!;
 
 /**
- * Values that stand for the chart's: the operator's installation is rendered with them, and each is then replaced by the
- * template expression it stands for. So the templates say what the renderer says, whatever it comes to say.
+ * Marks in the place of the chart's values: the operator's installation is rendered with them, and each is then
+ * replaced by the template expression it stands for. So the templates follow every change of the renderer.
  */
 const marks = {
   namespace: 'mark-namespace',
@@ -220,7 +220,7 @@ The minter becomes ready once the App's private key is imported as
 const namespaceTemplate = (text: string): string =>
   `${header}{{- if include "svc-operator.ownsNamespace" . }}\n${text.slice(header.length)}{{- end }}\n`;
 
-/** CRDs carry no value of the chart, and braces of their own: they are a template only around. */
+/** CRDs carry no value of the chart, and their own braces are escaped: only what is around them is a template. */
 function crdTemplate(crds: readonly KubeObject[]): string {
   const documents = crds.map((crd) =>
     yamlOf(crd)

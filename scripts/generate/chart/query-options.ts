@@ -3,7 +3,7 @@ import { queryOptionTable, type QueryOption, type QueryOptions } from '../../../
 import type { ChartValue } from './chart-value.ts';
 import { when } from './when.ts';
 
-/** Every option of the query server as a value under `query`, passed to the operator where it differs from its default. */
+/** Every option of the query server is a value under `query`, passed to the operator where it is not the default. */
 const options = Object.keys(queryOptionTable) as QueryOption[];
 const defaultOf = (option: QueryOption): string => queryOptionTable[option].default ?? '';
 
@@ -38,7 +38,7 @@ export const queryOptionValues: readonly ChartValue[] = options.map((option) => 
   };
 });
 
-/** The type of a value, that of its default; a boolean's default is always false. */
+/** The type of a value is that of its default; a boolean's default is always false. */
 function kindOf(text: string): 'boolean' | 'integer' | 'text' {
   if (text === 'false') return 'boolean';
   return /^[0-9]+$/.test(text) ? 'integer' : 'text';

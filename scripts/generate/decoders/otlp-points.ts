@@ -34,7 +34,7 @@ const id = (as: string, bytes: number): FieldRule => {
   return { as, type: 'string', first: "''", read: `idField(cursor, PATH, message, ${bytes}, true)` };
 };
 
-/** The points of the kinds of metrics, their parts, and the Resource, whose attributes are a run like those of points. */
+/** The points of every metric kind, their parts, and the Resource, whose attributes are a run like those of points. */
 export const pointMessages: Readonly<Record<string, MessageRule>> = {
   NumberDataPoint: {
     returns: 'NumberPoint',
