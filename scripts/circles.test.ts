@@ -8,7 +8,7 @@ const files = execFileSync('git', ['ls-files', 'src', 'ui', 'e2e', 'scripts', 'b
   encoding: 'utf8',
 })
   .split('\n')
-  .filter((file) => file.endsWith('.ts'));
+  .filter((file) => /\.tsx?$/.test(file));
 
 /** What a file imports by relative path, types included: their order decides how a stranger reads the code. */
 function importsOf(file: string, text: string): string[] {

@@ -23,10 +23,13 @@ function base(): string {
 const changed = [
   ...lines(git('diff', '--name-only', base())),
   ...lines(git('ls-files', '--others', '--exclude-standard')),
-].filter((file) => existsSync(file));
+];
+const files = [...new Set(changed)].toSorted();
+const present = files.filter((file) => existsSync(file));
+const gone = files.filter((file) => !existsSync(file));
 const failed: string[] = [];
-await runLanes(quickPlan([...new Set(changed)].toSorted()), run);
-console.error(failed.length === 0 ? `${changed.length} files changed: no fault found` : `failed: ${failed.join(', ')}`);
+await runLanes(quickPlan(present, gone), run);
+console.error(failed.length === 0 ? `${files.length} files changed: no fault found` : `failed: ${failed.join(', ')}`);
 process.exitCode = failed.length === 0 ? 0 : 1;
 
 function run({ name, command: [program = '', ...args] }: QuickStep): Promise<void> {

@@ -81,4 +81,6 @@ test('given names of files, the rules look at those alone, changed or not, and t
   expect(linted).toEqual(['apart.ts']);
   expect(text).toContain('src/caller.ts(2,27): error TS2554');
   expect((await lint(['src/caller.ts'])).text).toContain('no-floating-promises');
+  // Without a name the types alone are checked.
+  expect(await lint([])).toMatchObject({ faults: 2, linted: [] });
 }, 120_000);

@@ -43,7 +43,8 @@ export async function lintSources({ root, projects, stateDir, rules, only }: Lin
     ? []
     : typed.flatMap(({ listed, checked }) => [...listed].filter((file) => !checked.has(file)));
   const eslint = new ESLint({ cwd: root, warnIgnored: false, overrideConfig: overrides(typed, new Set(unchanged)) });
-  const results = await eslint.lintFiles([...(only ?? ['.'])]);
+  // ESLint takes an empty list for the whole folder.
+  const results = only?.length === 0 ? [] : await eslint.lintFiles([...(only ?? ['.'])]);
   const { format } = await eslint.loadFormatter('stylish');
   const diagnostics = typed.flatMap((project) => project.diagnostics);
   const faults = results.reduce((sum, { errorCount, warningCount }) => sum + errorCount + warningCount, 0);

@@ -1,6 +1,7 @@
 import { quickPlan } from './quick-plan.ts';
 
-const names = (...changed: string[]): string[] => quickPlan(changed).flatMap((lane) => lane.map(({ name }) => name));
+const stepsOf = (lanes: ReturnType<typeof quickPlan>): string[] => lanes.flat().map(({ name }) => name);
+const names = (...changed: string[]): string[] => stepsOf(quickPlan(changed));
 const unit = 'unit tests of what changed';
 
 test('nothing is run where nothing changed', () => {
@@ -25,8 +26,20 @@ test('an e2e test is formatted, linted and typed, not run', () => {
   expect(names('e2e/demo/demo.ts')).toEqual(['format', 'types and lint']);
 });
 
-test('a file that is generated is compared with its sources', () => {
-  expect(names('crds/svc.dev_trafficmonitors.yaml')).toEqual(['format', 'generated files are current']);
+test.each(['crds/svc.dev_trafficmonitors.yaml', 'docs/reference/openapi.yaml', 'surface/runtime.txt'])(
+  '%s is generated, so it is compared with its sources',
+  (file) => {
+    expect(names(file)).toEqual(['format', 'generated files are current']);
+  },
+);
+
+test('a component of the page is a source like any other', () => {
+  expect(names('ui/views/nodes.tsx')).toEqual([unit, 'format', 'types and lint']);
+});
+
+test('what imports a removed source is found by its types', () => {
+  expect(stepsOf(quickPlan([], ['e2e/demo/demo.ts']))).toEqual(['types and lint']);
+  expect(stepsOf(quickPlan([], ['crds/svc.dev_trafficmonitors.yaml']))).toEqual(['generated files are current']);
 });
 
 test('a dependency that changed is a matter of types', () => {
