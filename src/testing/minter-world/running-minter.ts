@@ -17,6 +17,8 @@ export interface RunningMinter {
   audit: Record<string, unknown>[];
   /** Everything that was written anywhere, as text. */
   output: () => string;
+  /** Drops the audit lines and the output so far, which a test of memory would count as the minter's. */
+  forget(): void;
   readiness(): Promise<MinterReadiness>;
   stop(): Promise<void>;
 }
@@ -52,6 +54,10 @@ export async function startMinter(
     adminUrl,
     audit,
     output: () => lines.join(''),
+    forget: () => {
+      lines.length = 0;
+      audit.length = 0;
+    },
     readiness: async () => (await (await fetch(`${adminUrl}/readyz`)).json()) as MinterReadiness,
     stop: async () => {
       stopper.abort();
