@@ -23,14 +23,14 @@ afterEach(async () => {
 /** An instrument that notes the file it was given, and runs until a signal. */
 const notes = 'cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; exec sleep 60';
 
-function start(program: string, stopMs = 12_000): void {
+function start(program: string, { stopMs = 12_000, pollMs = 2 } = {}): void {
   supervisor = new Supervisor({
     config,
     order: orderPath(config),
     dir: join(dir, 'own'),
     command: ['/bin/sh', '-c', program],
     env: { PATH: process.env['PATH'], LOG: join(dir, 'log') },
-    pollMs: 2,
+    pollMs,
     stopMs,
     say: () => {},
   });
@@ -71,15 +71,24 @@ test('an order restarts the instrument with the file that it names, and says whe
 });
 
 test('an order for what runs, or for bytes that are not in the file, restarts nothing', async () => {
-  start(notes);
+  // It looks when it is told to, so that none of the orders is overwritten before it was read.
+  start(notes, { pollMs: 3_600_000 });
   const first = await runs('a: 1\n');
+  const changesNothing = async (): Promise<void> => {
+    supervisor!.look();
+    expect(await state()).toEqual(first);
+  };
   await orderRestart(config, instrumentFileHash('a: 1\n'));
+  await changesNothing();
   await orderRestart(config, instrumentFileHash('never written'));
+  await changesNothing();
   writeFileSync(config, 'a: 2\n');
   await orderRestart(config, instrumentFileHash('a: 3\n'));
+  await changesNothing();
   await write('a: 1\n');
-  // The last order is one to follow: its single restart shows that the others caused none.
+  await changesNothing();
   await write('a: 4\n');
+  supervisor!.look();
   expect((await runs('a: 4\n')).starts).toBe(first.starts + 1);
   expect(log()).toBe('a: 1\na: 4\n');
 });
@@ -103,7 +112,7 @@ test('SIGTERM is passed on, and the supervisor ends with the exit code of the in
 });
 
 test('an instrument that does not end in its time is killed, and the next one starts', async () => {
-  start('trap "" TERM; cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; while :; do sleep 0.01; done', 20);
+  start('trap "" TERM; cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; while :; do sleep 0.01; done', { stopMs: 20 });
   const first = await runs('a: 1\n');
   await write('a: 2\n');
   expect((await runs('a: 2\n')).starts).toBe(2);

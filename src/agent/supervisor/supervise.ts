@@ -121,13 +121,16 @@ export class Supervisor {
   #poll(): void {
     if (this.#over) return;
     this.#poller = setTimeout(() => {
-      this.#look();
+      this.look();
       this.#poll();
     }, this.#options.pollMs ?? 250);
   }
 
-  /** Follows an order. An order without effect is not read again until one of the two files changes. */
-  #look(): void {
+  /**
+   * Follows the order that is there now; called at every poll. An order without effect is not read again until one of
+   * the two files changes.
+   */
+  look(): void {
     const { config, order: path } = this.#options;
     if (this.#child === null || this.#why !== null) return;
     try {

@@ -14,6 +14,8 @@ import { CaptureFleet } from './fleet.ts';
 
 export interface CaptureOperator {
   readonly hub: CaptureHub;
+  /** How many reconciles of a controller have ended. */
+  reconciles(controller: string): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -48,6 +50,10 @@ export function startCaptureOperator(options: {
   const done = manager.run(stopped.signal);
   return {
     hub,
+    async reconciles(controller) {
+      const { values } = await manager.metrics.reconcileTotal.get();
+      return values.filter((one) => one.labels.controller === controller).reduce((sum, { value }) => sum + value, 0);
+    },
     async stop() {
       stopped.abort();
       await done;
@@ -73,6 +79,10 @@ export class CaptureWorld extends CaptureFleet {
 
   get hub(): CaptureHub {
     return this.#operator.hub;
+  }
+
+  reconciles(controller: string): Promise<number> {
+    return this.#operator.reconciles(controller);
   }
 
   /** The leader ends, and another process takes over that knows nothing but what the cluster tells it. */
