@@ -61,10 +61,13 @@ const reports = (): Map<number, string> =>
   [...readSamples(store, [{ type: '=', name: '__name__', value: 'orders' }]).values()][0]!;
 
 test('a clock set an hour forward: samples go on at the new time', async () => {
+  const from = clock.now();
   await report(3);
   clock.jumpWall(3_600_000);
   await report(3);
   expect(newest()).toBe(value);
+  const seconds = [...reports().keys()].map((ms) => (ms - from) / 1_000);
+  expect(seconds).toEqual([10, 20, 30, 3_640, 3_650, 3_660]);
   expect(log.join()).toContain('the clock was set');
 });
 

@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { collectGarbage } from '../testing/heap.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { RecentAnswers } from './recent-answers.ts';
 
@@ -51,11 +52,25 @@ test('a failure, and an answer that is not to be kept, go only to those who wait
   expect(answers.has('k')).toBe(false);
 });
 
-test('the oldest answer makes room for a new one, and answers that have expired go with it', async () => {
+test('the oldest answer makes room for a new one', async () => {
   const { answers, clock } = subject({ most: 2 });
   await answers.get('a', () => Promise.resolve('a'));
   await clock.advance(500);
   await answers.get('b', () => Promise.resolve('b'));
   await answers.get('c', () => Promise.resolve('c'));
   expect(['a', 'b', 'c'].map((key) => answers.has(key))).toEqual([false, true, true]);
+});
+
+test('answers that have expired go when another one comes, however much room there is', async () => {
+  const clock = new FakeClock();
+  const answers = new RecentAnswers<object>({ clock, keptMs: 1_000, most: 10 });
+  const answer = async (key: string): Promise<WeakRef<object>> =>
+    new WeakRef(await answers.get(key, () => Promise.resolve({})));
+  const found = [await answer('a'), await answer('b')];
+  await clock.advance(500);
+  found.push(await answer('c'));
+  await clock.advance(500);
+  found.push(await answer('d'));
+  await collectGarbage();
+  expect(found.map((one) => one.deref() !== undefined)).toEqual([false, false, true, true]);
 });

@@ -1,9 +1,8 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
 import { costs } from '../testing/minter-world/refusals.ts';
 import { askToken, startMinter, untilReady, type RunningMinter } from '../testing/minter-world/running-minter.ts';
+import { heapAfterGc } from '../testing/heap.ts';
 import { until } from '../testing/until.ts';
 
 /** Set by `npm run fuzz:minter`, which sends as many requests as fit into this time; 0: a few hundred requests. */
@@ -20,16 +19,6 @@ const [heavyToken, heavyBody] = [14_000, 30_000];
 const [warmUp, measured] = [60, 120];
 /** What the heap may grow by: more than compiled code takes, less than what the tokens, or the bodies, carry. Units: bytes. */
 const flatBytes = 600_000;
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
-/** What the heap holds, bytes. What ended with a request is let go in a turn of its own. */
-async function heapAfterGc(): Promise<number> {
-  collect();
-  await new Promise((resolve) => setImmediate(resolve));
-  collect();
-  return process.memoryUsage().heapUsed;
-}
 
 let world: MinterWorld;
 let minter: RunningMinter;

@@ -406,12 +406,14 @@ test('a dropped label merges series on the next config without a reset, and the 
 
 test('a config without changes for a stream keeps its series, its sum and its counts', () => {
   const { send, mapper, sink, out, at } = setUp({ monitors: [rule({})] });
-  send(1, counter(routes(3), pod('p1')));
+  const report = (seconds: number): string[] => send(seconds, counter(routes(3, seconds), pod('p1'), 'delta'));
+  report(1);
   out.length = 0;
   mapper.setPolicy({ ...defaultPolicy('n1'), monitors: [rule({ name: 'renamed' })] }, at(2), sink);
   expect(out).toEqual([]);
   expect(mapper.limits.monitors[0]).toMatchObject({ activeSeries: 3, droppedSeries: 0 });
   expect(mapper.table.size).toBe(3);
+  expect(report(11)).toEqual([0, 1, 2].map((i) => `c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r${i}} 2 @11`));
 });
 
 test('families and ignored paths of all monitors of a pod decide together', () => {
@@ -428,6 +430,9 @@ test('families and ignored paths of all monitors of a pod decide together', () =
   expect(sentWith(rule({ families: ['RPC'] }), rule({ name: 'b', families: ['HTTPServer'] }))).toBe(1);
   expect(sentWith(rule({ ignorePaths: ['/health*'] }))).toBe(0);
   expect(sentWith(rule({ ignorePaths: ['*/users/*'] }))).toBe(1);
+  const ignoring = (...paths: string[]): CaptureMonitorRule => rule({ name: paths.join(), ignorePaths: paths });
+  expect(sentWith(ignoring('/health*'), ignoring('*/users/*'))).toBe(1);
+  expect(sentWith(ignoring('/health*'), ignoring('*/users/*', '/healthz'))).toBe(0);
 });
 
 test('counts are given back when series end', () => {

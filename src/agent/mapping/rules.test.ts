@@ -213,7 +213,7 @@ test('the bounds of the policy are those that exponential histograms are convert
 describe('a monitor of some containers or ports', () => {
   const sidecar = attributes({ 'service.instance.id': 'shop.two.proxy' });
   const main = attributes({ 'service.instance.id': 'shop.two.app' });
-  const point = { 'http.route': '/a', 'server.port': '8080' };
+  const point = { 'http.route': '/a', 'url.scheme': 'http', 'server.port': '8080' };
   const run = (rule: Rule) => {
     const config = aConfig([{ pods: ['two'], dropLabels: ['http_route'], ...rule }], {
       fallback: [{ namespaces: ['shop'], dropLabels: ['url_scheme'] }],
@@ -222,15 +222,18 @@ describe('a monitor of some containers or ports', () => {
     made.identity.pods.upsert(podIdentity(aPod('shop/two', { containers: ['app', 'proxy'] })));
     return made;
   };
-  const kept = (made: Run): string[] =>
-    made.samples.map(
-      (text) => (/k8s_container_name=(\w+)/.exec(text)?.[1] ?? '') + (/http_route/.test(text) ? ' kept' : ''),
-    );
+  /** The container of each sample, and whose rules it went by: each of them drops a label of its own. */
+  const ruled = (made: Run): string[] =>
+    made.samples.map((text) => {
+      const left = ['http_route', 'url_scheme'].filter((label) => text.includes(`${label}=`)).join();
+      const rules = left === 'url_scheme' ? 'monitor' : left === 'http_route' ? 'namespace' : left;
+      return `${/k8s_container_name=(\w+)/.exec(text)?.[1]} ${rules}`;
+    });
 
   test('leaves a sidecar that it does not include to the rules of its namespace', () => {
     const made = run({ containers: ['a*'] });
     for (const resource of [main, sidecar]) made.send({ name: 'http.server.x', resource, point }, 1);
-    expect(kept(made)).toEqual(['app', 'proxy kept']);
+    expect(ruled(made)).toEqual(['app monitor', 'proxy namespace']);
     expect(made.mapper.limits.monitors[0]!.activeSeries).toBe(1);
   });
 
@@ -239,7 +242,7 @@ describe('a monitor of some containers or ports', () => {
     made.send({ name: 'http.server.x', resource: main, point }, 1);
     made.send({ name: 'http.server.x', resource: main, point: { ...point, 'server.port': '15001' } }, 1);
     made.send({ name: 'http.client.x', resource: main, point: { ...point, 'server.port': '443' } }, 1);
-    expect(kept(made)).toEqual(['app', 'app kept', 'app']);
+    expect(ruled(made)).toEqual(['app monitor', 'app namespace', 'app monitor']);
   });
 });
 

@@ -164,7 +164,7 @@ test('reads integers of all sizes and signs, JSON enum numbers and names, and sp
     attribute({ intValue: 5 }),
     attribute({ intValue: '-7' }),
     attribute({ intValue: '9223372036854775807' }),
-    attribute({ doubleValue: 'NaN' }),
+    ...['NaN', 'Infinity', '-Infinity'].map((doubleValue) => attribute({ doubleValue })),
     attribute({ arrayValue: { values: [{ boolValue: true }] } }),
     attribute({ kvlistValue: { values: [{ key: 'b', value: { bytesValue: 'AQI=' } }] } }),
     attribute({}),
@@ -180,7 +180,8 @@ test('reads integers of all sizes and signs, JSON enum numbers and names, and sp
   expect(first).toEqual(second);
   expect(first).toMatchObject({ kind: 'sum', temporality: 'delta', monotonic: true, points: [{ value: -3 }] });
   const values = first!.points[0]!.attributes.map((a) => a.value);
-  expect(values).toEqual([5, -7, 9223372036854775807n, NaN, [true], { entries: [expect.anything()] }, null]);
+  const entries = [{ key: 'b', value: Uint8Array.of(1, 2) }];
+  expect(values).toEqual([5, -7, 9223372036854775807n, NaN, Infinity, -Infinity, [true], { entries }, null]);
 });
 
 test('a negative int attribute in protobuf keeps its sign', () => {

@@ -14,7 +14,7 @@ import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
 import { indexRoute } from '../servers/framed-server.ts';
 import { routed } from '../servers/routes.ts';
-import { createIndexHandler, defaultIndexLimits, type IndexLimits } from './index-handler.ts';
+import { createIndexHandler, defaultIndexLimits, type IndexDeps, type IndexLimits } from './index-handler.ts';
 
 const end = 1_700_000_000_000;
 const node = 'node-1';
@@ -42,7 +42,7 @@ const asked: IndexRequest = {
   maxBytes: 1e6,
   deadlineMs: 5_000,
 };
-const handlerWith = (limits: Partial<IndexLimits> = {}, of: Store = store) =>
+const handlerWith = (limits: Partial<IndexLimits> = {}, of: IndexDeps['store'] = store) =>
   createIndexHandler({ store: of, node, clock, limits: { ...defaultIndexLimits, ...limits } });
 
 async function answered(request: IndexRequest): Promise<IndexLists & { header: IndexHeader }> {
@@ -157,8 +157,13 @@ test.each(kinds)('a list takes its memory from the pool while it is made: $kind'
 });
 
 test('an internal error is answered without its details', async () => {
-  const broken = { ...store, series: () => Promise.reject(new TypeError('x is undefined')) } as unknown as Store;
-  const outcome = await handlerWith({}, broken)(encodeIndexRequest(asked), never);
+  const ask = (series: Store['series']) => {
+    const { labelNames, labelValues } = store;
+    const of = { series, labelNames: labelNames.bind(store), labelValues: labelValues.bind(store) };
+    return handlerWith({}, of)(encodeIndexRequest(asked), never);
+  };
+  expect(await ask(store.series.bind(store))).toHaveProperty('frames');
+  const outcome = await ask(() => Promise.reject(new TypeError('x is undefined')));
   expect(outcome).toEqual({ refusal: 'internal', message: 'internal error' });
 });
 
