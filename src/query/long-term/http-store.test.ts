@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { RequestListener, Server } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MemoryPool } from '../../base/memory-pool.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { MemoryPool, type Memory } from '../../base/memory-pool.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { createHttpStore, type HttpStoreOptions } from './http-store.ts';
@@ -112,6 +113,45 @@ test('an answer of the query API takes its memory as it comes, and gives back al
   expect(await readWith(1e7)).toBe(16 * values.length);
   // Enough for the samples, not for the text that they come in.
   await expect(readWith(2 * body.length)).rejects.toMatchObject({ name: 'QueryError', code: 'ERR_QUERY_LIMIT' });
+});
+
+test('a read that fails ends those beside it, and has taken nothing once all are repeated', async () => {
+  const values = Array.from({ length: 50 }, (_, i) => [end / 1000 - 50 + i, '1']);
+  const body = JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [{ metric: {}, values }] } });
+  const budget: { left: number; memory?: Memory } = { left: 1e6 };
+  const hanging: ServerResponse[] = [];
+  let hangingAtRepetition: number | undefined;
+  let asked = 0;
+  const store = await storeOver((req, res) => {
+    void (async () => {
+      const parts: Buffer[] = [];
+      for await (const part of req) parts.push(part as Buffer);
+      const [, name] = /"([xyz])"/.exec(new URLSearchParams(Buffer.concat(parts).toString()).get('query')!)!;
+      if (++asked > 3) {
+        hangingAtRepetition ??= hanging.length;
+        return void res.end(body);
+      }
+      if (name === 'x') return void res.end(body);
+      if (name === 'y') {
+        hanging.push(res);
+        res.on('close', () => hanging.pop());
+        return void res.write(body.slice(0, 10));
+      }
+      // Fails once the first answer has been read, while the second has begun. Meanwhile another part of the query reads.
+      while (budget.left === 1e6 || hanging.length === 0) await nextTurn();
+      budget.left -= 7;
+      res.writeHead(503).end('busy');
+    })();
+  }, {});
+  const named = (value: string) => ({ ...queries[0]!, matchers: [{ type: '=' as const, name: '__name__', value }] });
+  const pool = new MemoryPool({ limitBytes: 1e7, freeBytes: 0 });
+  const { signal } = new AbortController();
+  await pool.open('user').run(signal, ({ part }) => {
+    budget.memory = part();
+    return store.read(['x', 'y', 'z'].map(named), { ...read(), budget });
+  });
+  expect({ asked, hangingAtRepetition }).toEqual({ asked: 6, hangingAtRepetition: 0 });
+  expect([budget.left, pool.heldBytes]).toEqual([1e6 - 150 - 7, 150 * 16]);
 });
 
 test.each([

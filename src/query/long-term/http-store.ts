@@ -6,9 +6,11 @@ import { Pace } from '../../base/turns/turns.ts';
 import { QueryError, takeMemory } from '../../promql/index.ts';
 import { buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
+import { allOrNone } from '../fanout/all-or-none.ts';
 import { AgentFailure, reasonOfStatus } from '../fanout/failure.ts';
+import { attempt } from '../fanout/merge/attempt-budget.ts';
 import { sampleBytes, SeriesCollector, wholeSeries } from '../fanout/merge/series-collector.ts';
-import type { ReadSeries } from '../fanout/merge/series-collector.ts';
+import type { ReadSeries, SampleBudget } from '../fanout/merge/series-collector.ts';
 import { briefly, longTermName } from './long-term-store.ts';
 import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
 import { rangeQuery, rangeSeries } from './range-selectors.ts';
@@ -67,19 +69,22 @@ async function readTwice(
   limit: TimeLimit,
 ): Promise<ReadSeries[][]> {
   const { signal } = limit;
-  for (let attempt = 0; ; attempt++) {
-    const left = read.budget.left;
+  const readOnce = (budget: SampleBudget): Promise<ReadSeries[][]> =>
+    options.api === 'read'
+      ? byRemoteRead(queries, options, budget, signal)
+      : allOrNone(
+          signal,
+          queries.map((query) => (own: AbortSignal) => byQuery(query, options, budget, own)),
+        );
+  for (let repeated = false; ; repeated = true) {
     try {
-      return options.api === 'read'
-        ? await byRemoteRead(queries, options, read, signal)
-        : await Promise.all(queries.map((query) => byQuery(query, options, read, signal)));
+      return await attempt(read.budget, readOnce);
     } catch (error) {
       if (read.signal.aborted) throw read.signal.reason;
       if (limit.passed) throw new AgentFailure('timeout', `no answer within ${Math.round(read.deadlineMs)} ms`);
       if (error instanceof QueryError) throw error;
       const failure = asFailure(error);
-      if (attempt > 0 || !(failure instanceof Passing)) throw failure;
-      read.budget.left = left;
+      if (repeated || !(failure instanceof Passing)) throw failure;
       await sleep(options.clock, pauseMs, signal).catch(() => {});
     }
   }
@@ -91,7 +96,7 @@ class Passing extends AgentFailure {}
 async function byRemoteRead(
   queries: readonly ReadQuery[],
   options: HttpStoreOptions,
-  { budget }: LongTermReadOptions,
+  budget: SampleBudget,
   signal: AbortSignal,
 ): Promise<ReadSeries[][]> {
   const collector = new SeriesCollector(longTermName, queries.length, budget);
@@ -126,7 +131,7 @@ function withSamples({ hints, ...query }: ReadQuery): ReadQuery {
 async function byQuery(
   query: ReadQuery,
   options: HttpStoreOptions,
-  { budget }: LongTermReadOptions,
+  budget: SampleBudget,
   signal: AbortSignal,
 ): Promise<ReadSeries[]> {
   const { path, form } = rangeQuery(query);

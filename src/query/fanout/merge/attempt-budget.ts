@@ -1,0 +1,55 @@
+import type { Memory } from '../../../base/memory-pool.ts';
+import type { SampleBudget } from './series-collector.ts';
+
+/**
+ * Does work that takes from a budget.
+ * Guarantees: work that fails has taken nothing; what others take of the same budget meanwhile stays theirs.
+ * Assumptions: nothing of the work goes on once it has failed, and it keeps nothing of what it has read.
+ */
+export async function attempt<T>(budget: SampleBudget, work: (own: SampleBudget) => Promise<T>): Promise<T> {
+  const own = new AttemptBudget(budget);
+  try {
+    return await work(own);
+  } catch (error) {
+    own.giveBack();
+    throw error;
+  }
+}
+
+/** Counts what one attempt takes. */
+class AttemptBudget implements SampleBudget {
+  readonly memory: Memory | undefined;
+  readonly #whole: SampleBudget;
+  #samples = 0;
+  #bytes = 0;
+
+  constructor(whole: SampleBudget) {
+    this.#whole = whole;
+    const { memory } = whole;
+    this.memory = memory && {
+      take: (bytes) => {
+        const shortage = memory.take(bytes);
+        if (shortage === null) this.#bytes += bytes;
+        return shortage;
+      },
+      give: (bytes) => {
+        this.#bytes -= bytes;
+        memory.give(bytes);
+      },
+    };
+  }
+
+  get left(): number {
+    return this.#whole.left;
+  }
+
+  set left(left: number) {
+    this.#samples += this.#whole.left - left;
+    this.#whole.left = left;
+  }
+
+  giveBack(): void {
+    this.left += this.#samples;
+    this.memory?.give(this.#bytes);
+  }
+}
