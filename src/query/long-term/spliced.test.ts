@@ -169,26 +169,36 @@ test('a store that hangs costs its share of the time, not the answer', async () 
   expect(result.map(({ values }) => values.length > 30)).toEqual([true, true]);
 });
 
-test('a store that is lost in the middle of a query is left out of all of it', async () => {
-  const first = misbehave;
-  let n = 0;
-  misbehave = undefined;
-  // Each selector is a request of its own: the second one fails, twice.
+/** Each selector is a request of its own: the second one fails, twice. */
+function loseTheStore(): void {
   const original = remote.listeners('request')[0] as (req: IncomingMessage, res: ServerResponse) => void;
+  let n = 0;
   misbehave = (req, res) => {
     if (n++ > 0) return void res.destroy();
     misbehave = undefined;
     original(req, res);
     misbehave = (_q, r) => r.destroy();
   };
-  const { json } = await stage.ask('/api/v1/query', {
-    query:
-      'count_over_time(c_total{k8s_node_name="node-1"}[1h]) + on () count_over_time(c_total{k8s_node_name="node-2"}[1h])',
-    time: String(end / 1000),
-  });
-  misbehave = first;
+}
+const twoSelectors = {
+  query:
+    'count_over_time(c_total{k8s_node_name="node-1"}[1h]) + on () count_over_time(c_total{k8s_node_name="node-2"}[1h])',
+  time: String(end / 1000),
+};
+
+test('a store that is lost in the middle of a query is left out of all of it', async () => {
+  loseTheStore();
+  const { json } = await stage.ask('/api/v1/query', twoSelectors);
   expect(json.missingNodes).toEqual(['long-term-store']);
   const { result } = json.data as { result: { value: [number, string] }[] };
   expect(Number(result[0]!.value[1])).toBeLessThan(125);
   expect(Number(result[0]!.value[1]) % 2).toBe(0);
+});
+
+test('and the evaluation without it has all samples that the query may load', async () => {
+  // Three reads of 60 samples before the store is lost, and two after.
+  const { port } = await stage.replica({ flags: { ...flags(), maxSamples: '250' } });
+  loseTheStore();
+  const { status, json } = await askApi({ port, ca: stage.cluster.ca.cert }, '/api/v1/query', twoSelectors);
+  expect([status, json.missingNodes]).toEqual([200, ['long-term-store']]);
 });
