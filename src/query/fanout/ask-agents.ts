@@ -44,7 +44,6 @@ export function createAgentAsker(way: AgentWay): AgentAsker {
 export interface AskOptions extends NodeTime {
   readonly agents: readonly ExpectedAgent[];
   readonly asker: AgentAsker;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -54,12 +53,12 @@ export interface AskOptions extends NodeTime {
  */
 export async function askAgents<T>(
   question: AgentQuestion,
-  { agents, asker, signal, ...time }: AskOptions,
+  { agents, asker, ...time }: AskOptions,
   read: (data: unknown, node: string) => T,
 ): Promise<{ answers: T[]; lost: Map<string, LostNode> }> {
   const asked = agents.map((agent) => ({ agent }));
   const { answered, lost } = await askNodes(asked, time, async (agent, own) => {
-    const data = await asker(agent, question, { ...own, signal });
+    const data = await asker(agent, question, own);
     try {
       return read(data, agent.node);
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
+import { allOrNone } from './all-or-none.ts';
 import { AgentFailure } from './failure.ts';
 import type { LostNode } from './failure.ts';
 import type { AgentTime, CallableAgent } from './readers/call-agent.ts';
@@ -8,9 +9,10 @@ import type { AgentTime, CallableAgent } from './readers/call-agent.ts';
 /** A node that Kubernetes reports as not ready is asked, but with at most this deadline. */
 const unreadyDeadlineMs = 1_000;
 
-/** The inputs of an agent's deadline. */
+/** The inputs of an agent's deadline, and the signal that ends the query. */
 export interface NodeTime {
   readonly clock: Clock;
+  readonly signal: AbortSignal;
   readonly agentTimeoutMs: number;
   /** The rest of the query's time; an agent gets less, so that the answer can still be made without it. */
   readonly remainingMs: number;
@@ -19,14 +21,17 @@ export interface NodeTime {
 /** The answers of a node's agents, or why the node is missing. */
 export type NodeOutcome<T> = { readonly answers: readonly T[] } | { readonly lost: LostNode };
 
+/** The time of one agent, and the signal that ends the request to it. */
+type AskTime = AgentTime & Pick<NodeTime, 'signal'>;
+
 /**
  * Asks the agents of one node, two while one of them is replaced: all of them answer, or the node is lost.
  * Errors: those of `ask` other than AgentFailure, which end the query itself.
  */
 export async function askNode<T>(
   agent: ExpectedAgent,
-  { clock, agentTimeoutMs, remainingMs }: NodeTime,
-  ask: (agent: CallableAgent, time: AgentTime) => Promise<T>,
+  { clock, agentTimeoutMs, remainingMs, signal: outer }: NodeTime,
+  ask: (agent: CallableAgent, time: AskTime) => Promise<T>,
 ): Promise<NodeOutcome<T>> {
   const { node, address, more = [], absence } = agent;
   // Without an agent no request is sent, and no time is spent.
@@ -36,7 +41,10 @@ export async function askNode<T>(
   const started = clock.monotonic();
   const time = agentTime(agent, agentTimeoutMs, remainingMs);
   try {
-    return { answers: await Promise.all([address, ...more].map((one) => ask({ ...agent, address: one }, time))) };
+    const asks = [address, ...more].map(
+      (one) => (signal: AbortSignal) => ask({ ...agent, address: one }, { ...time, signal }),
+    );
+    return { answers: await allOrNone(outer, asks) };
   } catch (error) {
     if (!(error instanceof AgentFailure)) throw error;
     const { reason } = error;
@@ -51,7 +59,7 @@ export async function askNode<T>(
 export async function askNodes<A extends { readonly agent: ExpectedAgent }, T>(
   asked: readonly A[],
   time: NodeTime,
-  ask: (agent: CallableAgent, time: AgentTime, one: A) => Promise<T>,
+  ask: (agent: CallableAgent, time: AskTime, one: A) => Promise<T>,
 ): Promise<{ readonly answered: (A & { readonly answers: readonly T[] })[]; readonly lost: LostNode[] }> {
   const outcomes = await Promise.all(
     asked.map(async (one) => ({ ...one, ...(await askNode(one.agent, time, (agent, own) => ask(agent, own, one))) })),

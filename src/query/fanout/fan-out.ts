@@ -50,13 +50,17 @@ export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<
     const indexes = queries.flatMap((_, i) => (allowed[i]!(agent.node) ? [i] : []));
     return indexes.length > 0 ? [{ agent, indexes }] : [];
   });
-  const { answered, lost } = await askNodes(asked, { ...deps, remainingMs }, async (agent, time, { indexes }) => {
-    let overlaps = false;
-    const options = { ...time, budget, signal, onForeign: () => (overlaps = true) };
-    const own = indexes.map((i) => queries[i]!);
-    const series = await deps.reader(agent, own, options);
-    return { series, overlaps };
-  });
+  const { answered, lost } = await askNodes(
+    asked,
+    { ...deps, remainingMs, signal },
+    async (agent, time, { indexes }) => {
+      let overlaps = false;
+      const options = { ...time, budget, onForeign: () => (overlaps = true) };
+      const own = indexes.map((i) => queries[i]!);
+      const series = await deps.reader(agent, own, options);
+      return { series, overlaps };
+    },
+  );
   const parts = answered.map(({ agent, indexes, answers }) => {
     const series: CollectedSeries[][] = queries.map(() => []);
     for (const [n, i] of indexes.entries()) series[i] = answers.flatMap((answer) => answer.series[n]!);

@@ -153,12 +153,12 @@ export class Pushdown implements Distribution {
     place: number,
   ): Promise<NodeOutcome<FragmentNode>> {
     const { scope, reader, budget } = this.#options;
-    const { clock, signal, maxSamples, deadline } = scope;
+    const { clock, maxSamples, deadline } = scope;
     const { node } = agent;
     const started = clock.monotonic();
     try {
       return await askNode(agent, { ...scope, remainingMs: deadline - started }, async (one, time) => {
-        const { result, stats, bytes, held } = await reader(one, call, { ...time, budget, maxSamples, signal });
+        const { result, stats, bytes, held } = await reader(one, call, { ...time, budget, maxSamples });
         const rows = result.columns.length + result.groups.length;
         const before = merge.groups;
         merge.add(place, result);

@@ -6,7 +6,8 @@ import type { ExpectedAgent } from '../../agents/directory.ts';
 import type { LostNode } from '../failure.ts';
 import { askNodes } from '../ask-node.ts';
 import { nodeFilter } from '../fan-out.ts';
-import type { AgentTime, CallableAgent } from '../readers/call-agent.ts';
+import type { AgentReader, AgentReadOptions } from '../readers/agent-reader.ts';
+import type { CallableAgent } from '../readers/call-agent.ts';
 import type { FanOutDeps } from '../fan-out.ts';
 import type { IndexQuestion, IndexReader, IndexReading } from '../readers/index-reader.ts';
 import { mergeLists } from './lists.ts';
@@ -50,17 +51,17 @@ export async function listLabels(request: ListRequest, deps: ListDeps): Promise<
   });
   const { budget, signal, remainingMs } = request;
   const { clock, indexReader } = deps;
-  const { answered, lost } = await askNodes(asked, { ...deps, remainingMs }, async (agent, time, one) => {
+  const { answered, lost } = await askNodes(asked, { ...deps, remainingMs, signal }, async (agent, time, one) => {
     const started = clock.monotonic();
     try {
-      if (indexReader) return await indexReader(agent, one.question, { ...time, budget, signal, pool });
+      if (indexReader) return await indexReader(agent, one.question, { ...time, budget, pool });
     } catch (error) {
       if (!(error instanceof StepDown)) throw error;
     }
     const passed = clock.monotonic() - started;
     const { deadlineMs, latestMs } = time;
     const left = { deadlineMs: Math.max(1, deadlineMs - passed), latestMs: Math.max(1, latestMs - passed) };
-    return readInstead(agent, one.question, left, request, deps);
+    return readInstead(agent, one.question, { ...time, ...left, budget }, deps.reader);
   });
   return { parts: answered.map(({ agent: { node }, answers }) => ({ node, readings: answers })), lost };
 }
@@ -68,13 +69,12 @@ export async function listLabels(request: ListRequest, deps: ListDeps): Promise<
 async function readInstead(
   agent: CallableAgent,
   question: IndexQuestion,
-  time: AgentTime,
-  { budget, signal }: ListRequest,
-  { reader }: ListDeps,
+  options: Omit<AgentReadOptions, 'onForeign'>,
+  reader: AgentReader,
 ): Promise<IndexReading> {
   let foreign = false;
   const onForeign = (): void => void (foreign = true);
-  const found = await reader(agent, readQueries(question), { ...time, budget, signal, onForeign });
+  const found = await reader(agent, readQueries(question), { ...options, onForeign });
   const labels = found.flat().map((series) => series.labels);
   return { ...listsOf(labels, question), foreign };
 }

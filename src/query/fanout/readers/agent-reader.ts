@@ -5,6 +5,7 @@ import { QueryError } from '../../../promql/index.ts';
 import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../../tsdb/index.ts';
 import type { ReadQuery } from '../../../tsdb/index.ts';
 import { AgentFailure, reasonOfStatus } from '../failure.ts';
+import { attempt } from '../merge/attempt-budget.ts';
 import { SeriesCollector } from '../merge/series-collector.ts';
 import type { CollectedSeries, SampleBudget } from '../merge/series-collector.ts';
 
@@ -33,11 +34,12 @@ export type AgentReader = (
 
 /**
  * Reads agents by stock remote read over mutual TLS.
+ * Guarantees: a read that fails takes nothing from the budget.
  * Errors: AgentFailure for any fault of the agent; the signal's reason when the query itself has ended; QueryError when
  * the sample budget is spent.
  */
 export function createAgentReader(way: AgentWay): AgentReader {
-  return async (agent, queries, options) => {
+  const readOne: AgentReader = async (agent, queries, options) => {
     const { budget, onForeign, turns: own } = options;
     const collector = new SeriesCollector(agent.node, queries.length, budget);
     const call = { path: remoteReadPath, ...buildStreamedRead(queries), maxBytes: maxAnswerBytes };
@@ -56,6 +58,8 @@ export function createAgentReader(way: AgentWay): AgentReader {
     };
     return callAgent(way, agent, call, options, read, (error) => error instanceof QueryError);
   };
+  return (agent, queries, options) =>
+    attempt(options.budget, (budget) => readOne(agent, queries, { ...options, budget }));
 }
 
 async function refusal(status: number, body: AsyncIterable<Uint8Array>): Promise<AgentFailure> {

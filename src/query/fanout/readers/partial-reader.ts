@@ -25,6 +25,7 @@ import type {
 } from '../../../promql/index.ts';
 import type { AgentClocks } from '../../agents/agent-clocks.ts';
 import { AgentFailure } from '../failure.ts';
+import { attempt } from '../merge/attempt-budget.ts';
 import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 
 /** Most rows of one agent's answer. */
@@ -94,12 +95,13 @@ export class StepDown extends Error {
 
 /**
  * Reads partial answers over mutual TLS.
+ * Guarantees: a read that fails takes nothing from the budget.
  * Errors: AgentFailure for any fault of the agent; StepDown when it states, or its header shows, that its share cannot
  * be used by this path; QueryError `execution` when the fragment fails on the node's data, or when the sample budget is
  * spent; the signal's reason when the query itself has ended.
  */
 export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'ask'>): PartialReader {
-  return async (agent, call, options) => {
+  const readOne: PartialReader = async (agent, call, options) => {
     const { fragment, steps } = call;
     const { deadlineMs, budget, maxSamples } = options;
     const limits = { maxSeries, maxBytes: maxAnswerBytes, maxSamples, deadlineMs: Math.max(1, Math.round(deadlineMs)) };
@@ -151,6 +153,7 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
     const passes = (error: unknown): boolean => error instanceof StepDown || error instanceof QueryError;
     return callAgent(way, agent, request, options, read, passes);
   };
+  return (agent, call, options) => attempt(options.budget, (budget) => readOne(agent, call, { ...options, budget }));
 }
 
 function checkHeader(header: PartialHeader, node: string, { shiftedTo, hash }: PartialCall): void {

@@ -1,0 +1,87 @@
+import { MemoryPool } from '../../../base/memory-pool.ts';
+import { OperatorError } from '../../../base/errors.ts';
+import type { TlsClient } from '../../../net/tls-client.ts';
+import { encodePartial, engineVersion, LabelPool, partialContentType } from '../../../promql/index.ts';
+import { buildStreamedRead, createRemoteReadHandler, encodePoints, labelsFromObject } from '../../../tsdb/index.ts';
+import { agentNames } from '../../agents/directory.ts';
+import type { SampleBudget } from '../merge/series-collector.ts';
+import { createAgentReader } from './agent-reader.ts';
+import type { AgentWay } from './call-agent.ts';
+import { createPartialReader } from './partial-reader.ts';
+
+const agent = { node: 'n', address: '10.0.0.1', absence: undefined, nodeReady: true };
+const time = { deadlineMs: 1_000, latestMs: 1_000, signal: new AbortController().signal };
+const queries = [{ startMs: 0, endMs: 9e6, matchers: [{ type: '=', name: '__name__', value: 'x' } as const] }];
+const fragment = { kind: 'agg', expr: 'x', op: 'count', grouping: [], without: false, param: null } as const;
+
+/** Agents whose answer is cut after these bytes; `read` is called then. */
+function cutAfter(parts: readonly Uint8Array[], contentType: string, read: () => void): AgentWay {
+  const cut = (): never => {
+    read();
+    throw new OperatorError('ERR_AGENT_UNREACHABLE', 'socket hang up');
+  };
+  const body = {
+    async *[Symbol.asyncIterator]() {
+      for (const part of parts) yield Buffer.from(part);
+      cut();
+    },
+    each: async (use: (part: Buffer) => void) => {
+      for (const part of parts) use(Buffer.from(part));
+      cut();
+    },
+  };
+  const stream = async () => ({ status: 200, headers: { 'content-type': contentType }, body });
+  return { client: { stream } as unknown as TlsClient, port: 1, nameOf: agentNames('svc-system') };
+}
+
+/** A budget with memory, how much of both is taken now, and how much was by then. */
+async function spentBy(work: (budget: SampleBudget, note: () => void) => Promise<unknown>) {
+  const pool = new MemoryPool({ limitBytes: 1e9, freeBytes: 0 });
+  const budget: { left: number } & Partial<SampleBudget> = { left: 1_000 };
+  const spent = (): [number, number] => [1_000 - budget.left, pool.heldBytes];
+  let before: [number, number] = [0, 0];
+  await pool.open('user').run(time.signal, async ({ part }) => {
+    const whole = Object.assign(budget, { memory: part() });
+    await expect(work(whole, () => (before = spent()))).rejects.toMatchObject({ reason: 'protocol' });
+  });
+  return { before, after: spent() };
+}
+
+test('series of an agent whose answer is cut count neither as samples nor as memory', async () => {
+  const points = Array.from({ length: 240 }, (_, i) => ({ t: i * 1_000, low: 0, high: i << 20 }));
+  const labels = labelsFromObject({ __name__: 'x', k8s_node_name: 'n' });
+  const handler = createRemoteReadHandler({ select: () => [{ labels, chunks: () => encodePoints(points, 120) }] });
+  const { headers, body } = buildStreamedRead(queries);
+  const answer = await handler({ headers, body });
+  const parts: Uint8Array[] = [];
+  for await (const part of answer.body) parts.push(part);
+  const { before, after } = await spentBy((budget, note) => {
+    const reader = createAgentReader(cutAfter(parts, answer.headers['content-type']!, note));
+    return reader(agent, queries, { ...time, budget });
+  });
+  expect(before).toEqual([240, expect.any(Number)]);
+  expect(before[1]).toBeGreaterThan(0);
+  expect(after).toEqual([0, 0]);
+});
+
+test('nor does a partial answer that is cut', async () => {
+  const header = { planHash: 'h', node: 'n', labelsOwned: ['k8s_node_name'], minT: 0, maxT: 9, partitionClean: true };
+  const result = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
+  const stats = { waitMs: 0, evaluateMs: 0 };
+  const [first] = [...encodePartial({ ...header, engineVersion }, result, stats)];
+  const { before, after } = await spentBy((budget, note) => {
+    const reader = createPartialReader(cutAfter([first!], partialContentType, note));
+    const call = {
+      fragment: { ...fragment, countSamples: true },
+      steps: { start: 0, step: 1, count: 3 },
+      settings: { lookbackDeltaMs: 1, defaultStepMs: 1 },
+      hash: 'h',
+      shiftedTo: null,
+      pool: new LabelPool(),
+    };
+    return reader(agent, call as unknown as Parameters<typeof reader>[1], { ...time, budget, maxSamples: 1e6 });
+  });
+  expect(before[0]).toBeGreaterThan(0);
+  expect(before[1]).toBeGreaterThan(0);
+  expect(after).toEqual([0, 0]);
+});
