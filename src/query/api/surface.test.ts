@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http2';
 import { request } from 'node:https';
 import { zstdDecompressSync } from 'node:zlib';
 import { decodeXorChunk, SampleBuffer, buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
-import type { ChunkedSeries } from '../../tsdb/index.ts';
+import type { ChunkedSeries, Matcher } from '../../tsdb/index.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 import { askApi } from '../../testing/query/api-client.ts';
@@ -178,28 +178,73 @@ describe('federation', () => {
   });
 });
 
-describe('remote read', () => {
-  const read = (
-    matchers: { type: '=' | '=~'; name: string; value: string }[],
-    path = '/api/v1/read',
-  ): Promise<{ status: number; headers: Record<string, unknown>; series: ChunkedSeries[] }> => {
-    const { headers, body } = buildStreamedRead([{ startMs: end - 60_000, endMs: end, matchers }]);
-    return new Promise((resolve, reject) => {
-      const { ca } = stage.cluster;
-      const options = { host: '127.0.0.1', servername: 'localhost', port: stage.server.port, ca: ca.cert };
-      const req = request({ ...options, path, method: 'POST', headers }, async (res) => {
-        const series: ChunkedSeries[] = [];
-        if (res.statusCode === 200) {
-          for await (const one of readStreamedSeries(res.headers['content-type'], res)) {
-            series.push({ ...one, chunks: one.chunks.map((c) => ({ ...c, bytes: Uint8Array.from(c.bytes) })) });
-          }
-        } else res.resume();
-        resolve({ status: res.statusCode ?? 0, headers: res.headers, series });
-      });
-      req.on('error', reject).end(body);
+const read = (
+  matchers: readonly Matcher[],
+  path = '/api/v1/read',
+): Promise<{ status: number; headers: Record<string, unknown>; series: ChunkedSeries[] }> => {
+  const { headers, body } = buildStreamedRead([{ startMs: end - 60_000, endMs: end, matchers }]);
+  return new Promise((resolve, reject) => {
+    const { ca } = stage.cluster;
+    const options = { host: '127.0.0.1', servername: 'localhost', port: stage.server.port, ca: ca.cert };
+    const req = request({ ...options, path, method: 'POST', headers }, async (res) => {
+      const series: ChunkedSeries[] = [];
+      if (res.statusCode === 200) {
+        for await (const one of readStreamedSeries(res.headers['content-type'], res)) {
+          series.push({ ...one, chunks: one.chunks.map((c) => ({ ...c, bytes: Uint8Array.from(c.bytes) })) });
+        }
+      } else res.resume();
+      resolve({ status: res.statusCode ?? 0, headers: res.headers, series });
     });
-  };
+    req.on('error', reject).end(body);
+  });
+};
 
+/** Conditions on the cluster, and which of three series they find: without that label, with this name, with another. */
+const clusterConditions: [type: Matcher['type'], value: string, found: string[]][] = [
+  ['=', 'blue', ['none', 'same']],
+  ['=', 'red', ['other']],
+  ['=', 'green', []],
+  ['=', '', []],
+  ['!=', 'blue', ['other']],
+  ['!=', '', ['none', 'same', 'other']],
+  ['=~', 'blue|red', ['none', 'same', 'other']],
+  ['=~', 're.|', ['other']],
+  ['!~', 're.|', ['none', 'same']],
+  ['!~', 'blue|', ['other']],
+];
+
+describe('a series’ own cluster takes precedence over the name of this one', () => {
+  beforeAll(() => {
+    stage.cluster.append('node-1', { __name__: 'owned', i: 'none' }, end, 1);
+    stage.cluster.append('node-1', { __name__: 'owned', i: 'same', cluster: 'blue' }, end, 1);
+    stage.cluster.append('node-2', { __name__: 'owned', i: 'other', cluster: 'red' }, end, 1);
+  });
+
+  test.each(clusterConditions)('federation: cluster%s"%s" finds %o', async (type, value, found) => {
+    const { text } = await stage.ask('/federate', { 'match[]': `owned{cluster${type}"${value}"}` });
+    const lines = text.split('\n').filter((line) => line.startsWith('owned{'));
+    expect(lines.map((line) => /i="(\w+)"/.exec(line)![1]).sort()).toEqual(found.toSorted());
+    expect(lines.every((line) => line.includes(line.includes('i="other"') ? 'cluster="red"' : 'cluster="blue"'))).toBe(
+      true,
+    );
+  });
+
+  test.each(clusterConditions)('remote read: cluster%s"%s" finds %o', async (type, value, found) => {
+    const { series } = await read([
+      { type: '=', name: '__name__', value: 'owned' },
+      { type, name: 'cluster', value },
+    ]);
+    const clusters = { none: 'blue', same: 'blue', other: 'red' } as Record<string, string>;
+    expect(
+      series
+        .map(({ labels }) => Object.fromEntries(labels))
+        .map(({ i, cluster }) => [i, cluster])
+        .sort(),
+    ).toEqual(found.map((i) => [i, clusters[i]]).sort());
+  });
+});
+
+describe('remote read', () => {
   test('series of all nodes come in label order with the samples of the window', async () => {
     const { series } = await read([{ type: '=', name: '__name__', value: 'svc_agent_up' }]);
     expect(series.map(({ labels }) => Object.fromEntries(labels))).toEqual(

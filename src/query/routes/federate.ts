@@ -11,6 +11,7 @@ import { encoded } from '../api/content-encoding.ts';
 import { formatSample } from '../json/format-value.ts';
 import { matcherSets } from '../api/params.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
+import { clusterLabel, clusterQueries, ofCluster } from '../run/cluster-label.ts';
 
 /** Plain names are written bare in the text format; others are quoted inside the braces. */
 const plainMetric = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
@@ -28,10 +29,10 @@ export const federate: Handler = async (call, deps) => {
   const request = runRequest(call);
   const endMs = deps.clock.now();
   const startMs = endMs - (request.lookbackDeltaMs ?? deps.settings.lookbackDelta) + 1;
-  const answer = await deps.runner.select(
-    sets.map((matchers) => ({ startMs, endMs, matchers })),
-    request,
-  );
+  const { clusterName: cluster } = deps.settings;
+  const queries = sets.map((matchers) => ({ startMs, endMs, matchers }));
+  const answer = await deps.runner.select(clusterQueries(queries, cluster), request);
+  const results = answer.result.map((series, i) => ofCluster(series, queries[i]!, cluster));
   lostNodesHeader(res, answer.missingNodes);
   const escaping = /escaping=allow-utf-8/.test(req.headers.accept ?? '') ? 'allow-utf-8' : 'underscores';
   res.setHeader('content-type', `text/plain; version=0.0.4; charset=utf-8; escaping=${escaping}`);
@@ -39,7 +40,7 @@ export const federate: Handler = async (call, deps) => {
   const out = encoded(req, res);
   let batch = '';
   const pace = new Pace(signal);
-  const families = await familiesOf(answer.result, { startMs, endMs, spell, cluster: deps.settings.clusterName }, pace);
+  const families = await familiesOf(results, { startMs, endMs, spell, cluster }, pace);
   for (const line of lines(families)) {
     batch += line;
     if (batch.length < batchLength) continue;
@@ -71,7 +72,7 @@ type Families = Map<string, Map<string, string>>;
 const seriesWork = 300;
 
 async function familiesOf(
-  results: readonly ReadSeries[][],
+  results: readonly (readonly ReadSeries[])[],
   { startMs, endMs, cluster, spell }: Federated,
   pace: Pacing,
 ): Promise<Families> {
@@ -128,7 +129,7 @@ function braces(name: string, labels: Labels, cluster: string): string {
     has.add(label);
     parts.push(`${plainLabel.test(label) ? label : quoted(label)}=${quoted(value)}`);
   }
-  if (cluster !== '' && !has.has('cluster')) parts.push(`cluster=${quoted(cluster)}`);
+  if (cluster !== '' && !has.has(clusterLabel)) parts.push(`${clusterLabel}=${quoted(cluster)}`);
   if (!has.has('instance')) parts.push('instance=""');
   return `${plain ? name : ''}{${parts.join(',')}}`;
 }

@@ -15,7 +15,7 @@ import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { ApiError } from '../api/api-error.ts';
 import { callerOf, runRequest } from '../api/call.ts';
 import type { Handler } from '../api/call.ts';
-import { clusterQueries, withCluster } from '../run/cluster-label.ts';
+import { clusterQueries, ofCluster, withCluster } from '../run/cluster-label.ts';
 import { lostNodesHeader } from '../api/lost-nodes-header.ts';
 import { readBody } from '../api/read-body.ts';
 import { toNativeHistogram } from '../json/native-histogram.ts';
@@ -45,14 +45,12 @@ export const remoteRead: Handler = async (call, deps) => {
     const { queries, accepted } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
     leave = await gate.enter(signal, callerOf(call));
     const { clusterName } = deps.settings;
-    const asked = clusterQueries(queries, clusterName);
     const answer = await deps.runner.select(
-      asked.filter((query) => query !== undefined),
+      clusterQueries(queries, clusterName),
       runRequest(call),
       negotiateResponse(accepted) === responseType.samples ? sampledBytes : undefined,
     );
-    let next = 0;
-    const results = asked.map((query) => (query === undefined ? [] : answer.result[next++]!));
+    const results = answer.result.map((series, i) => ofCluster(series, queries[i]!, clusterName));
     lostNodesHeader(res, answer.missingNodes);
     const handler = createRemoteReadHandler(inOrder(results, clusterName));
     const response = await handler({ headers: req.headers, body, signal });
@@ -93,7 +91,7 @@ function sampledBytes(results: readonly (readonly ReadSeries[])[]): number {
 
 /** The series that were read, as a store that is selected from once for each query, in their order. */
 function inOrder(
-  results: readonly ReadSeries[][],
+  results: readonly (readonly ReadSeries[])[],
   cluster: string,
 ): { select: (matchers: ReadQuery['matchers'], mint: number, maxt: number) => SelectedSeries[] } {
   let next = 0;

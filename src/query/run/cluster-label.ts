@@ -1,24 +1,41 @@
-import { compareUtf8, compileMatcher } from '../../tsdb/index.ts';
+import { compareUtf8, compileMatcher, labelValue } from '../../tsdb/index.ts';
 import type { Labels, ReadQuery } from '../../tsdb/index.ts';
+import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 
-/** The label that distinguishes clusters for a consumer that reads several. */
+/**
+ * The label that distinguishes clusters for a consumer that reads several. Its value is the series' own, or else the
+ * name of this cluster; with an empty name nothing is added, and conditions on the label are like any others.
+ */
 export const clusterLabel = 'cluster';
 
 /**
- * Queries without their conditions on the cluster label; undefined in place of a query whose conditions exclude this
- * cluster. With an empty cluster name the queries are returned as they are.
+ * A consumer's queries as the agents are asked, whose series lack the name of the cluster. They may find more than the
+ * consumer asked for: `ofCluster` selects from that.
  */
-export function clusterQueries(queries: readonly ReadQuery[], cluster: string): (ReadQuery | undefined)[] {
+export function clusterQueries(queries: readonly ReadQuery[], cluster: string): ReadQuery[] {
   if (cluster === '') return [...queries];
   return queries.map((query) => {
-    const own = query.matchers.filter(({ name }) => name === clusterLabel);
-    if (own.some((matcher) => !compileMatcher(matcher).matches(cluster))) return undefined;
-    return { ...query, matchers: query.matchers.filter(({ name }) => name !== clusterLabel) };
+    const { matchers } = query;
+    const others = matchers.filter(({ name }) => name !== clusterLabel);
+    if (conditionOf(query)(cluster)) return { ...query, matchers: others };
+    return { ...query, matchers: [...matchers, { type: '!=', name: clusterLabel, value: '' }] };
   });
+}
+
+/** The series that meet the consumer's conditions on the label. */
+export function ofCluster(series: readonly ReadSeries[], query: ReadQuery, cluster: string): readonly ReadSeries[] {
+  if (cluster === '') return series;
+  const meets = conditionOf(query);
+  return series.filter(({ labels }) => meets(labelValue(labels, clusterLabel) || cluster));
 }
 
 /** The labels plus the cluster's name, if it has one. A label of that name that the series already has is kept. */
 export function withCluster(labels: Labels, cluster: string): Labels {
   if (cluster === '' || labels.some(([name]) => name === clusterLabel)) return labels;
   return [...labels, [clusterLabel, cluster] as const].sort(([a], [b]) => compareUtf8(a, b));
+}
+
+function conditionOf({ matchers }: ReadQuery): (value: string) => boolean {
+  const own = matchers.filter(({ name }) => name === clusterLabel).map(compileMatcher);
+  return (value) => own.every((matcher) => matcher.matches(value));
 }
