@@ -3,13 +3,19 @@ import { captureSteps, no, unknown, yes } from '../../capture/explain/index.ts';
 import { commonSettings, podView, silencedMonitors, type CompileInput } from '../../capture/index.ts';
 import type { IndexedPod } from '../addresses/address-index.ts';
 
+/**
+ * A pod has data when one of its series has a sample in this time, whatever the lookback of queries. Units: ms. The
+ * plugin asks for the same: `svc explain` and the page give one verdict.
+ */
+export const explainedMs = 5 * 60_000;
+
 /** The inputs of an explanation beside the pods. */
 export interface ExplainInput {
   /** The inputs of the operator's compile for the namespace of the pods. */
   readonly input: CompileInput;
   /** Why the agent of a node does not answer; undefined when it does. */
   readonly missing: (node: string) => string | undefined;
-  /** Number of series with a sample in the lookback of an instant query (5 minutes by default), by pod name. */
+  /** Number of series with a sample in the last `explainedMs`, by pod name. */
   readonly series: ReadonlyMap<string, number>;
 }
 

@@ -2,7 +2,7 @@ import { namespaceLabel } from '../../api/labels.ts';
 import type { TrafficMonitor, ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
 import type { CompileInput } from '../../capture/index.ts';
 import { instrumentVersion, platformDefaults } from '../../render/index.ts';
-import { explainWorkload } from '../objects/explain-workload.ts';
+import { explainedMs, explainWorkload } from '../objects/explain-workload.ts';
 import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { ApiError, invalidParameter } from '../api/api-error.ts';
 import { runRequest } from '../api/call.ts';
@@ -36,7 +36,8 @@ export const explain: Handler = async (call, deps) => {
     { type: '=~', name: 'k8s_pod_name', value: pods.map(({ name }) => name.replaceAll('.', '\\.')).join('|') },
   ]);
   const counted = `count by (k8s_pod_name) (${selector})`;
-  const answer = await deps.runner.instant(counted, deps.clock.now(), runRequest(call));
+  const request = { ...runRequest(call), lookbackDeltaMs: explainedMs };
+  const answer = await deps.runner.instant(counted, deps.clock.now(), request);
   const data = explainWorkload(pods, {
     input: inputOf(namespace, deps),
     missing: absences(deps, answer.missingNodes),

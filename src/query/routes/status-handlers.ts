@@ -54,7 +54,7 @@ export const config: Handler = async ({ req, res }, deps) => {
   await sendSuccess(req, res, [JSON.stringify({ yaml: configText(deps.settings) })]);
 };
 
-/** `/api/v1/status/tsdb`: cardinality over all agents, of the series with samples in the last five minutes. */
+/** `/api/v1/status/tsdb`: cardinality over all agents, of the series with samples in the lookback of queries. */
 export const tsdb: Handler = async (call, deps) => {
   const { req, res, params } = call;
   const limit = wholeNumber(params.get('limit')) ?? 10;

@@ -453,3 +453,15 @@ test('a workload is explained by what decides about its pods, to whoever may lis
   expect([refused.status, refused.json.error]).toEqual([403, 'you may not list clustertrafficpolicies, nodes']);
   expect((await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod' })).status).toBe(400);
 });
+
+test('a pod has data when it has a sample of the last five minutes, whatever the lookback of queries', async () => {
+  const labels = { k8s_namespace_name: 'shop', k8s_pod_name: 'idle' };
+  cluster.append('node-1', { __name__: 'late', ...labels }, Date.now() - 3 * 60_000, 1);
+  cluster.append('node-1', { __name__: 'too_late', ...labels }, Date.now() - 6 * 60_000, 1);
+  const facts = ['1m', '5m', '1h'].map(async (lookback) => {
+    const params = { namespace: 'shop', kind: 'Pod', workload: 'idle', lookback_delta: lookback };
+    const { json } = await ask('/api/v1/explain', params);
+    return (json.data as WorkloadExplanation).pods[0]!.steps.at(-1)!.fact;
+  });
+  expect(await Promise.all(facts)).toEqual(['1 series', '1 series', '1 series']);
+});

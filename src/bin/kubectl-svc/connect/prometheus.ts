@@ -61,13 +61,17 @@ export async function askApi<T>(
   };
 }
 
-/** The vector that an instant query gives now. Errors: as `askApi`. */
+/**
+ * The vector that an instant query gives now, with the server's own lookback or another one, such as `5m`. Errors: as
+ * `askApi`.
+ */
 export function askVector(
   server: QueryServer,
   query: string,
   signal: AbortSignal,
+  lookback?: string,
 ): Promise<ApiAnswer<{ result: VectorSample[] }>> {
-  return askApi(server, '/api/v1/query', { query }, { signal });
+  return askApi(server, '/api/v1/query', { query, lookback_delta: lookback }, { signal });
 }
 
 /** Writes to stderr what a user needs to know beside the numbers: warnings, infos and missing nodes. */

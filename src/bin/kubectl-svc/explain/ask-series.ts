@@ -17,6 +17,9 @@ export interface Asked {
 /** Most pods that one request names. */
 export const maxPods = 50;
 
+/** How far back there must be a sample of a pod that has data, as the server's own explanation has it. */
+const lookback = '5m';
+
 /** Selectors whose newest samples are requested: pods by name, flows by workload, the agents' config metrics. Pure. */
 export function selectorsFor({ pods, nodes }: Asked): string[] {
   const byNamespace = Map.groupBy(pods, ({ namespace }) => namespace);
@@ -53,11 +56,12 @@ export async function askSeries(
 ): Promise<SeriesFacts> {
   try {
     const server = await connect();
-    const match = new URLSearchParams(selectorsFor(asked).map((selector): [string, string] => ['match[]', selector]));
-    const federated = await server.request({ path: `/federate?${match}`, signal });
+    const params = new URLSearchParams({ lookback_delta: lookback });
+    for (const selector of selectorsFor(asked)) params.append('match[]', selector);
+    const federated = await server.request({ path: `/federate?${params}`, signal });
     if (federated.status !== 200) return { fault: `${federated.status} ${messageOf(federated.text)}` };
     const query = `count by (k8s_node_name) ({__name__=~"(http|rpc|db|messaging)_.+_count",k8s_node_name=~${oneOf(asked.nodes)}})`;
-    const { data, missingNodes } = await askVector(server, query, signal);
+    const { data, missingNodes } = await askVector(server, query, signal, lookback);
     const counts = data.result.map(({ metric, value }) => [metric[nodeLabel] ?? '', Number(value?.[1])] as const);
     return { series: parseFederated(federated.text), requests: new Map(counts), missingNodes };
   } catch (error) {
