@@ -73,6 +73,15 @@ test('a new file that does not run in time fails; the reason tells a silent inst
   expect(phaseOf(old, { deadlineMs: 90_000, monoMs: 90_000 })).toMatchObject({ reason: 'InstrumentNotRestarted' });
 });
 
+test('the message of a failure tells for how long the file has not run, not how long the instrument was silent', () => {
+  let view = probed(afterFile(unknownInstrument, 'b', true, 0), running('a', 500), 10);
+  const message = (monoMs: number): string | undefined => phaseOf(view, { deadlineMs: 90_000, monoMs }).message;
+  expect(message(90_000)).toBe('the instrument has not run its file for 90 s: it still runs an older one');
+  // It answered until a second ago.
+  view = probed(view, null, 89_000);
+  expect(message(90_000)).toBe('the instrument has not run its file for 90 s: its health socket does not answer');
+});
+
 test('a second file starts the wait afresh, and running at last mends a failure', () => {
   let view = afterFile(unknownInstrument, 'a', true, 0);
   view = afterFile(view, 'b', true, 80_000);

@@ -78,18 +78,11 @@ export function phaseOf(
 ): { phase: 'Written' | 'Running' | 'Failed'; reason?: string; message?: string } {
   if (runsFile(view)) return { phase: 'Running' };
   if (view.waitingSince === null || monoMs - view.waitingSince < deadlineMs) return { phase: 'Written' };
-  const seconds = Math.round(deadlineMs / 1_000);
+  // The wait counts from the file, or from when it last ran: the instrument may have answered since, with an older one.
+  const waited = `the instrument has not run its file for ${Math.round(deadlineMs / 1_000)} s`;
   return view.up
-    ? {
-        phase: 'Failed',
-        reason: 'InstrumentNotRestarted',
-        message: `the instrument still runs an older file after ${seconds} s`,
-      }
-    : {
-        phase: 'Failed',
-        reason: 'InstrumentNotRunning',
-        message: `the instrument has not answered on its health socket for ${seconds} s`,
-      };
+    ? { phase: 'Failed', reason: 'InstrumentNotRestarted', message: `${waited}: it still runs an older one` }
+    : { phase: 'Failed', reason: 'InstrumentNotRunning', message: `${waited}: its health socket does not answer` };
 }
 
 function settle(view: InstrumentView, monoMs: number): InstrumentView {
