@@ -17,16 +17,15 @@ const refusesSince: readonly (readonly [major: number, minor: number, patch: num
 const allSince = [6, 16] as const;
 
 /**
- * Whether a kernel refuses uprobes to a process without SYS_ADMIN; null when its version does not tell, because
- * distributions backport such a change to older versions.
+ * Whether a kernel certainly refuses uprobes to a process without SYS_ADMIN. Any other kernel may refuse them too:
+ * distributions backport the change to older versions, and before 5.8 only kernels with a backport of PERFMON allow
+ * them.
  */
-export function refusesUprobes(version: string): boolean | null {
-  const [, major, minor, patch] = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(version)?.map(Number) ?? [];
-  if (major === undefined || minor === undefined) return null;
+export function refusesUprobes(version: string): boolean {
+  const [, major, minor, patch = 0] = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(version)?.map(Number) ?? [];
+  if (major === undefined || minor === undefined) return false;
   if (major > allSince[0] || (major === allSince[0] && minor >= allSince[1])) return true;
-  if (major < 5 || (major === 5 && minor < 8)) return false;
-  const since = refusesSince.find(([a, b]) => a === major && b === minor)?.[2];
-  return since !== undefined && (patch ?? 0) >= since ? true : null;
+  return refusesSince.some(([a, b, since]) => a === major && b === minor && patch >= since);
 }
 
 /**
@@ -52,10 +51,9 @@ export async function hasSysAdmin(pid: number, proc = '/proc'): Promise<boolean 
 export async function captureLimits(pid: number, proc = '/proc'): Promise<readonly CaptureLimit[]> {
   if ((await hasSysAdmin(pid, proc)) !== false) return [];
   const version = await kernelVersion(proc);
-  const refuses = version === null ? null : refusesUprobes(version);
-  if (refuses === false) return [];
+  const refuses = version !== null && refusesUprobes(version);
   const message = `${version === null ? 'the kernel' : `Linux ${version}`} ${refuses ? 'refuses' : 'may refuse'} uprobes without SYS_ADMIN: requests of Go programs, and those over TLS, are ${refuses ? '' : 'then '}not captured; with --instrument-privileges=sys-admin they are`;
-  return [{ certain: refuses === true, message }];
+  return [{ certain: refuses, message }];
 }
 
 async function text(path: string): Promise<string> {
