@@ -284,6 +284,49 @@ test('a pod that went is known a minute more, unless its name was given to anoth
   ]);
 });
 
+test('a pod whose name has passed on is known by its address a minute more, unless another pod has it', () => {
+  const { pods: index } = nodePods(web());
+  index.deleted(podIdentity(web()), 0);
+  index.upsert(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })));
+  expect(['10.0.0.5', '10.0.0.6'].map((ip) => index.withIp(ip)?.uid)).toEqual(['u1', 'u2']);
+  index.deleted(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })), 10_000);
+  index.upsert(podIdentity(web({ uid: 'u3', ip: '10.0.0.5' })));
+  expect(index.withIp('10.0.0.5')?.uid).toBe('u3');
+  index.sweep(100_000);
+  expect(['10.0.0.5', '10.0.0.6'].map((ip) => index.withIp(ip)?.uid)).toEqual(['u3', undefined]);
+  expect([index.named('shop', 'web-7d9f-x')?.uid, index.hasOwner('shop', 'web')]).toEqual(['u3', true]);
+});
+
+test.each([
+  ['first', ['job', 'web']],
+  ['last', ['web', 'job']],
+])(
+  'a pod that has run to completion does not take its former address from the pod that has it: seen %s',
+  (_, order) => {
+    const { pods: index } = nodePods();
+    const job = {
+      ...aPod('shop/job', { uid: 'j', ip: '10.0.0.5' }),
+      status: { phase: 'Succeeded', podIP: '10.0.0.5' },
+    };
+    for (const name of order) index.upsert(podIdentity(slimPod(name === 'job' ? job : web())));
+    expect(index.withIp('10.0.0.5')?.uid).toBe('u1');
+    index.deleted(podIdentity(job), 0);
+    index.sweep(100_000);
+    expect(index.withIp('10.0.0.5')?.uid).toBe('u1');
+  },
+);
+
+test('a pod that is back after a list that lacked it stays', () => {
+  const { pods: index } = nodePods(web());
+  index.deleted(podIdentity(web()), 0);
+  index.upsert(podIdentity(web()));
+  index.sweep(100_000);
+  expect([index.named('shop', 'web-7d9f-x')?.uid, index.withIp('10.0.0.5')?.uid]).toEqual(['u1', 'u1']);
+  index.deleted(podIdentity(web()), 200_000);
+  index.sweep(300_000);
+  expect([index.size, index.withIp('10.0.0.5')]).toEqual([0, undefined]);
+});
+
 test('a series of an unknown pod is counted, then named unknown, then given its pod, and its counter goes on', () => {
   const identity = new Identity();
   const mapper = new SeriesMapper({ ...defaultPolicy('n'), limits: builtinLimits }, identity);

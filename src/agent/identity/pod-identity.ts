@@ -12,6 +12,8 @@ export interface PodIdentity {
   readonly containerNames: readonly string[];
   /** OTLP attributes that name the pod and its owners, e.g. `k8s.deployment.name`. */
   readonly attributes: Readonly<Record<string, string>>;
+  /** It has run to completion: its addresses may have been given to another pod, but it still names them. */
+  readonly ended: boolean;
   /** Pods of the host network share their address with the node, so the address identifies none of them. */
   readonly hostNetwork: boolean;
 }
@@ -24,7 +26,7 @@ interface PodShape extends KubeObject {
     initContainers?: Named[];
     ephemeralContainers?: Named[];
   };
-  status?: { podIP?: string; podIPs?: { ip?: string }[] };
+  status?: { phase?: string; podIP?: string; podIPs?: { ip?: string }[] };
 }
 type Named = { name?: string };
 
@@ -63,6 +65,7 @@ export function podIdentity(pod: KubeObject): PodIdentity {
       ...(spec?.nodeName ? { 'k8s.node.name': spec.nodeName } : {}),
       ...owners(pod),
     },
+    ended: status?.phase === 'Succeeded' || status?.phase === 'Failed',
     hostNetwork: spec?.hostNetwork ?? false,
   };
 }
@@ -84,7 +87,7 @@ export function slimPod(pod: KubeObject): KubeObject {
       initContainers: names(spec?.initContainers),
       ephemeralContainers: names(spec?.ephemeralContainers),
     },
-    status: { podIP: status?.podIP, podIPs: status?.podIPs },
+    status: { phase: status?.phase, podIP: status?.podIP, podIPs: status?.podIPs },
   };
   return slim as unknown as KubeObject;
 }

@@ -41,15 +41,21 @@ export class PodIndex {
     return this.#byName.size;
   }
 
+  /** Assumptions: a pod of the same name with another uid was reported as deleted before. */
   upsert(pod: PodIdentity): void {
+    // A list from an API server that lags behind may lack a pod, which a later one has again.
+    const back = this.#gone.findIndex((gone) => gone.pod.uid === pod.uid);
+    if (back >= 0) this.#gone.splice(back, 1);
     const known = this.#byName.get(keyOf(pod));
     if (known && canonicalJson(known) === canonicalJson(pod)) return;
-    if (known) this.#remove(known);
+    if (known) this.#unname(known);
+    // The addresses of a pod whose name has passed on are still its own: its last data comes from them.
+    if (known?.uid === pod.uid) this.#forgetIps(known);
     this.#byName.set(keyOf(pod), pod);
     this.#node ||= pod.attributes['k8s.node.name'] ?? '';
     for (const owner of ownersOf(pod)) changeCount(this.#owners, owner, 1);
     changeCount(this.#namespaces, pod.namespace, 1);
-    if (!pod.hostNetwork) for (const ip of pod.ips) this.#byIp.set(ip, pod);
+    for (const ip of pod.hostNetwork ? [] : pod.ips) if (!pod.ended || !this.#byIp.has(ip)) this.#byIp.set(ip, pod);
     this.#version++;
   }
 
@@ -58,13 +64,14 @@ export class PodIndex {
     this.#gone.push({ pod, atMs: nowMs });
   }
 
-  /** Removes pods that were deleted more than `rememberMs` ago, unless another pod has taken their name. */
+  /** Removes pods that were deleted more than `rememberMs` ago; a name or address that another has taken is that one's. */
   sweep(nowMs: number, rememberMs = 60_000): void {
     while (this.#gone.length > 0 && this.#gone[0]!.atMs <= nowMs - rememberMs) {
       const { pod } = this.#gone.shift()!;
       const known = this.#byName.get(keyOf(pod));
-      if (known?.uid !== pod.uid) continue;
-      this.#remove(known);
+      const isNamed = known?.uid === pod.uid;
+      if (isNamed) this.#unname(known);
+      this.#forgetIps(isNamed ? known : pod);
       this.#version++;
     }
   }
@@ -87,14 +94,14 @@ export class PodIndex {
     return this.#byIp.get(ip);
   }
 
-  #remove(pod: PodIdentity): void {
-    const drop = (map: Map<string, PodIdentity>, key: string): void => {
-      if (map.get(key) === pod) map.delete(key);
-    };
-    drop(this.#byName, keyOf(pod));
+  #unname(pod: PodIdentity): void {
+    this.#byName.delete(keyOf(pod));
     for (const owner of ownersOf(pod)) changeCount(this.#owners, owner, -1);
     changeCount(this.#namespaces, pod.namespace, -1);
-    for (const ip of pod.ips) drop(this.#byIp, ip);
+  }
+
+  #forgetIps({ uid, ips }: PodIdentity): void {
+    for (const ip of ips) if (this.#byIp.get(ip)?.uid === uid) this.#byIp.delete(ip);
   }
 }
 
