@@ -129,7 +129,7 @@ function bareView(more: Partial<ClusterView>): Omit<ClusterView, 'ownPods'> {
         }),
       ],
     },
-    secrets: { fault: 'you may not list secrets in namespace svc-system' },
+    secrets: { fault: 'you may not list secrets in namespace svc-system', code: 'ERR_API_FORBIDDEN' },
     apiServices: {
       items: [anApiService('v1beta1.custom.metrics.k8s.io'), anApiService('v1beta2.custom.metrics.k8s.io')],
     },

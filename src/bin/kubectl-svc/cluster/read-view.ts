@@ -8,7 +8,7 @@ import {
   type MinterDeployment,
   type TrafficMonitor,
 } from '../../../api/v1alpha1/index.ts';
-import { errorText } from '../../../base/errors.ts';
+import { errorText, isOperatorError } from '../../../base/errors.ts';
 import {
   ApiError,
   coreResources,
@@ -57,7 +57,7 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     resource: ResourceRef,
   ): Promise<Reading<T>> => {
     const all = await read<T>(member, resource, { namespace: member === 'pods' ? undefined : objectNamespace });
-    if (all.fault === undefined || atLeast === undefined) return all;
+    if (all.fault === undefined || all.code !== 'ERR_API_FORBIDDEN' || atLeast === undefined) return all;
     return read<T>(member, resource, { namespace: atLeast });
   };
   await reached(client, signal);
@@ -109,7 +109,8 @@ async function readList<T extends KubeObject>(
     const { items } = await listAll<T>(client, resource, selection);
     return { items, ...(selection.namespace === undefined ? {} : { partial: true }) };
   } catch (error) {
-    return { fault: faultOf(resource, selection.namespace, error) };
+    const code = isOperatorError(error) ? error.code : 'ERR_API_REQUEST';
+    return { fault: faultOf(resource, selection.namespace, error), code };
   }
 }
 

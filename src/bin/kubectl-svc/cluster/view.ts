@@ -1,6 +1,8 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import type { ClusterTrafficPolicy, MinterDeployment, TrafficMonitor } from '../../../api/v1alpha1/index.ts';
+import type { ErrorCode } from '../../../base/errors.ts';
 import type { NodeObject } from '../../../controllers/capture/facts.ts';
+import { PluginError } from '../errors.ts';
 import type { PodWithStatus } from './pod-fault.ts';
 
 /**
@@ -14,7 +16,15 @@ export type Reading<T> =
       /** Only the objects of some namespaces: a compile of them differs from the operator's. */
       readonly partial?: boolean;
     }
-  | { readonly fault: string };
+  | Unread;
+
+/** A list that could not be read. */
+export interface Unread {
+  /** Why, as text. */
+  readonly fault: string;
+  /** What kind of error it was: only ERR_API_FORBIDDEN is a matter of rights. */
+  readonly code: ErrorCode;
+}
 
 /** The objects of a cluster that show the state of the product, read once. All checks are functions of it. */
 export interface ClusterView {
@@ -48,6 +58,11 @@ export function isWhole({ monitors, policies, nodes, namespaces, pods }: Cluster
 /** The members of a list; none when it could not be read. */
 export function itemsOf<T>(reading: Reading<T>): readonly T[] {
   return reading.fault === undefined ? reading.items : [];
+}
+
+/** The error of a command that cannot do without a list. `rights` helps a user who may not read it. */
+export function unreadError({ code }: Unread, message: string, rights: readonly string[] = []): PluginError {
+  return new PluginError(code, message, { hints: code === 'ERR_API_FORBIDDEN' ? rights : [] });
 }
 
 /** The object of a name, from a list that was read. */

@@ -2,6 +2,7 @@ import type { CompileInput } from '../../../capture/index.ts';
 import { compileInput } from '../cluster/compile-input.ts';
 import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import { readView } from '../cluster/read-view.ts';
+import { unreadError } from '../cluster/view.ts';
 import type { Register } from '../command.ts';
 import { PluginError, UsageError } from '../errors.ts';
 import { outputOption, printed } from '../output/print.ts';
@@ -93,11 +94,11 @@ async function world(session: Session): Promise<{ input: CompileInput; client: A
     without: ['crds', 'minters', 'daemonSets', 'leases', 'secrets', 'apiServices', 'events'],
     signal: session.signal,
   });
-  for (const { fault } of [view.monitors, view.policies, view.namespaces, view.nodes, view.pods]) {
-    if (fault === undefined) continue;
-    throw new PluginError('ERR_API_FORBIDDEN', `an input of the compile cannot be read: ${fault}`, {
-      hints: ['needed: list of trafficmonitors, clustertrafficpolicies, namespaces, nodes and pods of all namespaces'],
-    });
+  for (const list of [view.monitors, view.policies, view.namespaces, view.nodes, view.pods]) {
+    if (list.fault === undefined) continue;
+    throw unreadError(list, `an input of the compile cannot be read: ${list.fault}`, [
+      'needed: list of trafficmonitors, clustertrafficpolicies, namespaces, nodes and pods of all namespaces',
+    ]);
   }
   const { environment, assumed } = operatorEnvironment(view.deployments);
   if (assumed !== null)

@@ -360,7 +360,17 @@ describe('the command', () => {
     api.script({ plural: 'nodes' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') });
     expect(await run(['-f', file('same.yaml', bare(checkout))])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('you may not list nodes'),
+      stderr: expect.stringMatching(/^error: .*you may not list nodes\n {2}needed: list of /),
+    });
+  });
+
+  test('and one that says what happened, and asks for no rights, where the API server fails', async () => {
+    const path = file('same.yaml', bare(checkout));
+    const error = new StatusError(500, 'InternalError', 'etcd is away');
+    api.script({ plural: 'nodes' }, { do: 'fail', error }, 9);
+    expect(await run(['-f', path])).toMatchObject({
+      code: 2,
+      stderr: 'error: an input of the compile cannot be read: list nodes: 500 etcd is away\n',
     });
   });
 });

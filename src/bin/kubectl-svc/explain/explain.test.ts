@@ -11,14 +11,16 @@ import {
 } from '../../../testing/capture/cluster-view.ts';
 import { fill, runWith, startApi } from '../../../testing/capture/plugin-run.ts';
 import { aMonitor, aPolicy } from '../../../testing/capture/world.ts';
+import { StatusError, type SeenRequest } from '../../../testing/fake-api-server/index.ts';
 import { FakeClock } from '../../../testing/fake-clock.ts';
 import { expectGolden } from '../../../testing/golden.ts';
 import { compileInput } from '../cluster/compile-input.ts';
 import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import { itemsOf, type ClusterView } from '../cluster/view.ts';
+import type { QueryServer } from '../connect/query-server.ts';
 import { UsageError } from '../errors.ts';
 import { styles } from '../output/style.ts';
-import { selectorsFor } from './ask-series.ts';
+import { askSeries, selectorsFor } from './ask-series.ts';
 import { known } from './explain-pod.ts';
 import { explain, podsOfTarget, type Explanation } from './explanation.ts';
 import { explanationText } from './render.ts';
@@ -207,7 +209,7 @@ test("what is on its way or held back is worth a note and stands in nobody's way
 });
 
 test('who may see one namespace only is told what nobody can tell them, and nothing is guessed', () => {
-  const may = (what: string) => ({ fault: `you may not list ${what}` });
+  const may = (what: string) => ({ fault: `you may not list ${what}`, code: 'ERR_API_FORBIDDEN' as const });
   const whole = shop();
   const view: ClusterView = {
     ...whole,
@@ -289,6 +291,17 @@ test('names in selectors are taken literally', () => {
   ]);
 });
 
+test('asks for the last five minutes, which its answer names, whatever the lookback of the server', async () => {
+  const asked: (string | null)[] = [];
+  const request: QueryServer['request'] = async ({ path, form }) => {
+    asked.push(new URLSearchParams(form ?? path.split('?')[1]).get('lookback_delta'));
+    return { status: 200, headers: {}, text: '{"status":"success","data":{"result":[]}}' };
+  };
+  const server = { target: 'q', request } as QueryServer;
+  await askSeries(async () => server, { pods: [], nodes: ['n'] }, new AbortController().signal);
+  expect(asked).toEqual(['5m', '5m']);
+});
+
 describe('the command', () => {
   const run = async (args: string[], answer: boolean) => {
     const api = await startApi();
@@ -325,6 +338,29 @@ describe('the command', () => {
     expect(code).toBe(0);
     const { target, pods } = JSON.parse(stdout) as { target: string; pods: KubeObject[] };
     expect({ target, count: pods.length }).toEqual({ target: 'pod/checkout-1 in namespace shop', count: 1 });
+  });
+
+  test.each([
+    ['may not be listed, those of the namespace are enough', new StatusError(403, 'Forbidden', 'no'), 0, ''],
+    [
+      'cannot be listed for another reason, that is the error',
+      new StatusError(500, 'InternalError', 'away'),
+      1,
+      '500 away',
+    ],
+  ])('where pods of all namespaces %s', async (_, error, code, told) => {
+    const api = await startApi();
+    try {
+      fill(api, shop());
+      const all = ({ verb, plural, namespace }: SeenRequest): boolean =>
+        verb === 'list' && plural === 'pods' && namespace === undefined;
+      api.script(all, { do: 'fail', error }, 9);
+      const options = { api, clock: new FakeClock(viewTime) };
+      const result = await runWith(['explain', 'pod', 'checkout-1', '-n', 'shop'], options);
+      expect(result).toMatchObject({ code, stderr: expect.stringContaining(told) });
+    } finally {
+      await api.stop();
+    }
   });
 
   test('of a large workload explains the first pods, and says so', async () => {

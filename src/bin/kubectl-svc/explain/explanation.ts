@@ -2,7 +2,7 @@ import { firstNo, no, yes, type Step } from '../../../capture/explain/index.ts';
 import { commonSettings, workloadName, type PodSetting } from '../../../capture/index.ts';
 import { podFacts } from '../../../controllers/capture/facts.ts';
 import type { PodWithStatus } from '../cluster/pod-fault.ts';
-import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
+import { itemsOf, named, type ClusterView, unreadError } from '../cluster/view.ts';
 import { PluginError } from '../errors.ts';
 import { explainPod, type Known, type PodExplanation } from './explain-pod.ts';
 import { findMonitor, monitorSteps, podsOfMonitor } from './explain-monitor.ts';
@@ -31,7 +31,7 @@ export function podsOfTarget(target: Target, namespace: string, view: ClusterVie
     const names = new Set(podsOfMonitor(monitor, all));
     return inside.filter(({ metadata }) => names.has(metadata.name ?? ''));
   }
-  if (view.pods.fault !== undefined) throw new PluginError('ERR_API_FORBIDDEN', view.pods.fault);
+  if (view.pods.fault !== undefined) throw unreadError(view.pods, view.pods.fault);
   if (target.type === 'pod') {
     const pod = named(view.pods, target.name, namespace);
     if (!pod) throw absent('Pod', namespace, target.name, `kubectl -n ${namespace} get pods`);

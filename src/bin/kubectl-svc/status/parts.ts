@@ -3,7 +3,7 @@ import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../.
 import { coreResources } from '../../../api/core-resources.ts';
 import type { Complete } from '../command.ts';
 import { PluginError } from '../errors.ts';
-import type { ClusterView, Reading } from '../cluster/view.ts';
+import { unreadError, type ClusterView, type Reading } from '../cluster/view.ts';
 import { about, isWell, type Check } from './check.ts';
 import { nodeWayOut, wayOut } from './hints.ts';
 import { nodeCheck, nodeRows, type NodeRow } from './node-rows.ts';
@@ -54,8 +54,8 @@ export function part(view: ClusterView, which: PartName, name: string | undefine
   const { list, kind } = parts[which];
   const reading: Reading<KubeObject> = view[list];
   if (reading.fault !== undefined) {
-    const hints = / of all namespaces$/.test(reading.fault) ? ['-n NAMESPACE looks at one namespace only'] : [];
-    throw new PluginError('ERR_API_FORBIDDEN', reading.fault, { hints });
+    const rights = / of all namespaces$/.test(reading.fault) ? ['-n NAMESPACE looks at one namespace only'] : [];
+    throw unreadError(reading, reading.fault, rights);
   }
   const objects = name === undefined ? reading.items : reading.items.filter(({ metadata }) => metadata.name === name);
   if (name !== undefined && objects.length === 0) {

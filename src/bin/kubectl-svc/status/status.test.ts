@@ -218,20 +218,23 @@ describe('flows that are off are no fault, and told with the way to turn them on
   });
 
   test('not where policies cannot be read', () => {
-    expect(lineOf(aView({ policies: { fault: 'forbidden' } }), 'flows')).toBe('none');
+    expect(lineOf(aView({ policies: { fault: 'forbidden', code: 'ERR_API_FORBIDDEN' } }), 'flows')).toBe('none');
   });
 });
 
 test('what may not be read is told and is no fault', () => {
   const fault = 'you may not list nodes of all namespaces';
-  const view = aView({ nodes: { fault }, apiServices: { fault } });
+  const unread = { fault, code: 'ERR_API_FORBIDDEN' } as const;
+  const view = aView({ nodes: unread, apiServices: unread });
   expect(statusReport(view).well).toBe(true);
   expect(lineOf(view, 'apiservices')).toBe(`  ? apiservices: ${fault}`);
   expect(lineOf(view, 'nodes')).toBe(`  ? nodes: ${fault}`);
 });
 
 test('without the right to see agents nobody says that they are missing', () => {
-  const view = aView({ ownPods: { fault: 'you may not list pods in namespace svc-system' } });
+  const view = aView({
+    ownPods: { fault: 'you may not list pods in namespace svc-system', code: 'ERR_API_FORBIDDEN' },
+  });
   expect(statusReport(view).well).toBe(true);
   expect(lineOf(view, 'nodes')).toBe('  ? nodes: 2 Unknown');
   expect(nodeRows(aView({ monitors: { items: [], partial: true } }))[0]).toMatchObject({ monitors: null, file: '' });
@@ -310,9 +313,24 @@ test('a status of an older generation is on its way, whatever it says', () => {
 
 test('a name that is not there is an error that says where to look', () => {
   expect(() => part(aView(), 'trafficmonitors', 'nope')).toThrow('there is no nope');
-  expect(() => part(aView({ monitors: { fault: 'you may not' } }), 'trafficmonitors', undefined)).toThrow(
-    'you may not',
-  );
+});
+
+test.each([
+  [
+    'ERR_API_FORBIDDEN',
+    'you may not list trafficmonitors of all namespaces',
+    ['-n NAMESPACE looks at one namespace only'],
+  ],
+  ['ERR_API_REQUEST', 'list trafficmonitors: 503 etcd is away', []],
+  ['ERR_TIMEOUT', 'list trafficmonitors: no answer within 30000 ms', []],
+] as const)('a kind that cannot be read is an error that says why: %s', (code, fault, hints) => {
+  let thrown: unknown;
+  try {
+    part(aView({ monitors: { fault, code } }), 'trafficmonitors', undefined);
+  } catch (error) {
+    thrown = error;
+  }
+  expect(thrown).toMatchObject({ code, message: fault, hints });
 });
 
 test('kinds are named as kubectl names them', () => {

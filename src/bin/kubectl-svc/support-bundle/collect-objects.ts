@@ -40,12 +40,8 @@ export function addObjects(bundle: Bundle, view: ClusterView, pods: readonly Own
   add('parts/deployments.yaml', 'Deployments of the operator’s namespace', ours(view.deployments));
   add('parts/daemonsets.yaml', 'DaemonSets of the operator’s namespace', ours(view.daemonSets));
   add('parts/leases.yaml', 'Leases of the operator’s namespace', view.leases);
-  const ownFault = view.ownPods.fault;
-  add(
-    'parts/pods.yaml',
-    'pods of the product',
-    ownFault === undefined ? { items: pods.map(({ pod }) => pod) } : { fault: ownFault },
-  );
+  const own = view.ownPods.fault === undefined ? { items: pods.map(({ pod }) => pod) } : view.ownPods;
+  add('parts/pods.yaml', 'pods of the product', own);
 }
 
 function ours(reading: Reading<KubeObject>): Reading<KubeObject> {
