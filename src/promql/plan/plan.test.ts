@@ -62,6 +62,25 @@ describe('a plan', () => {
     expect(fragments(query, true)).toEqual(expected),
   );
 
+  test.each([
+    ['topk(-1, x)', true, 'partial state: the k largest and their equals; equal values at the edge ask for the series'],
+    [
+      'bottomk((2), x)',
+      true,
+      'partial state: the k smallest and their equals; equal values at the edge ask for the series',
+    ],
+    ['limitk(time(), x)', false, 'its parameter is not a literal'],
+    ['topk(scalar(y), x)', false, 'its parameter is not a literal'],
+    ['quantile(scalar(y), x)', false, 'quantile needs all values of a group at once'],
+    ['limit_ratio(scalar(y), x)', false, 'its parameter reads series'],
+    // 1e300 is printed with all its digits: the text is longer than a query may be.
+    [`sum(x${' > 1e300'.repeat(440)})`, false, 'its text would not read back as the same tree'],
+    [`topk(2, x${' > 1e300'.repeat(440)})`, false, 'its text would not read back as the same tree'],
+  ])('names the rule that decided last: %#', (query, pushed, reason) => {
+    const { root } = planQuery(parse(query, features), { partitionLabel: 'node' });
+    expect([root.fragment !== null, root.reasons.at(-1)]).toEqual([pushed, reason]);
+  });
+
   test('is made once for each tree and its options', () => {
     const expr = parse('sum(x)');
     const plan = planQuery(expr, { partitionLabel: 'node' });

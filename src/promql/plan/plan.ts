@@ -122,13 +122,16 @@ function fragmentOf(expr: Expr, planning: Planning, ordered: boolean, reasons: s
   return expr.kind === 'aggregate' && aggregates ? aggregateFragment(expr, of, reasons) : null;
 }
 
+/** Why the nodes cannot be asked for a subtree that they could compute. */
+const unreadable = 'its text would not read back as the same tree';
+
 /**
  * A fragment of kind series for a local subtree; null (and a reason) when its text would not parse back to the same
  * tree.
  */
 export function seriesFragment(node: Expr, reasons: string[]): Fragment | null {
   const fragment = unreducedFragment('series', node, reasons);
-  if (fragment === null) reasons.push('its text would not read back as the same tree');
+  if (fragment === null) reasons.push(unreadable);
   return fragment;
 }
 
@@ -173,10 +176,15 @@ function aggregateFragment(node: AggregateExpr, of: (expr: Expr) => Locality, re
   }
   const param = node.param === null ? null : unwrapParens(node.param);
   const literal = param?.kind === 'number' || param?.kind === 'string' ? param.value : null;
-  const mergeable = isFoldOperator(op) || ((pickOperators.has(op) || op === 'count_values') && literal !== null);
-  const expr = mergeable ? textOf(node.expr) : null;
-  if (expr === null) {
+  const takesLiteral = pickOperators.has(op) || op === 'count_values';
+  if (!isFoldOperator(op) && !takesLiteral) return null;
+  if (takesLiteral && literal === null) {
     reasons.push('its parameter is not a literal');
+    return null;
+  }
+  const expr = textOf(node.expr);
+  if (expr === null) {
+    reasons.push(unreadable);
     return null;
   }
   const rules = [of(node.expr).reason, stateOf[op]!];
