@@ -154,6 +154,22 @@ onBothServers([namespace, ofScenarios], (on) => {
     expect(isNotFound(await failure(client.get(configMaps, name)))).toBe(true);
   });
 
+  test('an apply without the last finalizer of an object that is being deleted removes the object', async () => {
+    const name = { namespace, name: 'applied-away' };
+    const held = configMap('applied-away', { a: '1' }, { finalizers: ['svc.dev/one', 'svc.dev/two'] });
+    await client.apply(configMaps, held, { fieldManager: manager });
+    await client.delete(configMaps, name);
+    const one = configMap('applied-away', { a: '1' }, { finalizers: ['svc.dev/two'] });
+    const going = await client.apply(configMaps, one, { fieldManager: manager });
+    expect(going.metadata).toMatchObject({
+      deletionTimestamp: expect.any(String),
+      finalizers: ['svc.dev/two'],
+    });
+    const gone = await client.apply(configMaps, configMap('applied-away', { a: '1' }), { fieldManager: manager });
+    expect([gone.metadata.uid, gone.metadata.finalizers]).toEqual([going.metadata.uid, undefined]);
+    expect(isNotFound(await failure(client.get(configMaps, name)))).toBe(true);
+  });
+
   test('a delete with another uid is a conflict', async () => {
     await client.create(configMaps, configMap('kept'));
     const error = await failure(client.delete(configMaps, { namespace, name: 'kept' }, { uid: 'another' }));

@@ -100,10 +100,7 @@ export class Storage {
     return this.#store(resource, 'ADDED', created, undefined);
   }
 
-  /**
-   * Replaces an object with the result of a PUT or a patch. An object with a deletionTimestamp is removed once it has
-   * no finalizers left.
-   */
+  /** Replaces an object with the result of a PUT or a patch. */
   update(resource: ResourceRef, next: KubeObject, meta: WriteMeta = {}): KubeObject {
     const { name = '', namespace } = next.metadata;
     const old = this.get(resource, namespace, name);
@@ -114,10 +111,7 @@ export class Storage {
       throw conflict(`${resource.plural} "${name}"`);
     const object = this.#confine(old, structuredClone(next), meta.subresource);
     if (meta.manager) this.#own(old, object, meta);
-    if (object.metadata.deletionTimestamp && (object.metadata.finalizers ?? []).length === 0) {
-      return this.#drop(resource, object);
-    }
-    return this.#store(resource, 'MODIFIED', object, old);
+    return this.#replace(resource, object, old);
   }
 
   /** Server-side apply. */
@@ -152,7 +146,7 @@ export class Storage {
     const entry = { manager, operation: 'Apply' as const, apiVersion, fieldsType: 'FieldsV1', fieldsV1: claimed };
     object.metadata.managedFields = [...remaining, subresource ? { ...entry, subresource } : entry];
     if (!old) return this.create(resource, object);
-    return this.#store(resource, 'MODIFIED', this.#confine(old, object, subresource), old);
+    return this.#replace(resource, this.#confine(old, object, subresource), old);
   }
 
   /** Deletes the object or, while it has finalizers, sets its deletionTimestamp. */
@@ -210,6 +204,13 @@ export class Storage {
     const own =
       Object.keys(changed).length > 0 ? [meta.subresource ? { ...entry, subresource: meta.subresource } : entry] : [];
     object.metadata.managedFields = [...rest, ...own];
+  }
+
+  /** Stores the next state; an object with a deletionTimestamp is removed once it has no finalizers left. */
+  #replace(resource: ResourceRef, object: KubeObject, old: KubeObject): KubeObject {
+    const { deletionTimestamp, finalizers = [] } = object.metadata;
+    if (deletionTimestamp && finalizers.length === 0) return this.#drop(resource, object);
+    return this.#store(resource, 'MODIFIED', object, old);
   }
 
   #drop(resource: ResourceRef, object: KubeObject): KubeObject {
