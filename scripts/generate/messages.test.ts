@@ -1,8 +1,13 @@
 import { messageModule } from './messages.ts';
 
-const schema = `syntax = "proto3";
+const schema = `// A schema of boxes.
+syntax = "proto3";
+// Something closed.
 message Box {
+  // What is written on it,
+  // if anything is.
   string name = 1;
+  // Grams.
   optional double net_weight = 2;
   repeated Item items = 3;
   repeated uint32 sizes = 4;
@@ -25,6 +30,23 @@ test('a writer leaves out empty texts and absent members, and packs lists of num
   expect(code).toContain('out.message(4, (w) => sizes.forEach((one) => w.rawVarint(one)))');
   expect(code).toContain('out.uint(6, numbersOfKind[kind]);');
   expect(code).toContain('if (first_item !== null) out.message(7,');
+});
+
+test('types have the comments of the schema', () => {
+  const code = messageModule(schema, { path, writes: ['Box'] });
+  expect(code).toContain(`
+/** Something closed. */
+export interface Box {
+  /**
+   * What is written on it,
+   * if anything is.
+   */
+  readonly name: string;
+  /** Grams. */
+  readonly netWeight: number | null;
+  readonly items: readonly Item[];
+`);
+  expect(code).toContain('\n\nexport interface Item {');
 });
 
 test('in a sparse schema any member may be absent', () => {

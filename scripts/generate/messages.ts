@@ -29,13 +29,14 @@ export function messageFiles(): GeneratedFile[] {
 }
 
 /**
- * A type, a writer and a reader for each message of a schema that is needed.
+ * A type, with the comments of the schema, a writer and a reader for each message of a schema that is needed.
  * Members have the names that JSON has. An empty text is not written, nor is an absent member; of what is not there,
  * readers return the default of proto3, and null for a message or an optional field. Fields of another number or wire
  * type are skipped.
  */
 export function messageModule(text: string, { path, writes = [], reads = [], sparse = false }: Schema): string {
-  const { root } = protobuf.parse(text, new protobuf.Root());
+  // The parser's other mode knows comments with three slashes alone.
+  const { root } = protobuf.parse(text, new protobuf.Root(), { alternateCommentMode: true });
   root.resolveAll();
   const [written, read] = [writes, reads].map((names) => withParts(names.map((name) => root.lookupType(name))));
   const all = new Set([...written!, ...read!]);
@@ -117,14 +118,21 @@ function scalar({ type, fullName }: protobuf.Field): (typeof scalars)[string] {
 }
 
 function typeOf(message: protobuf.Type, sparse: boolean): string[] {
-  const lines = members(message).map(({ field, name, type, optional }) => {
+  const lines = members(message).flatMap(({ field, name, type, optional }) => {
     const one = field instanceof protobuf.MapField ? 'Readonly<Record<string, unknown>>' : type;
     const whole = field.repeated ? `readonly ${one}[]` : one;
-    return sparse
-      ? `  readonly ${name}?: ${whole} | undefined;`
-      : `  readonly ${name}: ${whole}${optional ? ' | null' : ''};`;
+    const member = sparse
+      ? `readonly ${name}?: ${whole} | undefined;`
+      : `readonly ${name}: ${whole}${optional ? ' | null' : ''};`;
+    return [...docOf(field), member].map((line) => `  ${line}`);
   });
-  return ['', `export interface ${message.name} {`, ...lines, '}'];
+  return ['', ...docOf(message), `export interface ${message.name} {`, ...lines, '}'];
+}
+
+function docOf({ comment }: protobuf.ReflectionObject): string[] {
+  if (!comment) return [];
+  const [first, ...more] = comment.split('\n');
+  return more.length === 0 ? [`/** ${first} */`] : ['/**', ...[first, ...more].map((line) => ` * ${line}`), ' */'];
 }
 
 function writerOf(message: protobuf.Type, sparse: boolean): string[] {

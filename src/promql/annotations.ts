@@ -1,5 +1,6 @@
 import { lineColumn, type Position } from './errors.ts';
 import { formatFloatG } from './format.ts';
+import type { ForcedMonotonicity } from './partial/partial.pb.ts';
 
 /** The severity of an annotation. */
 export type Kind = 'warning' | 'info';
@@ -10,16 +11,6 @@ interface Annotation {
   position: Position;
   /** Set for a merged annotation: renders its text with the figures collected so far. */
   detail?: (message: string) => string;
-}
-
-/** The extent of the corrections that made classic buckets monotonic, over all samples. Times in milliseconds. */
-export interface ForcedMonotonicity {
-  readonly minTime: number;
-  readonly maxTime: number;
-  readonly minBound: number;
-  readonly maxBound: number;
-  readonly maxDiff: number;
-  readonly samples: number;
 }
 
 /** An annotation as plain data, to be sent and absorbed elsewhere. */

@@ -1,17 +1,14 @@
 import { OperatorError } from '../../base/errors.ts';
+import type { Header } from './index.pb.ts';
 import type { IndexKind } from './request.ts';
 import type { LabelList } from './series-pool.ts';
 
 /** The content type of an answer. */
 export const indexContentType = 'application/x-svc-index; v=1';
 
-/** The header of an agent's answer: about the agent and the data that follows. */
-export interface IndexHeader {
-  /** Repeats the request's value. */
+/** The header, once its kind is known to be one. */
+export interface IndexHeader extends Header {
   readonly kind: IndexKind;
-  readonly node: string;
-  /** False when a matching series carries another node's name. */
-  readonly partitionClean: boolean;
 }
 
 /** The content of the index, sorted and without repetition: texts, or the label sets of series. */

@@ -10,6 +10,7 @@ export interface ReadResponse {
   readonly flow?: Flow | undefined;
   readonly node_status?: NodeStatus | undefined;
   readonly lost?: Lost | undefined;
+  /** Where the stream stands behind this message, where that was asked for. Means something to its agent alone. */
   readonly cursor?: string | undefined;
 }
 
@@ -21,6 +22,7 @@ export interface Span {
   readonly kind?: string | undefined;
   readonly start?: string | undefined;
   readonly durationNs?: number | undefined;
+  /** unset, ok, error. */
   readonly status?: string | undefined;
   readonly statusMessage?: string | undefined;
   readonly namespace?: string | undefined;
@@ -32,7 +34,9 @@ export interface Span {
   readonly path?: string | undefined;
   readonly route?: string | undefined;
   readonly statusCode?: number | undefined;
+  /** Values that are no text are written as JSON. */
   readonly attributes?: Readonly<Record<string, unknown>> | undefined;
+  /** The other end: of a server's span who asked, of a client's who was asked. Only svc-query names it. */
   readonly peer?: FlowEnd | undefined;
 }
 
@@ -70,6 +74,10 @@ export interface NodeStatus {
 }
 
 export interface Lost {
+  /**
+   * ring: left the ring before it was asked for; reader: the reader was too slow; labels: this node cannot tell whether
+   * they match a label selector; relay: the reader of svc-query was too slow.
+   */
   readonly source?: string | undefined;
   readonly count?: number | undefined;
 }

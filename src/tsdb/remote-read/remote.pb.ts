@@ -3,6 +3,7 @@ import type { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 
 export interface ReadRequest {
   readonly queries: readonly Query[];
+  /** In the client's order of preference; none means SAMPLES. */
   readonly accepted: readonly number[];
 }
 
@@ -14,6 +15,7 @@ export interface Query {
 }
 
 export interface LabelMatcher {
+  /** 0 =, 1 !=, 2 =~, 3 !~. */
   readonly type: number;
   readonly name: string;
   readonly value: string;
