@@ -143,6 +143,22 @@ test('a request that is aborted leaves the line, and the next one gets its memor
   expect(behind.runs()).toBe(2);
 });
 
+test('work that goes on after its request has ended holds nothing', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const account = pool.open('a');
+  let goOn: () => void = () => {};
+  const run = account.run(never, async ({ part }) => {
+    const memory = part();
+    take(memory, 40);
+    await new Promise<void>((resolve) => (goOn = resolve));
+    take(memory, 40);
+  });
+  account.close();
+  goOn();
+  await run;
+  expect(pool.heldBytes).toBe(0);
+});
+
 test('the limit is half of the container’s memory, or of the given bytes where the container is unlimited', () => {
   expect(defaultPoolBytes(2 ** 31, 4_000)).toBe(2 ** 30);
   expect([0, undefined, 2 ** 63].map((bytes) => defaultPoolBytes(bytes, 4_000))).toEqual([2_000, 2_000, 2_000]);

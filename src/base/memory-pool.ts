@@ -223,6 +223,7 @@ export class MemoryAccount {
   #held = 0;
   #reserved = 0;
   #wanted = 0;
+  #closed = false;
   /** For the pool: the bytes that count against its limit, and whether the account was ended to free memory. */
   charge = 0;
   isEnded = false;
@@ -274,8 +275,12 @@ export class MemoryAccount {
     }
   }
 
-  /** The request has ended, and so has its answer. Calling it twice is harmless. */
+  /**
+   * The request has ended, and so has its answer: from here on it holds nothing, whatever its work still does. Calling it
+   * twice is harmless.
+   */
   close(): void {
+    this.#closed = true;
     this.#held = this.#reserved = 0;
     if (this.isEnded) this.#pool.settle(this);
     this.#pool.close(this);
@@ -283,6 +288,7 @@ export class MemoryAccount {
 
   /** For the pool: reserves the memory for the next run. */
   reserve(): void {
+    if (this.#closed) return;
     this.#reserved = this.needBytes;
     this.#pool.grow(this, Math.max(this.#reserved, this.#held));
   }
@@ -299,6 +305,7 @@ export class MemoryAccount {
   }
 
   #change(run: Run, bytes: number): Shortage | null {
+    if (this.#closed) return null;
     const held = this.#held + bytes;
     if (bytes <= 0) {
       this.#held = held;

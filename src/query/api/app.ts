@@ -115,6 +115,9 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
   return app;
 }
 
+/** Created once: an error captures its stack. */
+const answered = new Error('the request has been answered');
+
 async function answer(req: Request, res: Response, path: string, handler: Handler, deps: AppDeps): Promise<void> {
   const started = deps.clock.monotonic();
   const ended = new LinkedAbort(deps.stopping);
@@ -134,8 +137,9 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
     if (known.errorType === 'internal') deps.logger.error('request failed', { path, error: errorText(error) });
     sendError(res, known);
   } finally {
+    // A query that ran beside one that failed ends with the answer.
+    ended.abort(answered);
     memory?.close();
-    ended.release();
     const seconds = (deps.clock.monotonic() - started) / 1000;
     deps.metrics.observe(
       path,

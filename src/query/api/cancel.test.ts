@@ -3,6 +3,7 @@ import { connect } from 'node:http2';
 import { request } from 'node:https';
 import { createLogger } from '../../base/logger.ts';
 import { AddressIndex, type IndexedPod } from '../addresses/address-index.ts';
+import { askApi } from '../../testing/query/api-client.ts';
 import { until } from '../../testing/until.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
@@ -80,4 +81,28 @@ test('an answer that is being put together ends with its client, which is no err
   await ended.promise;
   await until('the request is counted', async () => (await server.registry.metrics()).includes('/services'));
   expect(lines.filter((line) => line.includes('request failed'))).toEqual([]);
+});
+
+test('a query that runs beside one that fails ends with the answer', async () => {
+  const agent = stage.cluster.agents[0]!;
+  const server = await stage.replica({ flags: { agentTimeout: '1h', queryTimeout: '1h' } });
+  const [hangs, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  agent.misbehave = (req, res) => {
+    void (async () => {
+      const parts: Buffer[] = [];
+      for await (const part of req) parts.push(part as Buffer);
+      const { count } = JSON.parse(Buffer.concat(parts).toString()) as { count: number };
+      if (count > 1) {
+        res.once('close', ended.resolve);
+        return hangs.resolve();
+      }
+      await hangs.promise;
+      res.writeHead(403).end('no');
+    })();
+  };
+  const to = { port: server.port, ca: stage.cluster.ca.cert };
+  const { status } = await askApi(to, '/api/v1/services', { partial_response: 'false' });
+  expect(status).toBe(503);
+  await ended.promise;
+  agent.misbehave = undefined;
 });
