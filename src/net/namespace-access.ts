@@ -49,9 +49,14 @@ export class NamespaceAccess {
     const visible = new Set<string>();
     let next = 0;
     const work = async (): Promise<void> => {
-      while (next < names.length) {
-        const name = names[next++]!;
-        if (await this.#may(user, key, name, signal)) visible.add(name);
+      try {
+        while (next < names.length) {
+          const name = names[next++]!;
+          if (await this.#may(user, key, name, signal)) visible.add(name);
+        }
+      } finally {
+        // After a failure nobody needs the reviews that have not been asked for.
+        next = names.length;
       }
     };
     await Promise.all(Array.from({ length: Math.min(parallel, names.length) }, work));
