@@ -86,6 +86,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
         auth: new TokenAuth({
           reviews: deps.reviews ?? reviewsOf(kube),
           clock,
+          logger,
           loopbackExempt: settings.loopbackExempt,
         }),
         notReady: () =>

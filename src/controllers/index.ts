@@ -67,6 +67,7 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
   const auth = new TokenAuth({
     reviews: new ApiReviews(client, { audience: 'svc-controller', ownToken: () => client.bearerToken() }),
     clock,
+    logger,
     loopbackExempt: settings.loopbackExempt && !settings.tenancy,
   });
   const server = createOperatorServer(operator.runtime, auth, {

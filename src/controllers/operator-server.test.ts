@@ -1,3 +1,4 @@
+import { silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { TokenAuth } from '../net/token-auth.ts';
@@ -9,6 +10,7 @@ const server = createOperatorServer(
   { liveness: new Health(), readiness: new Health(), metricsText: () => Promise.resolve('up 1\n') },
   new TokenAuth({
     clock: new FakeClock(),
+    logger: silentLogger,
     loopbackExempt: false,
     reviews: {
       reviewToken: async (token) => (token === 'bad' ? undefined : { username: token }),

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { createLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { bearerToken, TokenAuth, type ReviewClient } from './token-auth.ts';
 
@@ -22,10 +23,12 @@ function reviews(): ReviewClient & { calls: string[]; allow: boolean; down: bool
   };
 }
 
-function subject(loopbackExempt = true): { auth: TokenAuth; review: ReturnType<typeof reviews>; clock: FakeClock } {
+function subject(loopbackExempt = true) {
   const review = reviews();
   const clock = new FakeClock();
-  return { auth: new TokenAuth({ reviews: review, clock, loopbackExempt }), review, clock };
+  const log: string[] = [];
+  const logger = createLogger({ write: (line) => void log.push(line) });
+  return { auth: new TokenAuth({ reviews: review, clock, logger, loopbackExempt }), review, clock, log };
 }
 
 test('a caller on the loopback address needs no token', async () => {
@@ -122,10 +125,12 @@ test('made-up tokens from many addresses are reviewed only so often', async () =
   expect(review.calls).toHaveLength(1_200);
 });
 
-test('an API server that does not answer gives 503, which is not remembered', async () => {
-  const { auth, review } = subject();
+test('an API server that does not answer gives 503, which is not remembered, and why is in the log', async () => {
+  const { auth, review, log } = subject();
   review.down = true;
   expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toMatchObject({ status: 503 });
+  expect(log).toEqual([expect.stringMatching(/"level":"warn".*could not be reviewed.*connection refused/)]);
+  expect(log[0]).not.toContain('good');
   review.down = false;
   expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toMatchObject({ allowed: true });
 });

@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
+import { errorText } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 import { RecentAnswers } from '../base/recent-answers.ts';
 import { within } from '../base/time-limit.ts';
 import { isLoopback } from './https-server.ts';
@@ -28,6 +30,7 @@ export type Decision =
 export interface TokenAuthOptions {
   reviews: ReviewClient;
   clock: Clock;
+  logger: Logger;
   /** Requests from 127.0.0.1 and ::1, that is from inside the pod, pass without a token. */
   loopbackExempt: boolean;
 }
@@ -77,7 +80,8 @@ export class TokenAuth {
       this.#limit.valid(token);
       if (await this.#options.reviews.mayAccessPath(user, verb, path, signal)) return { allowed: true, user };
       return { allowed: false, status: 403, message: `${user.username} may not ${verb} ${path}` };
-    } catch {
+    } catch (error) {
+      this.#options.logger.warn('a caller could not be reviewed', { path, error: errorText(error) });
       return { allowed: false, status: 503, message: 'the token could not be reviewed by the API server; try again' };
     }
   }

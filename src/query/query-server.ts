@@ -129,7 +129,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
   const ready = (): boolean => directory.synced && !draining;
   const stop = new AbortController();
   const loopbackExempt = settings.loopbackExempt && !settings.tenancy;
-  const auth = new TokenAuth({ reviews: options.reviews, clock, loopbackExempt });
+  const auth = new TokenAuth({ reviews: options.reviews, clock, logger, loopbackExempt });
   const { version, pageDir, tenants } = options;
   if (settings.tenancy && tenants === undefined) {
     throw new OperatorError('ERR_INPUT_INVALID', '--tenancy: there is no API server to ask about namespaces');
