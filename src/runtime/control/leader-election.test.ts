@@ -100,6 +100,25 @@ describe('on an API server', () => {
     expect(spec()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
   });
 
+  test.each([
+    ['before the server carried it out', false],
+    ['before its answer came', true],
+  ])('a lease is given back also where the end cut a renewal off, %s', async (_, afterWork) => {
+    const clock = new FakeClock();
+    const a = elector('a', clock);
+    const stop = new AbortController();
+    await a.acquire(stop.signal);
+    const held = a.hold(stop.signal);
+    const gate = Promise.withResolvers<void>();
+    server.script({ verb: 'update' }, { do: 'hold', until: gate.promise, afterWork });
+    await pass(clock, () => server.seen({ verb: 'update' }).length > 0);
+    stop.abort();
+    await held;
+    await a.release();
+    expect(spec()).toMatchObject({ holderIdentity: '' });
+    gate.resolve();
+  });
+
   test('a holder that fell silent is replaced after the duration, whatever the wall clocks say', async () => {
     const clock = new FakeClock();
     const ahead = new FakeClock(Date.UTC(2030, 0, 1));

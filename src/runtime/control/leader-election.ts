@@ -106,22 +106,37 @@ export class LeaderElector {
 
   /** Releases the lease so that another process need not wait for its expiry. Never throws. */
   async release(): Promise<void> {
-    const { client, name, logger, clock, identity, metrics } = this.#options;
-    if (!this.#holds || !this.#lease) return;
+    const { name, logger, identity, metrics } = this.#options;
+    if (!this.#holds) return;
     this.#holds = false;
     metrics?.leader.set({ name }, 0);
-    const spec = {
-      ...(this.#lease['spec'] as object),
-      holderIdentity: '',
-      leaseDurationSeconds: 1,
-      renewTime: microTime(clock.now()),
-    };
     try {
-      await client.update(coreResources.leases, { ...this.#lease, spec }, { deadlineMs: 3_000 });
+      // A renewal that the end cut off may still be carried out, between our reading and our writing.
+      await this.#giveBack().catch((error: unknown) => {
+        if (!isConflict(error)) throw error;
+        this.#lease = undefined;
+        return this.#giveBack();
+      });
       logger.info('released leadership', { lease: name, identity });
     } catch (error) {
       logger.warn('lease not released, it will expire', { lease: name, error: errorText(error) });
     }
+  }
+
+  /** Writes the lease as one without a holder. Errors: those of the API server; another holds it. */
+  async #giveBack(): Promise<void> {
+    const { client, clock, namespace, name, identity } = this.#options;
+    const options = { deadlineMs: 3_000 };
+    const lease = this.#lease ?? (await client.get<KubeObject>(coreResources.leases, { namespace, name }, options));
+    const { holder } = readRecord(lease);
+    if (holder !== identity) throw new Error(`it is held by ${holder || 'nobody'}`);
+    const spec = {
+      ...(lease['spec'] as object),
+      holderIdentity: '',
+      leaseDurationSeconds: 1,
+      renewTime: microTime(clock.now()),
+    };
+    await client.update(coreResources.leases, { ...lease, spec }, options);
   }
 
   #lost(why: string): OperatorError {
