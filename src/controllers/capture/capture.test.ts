@@ -96,9 +96,11 @@ test('a bad edit leaves the last accepted spec in force and says so', async () =
   await aCluster(1);
   world.putMonitor('shop/m', checkout);
   await until('Accepted', () => condition('shop/m', 'Accepted') === 'True/Accepted');
+  // The status does not wait for the agent.
+  await until('the file', () => world.agents[0]!.config?.instrument.yaml.includes('app: checkout'));
   world.putMonitor('shop/m', { selector: { matchLabels: { app: '*' } } });
   await until('the refusal', () => condition('shop/m', 'Accepted') === 'False/UnsafeSelector');
-  expect(world.agents[0]!.config?.instrument.yaml).toContain('app: checkout');
+  expect(world.agents[0]!.config!.instrument.yaml).toContain('app: checkout');
   expect(world.monitor('shop/m').status).toMatchObject({ observedGeneration: 2, lastAcceptedSpec: checkout });
   expect(condition('shop/m', 'Stalled')).toBe('True/Invalid');
   expect(condition('shop/m', 'Ready')).toBe('False/UnsafeSelector');
