@@ -72,8 +72,14 @@ const claims: Claim[] = [
     is: ['src/promql/limits.ts', /windowSamples: ([\d_]+)/],
     factor: 1_000_000,
   },
-  { says: [adr(19), /agent longer than (\d+) ms/], is: ['src/query/adversarial.test.ts', /longestCpuMs = (\d+)/] },
-  { says: [adr(19), /which fails above (\d+) ms/], is: ['src/query/adversarial.test.ts', /longestCpuMs = (\d+)/] },
+  {
+    says: [adr(19), /agent longer than (\d+) ms/],
+    is: ['src/testing/query/adversarial/watched-stage.ts', /longestCpuMs = (\d+)/],
+  },
+  {
+    says: [adr(19), /which fails above (\d+) ms/],
+    is: ['src/testing/query/adversarial/watched-stage.ts', /longestCpuMs = (\d+)/],
+  },
   {
     says: [adr(20), /and (\d+) million samples a query/],
     is: ['src/promql/plan/metric-expression.ts', /metricSamples = ([\d_]+)/],
@@ -142,7 +148,7 @@ const measured: readonly (readonly [...Sentence, by: string])[] = [
   [critiques, /50,000 series with an hour of history/, 'npm run bench:agent'],
   [critiques, /answers one agent's first questions .* with 465\./, 'npm run bench:query'],
   [adr(15), /A file is some 450 kB for 2,000 monitors/, 'npm run bench:capture'],
-  [adr(19), /hostile questions is below 50 ms/, 'src/query/adversarial.test.ts'],
+  [adr(19), /hostile questions is below 50 ms/, 'src/query/adversarial-questions.test.ts'],
   [adr(24), /On a real kubelet [^]*gaps of 0\.5 to 1\.4 s\./, 'make e2e-node'],
   [adr(34), /killed and away for up to 15 s/, 'make e2e-node'],
   [adr(34), /Measured on two cores [^]*Edits in a row/, 'make e2e-node'],

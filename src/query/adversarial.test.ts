@@ -1,106 +1,14 @@
 import { request } from 'node:https';
-import { request as plainRequest } from 'node:http';
 import { encodePartialRequest } from '../promql/index.ts';
-import { adversarialQuestions, type AdversarialQuestion } from '../testing/promql/adversarial.ts';
-import { hostileQuestion } from '../testing/promql/hostile.ts';
-import { Random } from '../testing/promql/random.ts';
-import {
-  containerBytes,
-  startAdversarialStage,
-  type AdversarialStage,
-  type StageProcess,
-} from '../testing/query/adversarial/stage.ts';
-import { percentileOfSlices, type LoopReport } from '../testing/loop-watch.ts';
+import type { StageProcess } from '../testing/query/adversarial/stage.ts';
+import { longestCpuMs, startWatchedStage, type WatchedStage } from '../testing/query/adversarial/watched-stage.ts';
 import { until } from '../testing/until.ts';
 
-/** Longest that a process may compute without giving other work a turn: processor time, so that it holds anywhere. */
-const longestCpuMs = 100;
-/** Delays on the wall grow with whatever else the machine does. */
-const busyMachineMs = 2_000;
-const timeoutSeconds = 1;
-
-let stage: AdversarialStage;
+let stage: WatchedStage;
 beforeAll(async () => {
-  stage = await startAdversarialStage({ pods: 500, samples: 40 });
-  for (let i = 0; i < 3; i++) {
-    const { json } = await stage.ask({ name: 'a first one', query: 'sum(load)' }, 10);
-    expect(json.missingNodes).toEqual([]);
-  }
-  await reports();
-  slicesOf.clear();
-}, 60_000);
+  stage = await startWatchedStage();
+}, 180_000);
 afterAll(() => stage.close(), 30_000);
-
-/** The slices of each process, of all reports. */
-const slicesOf = new Map<StageProcess, (readonly number[])[]>();
-
-async function reportOf(process: StageProcess): Promise<LoopReport> {
-  const report = await process.report();
-  const all = slicesOf.get(process) ?? [];
-  all.push(report.slices);
-  slicesOf.set(process, all);
-  return report;
-}
-
-async function reports(): Promise<{ query: LoopReport; agents: LoopReport[] }> {
-  return { query: await reportOf(stage.query), agents: await Promise.all(stage.agents.map(reportOf)) };
-}
-
-/**
- * The longest slice of any process. Work that cannot be interrupted takes as long each time, while a shared core is
- * slow only once: a slice beyond the bound is measured again, up to twice.
- */
-async function longestOfAny(question: AdversarialQuestion, first: readonly LoopReport[]): Promise<number> {
-  let longest = Math.max(...first.map(({ longestCpuMs: ms }) => ms));
-  for (let again = 0; again < 2 && longest >= longestCpuMs; again++) {
-    await stage.ask(question, timeoutSeconds);
-    const { query, agents } = await reports();
-    longest = Math.min(longest, Math.max(...[query, ...agents].map(({ longestCpuMs: ms }) => ms)));
-  }
-  return longest;
-}
-
-/** Some of those that `npm run fuzz:promql -- --hostile` asks in masses. */
-const random = new Random(2026);
-const seeded = Array.from({ length: 8 }, () => hostileQuestion(random));
-
-test.each([...adversarialQuestions, ...seeded].map((question) => [question.name, question] as const))(
-  'nobody is held up, and the memory suffices, while the query server is asked for %s',
-  async (_, question) => {
-    const started = performance.now();
-    const [answer, beside] = await Promise.all([
-      stage.ask(question, timeoutSeconds).then((text) => ({ ...text, ms: performance.now() - started })),
-      stage.ask({ name: 'a small one', query: 'count(load{pod="pod-1"})' }, 10),
-    ]);
-    const { query, agents } = await reports();
-    expect([200, 400, 422, 503]).toContain(answer.status);
-    if (question.refused !== undefined) expect(answer.json.errorType).toBe(question.refused);
-    if (answer.status === 503) expect(answer.ms).toBeLessThan(timeoutSeconds * 1_000 + busyMachineMs);
-    expect({ status: beside.status, data: beside.json.data }).toMatchObject({
-      status: 200,
-      data: { resultType: 'vector' },
-    });
-    expect(await longestOfAny(question, [query, ...agents])).toBeLessThan(longestCpuMs);
-    expect(query.longestMs).toBeLessThan(busyMachineMs);
-    expect(query.residentBytes).toBeLessThan(containerBytes.query);
-    for (const { residentBytes } of agents) expect(residentBytes).toBeLessThan(containerBytes.agent);
-  },
-  30_000,
-);
-
-/** The first value of a metric of the query server; NaN if its metrics page lacks it. */
-function metric(name: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    plainRequest({ host: '127.0.0.1', port: stage.query.ports['health'], path: '/metrics' }, (res) => {
-      let text = '';
-      res.setEncoding('utf8');
-      res.on('data', (part: string) => (text += part));
-      res.on('end', () => resolve(Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)`, 'm').exec(text)?.[1])));
-    })
-      .on('error', reject)
-      .end();
-  });
-}
 
 /** An expression over billions of samples: it takes minutes unless it is ended. */
 const endless = 'quantile_over_time(0.9, load{pod=~"pod-[12].*"}[1h:1s])';
@@ -147,8 +55,8 @@ test.each([
     const leave = await startEndless(headers, computing());
     leave();
     expect(await computing().afterClose()).toBeLessThan(longestCpuMs);
-    await until('no query that runs', async () => (await metric('svc_query_running')) === 0);
-    expect(await metric('svc_query_memory_bytes')).toBe(0);
+    await until('no query that runs', async () => (await stage.metric('svc_query_running')) === 0);
+    expect(await stage.metric('svc_query_memory_bytes')).toBe(0);
   },
   60_000,
 );
@@ -259,28 +167,3 @@ test('an agent keeps the pace of scrapes, acknowledgements, probes and OTLP whil
   }
   leave();
 }, 60_000);
-
-test('many of the largest queries at once are answered or refused, within the memory of the containers', async () => {
-  await reports();
-  // 200 MB of operand and as much of result for each of twelve, all in the query server: a constant vector beside
-  // series keeps agents from computing them.
-  const series = 'latency_bucket{le=~"0.5|1"} @ end() * on () group_left () vector(time() + ';
-  const range = { seconds: 86_000, step: 8 };
-  const ask = (i: number, query: string): Promise<{ status: number }> =>
-    stage.ask({ name: `the ${i}th`, query, path: 'query_range', range }, 3);
-  const asked = Array.from({ length: 12 }, (_, i) =>
-    ask(i, i % 2 === 0 ? `count(${series}${i}))` : `quantile(0.5, ${series}${i}))`),
-  );
-  for (const { status } of await Promise.all(asked)) expect([200, 422, 503]).toContain(status);
-  const { query, agents } = await reports();
-  expect(query.residentBytes).toBeLessThan(containerBytes.query);
-  for (const { residentBytes } of agents) expect(residentBytes).toBeLessThan(containerBytes.agent);
-  await until('no memory that queries hold', async () => (await metric('svc_query_memory_bytes')) === 0);
-  expect((await stage.ask({ name: 'a small one', query: 'count(load)' }, 10)).status).toBe(200);
-}, 30_000);
-
-test('all but one in a thousand rounds of each event loop take at most half of the allowed time', () => {
-  expect(slicesOf.size).toBeGreaterThan(1);
-  for (const slices of slicesOf.values())
-    expect(percentileOfSlices(slices, 0.999)).toBeLessThanOrEqual(longestCpuMs / 2);
-});

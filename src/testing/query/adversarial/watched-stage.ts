@@ -1,0 +1,62 @@
+import { request } from 'node:http';
+import { percentileOfSlices, type LoopReport } from '../../loop-watch.ts';
+import { startAdversarialStage, type AdversarialStage, type StageProcess } from './stage.ts';
+
+/** Longest that a process may compute without giving other work a turn: processor time, so that it holds anywhere. */
+export const longestCpuMs = 100;
+
+/** A stage whose event loops are watched from its start to its end. */
+export interface WatchedStage extends AdversarialStage {
+  /** What each event loop did since it was asked last. */
+  reports(): Promise<{ query: LoopReport; agents: LoopReport[] }>;
+  /** Of all rounds so far, the time that one in a thousand exceeds, by process. Units: ms of processor time. */
+  longRounds(): number[];
+  /** The first value of a metric of the query server; NaN if its metrics page lacks it. */
+  metric(name: string): Promise<number>;
+}
+
+/** Starts one, and warms it up. */
+export async function startWatchedStage(): Promise<WatchedStage> {
+  const stage = await startAdversarialStage({ pods: 500, samples: 40 });
+  /** The slices of each process, of all reports. */
+  const slicesOf = new Map<StageProcess, (readonly number[])[]>();
+  const reportOf = async (process: StageProcess): Promise<LoopReport> => {
+    const report = await process.report();
+    const all = slicesOf.get(process) ?? [];
+    all.push(report.slices);
+    slicesOf.set(process, all);
+    return report;
+  };
+  const reports: WatchedStage['reports'] = async () => ({
+    query: await reportOf(stage.query),
+    agents: await Promise.all(stage.agents.map(reportOf)),
+  });
+  for (let i = 0; i < 3; i++) {
+    const { json } = await stage.ask({ name: 'a first one', query: 'sum(load)' }, 10);
+    if (json.missingNodes?.length !== 0) throw new Error(`no answer from ${String(json.missingNodes)}`);
+  }
+  await reports();
+  slicesOf.clear();
+  return {
+    ...stage,
+    reports,
+    longRounds: () => [...slicesOf.values()].map((slices) => percentileOfSlices(slices, 0.999)),
+    metric: async (name) => {
+      const page = await get(stage.query.ports['health']!, '/metrics');
+      return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)`, 'm').exec(page)?.[1]);
+    },
+  };
+}
+
+function get(port: number, path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path }, (res) => {
+      let text = '';
+      res.setEncoding('utf8');
+      res.on('data', (part: string) => (text += part));
+      res.on('end', () => resolve(text));
+    })
+      .on('error', reject)
+      .end();
+  });
+}
