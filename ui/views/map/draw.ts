@@ -3,7 +3,7 @@ import cytoscape, { type Core, type ElementDefinition, type StylesheetJson } fro
 import { levelOf } from '../../parts/level.ts';
 import { colourOf } from '../../state/theme.ts';
 import { labelOf, widthOf, type MapGraph } from './fold.ts';
-import { layoutOf, type Point } from './layout.ts';
+import { placesOf, type Place } from './places.ts';
 
 export interface Drawing {
   /** Shows a graph: existing nodes keep their places, only new ones are placed. */
@@ -23,16 +23,16 @@ export function drawMap(host: HTMLElement, onChoose: (id: string) => void): Draw
     maxZoom: 3,
     style: styleOf(),
   });
-  const places = new Map<string, Point>();
-  cy.on('tap', 'node, edge', (event) => onChoose(String(event.target.id()).replace(/^group:/, '')));
-  cy.on('tap', (event) => {
-    if (event.target === cy) onChoose('');
+  let places: ReadonlyMap<string, Place> = new Map();
+  cy.on('tap', ({ target }) => {
+    // The box of a namespace is background: it has nothing to show.
+    const isBackground = target === cy || target.data('kind') === 'group';
+    onChoose(isBackground ? '' : String(target.id()));
   });
   let first = true;
   return {
     show: (graph) => {
-      const wanted = layoutOf(graph.nodes, graph.edges);
-      for (const { id } of graph.nodes) if (!places.has(id)) places.set(id, wanted.get(id)!);
+      places = placesOf(places, graph.nodes, graph.edges);
       update(cy, elementsOf(graph, places));
       if (first) cy.fit(undefined, 30);
       first = false;
@@ -62,7 +62,7 @@ function update(cy: Core, elements: readonly ElementDefinition[]): void {
   });
 }
 
-function elementsOf({ nodes, edges }: MapGraph, places: ReadonlyMap<string, Point>): ElementDefinition[] {
+function elementsOf({ nodes, edges }: MapGraph, places: ReadonlyMap<string, Place>): ElementDefinition[] {
   const groups = new Set(
     nodes.filter(({ folded, namespace }) => folded === 0 && namespace !== '').map((n) => n.namespace),
   );
@@ -70,6 +70,7 @@ function elementsOf({ nodes, edges }: MapGraph, places: ReadonlyMap<string, Poin
     ...[...groups].map((namespace) => ({
       group: 'nodes' as const,
       data: { id: `group:${namespace}`, label: namespace, kind: 'group' },
+      selectable: false,
     })),
     ...nodes.map(({ id, kind, namespace, name, folded }) => ({
       group: 'nodes' as const,
@@ -79,7 +80,7 @@ function elementsOf({ nodes, edges }: MapGraph, places: ReadonlyMap<string, Poin
         label: folded > 0 ? `${name} (${folded})` : name || 'unknown',
         ...(folded === 0 && namespace !== '' ? { parent: `group:${namespace}` } : {}),
       },
-      position: { ...places.get(id)! },
+      position: { x: places.get(id)!.x, y: places.get(id)!.y },
     })),
     ...edges.map((edge) => {
       const level = levelOf(edge.errorShare);

@@ -14,8 +14,9 @@ export interface Point {
 }
 
 const columnWidth = 170;
-const rowHeight = 64;
-const gap = 90;
+export const rowHeight = 64;
+/** Between the boxes of two namespaces. Unit: px. */
+export const gap = 90;
 /** Most nodes in one column; more go into the next. */
 const tallest = 8;
 
