@@ -69,3 +69,9 @@ test('native histograms become cells by time and bucket, a wide bucket spread ov
   });
   expect(heatOf([{ metric: {}, values: [[1, '1']] }])).toBeUndefined();
 });
+
+test('a heat map of very many cells has its largest count', () => {
+  const buckets = Array.from({ length: 1_000 }, (_, i) => [0, String(i), String(i + 1), String(i)] as const);
+  const histograms = Array.from({ length: 300 }, (_, t) => [t, { count: '0', sum: '0', buckets }] as const);
+  expect(heatOf([{ metric: {}, histograms }])!.most).toBe(999);
+});

@@ -74,5 +74,7 @@ export function heatOf(series: readonly Series[]): Heat | undefined {
       for (let i = from; i < to; i++) cells[i]! += Number(count) / (to - from);
     }
   }
-  return { times, bounds, counts, most: Math.max(...counts.flat()) };
+  // One cell after the other: too many arguments of one call would not fit the stack.
+  const most = counts.reduce((high, cells) => cells.reduce((a, b) => Math.max(a, b), high), 0);
+  return { times, bounds, counts, most };
 }

@@ -1,4 +1,4 @@
-/** The position in a parse error: line and column, from 1. */
+/** The position in a parse error: line and column, from 1. Columns count bytes of UTF-8, as in Prometheus. */
 const position = /(?:^|: )(\d+):(\d+): /;
 
 /** The API's message, and below it the line concerned with a mark under the position. Pure. */
@@ -7,7 +7,7 @@ export function errorText(message: string, query: string): string {
   const [, line, column] = position.exec(sentence) ?? [];
   const text = line === undefined ? undefined : query.split('\n')[Number(line) - 1];
   if (text === undefined) return sentence;
-  const before = text.slice(0, Number(column) - 1);
+  const before = new TextDecoder().decode(new TextEncoder().encode(text).slice(0, Number(column) - 1));
   // Tabs stay tabs, so that the mark is under the position.
-  return `${sentence}\n\n${text}\n${before.replace(/[^\t]/g, ' ')}^`;
+  return `${sentence}\n\n${text}\n${before.replace(/[^\t]/gu, ' ')}^`;
 }

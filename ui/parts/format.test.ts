@@ -1,4 +1,4 @@
-import { bytes, duration, percent, seriesName, short, span } from './format.ts';
+import { bytes, duration, percent, seriesName, short, span, timeLeft } from './format.ts';
 
 test.each([
   [null, '–'],
@@ -39,6 +39,10 @@ test.each([
 
 test('a time that has passed is told in its largest unit', () => {
   expect([span(900), span(61_000), span(7_300_000), span(-172_800_000)]).toEqual(['0 s', '1 min', '2 h', '2 d']);
+});
+
+test('what is over does not look as what is left', () => {
+  expect([timeLeft(172_800_000), timeLeft(-172_800_000)]).toEqual(['2 d', 'ended 2 d ago']);
 });
 
 test('a series is written as PromQL writes it', () => {

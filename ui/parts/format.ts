@@ -61,7 +61,7 @@ export function bytes(value: number | null | undefined): string {
 export const bytesPerSecond = (value: number | null | undefined): string =>
   value === null || value === undefined ? dash : `${bytes(value)}/s`;
 
-/** A duration in its largest unit. Units: ms. */
+/** The length of a duration in its largest unit, without its sign. Units: ms. */
 export function span(ms: number): string {
   const size = Math.abs(ms);
   const units: [number, string][] = [
@@ -72,6 +72,11 @@ export function span(ms: number): string {
   ];
   const [unit, name] = units.find(([each]) => size >= each) ?? [1_000, 's'];
   return `${Math.floor(size / unit)} ${name}`;
+}
+
+/** The time left until an end, or since when it is over. Units: ms. */
+export function timeLeft(ms: number): string {
+  return ms > 0 ? span(ms) : `ended ${span(ms)} ago`;
 }
 
 /** A series in PromQL notation. */

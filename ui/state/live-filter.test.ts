@@ -60,6 +60,14 @@ test.each([
   ['/users/:id/posts', '/users/ann/posts', '/users/posts'],
   ['/files/*', '/files/a/b', '/file/a'],
   ['/v1.0/a+b', '/v1.0/a+b', '/v1x0/a+b'],
+  ['/a/{id}.json', '/a/7.json', '/a/7xjson'],
+  ['/a/{id:[0-9]{2}}', '/a/07', '/a/07/b'],
+  ['/a/:id(\\d+)/b', '/a/7/b', '/a/b'],
+  ['/trips/:from-:to', '/trips/a-b', '/trips/a'],
+  ['/v1/{name}:undelete', '/v1/a:undelete', '/v1/a:delete'],
+  ['/files/{path...}', '/files/a/b', '/file/a'],
+  ['/files/{*path}', '/files/a/b', '/file/a'],
+  ['/files/*path', '/files/a/b', '/file/a'],
 ])('the pattern of route %s matches %s and not %s', (route, path, other) => {
   const pattern = RE2JS.compile(patternOfRoute(route));
   expect([pattern.matches(path), pattern.matches(other)]).toEqual([true, false]);

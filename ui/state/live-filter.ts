@@ -72,12 +72,24 @@ export function filterOfLabels(labels: Labels): Partial<LiveFilter> | undefined 
   return filled.length === 0 ? undefined : Object.fromEntries(filled);
 }
 
-/** The paths of a route such as `/cart/{id}` or `/cart/:id/*`, as an RE2 pattern. */
+/**
+ * The variable parts of a route: `{id}`, `{id:[0-9]{2}}`, `:id`, `:id(\d+)`, `*`. A colon after a letter or a brace is
+ * a part of the path, as in `/v1/{name}:undelete`.
+ */
+const variable = /\{(?:[^{}]|\{[^{}]*\})*\}|(?<![\w}]):[A-Za-z_]\w*(?:\([^)]*\))?[?*+]?|\*+\w*/g;
+/** Those that take several segments: `*`, `*path`, `{path...}`, `{*path}`, `:path*`. */
+const severalSegments = /^\{?\*|\.\.\.\}$|^:.*[*+]$/;
+
+/** The paths of a route such as `/cart/{id}`, `/cart/:id/*` or `/cart/{id}.json`, as an RE2 pattern. */
 export function patternOfRoute(route: string): string {
-  return route
-    .split('/')
-    .map((part) => (part === '*' || part === '**' ? '.*' : /^(\{.*\}|:.+)$/.test(part) ? '[^/]+' : escaped(part)))
-    .join('/');
+  let pattern = '';
+  let end = 0;
+  for (const match of route.matchAll(variable)) {
+    const [text] = match;
+    pattern += escaped(route.slice(end, match.index)) + (severalSegments.test(text) ? '.*' : '[^/]+');
+    end = match.index + text.length;
+  }
+  return pattern + escaped(route.slice(end));
 }
 
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');

@@ -15,4 +15,5 @@ test('a node says what needs a look, and a healthy one says nothing', () => {
   ]);
   const healthy = fixtureObjects('Node', { ...small, nodes: 5 }, now).items[4]!.node!;
   expect(troublesOf(healthy, now)).toEqual([]);
+  expect(troublesOf({ ...healthy, certificateEndMs: now - 1 }, now)).toEqual(['the certificate has ended']);
 });

@@ -18,6 +18,8 @@ export function troublesOf(report: NodeReport, nowMs: number): string[] {
     ...((seriesLimitHits ?? 0) > 0 ? [`${seriesLimitHits} series went beyond a limit`] : []),
     ...(seriesActive !== null && seriesLimit && seriesActive > seriesLimit * 0.9 ? ['the store is nearly full'] : []),
     ...(Math.abs(clockOffsetMs ?? 0) > clockOffMs ? [`the clock is off by ${Math.round(clockOffsetMs!)} ms`] : []),
-    ...(certificateEndMs !== null && certificateEndMs - nowMs < certificateLeftMs ? ['the certificate ends soon'] : []),
+    ...(certificateEndMs !== null && certificateEndMs - nowMs < certificateLeftMs
+      ? [certificateEndMs > nowMs ? 'the certificate ends soon' : 'the certificate has ended']
+      : []),
   ];
 }

@@ -1,7 +1,7 @@
 /** Each node with its agent and instrument: what runs, how full it is, and why something is not captured. */
 import type { JSX } from 'preact';
 import { objects, type NodeReport, type ObjectItem } from '../api/page.ts';
-import { bytes, percent, short, span } from '../parts/format.ts';
+import { bytes, percent, short, span, timeLeft } from '../parts/format.ts';
 import { orderOf, orderText } from '../parts/sort.ts';
 import { Empty, Note, Shown } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
@@ -81,7 +81,7 @@ const columns: readonly Column<Row>[] = [
     numeric: true,
     wide: true,
     by: ({ report }) => report.certificateEndMs,
-    cell: ({ report }) => (report.certificateEndMs === null ? '–' : span(report.certificateEndMs - Date.now())),
+    cell: ({ report }) => (report.certificateEndMs === null ? '–' : timeLeft(report.certificateEndMs - Date.now())),
   },
 ];
 

@@ -1,9 +1,10 @@
 /** Monitors, policies and minters with their conditions. */
 import type { JSX } from 'preact';
-import { objects, type ObjectCondition, type ObjectItem, type ObjectKind } from '../api/page.ts';
+import { objects, type ObjectItem, type ObjectKind } from '../api/page.ts';
 import { Empty, Note, Shown } from '../parts/states.tsx';
 import { addressOf, type Place } from '../state/place.ts';
 import { useAnswer } from '../state/use-answer.ts';
+import { lookOf } from './condition-look.ts';
 
 const kinds: readonly (readonly [ObjectKind, string])[] = [
   ['TrafficMonitor', 'Monitors'],
@@ -42,9 +43,6 @@ export function ObjectsView({ place }: { place: Place }): JSX.Element {
   );
 }
 
-/** The sign of a condition: unknown is not a fault. */
-const signOf = ({ good, status }: ObjectCondition): string => (good ? '✓' : status === 'Unknown' ? '?' : '✕');
-
 /** The field of a status that names the object that decided instead. */
 interface Conflict {
   readonly with?: string;
@@ -62,16 +60,19 @@ function ObjectCard({ item: { metadata, spec, conditions, status } }: { item: Ob
       </h2>
       {conditions.length === 0 ? <p class="quiet">No conditions yet: the operator has not seen it.</p> : null}
       <dl>
-        {conditions.map((one) => (
-          <>
-            <dt class={one.good ? '' : 'tag bad'}>
-              {signOf(one)} {one.type}={one.status}
-            </dt>
-            <dd>
-              {one.reason}: {one.message}
-            </dd>
-          </>
-        ))}
+        {conditions.map((one) => {
+          const { sign, kind } = lookOf(one);
+          return (
+            <>
+              <dt class={kind === 'bad' ? 'tag bad' : ''}>
+                {sign} {one.type}={one.status}
+              </dt>
+              <dd>
+                {one.reason}: {one.message}
+              </dd>
+            </>
+          );
+        })}
       </dl>
       {conflicts.length === 0 ? null : (
         <ul class="conflicts" aria-label="Conflicts">
