@@ -1,5 +1,6 @@
 /** The only client of the API: typed requests with a deadline, an abort signal, a size limit, and errors by kind. */
 import { authorization, questionOf, takeEarly, tokenKey } from './early.ts';
+import { readStored, store } from './storage.ts';
 
 /** The fields of every success beside its data. */
 export interface Answer<T> {
@@ -36,12 +37,12 @@ export interface AskOptions {
 }
 
 const listeners = new Set<() => void>();
-let token = sessionStorage.getItem(tokenKey) ?? '';
+let token = readStored('sessionStorage', tokenKey) ?? '';
 
 /** Stores the bearer token for this browser tab only; views that wait for a token retry. */
 export function setToken(value: string): void {
   token = value.trim();
-  sessionStorage.setItem(tokenKey, token);
+  store('sessionStorage', tokenKey, token);
   for (const listener of listeners) listener();
 }
 
@@ -78,14 +79,12 @@ export function failureOf(error: unknown, signal?: AbortSignal): unknown {
   return new ApiFailure('network', 'The query server cannot be reached.');
 }
 
-const kinds: Readonly<Record<number, FailureKind>> = {
-  401: 'unauthorized',
-  403: 'forbidden',
-  429: 'unavailable',
-  502: 'unavailable',
-  503: 'unavailable',
-  504: 'unavailable',
-};
+/** A fault of the server, or of a proxy before it, passes. What it does not implement (501) stays refused. */
+function kindOf(status: number): FailureKind {
+  if (status === 401) return 'unauthorized';
+  if (status === 403) return 'forbidden';
+  return status === 429 || (status >= 500 && status !== 501) ? 'unavailable' : 'refused';
+}
 
 /** The failure for an answer that is not a success. */
 export async function refusalOf(response: Response): Promise<ApiFailure> {
@@ -97,7 +96,7 @@ export async function refusalOf(response: Response): Promise<ApiFailure> {
   } catch {
     // A proxy in between may answer with an HTML page, which is not shown.
   }
-  return new ApiFailure(kinds[response.status] ?? 'refused', sentence || `${response.status} ${response.statusText}`);
+  return new ApiFailure(kindOf(response.status), sentence || `${response.status} ${response.statusText}`);
 }
 
 /** The body as text. Errors: ApiFailure `too-large`. */
@@ -145,14 +144,14 @@ export async function askFor<T>(question: string, options: AskOptions = {}): Pro
   const { signal, deadlineMs = 30_000, maxBytes = 64 * 1024 * 1024 } = options;
   const response = await send(question, {}, { signal, deadlineMs });
   if (!response.ok) throw await refusalOf(response);
-  let body: Partial<Answer<T>> & { status?: string };
+  let body: (Partial<Answer<T>> & { status?: string }) | null;
   try {
     body = JSON.parse(await textOf(response, maxBytes)) as typeof body;
   } catch (error) {
     if (error instanceof SyntaxError) throw new ApiFailure('refused', 'The answer is not of the query API.');
     throw failureOf(error, signal);
   }
-  if (body.status !== 'success') throw new ApiFailure('refused', 'The answer is not of the query API.');
+  if (body?.status !== 'success') throw new ApiFailure('refused', 'The answer is not of the query API.');
   const { data, warnings = [], infos = [], degraded = false, missingNodes = [], explain } = body;
   return { data: data as T, warnings, infos, degraded, missingNodes, explain };
 }

@@ -3,6 +3,8 @@
  * first request of the page for the same thing takes the answer over.
  */
 
+import { readStored } from './storage.ts';
+
 /** Where this browser tab keeps its bearer token. */
 export const tokenKey = 'svc-token';
 
@@ -28,7 +30,7 @@ export const authorization = (token: string): Record<string, string> =>
   token ? { authorization: `Bearer ${token}` } : {};
 
 export function askEarly(path: string): void {
-  const token = sessionStorage.getItem(tokenKey) ?? '';
+  const token = readStored('sessionStorage', tokenKey) ?? '';
   const cancel = new AbortController();
   const response = fetch(path, { headers: authorization(token), signal: cancel.signal });
   // The caller that takes the request over handles its failure.

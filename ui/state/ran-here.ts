@@ -3,13 +3,15 @@
  * the token of the user who follows the link, at any cost. One that was run here before does, so that a reloaded page
  * shows it again.
  */
+import { readStored, store, type StorageName } from '../api/storage.ts';
+
 const ranKey = 'svc-ran';
 const historyKey = 'svc-history';
 const kept = 50;
 
-function read(storage: Storage, key: string): string[] {
+function read(storage: StorageName, key: string): string[] {
   try {
-    const list = JSON.parse(storage.getItem(key) ?? '[]') as unknown;
+    const list = JSON.parse(readStored(storage, key) ?? '[]') as unknown;
     return Array.isArray(list) ? list.filter((text) => typeof text === 'string').slice(0, kept) : [];
   } catch {
     return [];
@@ -19,16 +21,16 @@ function read(storage: Storage, key: string): string[] {
 const remembered = (list: readonly string[], query: string): string[] =>
   [query, ...list.filter((text) => text !== query)].slice(0, kept);
 
-export const ranHere = (query: string): boolean => read(sessionStorage, ranKey).includes(query.trim());
+export const ranHere = (query: string): boolean => read('sessionStorage', ranKey).includes(query.trim());
 
 /** The user has run this query, or has followed a link of the page itself that shows it. */
 export function markRan(query: string): void {
-  sessionStorage.setItem(ranKey, JSON.stringify(remembered(read(sessionStorage, ranKey), query.trim())));
+  store('sessionStorage', ranKey, JSON.stringify(remembered(read('sessionStorage', ranKey), query.trim())));
 }
 
 /** Queries that were run in this browser, the newest first. */
-export const queryHistory = (): string[] => read(localStorage, historyKey);
+export const queryHistory = (): string[] => read('localStorage', historyKey);
 
 export function addToHistory(query: string): void {
-  localStorage.setItem(historyKey, JSON.stringify(remembered(queryHistory(), query.trim())));
+  store('localStorage', historyKey, JSON.stringify(remembered(queryHistory(), query.trim())));
 }

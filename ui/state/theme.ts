@@ -1,17 +1,19 @@
 /** Dark or light: the system's setting until the user chooses here. */
+import { readStored, store } from '../api/storage.ts';
+
 export type Theme = 'system' | 'light' | 'dark';
 
 const key = 'svc-theme';
 export const themes: readonly Theme[] = ['system', 'light', 'dark'];
 
 export function savedTheme(): Theme {
-  const saved = localStorage.getItem(key);
+  const saved = readStored('localStorage', key);
   return themes.find((theme) => theme === saved) ?? 'system';
 }
 
 /** Applies a theme and stores it. Canvases redraw on the window's `themechange` event. */
 export function applyTheme(theme: Theme): void {
-  localStorage.setItem(key, theme);
+  store('localStorage', key, theme);
   if (theme === 'system') delete document.documentElement.dataset['theme'];
   else document.documentElement.dataset['theme'] = theme;
   dispatchEvent(new Event('themechange'));

@@ -1,6 +1,7 @@
 /** An answer of the API as state: requested now, again after an interval, and cancelled when no longer needed. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure, onToken, type Answer } from '../api/client.ts';
+import { settle } from './settle.ts';
 
 export interface Asked<T> {
   /** The newest answer; kept while a newer one is requested. */
@@ -40,20 +41,18 @@ export function useAnswer<T>(
     if (!enabled) return;
     const ended = new AbortController();
     setLoading(true);
-    latest
-      .current(ended.signal)
-      .then(
-        (answer) => setState({ key, answer, at: Date.now() }),
-        (error: unknown) => {
-          if (ended.signal.aborted) return;
-          const failure = error instanceof ApiFailure ? error : new ApiFailure('network', String(error));
-          // The previous answer stays when a later request fails.
-          setState((before) => ({ ...(before.key === key ? before : { at: 0 }), key, failure }));
-        },
-      )
-      .finally(() => {
-        if (!ended.signal.aborted) setLoading(false);
-      });
+    void settle(latest.current(ended.signal), ended.signal, {
+      answered: (answer) => {
+        setLoading(false);
+        setState({ key, answer, at: Date.now() });
+      },
+      failed: (error) => {
+        setLoading(false);
+        const failure = error instanceof ApiFailure ? error : new ApiFailure('network', String(error));
+        // The previous answer stays when a later request fails.
+        setState((before) => ({ ...(before.key === key ? before : { at: 0 }), key, failure }));
+      },
+    });
     return () => ended.abort();
   }, [key, turn, enabled]);
 

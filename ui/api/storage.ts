@@ -1,0 +1,22 @@
+/**
+ * What the browser keeps for this page. It may refuse (a policy, a full disk): the page then works and remembers
+ * nothing.
+ */
+export type StorageName = 'sessionStorage' | 'localStorage';
+
+/** The stored text; undefined if there is none or the browser refuses. */
+export function readStored(name: StorageName, key: string): string | undefined {
+  try {
+    return globalThis[name].getItem(key) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function store(name: StorageName, key: string, text: string): void {
+  try {
+    globalThis[name].setItem(key, text);
+  } catch {
+    // The page goes on without it.
+  }
+}

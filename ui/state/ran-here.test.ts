@@ -1,0 +1,26 @@
+import { addToHistory, markRan, queryHistory, ranHere } from './ran-here.ts';
+
+const whole = (): Pick<Storage, 'getItem' | 'setItem'> => {
+  const kept = new Map<string, string>();
+  return { getItem: (key) => kept.get(key) ?? null, setItem: (key, text) => void kept.set(key, text) };
+};
+const use = (storage: object): void =>
+  void Object.assign(globalThis, { sessionStorage: storage, localStorage: storage });
+
+test('queries that were run are known, the newest first', () => {
+  use(whole());
+  markRan(' up ');
+  addToHistory('up');
+  addToHistory('sum(up)');
+  expect([ranHere('up'), ranHere('sum(up)'), queryHistory()]).toEqual([true, false, ['sum(up)', 'up']]);
+});
+
+test('a browser that stores nothing does not keep a query from running', () => {
+  const refuse = (): never => {
+    throw new DOMException('refused', 'SecurityError');
+  };
+  use({ getItem: refuse, setItem: refuse });
+  markRan('up');
+  addToHistory('up');
+  expect([ranHere('up'), queryHistory()]).toEqual([false, []]);
+});
