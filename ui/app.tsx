@@ -75,13 +75,13 @@ function Page(): JSX.Element {
   const main = useRef<HTMLElement>(null);
   const first = useRef(true);
   const title = titles[place.view];
+  const service = place.view === 'service' ? ['ns', 'name', 'kind'].map((key) => place.params.get(key) ?? '') : [];
   useEffect(() => {
-    const name = place.params.get('name');
-    document.title = `${place.view === 'service' && name ? name : title} · svc`;
-    // A screen reader announces the new view.
+    document.title = `${service[1] || title} · svc`;
+    // A screen reader announces the new view, or the same view of another service.
     if (!first.current) main.current?.focus({ preventScroll: true });
     first.current = false;
-  }, [place.view]);
+  }, [place.view, service.join('/')]);
   const current = place.view === 'service' ? 'services' : place.view;
   return (
     <>

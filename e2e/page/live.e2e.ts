@@ -26,10 +26,12 @@ interface Opened {
   readonly port: number;
   /** Answers to all requests but the stream are made up. */
   readonly madeUp: boolean;
+  /** The tab's clock can be put forward. */
+  readonly clock: boolean;
 }
 
 async function open(path: string, options: Partial<Opened> = {}): Promise<void> {
-  const { port = stage.server.port, madeUp = false, ...how } = options;
+  const { port = stage.server.port, madeUp = false, clock = false, ...how } = options;
   asked = [];
   tab = await openTab(browser, `https://localhost:${port}/${path}`, {
     ...how,
@@ -38,6 +40,7 @@ async function open(path: string, options: Partial<Opened> = {}): Promise<void> 
         if (request.url().endsWith('/v1/stream')) asked.push(JSON.parse(request.postData()!) as StreamRequest);
       });
       if (madeUp) await makeUpAnswers(context);
+      if (clock) await context.clock.install();
     },
   });
   page = tab.page;
@@ -268,7 +271,7 @@ needing(browserNeed).describe('the stream on the page', () => {
       await page.getByRole('button', { name: 'Sign in' }).click();
       await signIn('bob');
       await page.getByText('You may not see this').waitFor();
-      await page.getByRole('button', { name: 'token…' }).click();
+      await page.getByRole('button', { name: 'Another token?' }).click();
       await signIn('ann');
       await page.getByText('Nothing yet').waitFor();
       expect(tab.complaints.filter((text) => !/status of 40[13]/.test(text))).toEqual([]);
@@ -316,6 +319,47 @@ needing(browserNeed).describe('the stream on the page', () => {
     await page.getByRole('link', { name: 'All of them, live' }).click();
     await page.getByText('· 3 received').waitFor();
     expect(new URL(page.url()).search).toBe('?ns=shop&workload=Deployment%2Fgateway');
+    expect(tab.complaints).toEqual([]);
+  });
+
+  test('the newest spans stay while one is read, and are asked for again when nothing is read any more', async () => {
+    const [agent] = stage.agents;
+    push(agent!, '/read');
+    await open('service?ns=shop&name=gateway&kind=Deployment', { madeUp: true, clock: true });
+    await row('GET /read').click();
+    await details().waitFor();
+    // Another window is another question: the details are gone with the rows.
+    await page.getByLabel('Window').selectOption('15m');
+    await details().waitFor({ state: 'detached' });
+    await row('GET /read').waitFor();
+    push(agent!, '/new');
+    await page.clock.fastForward(31_000);
+    await row('GET /new').waitFor();
+    await row('GET /new').click();
+    await details().waitFor();
+    push(agent!, '/later');
+    await page.clock.fastForward(31_000);
+    await page.getByRole('button', { name: 'Close' }).click();
+    expect(await shown()).not.toContain('GET /later');
+    await page.clock.fastForward(31_000);
+    await row('GET /later').waitFor();
+    expect(tab.complaints).toEqual([]);
+  });
+
+  test('from one service to another the title changes, and the new one has the focus', async () => {
+    push(stage.agents[0]!, '/asked', {
+      kind: 'client',
+      peer: { namespace: 'shop', name: 'cart-1', workload: { kind: 'Deployment', name: 'cart' } },
+    });
+    await open('service?ns=shop&name=gateway&kind=Deployment', { madeUp: true });
+    await row('GET /asked').click();
+    expect(await page.title()).toBe('gateway · svc');
+    await details().getByRole('link', { name: 'Service shop/cart' }).click();
+    await page.getByRole('heading', { name: 'shop/cart' }).waitFor();
+    await until('the focus', () => page.getByRole('main').evaluate((element) => element.matches(':focus')));
+    expect(await page.title()).toBe('cart · svc');
+    await page.goBack();
+    await until('the old title', () => page.title(), { good: (title) => title === 'gateway · svc' });
     expect(tab.complaints).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
 import { until } from '../../src/testing/until.ts';
@@ -24,12 +24,28 @@ async function open(path = '/', port = stage.server.port): Promise<void> {
   ({ page, complaints } = tab);
 }
 
+/** The same with a tab of its own way: a clock that can be put forward, or answers that are made up. */
+async function openWith(path: string, before: (context: BrowserContext) => Promise<unknown>): Promise<void> {
+  tab = await openTab(browser, `https://localhost:${stage.server.port}${path}`, { width: 1200, before });
+  ({ page, complaints } = tab);
+}
+
+/** Presses the pointer on the first graph and moves it over a third of its width. */
+async function beginDrag(): Promise<void> {
+  const { x, y, width, height } = (await page.locator('.chart .u-over').first().boundingBox())!;
+  await page.mouse.move(x + width * 0.3, y + height / 2);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.6, y + height / 2, { steps: 5 });
+}
+const isZoomed = (): boolean => new URL(page.url()).searchParams.has('g0.end_input');
+
 const expression = () => page.getByRole('textbox', { name: 'PromQL expression' });
 /** What the editor holds, line by line. */
 const written = async () => (await page.locator('.cm-line').allTextContents()).join('\n');
 const run = () => page.getByRole('button', { name: 'Run' });
 const rows = () => page.locator('table.result tbody tr');
 const option = (name: string) => page.locator('.cm-tooltip-autocomplete').getByRole('option', { name });
+const token = (): Promise<string | null> => page.evaluate(`sessionStorage.getItem('svc-token')`);
 const invalid = () => expression().getAttribute('aria-invalid');
 
 /** Writes a query as a person does, in place of the one that is there. */
@@ -67,8 +83,8 @@ needing(browserNeed).describe('the query page', () => {
         const t = now - (80 - k) * 15_000;
         stage.cluster.append(node, { __name__: 'svc_agent_up' }, t, 1);
         for (const [service, perSample] of Object.entries({ catalog: 15, checkout: 30 })) {
-          const labels = { __name__: requests, service_name: service, k8s_namespace_name: 'shop' };
-          stage.cluster.append(node, labels, t, k * perSample);
+          const own = { service_name: service, k8s_namespace_name: 'shop', k8s_deployment_name: service };
+          stage.cluster.append(node, { __name__: requests, ...own }, t, k * perSample);
         }
       }
     }
@@ -212,13 +228,110 @@ needing(browserNeed).describe('the query page', () => {
     await page.getByLabel('Time range').fill('5m');
     await page.getByLabel('Time range').press('Tab');
     await page.getByRole('button', { name: 'token…' }).click();
+    await page.keyboard.type('of-ann');
     await page.keyboard.press('Enter');
+    await until('the token', token, { good: (text) => text === 'of-ann' });
     await page.getByRole('list', { name: 'Nodes' }).getByText('node-3').waitFor();
     expect(asked.filter((text) => text.includes('count'))).toEqual([]);
     await run().click();
     await page.getByText(/^1 series in/).waitFor();
     expect(asked.filter((text) => text.includes('count')).length).toBeGreaterThan(0);
     expect(complaints).toEqual([]);
+  });
+
+  test('a live query that takes longer than its interval ends, and is asked again after that', async () => {
+    let asked = 0;
+    const { promise: mayAnswer, resolve: letAnswer } = Promise.withResolvers<void>();
+    await openWith('/graph?g0.expr=svc_agent_up', async (context) => {
+      await context.clock.install();
+      await context.route(/\/query_range/, async (route) => {
+        asked++;
+        await mayAnswer;
+        await route.continue();
+      });
+    });
+    const aborted: string[] = [];
+    page.on('requestfailed', (request) => request.url().includes('/query_range') && aborted.push(request.url()));
+    await run().click();
+    await until('a question', () => asked);
+    for (let i = 0; i < 3; i++) await page.clock.fastForward(5_500);
+    letAnswer();
+    await page.getByText(/^3 series in \d+ ms$/).waitFor();
+    expect(aborted).toEqual([]);
+    const before = asked;
+    await page.clock.fastForward(5_500);
+    await until('the next question', () => asked > before);
+    expect(complaints).toEqual([]);
+  });
+
+  test.each([
+    ['/graph', 'its example'],
+    ['/graph?g0.expr=svc_agent_up&g0.tab=0&g0.range_input=60m', 'as Prometheus writes links'],
+  ])('%s (%s) asks once', async (path) => {
+    const asked: string[] = [];
+    await openWith(path, async (context) => {
+      await context.addInitScript({ content: `sessionStorage.setItem('svc-ran', '["svc_agent_up"]')` });
+      context.on('request', (request) => request.url().includes('/query_range') && asked.push(request.url()));
+    });
+    await page.getByText(/^\d series in \d+ ms$/).waitFor();
+    expect(asked).toHaveLength(1);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a zoom leaves the panels that came after the graph was drawn', async () => {
+    await open('/graph?g0.expr=svc_agent_up');
+    await run().click();
+    await page.locator('.chart').waitFor();
+    await page.getByRole('checkbox', { name: 'live' }).uncheck();
+    await page.getByRole('button', { name: 'Add a panel' }).click();
+    await beginDrag();
+    await page.mouse.up();
+    await until('a zoom', isZoomed);
+    expect(await page.locator('.panel').count()).toBe(2);
+    expect([await tab.violations(), complaints]).toEqual([[], []]);
+  });
+
+  test('a new answer does not end a drag over the graph', async () => {
+    let asked = 0;
+    await openWith('/graph?g0.expr=svc_agent_up', async (context) => {
+      await context.clock.install();
+      await context.route(/\/query_range/, (route) => {
+        const values = Array.from({ length: 20 }, (_, i) => [now / 1_000 - (20 - i) * 15, String(asked)]);
+        asked++;
+        const data = { resultType: 'matrix', result: [{ metric: { __name__: 'svc_agent_up' }, values }] };
+        return route.fulfill({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
+      });
+    });
+    await run().click();
+    const value = page.locator('.legend .num');
+    await value.getByText('0').waitFor();
+    await beginDrag();
+    await page.clock.fastForward(5_500);
+    await value.getByText('1').waitFor();
+    await page.mouse.up();
+    await until('a zoom', isZoomed);
+    expect(complaints).toEqual([]);
+  });
+
+  test('how a query ran on the agents is of the query that is shown', async () => {
+    await open('/graph?g0.expr=svc_agent_up');
+    await run().click();
+    await page.getByText('How it ran on the agents').click();
+    const plan = page.locator('details').filter({ hasText: 'How it ran' });
+    await plan.locator('pre').waitFor();
+    const before = await plan.textContent();
+    await write('sum(svc_agent_up)');
+    await run().click();
+    await page.getByText(/^1 series in/).waitFor();
+    await until('another plan', () => plan.textContent(), { good: (text) => text !== before && /Path/.test(text!) });
+    expect(complaints).toEqual([]);
+  });
+
+  test('a service that never failed has a line of errors at 0', async () => {
+    await open('/service?ns=shop&name=catalog&kind=Deployment');
+    const errors = page.getByRole('region', { name: 'Errors' });
+    await errors.locator('.legend').getByText('0 %').waitFor();
+    expect(complaints.filter((text) => !/status of 503/.test(text))).toEqual([]);
   });
 
   test('Escape closes what the editor has open, and Tab leaves it for the controls in their order', async () => {
@@ -260,6 +373,10 @@ needing(browserNeed).describe('the query page', () => {
     await refused.waitFor();
     expect(await refused.textContent()).toMatch(/token/);
     await refused.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel(/Bearer token/).fill('other');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    expect(await token()).toBe(null);
+    await refused.getByRole('button', { name: 'Sign in' }).click();
     await page.getByLabel(/Bearer token/).fill('sesame');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText(/^3 series in/).waitFor();
@@ -270,7 +387,7 @@ needing(browserNeed).describe('the query page', () => {
     await stage.cluster.agents[1]!.stop();
     await open('/?g0.expr=sum(svc_agent_up)');
     await run().click();
-    const banner = page.locator('#degraded');
+    const banner = page.locator('.degraded');
     await banner.waitFor();
     expect(await banner.textContent()).toContain('no answer from node-2');
     expect(await rows().allTextContents()).toEqual(['{}2']);

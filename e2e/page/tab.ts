@@ -18,7 +18,7 @@ export interface Tab {
   readonly page: Page;
   /** What the console complained about, and requests to anybody but the page's own server. */
   readonly complaints: readonly string[];
-  /** What axe finds against WCAG 2.2 AA, as `rule: element`. */
+  /** What axe finds against WCAG 2.2 AA, as `rule: element`, and ids that two elements have. */
   violations(): Promise<string[]>;
   /** How many pixels are drawn, over all canvases that match. */
   drawn(selector: string): Promise<number>;
@@ -81,6 +81,9 @@ function drawnPixels(canvases: unknown[]): number {
 
 async function violationsOf(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'));
-  return page.evaluate(`axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
+  const found: string[] =
+    await page.evaluate(`axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa'] })
     .then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map((n) => id + ': ' + n.html.slice(0, 160))))`);
+  const ids: string[] = await page.evaluate(`[...document.querySelectorAll('[id]')].map(({ id }) => id)`);
+  return [...found, ...ids.filter((id, i) => ids.indexOf(id) !== i).map((id) => `two elements have the id ${id}`)];
 }

@@ -186,6 +186,40 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(await tab.violations()).toEqual([]);
   });
 
+  test('a service names missing nodes once, above all of its numbers', async () => {
+    await open('service?ns=shop&name=gateway&kind=Deployment', { state: 'degraded' });
+    await page.getByRole('region', { name: 'Pods' }).waitFor();
+    await page.getByRole('heading', { name: /^Called by/ }).waitFor();
+    await page.getByText('Monitors', { exact: true }).waitFor();
+    expect(await page.getByRole('alert').allTextContents()).toEqual([
+      expect.stringMatching(/Degraded: no answer from .*node-3\./),
+    ]);
+    const tops = await page
+      .locator('.degraded, dl.facts, section')
+      .evaluateAll((all: unknown[]) =>
+        all.map((one) => (one as { getBoundingClientRect(): { top: number } }).getBoundingClientRect().top),
+      );
+    expect(Math.min(...tops)).toBe((await page.getByRole('alert').boundingBox())!.y);
+  });
+
+  test('the chosen window goes along to a service, to the map and back', async () => {
+    await open('services?window=1h');
+    await page.getByRole('link', { name: 'shop/gateway Deployment' }).click();
+    await page.getByRole('heading', { name: /^Calls/ }).waitFor();
+    expect(await page.getByLabel('Window').inputValue()).toBe('1h');
+    await page.getByRole('region', { name: 'Calls' }).getByRole('link').first().click();
+    await page.getByRole('complementary', { name: 'Chosen edge' }).waitFor();
+    expect(await page.getByLabel('Window').inputValue()).toBe('1h');
+    await page.goBack();
+    await page.getByRole('main').getByRole('link', { name: 'Services', exact: true }).click();
+    await page.getByText('20 workloads').waitFor();
+    expect(await page.getByLabel('Window').inputValue()).toBe('1h');
+    await page.getByLabel('Window').selectOption('5m');
+    await page.getByRole('link', { name: 'shop/gateway Deployment' }).click();
+    expect(new URL(page.url()).search).toBe('?ns=shop&name=gateway&kind=Deployment');
+    expect(complaints).toEqual([]);
+  });
+
   test('a failing edge of the map is found by its sign, and shows its numbers and their PromQL', async () => {
     await open('map');
     const first = page.locator('tbody tr').first();
@@ -197,6 +231,30 @@ needing(browserNeed).describe('the views of the page', () => {
     await page.getByText(/^Fold namespaces/).click();
     await page.getByRole('button', { name: 'all', exact: true }).click();
     await page.getByText('5 nodes').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('a tap on the box of a namespace chooses nothing, one on a workload chooses it', async () => {
+    await open('map');
+    await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 1_000 });
+    /** A place on the page, from the drawing library's own geometry. */
+    const tap = async (point: string): Promise<void> => {
+      const at: [number, number] = await page.evaluate(`(() => {
+        const host = document.querySelector('.map-frame .map');
+        const { left, top } = host.getBoundingClientRect();
+        const cy = host._cyreg.cy;
+        const { x, y } = ${point};
+        return [left + x, top + y];
+      })()`);
+      await page.mouse.click(...at);
+    };
+    const chosen = () => page.getByRole('complementary', { name: 'Chosen node' });
+    await tap(`cy.getElementById('workload/shop/Deployment/gateway').renderedPosition()`);
+    await chosen().getByRole('heading', { name: 'shop/gateway' }).waitFor();
+    await tap(`(({ x1, y1 }) => ({ x: x1 + 3, y: y1 + 3 }))(
+      cy.getElementById('group:shop').renderedBoundingBox({ includeLabels: false }))`);
+    await chosen().waitFor({ state: 'detached' });
+    expect(new URL(page.url()).search).toBe('');
     expect(complaints).toEqual([]);
   });
 

@@ -38,6 +38,9 @@ export function Chart(props: ChartProps): JSX.Element {
   const [at, setAt] = useState<number | null>(null);
   const [theme, setTheme] = useState(0);
   const [all, setAll] = useState(false);
+  // The plot outlives renderings: it calls what the newest of them was given.
+  const zoom = useRef(onZoom);
+  zoom.current = onZoom;
   useEffect(() => onThemeChange(() => setTheme((n) => n + 1)), []);
 
   useEffect(() => {
@@ -84,8 +87,8 @@ export function Chart(props: ChartProps): JSX.Element {
           setCursor: [(u) => setAt(u.cursor.idx ?? null)],
           setSelect: [
             (u) => {
-              if (onZoom === undefined || u.select.width < 5) return;
-              onZoom(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'));
+              if (zoom.current === undefined || u.select.width < 5) return;
+              zoom.current(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'));
               u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
             },
           ],

@@ -31,7 +31,8 @@ export function SignIn(): JSX.Element {
           <input id="token-value" type="password" autocomplete="off" />
         </label>
         <div class="row end">
-          <button type="submit" value="cancel" formNoValidate>
+          {/* Not a submit button: Enter in the field presses the first of those. */}
+          <button type="button" onClick={(event) => event.currentTarget.closest('dialog')!.close()}>
             Cancel
           </button>
           <button type="submit" value="save" class="primary">

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { Answer, ApiFailure } from '../api/client.ts';
 import type { Asked } from '../state/use-answer.ts';
+import { Degraded } from './degraded.tsx';
 import { span } from './format.ts';
 import { openSignIn } from './sign-in.tsx';
 
@@ -46,23 +47,6 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** The nodes missing from an answer; nothing if it is complete. */
-export function Degraded({ answer }: { answer: Answer<unknown> | undefined }): JSX.Element | null {
-  if (!answer?.degraded) return null;
-  const missing = [...answer.missingNodes].sort();
-  const some = missing.slice(0, 8).join(', ') + (missing.length > 8 ? ` and ${missing.length - 8} more` : '');
-  return (
-    <p id="degraded" role="alert" class="note warn">
-      <span class="sign" aria-hidden="true">
-        !
-      </span>
-      <span>
-        <strong>Degraded:</strong> no answer from {some}. The numbers below lack these nodes. <a href="nodes">Nodes</a>
-      </span>
-    </p>
-  );
-}
-
 /** The reason why a request failed, with a button that repeats it. */
 export function Failed({ failure, again }: { failure: ApiFailure; again?: () => void }): JSX.Element {
   const retry = again ? (
@@ -89,7 +73,9 @@ export function Failed({ failure, again }: { failure: ApiFailure; again?: () => 
           <p>{failure.message}</p>
           <p>
             A role that allows <code>get</code> on what the sentence names is missing.{' '}
-            <a href="#token">Another token?</a>
+            <button type="button" class="plain" onClick={openSignIn}>
+              Another token?
+            </button>
           </p>
         </Note>
       );

@@ -13,7 +13,7 @@ import { addressOf, type Place } from '../state/place.ts';
 import { setParams } from '../state/router.ts';
 import { onThemeChange } from '../state/theme.ts';
 import { useAnswer } from '../state/use-answer.ts';
-import { windowOf } from '../state/window.ts';
+import { linkedWindow, windowOf } from '../state/window.ts';
 import { drawMap, type Drawing } from './map/draw.ts';
 import { foldTopology, type MapEdge, type MapGraph, type MapNode } from './map/fold.ts';
 
@@ -102,7 +102,7 @@ function MapOf({ topology: data, params }: { topology: Topology; params: URLSear
           role="img"
           aria-label="Map of who talks to whom; the table below has the same edges"
         />
-        {chosen === '' ? null : <Chosen graph={graph} id={chosen} />}
+        {chosen === '' ? null : <Chosen graph={graph} id={chosen} window={linkedWindow(params)} />}
       </div>
       <h2>Edges</h2>
       <EdgeTable graph={graph} params={params} />
@@ -113,7 +113,8 @@ function MapOf({ topology: data, params }: { topology: Topology; params: URLSear
 const titleOf = ({ namespace, name, folded }: MapNode): string =>
   folded > 0 ? namespace : namespace ? `${namespace}/${name}` : name || 'unknown';
 
-function Chosen({ graph, id }: { graph: MapGraph; id: string }): JSX.Element | null {
+function Chosen(props: { graph: MapGraph; id: string; window: string | undefined }): JSX.Element | null {
+  const { graph, id, window } = props;
   const node = graph.nodes.find((each) => each.id === id);
   const edge = graph.edges.find((each) => each.id === id);
   const name = (of: string): string => {
@@ -169,7 +170,7 @@ function Chosen({ graph, id }: { graph: MapGraph; id: string }): JSX.Element | n
       <h2>{titleOf(node!)}</h2>
       {node!.kind === 'workload' && node!.folded === 0 ? (
         <p>
-          <a href={addressOf('services', { filter: titleOf(node!) })}>Find it among the services</a>
+          <a href={addressOf('services', { filter: titleOf(node!), window })}>Find it among the services</a>
         </p>
       ) : null}
       <Ends title="Called by" edges={callers} name={({ source }) => name(source)} />

@@ -1,6 +1,6 @@
 /** One expression with its graph, its table, the warnings of the answer, and how the query ran. */
 import type { JSX } from 'preact';
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiFailure, onToken, type Answer } from '../api/client.ts';
 import {
   exemplars,
@@ -13,19 +13,20 @@ import {
 } from '../api/promql.ts';
 import { columnsOf, heatOf, maxLines, stepFor } from '../parts/chart-data.ts';
 import { Chart, type Mark } from '../parts/chart.tsx';
+import { Degraded } from '../parts/degraded.tsx';
 import { createEditor, type Editor } from '../parts/editor.ts';
 import { errorText } from '../parts/error-text.ts';
 import { seriesName } from '../parts/format.ts';
 import { HeatMap } from '../parts/heat-map.tsx';
-import { Degraded, Failed } from '../parts/states.tsx';
+import { Failed } from '../parts/states.tsx';
 import { addToHistory, markRan } from '../state/ran-here.ts';
 import { durationText, secondsOf } from '../state/duration.ts';
 import { filterOfLabels, type LiveFilter } from '../state/live-filter.ts';
 import type { Panel } from '../state/panels.ts';
 import { addressOf } from '../state/place.ts';
+import { useAnswer } from '../state/use-answer.ts';
+import { maxRows, querySummary } from './query-summary.ts';
 
-/** Most rows of the table. */
-const maxRows = 500;
 const ranges = ['5m', '15m', '1h', '6h', '1d', '1w'];
 
 interface Result {
@@ -56,6 +57,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
   const [result, setResult] = useState<Result>();
   const [failure, setFailure] = useState<ApiFailure>();
   const [rangeText, setRangeText] = useState(durationText(panel.range));
+  const rangesId = useId();
 
   /** Runs `asked`, which becomes what the panel shows. Text in the editor runs only when it is submitted. */
   const run = async (asked: Panel): Promise<void> => {
@@ -116,12 +118,13 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
   useLayoutEffect(() => editor.current?.invalid(failure?.kind === 'refused'), [failure]);
   useEffect(() => onToken(() => (waiting ? undefined : void latest.current.run(latest.current.panel))), [waiting]);
   useEffect(() => {
-    if (!live || waiting || panel.end !== undefined) return;
+    // A query that is running is left to end: it may take longer than the interval.
+    if (!live || waiting || running || panel.end !== undefined) return;
     const timer = setInterval(() => {
       if (!document.hidden) void latest.current.run(latest.current.panel);
     }, 5_000);
     return () => clearInterval(timer);
-  }, [live, waiting, panel.end]);
+  }, [live, waiting, running, panel.end]);
   useEffect(() => setRangeText(durationText(panel.range)), [panel.range]);
 
   return (
@@ -139,7 +142,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
             <span class="away">Time range</span>
             <input
               class="range"
-              list="ranges"
+              list={rangesId}
               aria-label="Time range"
               value={rangeText}
               title="A duration such as 90s, 1h30m or 2d"
@@ -150,7 +153,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
               }}
             />
           </label>
-          <datalist id="ranges">
+          <datalist id={rangesId}>
             {ranges.map((each) => (
               <option key={each} value={each} />
             ))}
@@ -198,7 +201,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
           : running && result === undefined
             ? 'Asking the nodes …'
             : result
-              ? summary(result)
+              ? querySummary(result.now.data, result.matrix?.data, result.ms)
               : ''}
       </p>
       {failure ? <QueryFailure failure={failure} expr={panel.expr} again={() => void run(panel)} /> : null}
@@ -341,31 +344,19 @@ function lastValue({ value, values, histogram, histograms }: Series): string {
   return value?.[1] ?? values?.at(-1)?.[1] ?? '';
 }
 
-function summary({ now, matrix, ms }: Result): string {
-  const count = now.data.resultType === 'scalar' || now.data.resultType === 'string' ? 1 : now.data.result.length;
-  const lines = Math.max(count, matrix ? seriesOf(matrix.data).length : 0);
-  const drawn = lines > maxLines ? `; the first ${maxLines} are drawn` : '';
-  const listed = count > maxRows ? `, the first ${maxRows} listed` : '';
-  return `${count} series in ${ms} ms${drawn}${listed}`;
-}
-
-/** How the query ran on the agents; loaded when it is opened. */
-function Explain({ panel }: { panel: Panel }): JSX.Element {
-  const [explained, setExplained] = useState<Explained>();
-  const [error, setError] = useState('');
-  const load = async (): Promise<void> => {
-    try {
-      const answer = await instant(panel.expr, panel.end ?? Date.now() / 1000, { explain: true });
-      setExplained(answer.explain as Explained | undefined);
-      setError('');
-    } catch (failed) {
-      setError(failed instanceof Error ? failed.message : String(failed));
-    }
-  };
+/** How the query ran on the agents; asked when it is opened, and again for another query. */
+function Explain({ panel: { expr, end } }: { panel: Panel }): JSX.Element {
+  const [open, setOpen] = useState(false);
+  const asked = useAnswer(
+    `${end} ${expr}`,
+    (signal) => instant(expr, end ?? Date.now() / 1000, { signal, explain: true }),
+    { enabled: open },
+  );
+  const explained = asked.answer?.explain as Explained | undefined;
   return (
-    <details onToggle={(event) => (event.currentTarget.open ? void load() : undefined)}>
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>How it ran on the agents</summary>
-      {error === '' ? null : <p role="alert">{error}</p>}
+      {asked.failure ? <p role="alert">{asked.failure.message}</p> : null}
       {explained ? (
         <>
           <p>

@@ -1,6 +1,6 @@
 /** PromQL over all nodes: panels with an expression, a graph and a table each. The URL restores all of them. */
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { instant, seriesOf } from '../api/promql.ts';
 import { addressOf, type Place } from '../state/place.ts';
 import { defaultPanel, maxPanels, panelsOf, paramsOf, queryParams, type Panel } from '../state/panels.ts';
@@ -44,15 +44,19 @@ function begin(params: URLSearchParams): Kept[] {
 export function Query({ place }: { place: Place }): JSX.Element {
   const [kept, setKept] = useState(() => begin(place.params));
   const [live, setLive] = useState(true);
-  // Back, forward and links load other panels; what this view itself wrote to the URL is already shown.
+  // Back, forward and links load other panels; what this view began with or wrote to the URL itself is already shown.
   const address = place.params.toString();
+  const shown = useRef(address);
   useEffect(() => {
-    if (paramsOf(kept.map(({ panel }) => panel)).toString() !== address) setKept(begin(place.params));
+    if (shown.current !== address) setKept(begin(place.params));
+    shown.current = address;
   }, [address]);
 
   const change = (next: Kept[]): void => {
+    const params = paramsOf(next.map(({ panel }) => panel));
+    shown.current = params.toString();
     setKept(next);
-    replaceParams('graph', paramsOf(next.map(({ panel }) => panel)));
+    replaceParams('graph', params);
   };
   const [first] = kept;
   return (

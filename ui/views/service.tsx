@@ -5,20 +5,20 @@ import { services, topology } from '../api/page.ts';
 import { instant, range, seriesOf, type QueryData } from '../api/promql.ts';
 import { columnsOf } from '../parts/chart-data.ts';
 import { Chart } from '../parts/chart.tsx';
+import { DegradedOnce } from '../parts/degraded.tsx';
 import { ErrorShare } from '../parts/error-share.tsx';
 import { duration, percent, perSecond } from '../parts/format.ts';
 import { PromqlLink } from '../parts/promql-link.tsx';
 import { Empty, Note, Shown } from '../parts/states.tsx';
 import { WindowChoice } from '../parts/window.tsx';
-import type { Place } from '../state/place.ts';
+import { addressOf, type Place } from '../state/place.ts';
 import { useAnswer } from '../state/use-answer.ts';
-import { windowOf } from '../state/window.ts';
+import { linkedWindow, windowOf } from '../state/window.ts';
 import { Explained } from './explained.tsx';
-import { monitorYaml, workloadMatchers } from './monitor-yaml.ts';
+import { monitorYaml } from './monitor-yaml.ts';
 import { NewestSpans } from './live/newest-spans.tsx';
-
-const requests = 'http_server_request_duration_count';
-const buckets = 'http_server_request_duration_bucket';
+import { serviceQueries } from './service-queries.ts';
+import { summaryOf, workloadNodeOf, type Workload } from './workload-of.ts';
 
 export function Service({ place: { params } }: { place: Place }): JSX.Element {
   const [namespace, name, kind] = ['ns', 'name', 'kind'].map((key) => params.get(key) ?? '') as [
@@ -26,69 +26,62 @@ export function Service({ place: { params } }: { place: Place }): JSX.Element {
     string,
     string,
   ];
+  const own: Workload = { namespace, name, kind };
   const window = windowOf(params);
-  const own = workloadMatchers(namespace, name, kind);
-  const rate = `sum(rate(${requests}{${own}}[5m]))`;
-  const failed = `sum(rate(${requests}{${own}, http_response_status_code=~"5.."}[5m])) / ${rate}`;
-  const p99 = `1000 * histogram_quantile(0.99, sum by (le) (rate(${buckets}{${own}}[5m])))`;
+  const linked = linkedWindow(params);
+  const queries = serviceQueries(own);
   const asked = useAnswer(`service ${window}`, (signal) => services(window, { signal }), { everyMs: 15_000 });
-  const slowMs = asked.answer?.data.find((each) => each.namespace === namespace && each.workload === name)?.p99Ms;
+  const slowMs = asked.answer && summaryOf(asked.answer.data, own)?.p99Ms;
   return (
     <>
       <div class="row wrap tools">
-        <a href="services">Services</a>
+        <a href={addressOf('services', { window: linked })}>Services</a>
         <h2 class="title">
           <span class="quiet">{namespace}/</span>
           {name} <small>{kind}</small>
         </h2>
         <WindowChoice params={params} />
       </div>
-      <Shown asked={asked} what="this service">
-        {(all) => {
-          const found = all.find((each) => each.namespace === namespace && each.workload === name);
-          if (!found) return <Empty title="This workload was not seen in this time">Try a longer window.</Empty>;
-          return (
-            <>
-              {found.why ? <Note kind="warn" title={`Not captured: ${found.why}`} /> : null}
-              <dl class="facts">
-                <dt>Requests</dt>
-                <dd>{perSecond(found.requestRate)}</dd>
-                <dt>Errors</dt>
-                <dd>
-                  <ErrorShare share={found.errorShare} />
-                </dd>
-                <dt>p50, p99</dt>
-                <dd>
-                  {duration(found.p50Ms)}, {duration(found.p99Ms)}
-                </dd>
-                <dt>Nodes</dt>
-                <dd>{found.nodes.join(', ') || '–'}</dd>
-                <dt>Monitors</dt>
-                <dd>{found.monitors.join(', ') || 'none'}</dd>
-              </dl>
-              {found.monitors.length === 0 ? <AddMonitor namespace={namespace} name={name} /> : null}
-            </>
-          );
-        }}
-      </Shown>
-      <div class="graphs">
-        <Graph title="Requests" expr={rate} format={perSecond} />
-        <Graph title="Errors" expr={failed} format={percent} />
-        <Graph title="p99" expr={p99} format={duration} />
-      </div>
-      <Breakdown
-        title="Routes"
-        label="http_route"
-        expr={`sort_desc(sum by (http_route) (rate(${requests}{${own}}[5m])))`}
-      />
-      <Explained namespace={namespace} workload={name} kind={kind} />
-      <Breakdown
-        title="Requests by pod"
-        label="k8s_pod_name"
-        expr={`sort_desc(sum by (k8s_pod_name) (rate(${requests}{${own}}[5m])))`}
-      />
-      <NewestSpans namespace={namespace} name={name} kind={kind} window={window} slowMs={slowMs} />
-      <Peers namespace={namespace} name={name} window={window} />
+      <DegradedOnce>
+        <Shown asked={asked} what="this service">
+          {(all) => {
+            const found = summaryOf(all, own);
+            if (!found) return <Empty title="This workload was not seen in this time">Try a longer window.</Empty>;
+            return (
+              <>
+                {found.why ? <Note kind="warn" title={`Not captured: ${found.why}`} /> : null}
+                <dl class="facts">
+                  <dt>Requests</dt>
+                  <dd>{perSecond(found.requestRate)}</dd>
+                  <dt>Errors</dt>
+                  <dd>
+                    <ErrorShare share={found.errorShare} />
+                  </dd>
+                  <dt>p50, p99</dt>
+                  <dd>
+                    {duration(found.p50Ms)}, {duration(found.p99Ms)}
+                  </dd>
+                  <dt>Nodes</dt>
+                  <dd>{found.nodes.join(', ') || '–'}</dd>
+                  <dt>Monitors</dt>
+                  <dd>{found.monitors.join(', ') || 'none'}</dd>
+                </dl>
+                {found.monitors.length === 0 ? <AddMonitor namespace={namespace} name={name} /> : null}
+              </>
+            );
+          }}
+        </Shown>
+        <div class="graphs">
+          <Graph title="Requests" expr={queries.rate} format={perSecond} />
+          <Graph title="Errors" expr={queries.errorShare} format={percent} />
+          <Graph title="p99" expr={queries.p99} format={duration} />
+        </div>
+        <Breakdown title="Routes" label="http_route" expr={queries.by('http_route')} />
+        <Explained namespace={namespace} workload={name} kind={kind} />
+        <Breakdown title="Requests by pod" label="k8s_pod_name" expr={queries.by('k8s_pod_name')} />
+        <NewestSpans namespace={namespace} name={name} kind={kind} window={window} slowMs={slowMs} />
+        <Peers own={own} window={window} linked={linked} />
+      </DegradedOnce>
     </>
   );
 }
@@ -155,7 +148,9 @@ function Breakdown({ title, label, expr }: { title: string; label: string; expr:
 }
 
 /** Its callers and the workloads that it calls, with the numbers of each edge. */
-function Peers({ namespace, name, window }: { namespace: string; name: string; window: string }): JSX.Element {
+function Peers(props: { own: Workload; window: string; linked: string | undefined }): JSX.Element {
+  const { own, window, linked } = props;
+  const { namespace } = own;
   const asked = useAnswer(
     `peers ${namespace} ${window}`,
     (signal) => topology({ by: 'workload', window, namespace }, { signal }),
@@ -164,14 +159,14 @@ function Peers({ namespace, name, window }: { namespace: string; name: string; w
   return (
     <Shown asked={asked} what="callers">
       {({ nodes, edges }) => {
-        const own = nodes.find((node) => node.namespace === namespace && node.name === name)?.id;
-        const title = (id: string): string => {
-          const node = nodes.find((each) => each.id === id);
+        const id = workloadNodeOf(nodes, own)?.id;
+        const title = (of: string): string => {
+          const node = nodes.find((each) => each.id === of);
           return node?.namespace ? `${node.namespace}/${node.name}` : node?.name || 'unknown';
         };
         const sides = [
-          ['Called by', edges.filter(({ target }) => target === own), 'source'],
-          ['Calls', edges.filter(({ source }) => source === own), 'target'],
+          ['Called by', edges.filter(({ target }) => target === id), 'source'],
+          ['Calls', edges.filter(({ source }) => source === id), 'target'],
         ] as const;
         return sides.map(([heading, list, end]) => (
           <section key={heading} aria-label={heading}>
@@ -181,7 +176,7 @@ function Peers({ namespace, name, window }: { namespace: string; name: string; w
             <ul class="ends">
               {list.map((edge) => (
                 <li key={edge.id}>
-                  <a href={`map?chosen=${encodeURIComponent(edge.id)}`}>{title(edge[end])}</a>
+                  <a href={addressOf('map', { chosen: edge.id, window: linked })}>{title(edge[end])}</a>
                   <span class="num">{perSecond(edge.stats.requestRate)}</span>
                   <ErrorShare share={edge.stats.errorShare} />
                 </li>

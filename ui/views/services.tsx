@@ -1,5 +1,6 @@
 /** Every workload with its rate, errors and durations. */
 import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { services, type ServiceSummary } from '../api/page.ts';
 import { ErrorShare } from '../parts/error-share.tsx';
 import { duration, perSecond } from '../parts/format.ts';
@@ -11,18 +12,19 @@ import { WindowChoice } from '../parts/window.tsx';
 import { addressOf, type Place } from '../state/place.ts';
 import { setParams } from '../state/router.ts';
 import { useAnswer } from '../state/use-answer.ts';
-import { windowOf } from '../state/window.ts';
+import { linkedWindow, windowOf } from '../state/window.ts';
 import { filterServices } from './filter-services.ts';
 
 const failing: Order = { key: 'errors', down: true };
 
-const columns: readonly Column<ServiceSummary>[] = [
+/** `window` goes along to the view of a service. */
+const columnsFor = (window: string | undefined): readonly Column<ServiceSummary>[] => [
   {
     key: 'name',
     title: 'Workload',
     by: ({ namespace, workload }) => `${namespace}/${workload}`,
     cell: ({ namespace, workload, workloadKind }) => (
-      <a class="workload" href={addressOf('service', { ns: namespace, name: workload, kind: workloadKind })}>
+      <a class="workload" href={addressOf('service', { ns: namespace, name: workload, kind: workloadKind, window })}>
         <span class="quiet">{namespace}/</span>
         <b>{workload}</b> <small class="quiet">{workloadKind}</small>
       </a>
@@ -89,6 +91,8 @@ export function Services({ place }: { place: Place }): JSX.Element {
   const asked = useAnswer(`services ${window}`, (signal) => services(window, { signal }), { everyMs: 15_000 });
   const filter = params.get('filter') ?? '';
   const order = orderOf(params.get('sort'), failing);
+  const linked = linkedWindow(params);
+  const columns = useMemo(() => columnsFor(linked), [linked]);
   return (
     <>
       <div class="row wrap tools">

@@ -1,6 +1,6 @@
 /** Spans and flows as a table of bounded length; each row opens its details. */
 import type { JSX, TargetedKeyboardEvent } from 'preact';
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { StreamMessage } from '../../api/stream.ts';
 import { signs } from '../../parts/level.ts';
 import { ItemDetails } from './item-details.tsx';
@@ -16,7 +16,7 @@ export interface ItemsProps {
   readonly rows: readonly ItemRow[];
   /** Called when a row gets the focus, by keyboard or pointer. */
   readonly onReading?: () => void;
-  /** Called when details are opened, and when they are closed. */
+  /** Called when details are opened, and when they are closed or gone with the rows. */
   readonly onDetails?: (open: boolean) => void;
 }
 
@@ -24,6 +24,7 @@ export interface ItemsProps {
 export function Items({ label, rows, onReading, onDetails }: ItemsProps): JSX.Element {
   const [chosen, setChosen] = useState<ItemRow>();
   const opener = useRef<Element>(null);
+  useEffect(() => () => onDetails?.(false), []);
   const close = (): void => {
     setChosen(undefined);
     onDetails?.(false);

@@ -1,0 +1,16 @@
+/** What a query was answered with, in one line. Pure. */
+import { maxLines } from '../parts/chart-data.ts';
+import { seriesOf, type QueryData } from '../api/promql.ts';
+
+/** Most rows of the table of values. */
+export const maxRows = 500;
+
+/** `now` is listed, `graph` is drawn: absent where the expression has no graph. */
+export function querySummary(now: QueryData, graph: QueryData | undefined, ms: number): string {
+  const isSeries = now.resultType === 'vector' || now.resultType === 'matrix';
+  const count = isSeries ? now.result.length : 1;
+  const lines = graph ? seriesOf(graph).filter(({ values }) => values !== undefined).length : 0;
+  const drawn = lines > maxLines ? `; the first ${maxLines} are drawn` : '';
+  const listed = count > maxRows ? `, the first ${maxRows} listed` : '';
+  return `${count} series in ${ms} ms${drawn}${listed}`;
+}
