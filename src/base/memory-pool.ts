@@ -16,6 +16,8 @@ export interface Shortage {
   readonly mayPass: boolean;
 }
 
+const gaveWay: Shortage = { message: 'the query gave way to those of users who hold less memory', mayPass: true };
+
 export interface MemoryPoolOptions {
   readonly limitBytes: number;
   /** Bytes of each account that do not count against the limit, so that small work never waits. Default 2 MiB. */
@@ -83,9 +85,10 @@ export class MemoryPool {
     }
     const more = charge - account.charge;
     const short = more > 0 ? this.#held - this.#leaving + more - this.limitBytes : 0;
-    if (account.isEnded || (short > 0 && !this.#makeRoom(account.user, more, short))) {
-      const message = `all queries together hold ${this.#held} bytes of memory, at most ${this.limitBytes}`;
-      return { message, mayPass: true };
+    if (account.isEnded) return gaveWay;
+    if (short > 0 && !this.#makeRoom(account.user, more, short)) {
+      const held = `${this.#held} of ${this.limitBytes} bytes of memory`;
+      return { message: `all queries together hold ${held}, and this one needs ${more} more`, mayPass: true };
     }
     this.#charge(account, charge);
     return null;
@@ -296,11 +299,10 @@ export class MemoryAccount {
   /** For the pool: ends the account. */
   end(): void {
     if (this.#runs.size === 0) return this.#end?.();
-    const message = 'the query gave way to those of users who hold less memory';
     for (const run of this.#runs) {
-      run.shortage = { message, mayPass: true };
+      run.shortage = gaveWay;
       run.wanted = this.#held;
-      run.abort.abort(new Error(message));
+      run.abort.abort(new Error(gaveWay.message));
     }
   }
 
