@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { changeCount } from '../../base/collections/counts.ts';
+import type { MemoryLease, MemoryPool } from '../../base/memory-pool.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 
@@ -41,7 +42,7 @@ export function refuse(refusal: Refusal, message: string): Refused {
   return { refusal, message };
 }
 
-/** Runs work when it is its turn, for as long as its caller waits. Errors: those of the work; the caller's signal. */
+/** Makes answers, each when it is its turn and for as long as its caller waits. */
 export class Admission {
   readonly #clock: Clock;
   readonly #limits: AdmissionLimits;
@@ -54,7 +55,35 @@ export class Admission {
     this.#gate = new Gate(limits.concurrency, fairPlaces);
   }
 
-  async run<T>(
+  /**
+   * Makes an answer with memory of an account of its own, which holds the frames until they are released. Work that runs
+   * out of memory is run again. Errors: the caller's signal; any other error is an outcome, by `refused`.
+   */
+  async answer(
+    askedMs: number,
+    by: { readonly signal: AbortSignal; readonly caller: string },
+    memory: MemoryPool,
+    work: (lease: MemoryLease, waitMs: number) => Promise<FramedOutcome>,
+    refused: (error: unknown) => Refused,
+  ): Promise<FramedOutcome> {
+    const account = memory.open(by.caller);
+    let outcome: FramedOutcome | undefined;
+    try {
+      outcome = await this.#run(askedMs, by, (within, waitMs) => account.run(within, (lease) => work(lease, waitMs)));
+      if ('frames' in outcome) return { ...outcome, release: () => account.close() };
+      const { refusal, message } = outcome;
+      if (refusal !== 'timeout' || account.shortage === null) return outcome;
+      return refuse(refusal, `${message}, for want of memory: ${account.shortage.message}`);
+    } catch (error) {
+      if (by.signal.aborted) throw error;
+      return refused(error);
+    } finally {
+      if (outcome === undefined || !('frames' in outcome)) account.close();
+    }
+  }
+
+  /** Errors: those of the work; the caller's signal. */
+  async #run<T>(
     askedMs: number,
     { signal, caller }: { readonly signal: AbortSignal; readonly caller: string },
     work: (signal: AbortSignal, waitMs: number) => Promise<T>,

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readFrames } from '../../base/wire/frames.ts';
 import { MemoryPool } from '../../base/memory-pool.ts';
 import { silentLogger } from '../../base/logger.ts';
@@ -129,6 +130,24 @@ test('requests wait for their turn as long as there is room, and not beyond thei
   const left = none(body, gone.signal);
   gone.abort(new Error('the asker went away'));
   await expect(left).rejects.toThrow('the asker went away');
+});
+
+test('a list that waits for memory until its time is up says so, and how much there is', async () => {
+  const memory = new MemoryPool({ limitBytes: 1_000, freeBytes: 0 });
+  const held = memory.open('');
+  const holding = new AbortController();
+  const other = held.run(holding.signal, async (lease) => {
+    lease.part().take(990);
+    await once(lease.signal, 'abort');
+  });
+  const late = createIndexHandler({ store, node, clock, memory })(encodeIndexRequest(asked), never);
+  await clock.advance(5_000);
+  expect(await late).toEqual({
+    refusal: 'timeout',
+    message: expect.stringMatching(/^not done within 5000 ms, for want of memory: all queries together hold 990 of /),
+  });
+  holding.abort();
+  await other;
 });
 
 const kinds: Partial<IndexRequest>[] = [

@@ -7,7 +7,7 @@ import type { IndexLists, IndexRequest } from '../../promql/index.ts';
 import { compileMatchers } from '../../tsdb/index.ts';
 import type { ListOptions, Store } from '../../tsdb/index.ts';
 import { Admission, refuse } from './admission.ts';
-import type { AdmissionLimits, FramedHandler, FramedOutcome, Refusal } from './admission.ts';
+import type { AdmissionLimits, FramedHandler, FramedOutcome, Refused } from './admission.ts';
 import { collectFrames } from './collect-frames.ts';
 
 export interface IndexLimits extends AdmissionLimits {
@@ -47,19 +47,8 @@ export function createIndexHandler(deps: IndexDeps): FramedHandler {
     } catch (error) {
       return refuse(error instanceof UnsupportedRequest ? 'unsupported' : 'invalid', errorText(error));
     }
-    const account = memory.open(caller);
-    let outcome: FramedOutcome | undefined;
-    try {
-      outcome = await admission.run(request.deadlineMs, { signal, caller }, (within) =>
-        account.run(within, (lease) => answer(request, deps, limits, lease)),
-      );
-      return 'frames' in outcome ? { ...outcome, release: () => account.close() } : outcome;
-    } catch (error) {
-      if (signal.aborted) throw error;
-      return refuse(refusalOf(error), isOperatorError(error) ? error.message : 'internal error');
-    } finally {
-      if (outcome === undefined || !('frames' in outcome)) account.close();
-    }
+    const work = (lease: MemoryLease): Promise<FramedOutcome> => answer(request, deps, limits, lease);
+    return admission.answer(request.deadlineMs, { signal, caller }, memory, work, refused);
   };
 }
 
@@ -82,8 +71,9 @@ async function answer(
   return framed;
 }
 
-function refusalOf(error: unknown): Refusal {
-  return isOperatorError(error, 'ERR_QUERY_LIMIT') ? 'over_limit' : 'internal';
+function refused(error: unknown): Refused {
+  const refusal = isOperatorError(error, 'ERR_QUERY_LIMIT') ? 'over_limit' : 'internal';
+  return refuse(refusal, isOperatorError(error) ? error.message : 'internal error');
 }
 
 async function listsOf(

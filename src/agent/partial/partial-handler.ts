@@ -26,6 +26,7 @@ import {
   type FramedHandler,
   type FramedOutcome,
   type Refusal,
+  type Refused,
   refuse,
 } from './admission.ts';
 import { collectFrames } from './collect-frames.ts';
@@ -101,27 +102,16 @@ export function createPartialHandler(deps: PartialDeps): FramedHandler {
     } catch (error) {
       return refuse(error instanceof UnsupportedRequest ? 'unsupported' : 'invalid', errorText(error));
     }
-    const account = memory.open(caller);
-    let outcome: FramedOutcome | undefined;
-    try {
-      outcome = await admission.run(request.deadlineMs, { signal, caller }, async (within, waitMs) => {
-        const own = turns.begin(caller, within);
-        try {
-          return await account.run(within, (lease) => answer(request, deps, limits, { lease, turns: own, waitMs }));
-        } finally {
-          own.end();
-        }
-      });
-      if ('frames' in outcome) return { ...outcome, release: () => account.close() };
-      const { refusal, message } = outcome;
-      if (refusal !== 'timeout' || account.shortage === null) return outcome;
-      return refuse(refusal, `${message}, for want of memory: ${account.shortage.message}`);
-    } catch (error) {
-      if (signal.aborted) throw error;
-      return refuse(refusalOf(error), errorText(error));
-    } finally {
-      if (outcome === undefined || !('frames' in outcome)) account.close();
-    }
+    const work = async (lease: MemoryLease, waitMs: number): Promise<FramedOutcome> => {
+      const own = turns.begin(caller, lease.signal);
+      try {
+        return await answer(request, deps, limits, { lease, turns: own, waitMs });
+      } finally {
+        own.end();
+      }
+    };
+    const refused = (error: unknown): Refused => refuse(refusalOf(error), errorText(error));
+    return admission.answer(request.deadlineMs, { signal, caller }, memory, work, refused);
   };
 }
 
