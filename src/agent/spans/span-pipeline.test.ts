@@ -164,6 +164,30 @@ test('a ceiling lets a second’s worth through at once and then its rate, and c
   expect(shown()).toHaveLength(15);
 });
 
+test('a span that one ceiling refuses leaves the others to the spans that they let through', () => {
+  const narrow = { namespace: 'shop', name: 'narrow', uid: '', pods: ['web-1'], maxSpansPerSecond: 10 };
+  const wide = { namespace: 'shop', name: 'wide', uid: '', pods: ['web-1', 'web-2'], maxSpansPerSecond: 30 };
+  const limits = { ...builtinLimits, maxSpansPerSecondPerNode: 15 };
+  const { pipeline, shown, identity } = aPipeline({}, { monitors: [narrow, wide], limits });
+  identity.pods.upsert(podIdentity(aPod('shop/web-2', { containers: ['app'] })));
+  const other = { 'service.instance.id': 'shop.web-2.app', 'k8s.pod.uid': 'uid of shop/web-2' };
+  showPoints(identity, attributes(other));
+  const send = (count: number, resource?: Record<string, string>): number => {
+    const before = shown().length;
+    pipeline.take(
+      request(
+        Array.from({ length: count }, () => span()),
+        resource,
+      ),
+    );
+    return shown().length - before;
+  };
+  // `narrow` lets 10 through. Of those that `wide` alone concerns the node takes its remaining 5, and 1 at the rate of
+  // the namespace; no ceiling of a monitor refuses any of them.
+  expect([send(40), send(40, other)]).toEqual([10, 6]);
+  expect(pipeline.monitors.map(({ dropped }) => dropped)).toEqual([30, 0]);
+});
+
 test('the ceiling of the node holds for all pods together, and leaves each namespace a rate of its own', () => {
   const limits = { ...builtinLimits, maxSpansPerSecondPerNode: 40 };
   const { pipeline, shown, dropped, identity } = aPipeline({}, { limits });

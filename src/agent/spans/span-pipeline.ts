@@ -150,14 +150,18 @@ export class SpanPipeline {
     else this.#limit(candidate);
   }
 
-  /** A span counts against the rate limit of each of its monitors, and is dropped when one of them refuses it. */
+  /**
+   * A span is dropped when the rate limit of one of its monitors, or that of the node, refuses it. A span that is kept
+   * counts against all of them, a dropped one against none.
+   */
   #limit({ account, monitors, record, bytes, startNs }: Candidate): void {
     const { clock, identity, ring, onSpan } = this.#options;
     const mono = clock.monotonic();
-    const over = monitors.filter((m) => m.rate !== null && !m.rate.take(mono));
+    const over = monitors.filter((m) => m.rate?.allows(mono) === false);
     for (const monitor of over) monitor.dropped++;
     if (over.length > 0) return this.#dropped('rate_monitor', 1);
     if (this.#rules.node?.take(account, identity.pods.namespaces, mono) === false) return this.#dropped('rate_node', 1);
+    for (const { rate } of monitors) rate?.take(mono);
     const now = clock.now();
     const timeMs = Number(startNs / 1_000_000n);
     // The ring removes items by age: it would keep a start in the future too long, and drop a start of 0 at once.

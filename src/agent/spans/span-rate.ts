@@ -48,12 +48,17 @@ export class SpanRate {
     this.#atMs = nowMs;
   }
 
-  /** True when one more span may be taken now; it is then counted. */
-  take(nowMs: number): boolean {
+  /** True when one more span may be taken now. */
+  allows(nowMs: number): boolean {
     const gained = (Math.max(0, nowMs - this.#atMs) / 1_000) * this.#perSecond;
     this.#left = Math.min(this.#perSecond, this.#left + gained);
     this.#atMs = Math.max(this.#atMs, nowMs);
-    if (this.#left < 1) return false;
+    return this.#left >= 1;
+  }
+
+  /** True when one more span may be taken now; it is then counted. */
+  take(nowMs: number): boolean {
+    if (!this.allows(nowMs)) return false;
     this.#left--;
     return true;
   }
