@@ -48,10 +48,14 @@ export class RemoteWriteSender implements Sender {
     const { clock, labels } = this.#options;
     const isNew = clock.monotonic() >= this.#oldUntil;
     const series = bySeries(samples, labels);
-    const answer = isNew ? await this.#post2(series) : await this.#post1(series);
+    const due = isNew ? [] : this.#dueMetadata(series);
+    const answer = isNew ? await this.#post2(series) : await this.#post1(series, due);
     const verdict = verdictOf(answer, clock.now());
     const written = isNew ? writtenSamples(answer) : null;
     if (written !== null) this.#knowsNew = true;
+    // A refused request may have been refused for its metadata: its halves are sent without.
+    if (verdict.kind === 'taken' || verdict.kind === 'refused')
+      for (const { family } of due) this.#metadataSentAt.set(family, clock.monotonic());
     switch (verdict.kind) {
       case 'taken':
         // An answer without the count comes from a receiver of 1.0, which found nothing that it knows.
@@ -95,8 +99,8 @@ export class RemoteWriteSender implements Sender {
     });
   }
 
-  #post1(series: readonly SeriesSamples[]): Promise<PostAnswer> {
-    return this.#post(encodeWrite1(series, this.#newsOf(series)), {
+  #post1(series: readonly SeriesSamples[], metadata: readonly SeriesMeta[]): Promise<PostAnswer> {
+    return this.#post(encodeWrite1(series, metadata), {
       'content-type': 'application/x-protobuf',
       'x-prometheus-remote-write-version': '0.1.0',
     });
@@ -109,14 +113,13 @@ export class RemoteWriteSender implements Sender {
   }
 
   /** Families whose metadata is due. */
-  #newsOf(series: readonly SeriesSamples[]): SeriesMeta[] {
+  #dueMetadata(series: readonly SeriesSamples[]): SeriesMeta[] {
     const now = this.#options.clock.monotonic();
     const due = new Map<string, SeriesMeta>();
     for (const { meta } of series.map((s) => s.series)) {
       if (now - (this.#metadataSentAt.get(meta.family) ?? -Infinity) < metadataMs) continue;
       due.set(meta.family, meta);
     }
-    for (const family of due.keys()) this.#metadataSentAt.set(family, now);
     return [...due.values()];
   }
 }

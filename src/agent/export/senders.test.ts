@@ -62,6 +62,17 @@ function remoteWrite(post: Post, authorization?: string): RemoteWriteSender {
     authorization: () => authorization,
   });
 }
+/** How often each field occurs in a request: 1 is a series, 3 the metadata of a family. */
+function fieldsOf({ body }: Sent): Record<number, number> {
+  const read = new WireReader(snappyDecompress(body, 1e6));
+  const fields: Record<number, number> = {};
+  while (!read.done) {
+    const key = read.key();
+    fields[key >>> 3] = (fields[key >>> 3] ?? 0) + 1;
+    read.skip(key & 7);
+  }
+  return fields;
+}
 const isNew = ({ headers }: Sent): boolean => headers['x-prometheus-remote-write-version'] === '2.0.0';
 
 test('version 2.0 is spoken first, with its headers and the token', async () => {
@@ -86,19 +97,18 @@ test.each([
   expect(await sender.samples(four)).toEqual({ taken: 4, refused: 0 });
   expect(await sender.samples(four)).toEqual({ taken: 4, refused: 0 });
   expect(sent.map(isNew)).toEqual([true, false, false]);
-  const read = new WireReader(snappyDecompress(sent[1]!.body, 1e6));
-  const fields = new Map<number, number>();
-  while (!read.done) {
-    const key = read.key();
-    fields.set(key >>> 3, (fields.get(key >>> 3) ?? 0) + 1);
-    read.skip(key & 7);
-  }
-  expect(fields).toEqual(
-    new Map([
-      [1, 4],
-      [3, 4],
-    ]),
-  );
+  expect(fieldsOf(sent[1]!)).toEqual({ 1: 4, 3: 4 });
+});
+
+test('metadata of a request that a receiver of 1.0 did not take goes with the next one, then no more for a minute', async () => {
+  let away = true;
+  const { post, sent } = aReceiver((s) => answer(isNew(s) ? 415 : away ? 503 : 204));
+  const sender = remoteWrite(post);
+  await expect(sender.samples(four)).rejects.toThrow(SendLater);
+  away = false;
+  await sender.samples(four);
+  await sender.samples(four);
+  expect(sent.slice(1).map(fieldsOf)).toEqual([{ 1: 4, 3: 4 }, { 1: 4, 3: 4 }, { 1: 4 }]);
 });
 
 test('what a receiver of 1.0 refuses is found by halving; the rest arrives', async () => {
