@@ -5,29 +5,8 @@ import type { TLSSocket } from 'node:tls';
 import { createApiServer } from './api-server.ts';
 import { createCa, issueLeaf, type KeyPairPem } from './ca.ts';
 import { closeServer, listen } from './listen.ts';
-import type { TlsMaterial, TlsSource } from './tls-material.ts';
-
-/** An identity that is replaced while the server runs, by a leaf of another authority. */
-class RotatingTls implements TlsSource {
-  generation = 1;
-  current: TlsMaterial;
-  readonly #listeners = new Set<(material: TlsMaterial) => void>();
-
-  constructor(current: TlsMaterial) {
-    this.current = current;
-  }
-
-  rotate(next: TlsMaterial): void {
-    this.current = next;
-    this.generation++;
-    for (const listener of this.#listeners) listener(next);
-  }
-
-  onChange(fn: (material: TlsMaterial) => void): () => void {
-    this.#listeners.add(fn);
-    return () => this.#listeners.delete(fn);
-  }
-}
+import type { TlsMaterial } from './tls-material.ts';
+import { RotatingTls } from '../testing/rotating-tls.ts';
 
 const now = Date.now();
 const identity = async (ca: KeyPairPem): Promise<TlsMaterial> => {

@@ -4,7 +4,8 @@ import { caBundle, planCa, type CaPlan, type CaState, type CaTiming } from './ca
 import { createTlsServer } from './https-server.ts';
 import { closeServer, listen } from './listen.ts';
 import { TlsClient } from './tls-client.ts';
-import type { TlsMaterial, TlsSource } from './tls-material.ts';
+import type { TlsMaterial } from './tls-material.ts';
+import { RotatingTls } from '../testing/rotating-tls.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -73,25 +74,6 @@ test('a leaf never outlives its authority', async () => {
   expect(new X509Certificate(leaf.cert).validTo).toBe(new X509Certificate(ca.cert).validTo);
 });
 
-/** A source that a test rotates by hand, as a mounted Secret does. */
-class HandSource implements TlsSource {
-  generation = 1;
-  readonly #listeners = new Set<(material: TlsMaterial) => void>();
-  current: TlsMaterial;
-  constructor(material: TlsMaterial) {
-    this.current = material;
-  }
-  onChange(fn: (material: TlsMaterial) => void): () => void {
-    this.#listeners.add(fn);
-    return () => this.#listeners.delete(fn);
-  }
-  take(material: TlsMaterial): void {
-    this.current = material;
-    this.generation++;
-    for (const fn of this.#listeners) fn(material);
-  }
-}
-
 describe('over real TLS, with server and client picking each step up in either order', () => {
   const open: Server[] = [];
   afterEach(async () => void (await Promise.all(open.splice(0).map((server) => closeServer(server, 0)))));
@@ -118,7 +100,7 @@ describe('over real TLS, with server and client picking each step up in either o
     // The rotation took place in the last 22 days, so its certificates are valid now: TLS judges them by the real time.
     const steps = await life(Date.now() - 22 * day);
     const [servers, clients] = [await materials('server', steps), await materials('client', steps)];
-    const [serving, asking] = [new HandSource(servers[0]!), new HandSource(clients[0]!)];
+    const [serving, asking] = [new RotatingTls(servers[0]!), new RotatingTls(clients[0]!)];
     const server = createTlsServer(serving, (_req, res) => res.end('ok'), { clientNames: ['client'] });
     open.push(server);
     const port = await listen('test', server, { host: '127.0.0.1', port: 0 });
@@ -138,8 +120,8 @@ describe('over real TLS, with server and client picking each step up in either o
     expect(new Set(steps.map(({ state }) => caBundle(state))).size).toBeGreaterThan(2);
     for (let step = 0; step < steps.length; step++) {
       const [first, second] = serverFirst
-        ? [() => serving.take(servers[step]!), () => asking.take(clients[step]!)]
-        : [() => asking.take(clients[step]!), () => serving.take(servers[step]!)];
+        ? [() => serving.rotate(servers[step]!), () => asking.rotate(clients[step]!)]
+        : [() => asking.rotate(clients[step]!), () => serving.rotate(servers[step]!)];
       const during = ask(kept);
       first();
       expect(await askEveryWay()).toEqual(['ok', 'ok', 'ok', 'ok']);

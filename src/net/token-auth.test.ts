@@ -31,12 +31,6 @@ function subject(loopbackExempt = true) {
   return { auth: new TokenAuth({ reviews: review, clock, logger, loopbackExempt }), review, clock, log };
 }
 
-test('a caller on the loopback address needs no token', async () => {
-  const { auth, review } = subject();
-  expect(await auth.decide(request(undefined, '::ffff:127.0.0.1'), 'get', '/metrics')).toEqual({ allowed: true });
-  expect(review.calls).toEqual([]);
-});
-
 test.each(['127.0.0.6', '::ffff:127.0.0.6', '127.0.0.11', '127.1.2.3', '::ffff:7f00:6', '', undefined])(
   'a connection that a proxy hands on from %p needs a token',
   async (address) => {
@@ -45,9 +39,14 @@ test.each(['127.0.0.6', '::ffff:127.0.0.6', '127.0.0.11', '127.1.2.3', '::ffff:7
   },
 );
 
-test.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])('%s is the loopback address', async (address) => {
-  expect(await subject().auth.decide(request(undefined, address), 'get', '/metrics')).toEqual({ allowed: true });
-});
+test.each(['127.0.0.1', '::1', '::ffff:127.0.0.1'])(
+  'a caller on the loopback address %s needs no token',
+  async (address) => {
+    const { auth, review } = subject();
+    expect(await auth.decide(request(undefined, address), 'get', '/metrics')).toEqual({ allowed: true });
+    expect(review.calls).toEqual([]);
+  },
+);
 
 test('the loopback exemption can be withdrawn', async () => {
   const { auth } = subject(false);

@@ -111,12 +111,22 @@ describe.each([
   });
 });
 
-describe.each<[string, KubeObject[], SettingTable]>([
-  ['query', renderPlatform(platformDefaults), querySettingTable],
-  ['query', renderPlatform({ ...platformDefaults, ...autoscaling, query: everyQueryOption }), querySettingTable],
-  ['controller', renderController(controllerDefaults), operatorSettingTable],
-  ['controller', renderController({ ...controllerDefaults, query: everyQueryOption }), operatorSettingTable],
-])('container %s', (name, objects, table) => {
+describe.each<[string, string, KubeObject[], SettingTable]>([
+  ['query', 'by default', renderPlatform(platformDefaults), querySettingTable],
+  [
+    'query',
+    'with every option of queries',
+    renderPlatform({ ...platformDefaults, ...autoscaling, query: everyQueryOption }),
+    querySettingTable,
+  ],
+  ['controller', 'by default', renderController(controllerDefaults), operatorSettingTable],
+  [
+    'controller',
+    'with every option of queries',
+    renderController({ ...controllerDefaults, query: everyQueryOption }),
+    operatorSettingTable,
+  ],
+])('container %s %s', (name, _how, objects, table) => {
   test('knows and takes each of its flags and variables', () => {
     const found = container(objects, 'Deployment', name);
     const flags = flagsOf(found.args);
