@@ -167,8 +167,12 @@ function sendCounter(port: number, value: number): Promise<number> {
 }
 
 /** Values of all samples of a metric, read as a stock client reads them. */
-async function readBack(port: number, name: string): Promise<{ labels: Record<string, string>; values: number[] }[]> {
-  const matchers: Matcher[] = [{ type: '=', name: '__name__', value: name }];
+async function readBack(
+  port: number,
+  name: string,
+  type: Matcher['type'] = '=',
+): Promise<{ labels: Record<string, string>; values: number[] }[]> {
+  const matchers: Matcher[] = [{ type, name: '__name__', value: name }];
   const { headers, body } = buildStreamedRead([{ matchers, startMs: 0, endMs: Date.now() + 1_000 }]);
   const answer = await mtls('svc-query', port, remoteReadPath, 'POST', body, headers);
   expect(answer.status).toBe(200);
@@ -242,6 +246,9 @@ test('a wrong OTLP body is 400, counted, and leaves the store alone', async () =
   const text = await (await fetch(`http://127.0.0.1:${agent.ports.scrape}/metrics`)).text();
   expect(text).toContain('svc_otlp_rejected_total{reason="malformed",k8s_node_name="node-1"} 1\n');
   expect(text).not.toContain('http_');
+  // The agent's own are there.
+  expect((await readBack(agent.ports.remoteRead, 'svc_.*', '=~')).length).toBeGreaterThan(0);
+  expect(await readBack(agent.ports.remoteRead, 'svc_.*', '!~')).toEqual([]);
   await agent.stop();
 });
 

@@ -26,6 +26,7 @@ beforeAll(async () => {
   base = `http://127.0.0.1:${await listen('metrics', server, { host: '127.0.0.1', port: 0 })}`;
 });
 afterAll(() => closeServer(server, 0));
+beforeEach(() => void (reviewed.length = 0));
 
 const get = async (path: string, token?: string): Promise<[number, string]> => {
   const headers = { connection: 'close', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
@@ -33,17 +34,24 @@ const get = async (path: string, token?: string): Promise<[number, string]> => {
   return [answer.status, await answer.text()];
 };
 
-test.each<[string, string | undefined, number, RegExp]>([
-  ['no token', undefined, 401, /send one as "Authorization: Bearer …"/],
-  ['a token that is not valid', 'bad', 401, /not valid/],
-  ['a token without the right', 'anna', 403, /anna may not get \/metrics: .* ClusterRole svc-metrics-reader grants it/],
-  ['a token with the right', 'scraper', 200, /^up 1$/m],
-])("the operator's metrics are asked for with %s", async (_what, token, status, text) => {
+test.each<[string, string | undefined, number, RegExp, reviewed: string[]]>([
+  ['no token', undefined, 401, /send one as "Authorization: Bearer …"/, []],
+  ['a token that is not valid', 'bad', 401, /not valid/, []],
+  [
+    'a token without the right',
+    'anna',
+    403,
+    /anna may not get \/metrics: .* ClusterRole svc-metrics-reader grants it/,
+    ['anna get /metrics'],
+  ],
+  ['a token with the right', 'scraper', 200, /^up 1$/m, ['scraper get /metrics']],
+])("the operator's metrics are asked for with %s", async (_what, token, status, text, reviews) => {
   const [answered, said] = await get('/metrics', token);
   expect([answered, said]).toEqual([status, expect.stringMatching(text)]);
+  expect(reviewed).toEqual(reviews);
 });
 
 test('its probes need no token', async () => {
   expect([(await get('/livez'))[0], (await get('/readyz'))[0]]).toEqual([200, 200]);
-  expect(reviewed).toEqual(['anna get /metrics', 'scraper get /metrics']);
+  expect(reviewed).toEqual([]);
 });

@@ -75,15 +75,18 @@ test.each([
       while (!signal.aborted) await ask(user, query, '1s', { headers, signal }).catch(() => {});
     };
     const others = ['a', 'b', 'c', 'd', 'e'].flatMap((user) => Array.from({ length: 4 }, (_, i) => endless(user, i)));
-    while (runner.running < 20) await new Promise((done) => setImmediate(done));
-    await latency(3);
-    // What the machine does besides may hit one measurement.
-    let loaded = Infinity;
-    for (let i = 0; i < 3 && loaded > 2 * idle; i++) loaded = await latency(11);
-    expect(runner.running).toBeGreaterThanOrEqual(20);
-    expect(loaded).toBeLessThanOrEqual(2 * idle);
-    stop.abort();
-    await Promise.all(others);
+    try {
+      while (runner.running < 20) await new Promise((done) => setImmediate(done));
+      await latency(3);
+      // What the machine does besides may hit one measurement.
+      let loaded = Infinity;
+      for (let i = 0; i < 3 && loaded > 2 * idle; i++) loaded = await latency(11);
+      expect(runner.running).toBeGreaterThanOrEqual(20);
+      expect(loaded).toBeLessThanOrEqual(2 * idle);
+    } finally {
+      stop.abort();
+      await Promise.all(others);
+    }
   },
   hangsMs,
 );

@@ -8,7 +8,7 @@ import { closeServer, listen } from '../../net/listen.ts';
 import { TlsClient } from '../../net/tls-client.ts';
 import { fixedTls } from '../../net/tls-material.ts';
 import { encodePartialRequest, PartialDecoder, type PartialHeader, type PartialRequest } from '../../promql/index.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
+import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
@@ -85,16 +85,25 @@ test.each<[string, PartialRequest, Partial<PartialLimits>, RegExp]>([
 test('the store’s memory is released however an evaluation ends', async () => {
   const open = new Set<object>();
   let holds = 0;
+  let onHold = (): void => {};
+  let onPrepare = async (): Promise<void> => {};
   const counting: Pick<Store, 'select' | 'hold' | 'prepare' | 'stats'> = {
     select: (...asked) => store.select(...asked),
     stats: () => store.stats(),
-    prepare: (...asked) => store.prepare(...asked),
+    prepare: async (matchers, pace) => {
+      await onPrepare();
+      await pace?.turn();
+      return store.prepare(matchers, pace);
+    },
     hold: (...asked) => {
       const held = store.hold(...asked);
       open.add(held);
       holds++;
       return {
-        [Symbol.iterator]: () => held[Symbol.iterator](),
+        *[Symbol.iterator]() {
+          onHold();
+          yield* held;
+        },
         close: () => {
           open.delete(held);
           held.close();
@@ -109,8 +118,33 @@ test('the store’s memory is released however an evaluation ends', async () => 
     outcomes.push('refusal' in outcome ? outcome.refusal : 'whole');
     expect(open.size).toBe(0);
   }
-  expect(outcomes).toEqual(['whole', 'over_limit', 'over_limit']);
-  expect(holds).toBeGreaterThanOrEqual(3);
+  onHold = () => {
+    throw new TypeError('x is undefined');
+  };
+  const broken = await handler(encodePartialRequest(asked), never);
+  expect(broken).toMatchObject({ refusal: 'internal' });
+  expect(open.size).toBe(0);
+  onHold = () => {};
+  // The second selector, which is a pattern, is prepared while the first one holds memory.
+  const expr = 'requests_total + on (pod) {__name__=~"requests_total"}';
+  const two = encodePartialRequest({ ...asked, fragment: { ...asked.fragment, expr } });
+  const heldMeanwhile: number[] = [];
+  const gone = new AbortController();
+  const isOver = async (): Promise<void> => gone.abort(new Error('the asker is gone'));
+  for (const end of [() => clock.advance(asked.deadlineMs), isOver]) {
+    onPrepare = async () => {
+      await settle();
+      heldMeanwhile.push(open.size);
+      await end();
+    };
+    const outcome = await handler(two, gone.signal).catch((error: Error) => error.message);
+    outcomes.push(typeof outcome === 'string' ? outcome : 'refusal' in outcome ? outcome.refusal : 'whole');
+    await settle();
+    expect(open.size).toBe(0);
+  }
+  expect(heldMeanwhile).toEqual([1, 1]);
+  expect(outcomes).toEqual(['whole', 'over_limit', 'over_limit', 'timeout', 'the asker is gone']);
+  expect(holds).toBeGreaterThanOrEqual(6);
 });
 
 test('an unknown version or part is unsupported, and a wrong field is invalid', async () => {

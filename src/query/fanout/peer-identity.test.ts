@@ -78,10 +78,13 @@ test.each<[string, string, Record<string, string>]>([
 test('a node that another key answers for is counted as lost, by the reason identity', async () => {
   const before = await count();
   const thief = await impostor(await agentTls(stage.cluster.ca, 'node-2'));
-  expectAt('127.0.0.9');
-  await stage.ask('/api/v1/query', { query: 'sum(x)', time: at });
-  expect(await count()).toBe(before + 1);
-  await thief.close();
+  try {
+    expectAt('127.0.0.9');
+    await stage.ask('/api/v1/query', { query: 'sum(x)', time: at });
+    expect(await count()).toBe(before + 1);
+  } finally {
+    await thief.close();
+  }
 });
 
 test('the certificate that all agents once shared is accepted from pods that still have it, and from no others', async () => {
@@ -89,9 +92,12 @@ test('the certificate that all agents once shared is accepted from pods that sti
   const leaf = await issueLeaf(stage.cluster.ca, { commonName: 'svc-agent', dnsNames }, { now: Date.now() });
   const old = await impostor({ ...leaf, ca: stage.cluster.ca.cert });
   const sum = () => stage.ask('/api/v1/query', { query: 'sum(x)', time: at });
-  expectAt('127.0.0.9', ['127.0.0.9']);
-  expect((await sum()).json).toMatchObject({ degraded: false, data: { result: [{ value: [end / 1000, '2'] }] } });
-  expectAt('127.0.0.9');
-  expect((await sum()).json).toMatchObject({ degraded: true, missingNodes: ['node-1'] });
-  await old.close();
+  try {
+    expectAt('127.0.0.9', ['127.0.0.9']);
+    expect((await sum()).json).toMatchObject({ degraded: false, data: { result: [{ value: [end / 1000, '2'] }] } });
+    expectAt('127.0.0.9');
+    expect((await sum()).json).toMatchObject({ degraded: true, missingNodes: ['node-1'] });
+  } finally {
+    await old.close();
+  }
 });

@@ -235,8 +235,10 @@ test('series and values that two agents of a node have stand in the list once', 
   const before = (await ask('/api/v1/series', everything)).text;
   const original = [...cluster.expected];
   (cluster.expected as unknown[]).splice(0, expected.length, ...expected);
+  const asked = misbehave(cluster.agents[0]!, '/none', () => {});
   try {
     expect((await ask('/api/v1/series', everything)).text).toBe(before);
+    expect(asked).toEqual([indexPath, indexPath]);
   } finally {
     (cluster.expected as unknown[]).splice(0, original.length, ...original);
   }
