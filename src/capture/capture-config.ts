@@ -52,8 +52,9 @@ const exportRule = {
 
 /**
  * One monitor's rules for the agent's pipeline. They apply to the series and spans of `pods` in `namespace`. Rules of
- * one namespace stand strongest first. For a pod of several rules, families, protocols, ignored paths and label lists
- * are united (absent = all), each rule keeps its own ceilings, and everything else comes from the first rule alone.
+ * one namespace stand strongest first. Data of a pod with several rules is kept if one of them wants its family, its
+ * protocol and its path. Label lists and headers are united, each rule keeps its own ceilings and destinations, and
+ * everything else comes from the first rule alone.
  */
 export const captureMonitorRuleSchema = Type.Object(
   {
@@ -66,8 +67,8 @@ export const captureMonitorRuleSchema = Type.Object(
     /** Globs of the containers that it selects; absent = any. */
     containers: Type.Optional(Type.Array(Type.String({ maxLength: 253 }), { maxItems: 16 })),
     /**
-     * The ports that it selects, e.g. `8080,9000-9010`; absent = any. Traffic of a process on other ports is not
-     * selected.
+     * The ports that it selects, e.g. `8080,9000-9010`; absent = any. Requests that a process serves on other ports are
+     * not selected; the requests that it sends are.
      */
     ports: Type.Optional(Type.String({ pattern: '^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$', maxLength: 1024 })),
     /** URL paths whose requests are not recorded. `*` matches any text. */
@@ -181,7 +182,7 @@ export const captureConfigSchema = Type.Object(
       },
       strict,
     ),
-    /** Destinations of policies: for the series of some namespaces, or for all series of the node. */
+    /** Destinations of policies: for the series and spans of some namespaces, or of the whole node. */
     exports: Type.Optional(
       Type.Array(
         Type.Object(

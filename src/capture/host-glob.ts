@@ -1,6 +1,6 @@
 import { matchesGlob } from './compile/select/selector.ts';
 
-/** True when a host matches a glob of an allow list, in which `*` stands for any text and `?` for one character. Case-insensitive. */
+/** True when a host matches a glob of an allow list: `*` is any text, `?` one character. Case-insensitive. */
 export function hostMatches(glob: string, host: string): boolean {
   return matchesGlob(glob.toLowerCase(), host.toLowerCase());
 }

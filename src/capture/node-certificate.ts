@@ -10,10 +10,10 @@ import { askAgent, type AgentAddress, type AgentTransport } from './push-client.
  *
  * `GET /v1/certificate` → CertificateOffer: a certificate request, and the proof of the agent's identity.
  * `PUT /v1/certificate` body: IssuedCertificate → 204; 400 `{code, message}` when it is not for the key of the last
- *                       request, or of an authority that the agent does not trust.
+ *                       request, or when its authority is one that the agent does not trust.
  *
- * The agent shows its token only to the operator's client certificate, and the token is of no use at the API server: its
- * audience is `certificateAudience`.
+ * The agent shows its token only to the operator's client certificate, and the token is of no use at the API server:
+ * its audience is `certificateAudience`.
  */
 export const certificatePath = '/v1/certificate';
 

@@ -26,7 +26,7 @@ export function parsePorts(text: string, field: string): PortRange[] {
   return normalisePorts(ranges);
 }
 
-/** Ascending, without overlaps: equal sets of ports give equal lists. Adjacent ports stay separate (`80,81`). */
+/** Ascending, without overlaps, whatever the input order. Adjacent ranges are not joined: `80,81` is not `80-81`. */
 export function normalisePorts(ranges: readonly PortRange[]): PortRange[] {
   const sorted = ranges.toSorted((a, b) => a.port - b.port || a.endPort - b.endPort);
   const merged: PortRange[] = [];

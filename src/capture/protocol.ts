@@ -10,12 +10,12 @@ import { oneOf, parser } from '../base/wire/parser.ts';
  * `GET /v1/capture`         → the current CaptureConfig, or 404 when the agent runs its seed.
  * `GET /v1/capture/running` → the CaptureConfig whose file the instrument runs, an older one than the current while a
  *                           file waits for its restart; 404 while that is the seed, or not known.
- * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after` (a second
- *                           later where the change is what a PUT was answered with),
- *                           or after `wait` seconds with the unchanged one. Revisions start anew with the agent,
- *                           so an `after` above the current revision is answered at once.
+ * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after`, or after
+ *                           `wait` seconds with the unchanged one. A waiting poll is answered a second later when the
+ *                           answer to a PUT has told the change. Revisions start anew with the agent, so an `after`
+ *                           above the current revision is answered at once.
  * `PUT /v1/secrets`         body: ExportSecrets → 204. What the exports of the config refer to; kept in memory, never
- *                           on disk, never answered. The status names the revision that the agent has.
+ *                           on disk, and never sent back. The status names the revision that the agent has.
  */
 export const capturePath = '/v1/capture';
 export const runningPath = '/v1/capture/running';
@@ -93,7 +93,7 @@ export const agentStatusSchema = Type.Object({
     gapMs: Type.Optional(count),
     /** Hash of the config whose file it runs; absent while that is the seed, or not known. */
     runs: Type.Optional(Type.String({ maxLength: 80 })),
-    /** It has not read the file in place and may restart for it; absent when no restart is due. */
+    /** The instrument has yet to read the file in place and may restart for it; absent when no restart is due. */
     restarting: Type.Optional(Type.Boolean()),
   }),
   monitors: Type.Array(
@@ -119,7 +119,7 @@ export const agentStatusSchema = Type.Object({
   limits: Type.Optional(
     Type.Array(
       Type.Object({
-        /** False where the node may have this limit, and nothing tells. */
+        /** False when nothing tells whether the node has this limit. */
         certain: Type.Boolean(),
         message: Type.String({ maxLength: 1024 }),
       }),

@@ -32,14 +32,15 @@ export interface AgentAddress extends AgentServerName {
 const pushDeadlineMs = 10_000;
 /** Added to the wait of a poll: connecting, and the agent's own delay. Units: ms. */
 const pollGraceMs = 5_000;
-/** Cap on a status: 20 000 monitors at about 200 bytes. Units: bytes. */
+/** Cap on an answer. The largest is a status: 20 000 monitors at about 200 bytes. Units: bytes. */
 const maxStatusBytes = 8 * 1024 * 1024;
 
 /**
  * One agent's capture port. Every call has a deadline and a size cap, and every answer is validated.
  * Nothing is retried here: the caller decides from its current state what is still worth sending.
  * Errors: ERR_CAPTURE_PUSH when the agent answers with a refusal (its text is in the message) or with a malformed
- * answer; ERR_AGENT_UNREACHABLE, ERR_PEER_IDENTITY, ERR_TIMEOUT, ERR_ABORTED, ERR_TOO_LARGE from the transport.
+ * answer; ERR_TOO_LARGE for a config above `maxCaptureBytes`; ERR_AGENT_UNREACHABLE, ERR_PEER_IDENTITY, ERR_TIMEOUT,
+ * ERR_ABORTED, ERR_TOO_LARGE from the transport.
  */
 export class AgentClient {
   readonly #transport: AgentTransport;
@@ -51,7 +52,7 @@ export class AgentClient {
   }
 
   /**
-   * Puts a config, given as its canonical JSON in pieces, in place. Idempotent: the agent knows the hash.
+   * Sends a config as the pieces of its canonical JSON. Idempotent: the agent recognises the hash.
    * With `hold` the instrument keeps its old file until the same config is put with `now`.
    */
   async put(hash: string, body: readonly Uint8Array[], restart: 'now' | 'hold', signal: AbortSignal): Promise<Ack> {

@@ -49,7 +49,7 @@ test('every field of spec.query is a limit', () => {
   });
 });
 
-test('of each field the strongest policy that sets it decides, though another be lower', () => {
+test('the strongest policy that sets a field decides it, even if another sets a lower value', () => {
   const weak = policy('weak', { query: { timeout: '1s', maxSamples: 5 } });
   const strong = policy('strong', { priority: 1, query: { timeout: '1m' } });
   expect(limits([weak, strong])).toEqual({ timeoutMs: 60_000, maxSamples: 5 });

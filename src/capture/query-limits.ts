@@ -9,7 +9,7 @@ import type { NamedLabels } from './compile/types.ts';
 type QuerySpec = NonNullable<ClusterTrafficPolicySpec['query']>;
 export type QueryField = keyof QuerySpec;
 
-/** The fields of `spec.query`, in the order of messages. */
+/** The fields of `spec.query`, in the order in which messages list them. */
 export const queryFields = [
   'timeout',
   'perAgentTimeout',
@@ -37,7 +37,7 @@ export type QueryPolicy = Pick<ClusterTrafficPolicy, 'metadata' | 'spec' | 'stat
 
 /**
  * The policies that limit queries, strongest first: with the last accepted spec when the newest is refused. Policies
- * that select nodes are left out: a query reads all nodes.
+ * that select nodes are left out, because a query reads all nodes; so are policies that are being deleted.
  */
 export function queryPolicies(policies: readonly QueryPolicy[]): PolicyInForce[] {
   return policies
@@ -52,9 +52,9 @@ export function queryPolicies(policies: readonly QueryPolicy[]): PolicyInForce[]
 }
 
 /**
- * The limits of a caller's queries. For a caller that may read everything, policies without a namespace selector count.
- * For a caller that may read some namespaces (`namespaces`), the lowest limit over these applies; in each namespace the
- * strongest policy that sets a field decides it. Pure.
+ * The limits of a caller's queries. For a caller that may read everything (no `namespaces`) or nothing (an empty list),
+ * policies without a namespace selector count. For a caller that may read some namespaces, the lowest limit over these
+ * applies; in each namespace the strongest policy that sets a field decides it. Pure.
  */
 export function queryLimits(policies: readonly PolicyInForce[], namespaces?: readonly NamedLabels[]): QueryLimits {
   if (namespaces === undefined || namespaces.length === 0) return limitsBy(policiesOf(policies, undefined));

@@ -14,7 +14,7 @@ test.each([
   ['/(\\w+)/secret/[^/]+', '/$1/secret/*', '/a/secret/b/c', '/a/secret/*/c'],
   ['x', 'y', '/none', '/none'],
   ['^', '/base', '/a', '/base/a'],
-])('%s → %s makes of %s %s', (pattern, replacement, path, expected) => {
+])('%s → %s rewrites %s to %s', (pattern, replacement, path, expected) => {
   expect(patternFault(pattern, replacement)).toBeNull();
   expect(pathRewriter(pattern, replacement)(path)).toBe(expected);
 });

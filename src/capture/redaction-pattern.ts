@@ -3,7 +3,7 @@ import { errorText } from '../base/errors.ts';
 
 /**
  * Why a path rewrite cannot be used, or null: `pattern: …` when it is not an RE2 expression, `replacement: …` when it
- * names a group that the pattern does not have.
+ * names a group that the pattern does not have or has a `$` without a number.
  */
 export function patternFault(pattern: string, replacement: string): string | null {
   let groups: number;

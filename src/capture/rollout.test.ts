@@ -82,7 +82,7 @@ test.each<[string, number | string, number, number]>([
   ['a tenth of thirty nodes is three', '10%', 30, 3],
   ['a tenth of three nodes is rounded up to one', '10%', 3, 1],
   ['a number is taken as it is', 2, 30, 2],
-  ['no share is none: one goes', '0%', 30, 1],
+  ['a share of 0% still lets one go', '0%', 30, 1],
 ])('at most maxUnavailable at a time: %s', (_sentence, maxUnavailable, size, expected) => {
   const plan = planRollout(
     names(size).map((n) => node(n, {}, { maxUnavailable })),
@@ -175,7 +175,7 @@ describe('a file that failed on a node', () => {
     expect(planRollout([node('a', { held, refusedHash: 'new' })], 0).hold).toEqual(new Map([['a', 'Failed']]));
     expect(planRollout([node('a', { held, refusedHash: 'older' })], 0).push).toEqual(['a']);
   });
-  test('is not given to a node that is down or on its way either', () => {
+  test('is not given to a node that is down or restarting either', () => {
     const others = [node('b', { down: true, runs: null }), node('c', { sentAt: 0 })];
     expect(planRollout([failed, ...others], 0)).toMatchObject({ push: [], deliver: [] });
   });
@@ -238,7 +238,7 @@ describe('a node without a pod that the change concerns', () => {
   });
 });
 
-test('the restart of a namespace without one left waits for the next, though its file is delivered', () => {
+test('a restart beyond the budget of its namespace waits, while its file is delivered', () => {
   const waiting = node('a', { restartedAt: 1_000, allowedAt: 90_000 });
   expect(planRollout([waiting], 70_000)).toEqual({
     push: [],

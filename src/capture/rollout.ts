@@ -14,19 +14,19 @@ export interface RolloutNode {
   granted: boolean;
   /** Hash of the file that its instrument runs, as far as known; null while none does. */
   runs: string | null;
-  /** The running file differs from the wanted one in something that concerns the pods of this node. */
+  /** The running file differs from the desired one in something that concerns the pods of this node. */
   concerned: boolean;
   /** Its instrument is not running at the moment. */
   down: boolean;
-  /** When a change of the file was sent that is not Running yet. Units: ms of the monotonic clock. */
+  /** When a changed file was sent that is not Running yet. Units: ms of the monotonic clock. */
   sentAt: number | null;
-  /** When a change of ours last restarted the instrument. */
+  /** When a change of ours last restarted the instrument. Units: ms of the monotonic clock. */
   restartedAt: number | null;
-  /** From when the namespaces whose edits ask for the restart may cause one. Units: ms of the monotonic clock. */
+  /** When the namespaces whose edits require a restart may next cause one. Units: ms of the monotonic clock. */
   allowedAt: number;
-  /** The file that failed here, until another one is wanted. */
+  /** Hash of the file that failed here, until another one is desired. */
   failedYamlHash: string | null;
-  /** The config that the agent refused. */
+  /** Hash of the config that the agent refused. */
   refusedHash: string | null;
 }
 
@@ -82,7 +82,7 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
     else if (restartsNothing(node)) plan.push.push(node.name);
     else changing.push(node);
   }
-  // A restart that an earlier leader started is still under way, and a node without a first status may be restarting.
+  // Unavailable nodes: down, restarting (also for an earlier leader), or without a first status, so perhaps restarting.
   const onTheirWay = group.filter((n) => n.unheard || ((n.sentAt !== null || n.down) && n.reachable)).length;
   let room = allowance(group) - onTheirWay;
   for (const node of changing.toSorted(canariesFirst)) {
@@ -93,12 +93,12 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
   }
 }
 
-/** The node runs its seed, or exactly the file that it should. */
+/** The node runs its seed, or holds the desired file already and may restart for it. */
 function changesNothing(node: RolloutNode): boolean {
   return node.held === null || (node.held.yamlHash === node.desired.yamlHash && node.granted);
 }
 
-/** An instrument that restarts anyway does not wait either: one start serves both files. */
+/** Sending the file costs no restart of its own: an instrument that restarts or is down starts once for both files. */
 function restartsNothing(node: RolloutNode): boolean {
   return changesNothing(node) || node.sentAt !== null || node.down;
 }

@@ -14,7 +14,7 @@ export interface SeedOptions extends InstrumentEnvironment {
 /**
  * The config of an agent without a controller's push: one discovery entry, any process on these ports, and flows where
  * the pod can see them.
- * Errors: ERR_CONFIG_INVALID for ports or a version that do not parse.
+ * Errors: ERR_CONFIG_INVALID for ports that do not parse and for an unknown version of the instrument.
  */
 export function zeroConfig(options: SeedOptions): CaptureConfig {
   const settings = builtinSettings(options);

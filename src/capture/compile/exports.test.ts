@@ -43,7 +43,7 @@ test.each([
   expect(result.monitors.get('shop/m')!.accepted.ok).toBe(true);
 });
 
-test('a policy’s own destination needs no allow list; its Secret lies beside the operator', () => {
+test('a policy’s own destination needs no allow list, and its Secret is in the namespace of the operator', () => {
   const item = {
     name: 'o',
     type: 'OTLP',

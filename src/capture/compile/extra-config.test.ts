@@ -55,7 +55,7 @@ test.each<[object, RegExp]>([
     { filter: { network: Object.fromEntries([...Array(300).keys()].map((i) => [`a${i}`, {}])) } },
     /has too many members/,
   ],
-])('what the instrument would not take as it is meant is refused: %j', (extra, words) => {
+])('what the instrument would not accept as intended is refused: %j', (extra, words) => {
   const { accepted, yaml } = withExtra(extra as Record<string, unknown>);
   expect(accepted).toMatchObject({ ok: false, reason: 'Invalid' });
   expect(accepted.message).toMatch(words);
@@ -80,7 +80,7 @@ test('without the flag of the controller no extra key is in force, whatever was 
   expect(result.nodes.get('node-1')!.config.instrument.yaml).toBe(without);
 });
 
-test('no value whatever expands, leaves its key or touches another', () => {
+test('no value is expanded, leaves its key or changes another key', () => {
   const hostile = fc.oneof(
     anyText({ maxLength: 30 }),
     fc.constantFrom(

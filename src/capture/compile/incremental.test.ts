@@ -9,7 +9,7 @@ import type { CompileInput, CompileResult } from './types.ts';
 
 const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** Everything of a result that anybody can see. */
+/** Every part of a result that a caller can observe. */
 function visible(result: CompileResult): unknown {
   const sorted = <V>(map: ReadonlyMap<string, V>): [string, V][] => [...map].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return [

@@ -9,8 +9,8 @@ import { first, sortedSet, type PolicyInForce } from './settings.ts';
 import type { CompileEnvironment, FlowsState, RolloutRules } from './types.ts';
 
 /**
- * The settings that exist once per node, without the entries, the exclusions and the unions over monitors. Policies of
- * some namespaces never set these members.
+ * The settings that exist once per node, without the entries, the exclusions and the unions over monitors. Of these, a
+ * policy of some namespaces can set only query parameters to redact.
  */
 export function nodeWideSettings(
   policies: readonly PolicyInForce[],
@@ -99,7 +99,10 @@ function networkOf(policies: readonly PolicyInForce[]): NetworkSettings | null {
   };
 }
 
-/** Ceilings: the smallest that any policy sets; the built-in one when no policy sets one. */
+/**
+ * Ceilings: the smallest that any policy without a namespaceSelector sets; the built-in one when none sets one. Spans
+ * have no built-in ceiling. `onLimit`: the value of the strongest policy that sets it.
+ */
 export function limitsOf(policies: readonly PolicyInForce[]): CaptureLimits {
   const least = (
     key: 'maxSeriesPerNode' | 'maxSeriesPerNamespace' | 'maxSeriesPerMonitor' | 'maxLabelValueLength',

@@ -9,7 +9,7 @@ import { compile } from './compile.ts';
 import type { CompileInput } from './types.ts';
 
 const word = fc.constantFrom('cart', 'checkout', 'x-1');
-/** A pod is called by such a word and a number. */
+/** The name of a workload, or a glob. The pods are called by such a word and a number, as in `cart-1`. */
 const workload = fc.oneof(
   word,
   word.map((name) => `${name}-*`),
@@ -22,7 +22,8 @@ const ports = fc.array(
   { minLength: 1, maxLength: 4 },
 );
 const some = <T>(arb: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arb, { nil: undefined });
-const clean = <T extends object>(value: T): T => JSON.parse(JSON.stringify(value)) as T; // leaves members out that are undefined, as the API server would
+/** Without the members that are undefined, as the API server returns it. */
+const clean = <T extends object>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 const settings = fc.record({
   protocols: some(fc.uniqueArray(fc.constantFrom('HTTP' as const, 'SQL' as const, 'DNS' as const), { minLength: 1 })),
@@ -137,7 +138,7 @@ test('the same objects in any order give the same bytes and the same verdicts', 
   expect(Object.entries(reached).filter(([, times]) => times === 0)).toEqual([]);
 });
 
-test('every file is one that each version of the instrument takes as it is meant', () => {
+test('each version of the instrument accepts every file as intended', () => {
   fc.assert(
     fc.property(worlds, fc.constantFrom(...instrumentVersions), (world, version) => {
       const result = compile({ ...world, environment: { ...world.environment, instrumentVersion: version } });

@@ -10,13 +10,13 @@ import { parseDuration } from '../../base/duration.ts';
 import type { CaptureMonitorRule } from '../capture-config.ts';
 import type { Sampler } from '../instrument-yaml/settings.ts';
 
-/** An accepted policy, as an input of the merge. */
+/** A policy with the spec that is compiled in: its own, or its last accepted one. */
 export interface PolicyInForce {
   name: string;
   spec: ClusterTrafficPolicySpec;
 }
 
-/** The value of the strongest policy that sets it. */
+/** The value of the strongest policy that sets it. `policies` stand strongest first. */
 export function first<T>(
   policies: readonly PolicyInForce[],
   get: (spec: ClusterTrafficPolicySpec) => T | undefined,
@@ -38,7 +38,7 @@ export interface LeafValue {
 }
 
 /**
- * The scalar rule for every leaf of the shared settings:
+ * The value of every leaf of the shared settings, from the strongest layer that sets it:
  * overrides (first policy that sets it), then the monitor, then defaults (first policy that sets it), then built-in.
  * `policies` stand strongest first.
  */

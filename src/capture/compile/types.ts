@@ -72,17 +72,17 @@ export interface MonitorOutcome {
   matchedPods: number;
   /** Nodes with at least one matched pod, sorted. */
   nodes: readonly string[];
-  /** Hash of this object's contribution, without node and pod names; absent when it contributes nothing. */
+  /** Hash of this object's contribution, without node and pod names; absent when no spec is in force. */
   configHash?: string;
   suspended: boolean;
-  /** The policy that pauses capture of its namespace on a node, if any. */
+  /** A policy that pauses it; present only when it is paused on all of its nodes. */
   pausedBy?: string;
   policyRefs: readonly string[];
   overriddenFields: readonly string[];
   conflicts: readonly Conflict[];
   /** Its destinations; one that is not allowed on every node is not allowed. */
   exports: readonly ExportOutcome[];
-  /** The longest time between two samples of a busy pod. Units: ms. */
+  /** The longest interval, over its nodes, between two samples of a pod with traffic. Units: ms. */
   intervalMs: number;
 }
 

@@ -18,7 +18,7 @@ export const note = (asks: string, fact: string, way?: string): Step => ({
 });
 export const unknown = (asks: string, fact: string): Step => ({ asks, answer: 'unknown', fact });
 
-/** The first step that prevents the data. */
+/** The first step that explains why there is no data. */
 export function firstNo(steps: readonly Step[]): Step | undefined {
   return steps.find(({ answer }) => answer === 'no');
 }

@@ -26,13 +26,13 @@ test.each<[string, TrafficMonitor[], boolean, string[]]>([
   expect(changes(file([shop, pay]), file(monitors))).toEqual([general, namespaces]);
 });
 
-test('the rank of two monitors of one namespace is theirs', () => {
+test('a changed rank of two monitors of one namespace is a change of that namespace alone', () => {
   const two = (priority: number): string =>
     file([edited({ sampling: { ratio: '0.1' } }), aMonitor('shop/n', { selector: {}, priority })]);
   expect(changes(two(1), two(-1))).toEqual([false, ['shop']]);
 });
 
-test('a setting of a policy is general, its scope for one namespace is not', () => {
+test('a setting of a policy is a general change, an exclusion of one namespace is not', () => {
   expect(changes(file([shop]), file([shop], { instrument: { exportInterval: '5s' } }))).toEqual([true, []]);
   expect(changes(file([]), file([], { exclusions: [{ namespaces: ['shop'] }] }))[0]).toBe(false);
   expect(changes(file([]), file([], { exclusions: [{ namespaces: ['sh*'] }] }))[0]).toBe(true);

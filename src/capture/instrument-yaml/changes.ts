@@ -8,8 +8,8 @@ export interface FileChanges {
 
 /**
  * Where two files differ: in entries that select processes of one namespace alone, or anywhere else. Pure. It relies on
- * the one style in which `emitYaml` writes: an entry of one namespace begins with that member, and its lines stand
- * deeper than any other list's. The order of entries matters within a namespace, and between general entries and the
+ * the style of `emitYaml`: an entry of one namespace begins with `k8s_namespace`, and the lists of `discovery` are
+ * indented by four spaces. The order of entries matters within a namespace, and between general entries and the
  * namespace entries before them.
  */
 export function fileChanges(a: string, b: string): FileChanges {

@@ -28,7 +28,7 @@ test('members that are undefined are left out, and maps and lists without member
   );
 });
 
-test('half of a surrogate pair and numbers that are none are refused', () => {
+test('half of a surrogate pair and NaN are refused', () => {
   expect(() => emitYaml({ a: '\ud800' })).toThrow(/surrogate/);
   expect(() => emitYaml({ a: Number.NaN })).toThrow(/NaN/);
 });

@@ -49,7 +49,7 @@ const owned: readonly string[] = [
 
 type Doc = { [key: string]: YamlValue | undefined };
 
-/** The path of the first owned key that it would touch; null when it touches none. */
+/** The path of the first owned key that the extra keys would replace; null when they replace none. */
 export function ownedKey(extra: ExtraConfig, path = ''): string | null {
   for (const key of Object.keys(extra).toSorted()) {
     const next = path === '' ? key : `${path}.${key}`;

@@ -28,7 +28,7 @@ const ports: KeyRule = { kind: 'string', pattern: /^[0-9]+(-[0-9]+)?(,[0-9]+(-[0
 const endpoint: KeyRule = { kind: 'string', pattern: /^https?:\/\/[^/\s]+/ };
 const oneCharacter: KeyRule = { kind: 'string', pattern: /^.$/ };
 
-/** Feature names of `metrics.features`. `stats*` is requested only when a monitor wants it. */
+/** Feature names of `metrics.features`; under `v0.10`, those that it adds. `stats` is requested only when wanted. */
 const features = {
   'v0.9': [
     'all',
@@ -81,7 +81,7 @@ const sampler = object({
   arg: { kind: 'string', pattern: /^(0|1|0\.[0-9]+)$/ },
 });
 
-/** The value that one attribute must have for a record to pass: a glob, or numbers. */
+/** The condition on one attribute for a record to pass: a glob, or comparisons with numbers. */
 const comparison = object({
   match: string,
   not_match: string,
@@ -90,7 +90,7 @@ const comparison = object({
   ),
 });
 
-/** The workload fields, by kind. */
+/** The keys that select by the name of a workload, by its kind. */
 export const workloadKeys = {
   Deployment: 'k8s_deployment_name',
   StatefulSet: 'k8s_statefulset_name',

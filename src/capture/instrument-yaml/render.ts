@@ -180,7 +180,7 @@ function network(n: NetworkSettings): YamlMap {
     exclude_interfaces: n.excludeInterfaces.length > 0 ? [...n.excludeInterfaces].toSorted() : undefined,
     cidrs: n.cidrs.length > 0 ? n.cidrs.map((c) => (c.name ? { cidr: c.cidr, name: c.name } : c.cidr)) : undefined,
     deduper: n.deduper,
-    // It sees who is the server when a connection begins. One that is older than itself would have no port.
+    // The instrument sees which end is the server when a connection begins. For an older connection it has to guess.
     guess_ports: flowAttributes(n).includes('server.port') ? 'ordinal' : undefined,
     sampling: n.sampling > 0 ? n.sampling : undefined,
   };

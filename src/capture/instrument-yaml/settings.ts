@@ -26,7 +26,7 @@ export interface InstrumentSettings {
   defaultExclusions: 'Inherit' | 'None';
   /** Lower-case names of the instrument; `['*']` for all. */
   instrumentations: { metrics: readonly string[]; traces: readonly string[] };
-  /** Whether a monitor wants TCP statistics: if their setup fails, the instrument ends. */
+  /** TCP statistics are wanted. They are off otherwise: if their setup fails, the instrument ends. */
   tcpStats: boolean;
   network: NetworkSettings | null;
   routes: { unmatched: UnmatchedRoutes; maxPathSegmentCardinality: number };

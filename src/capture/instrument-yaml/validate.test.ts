@@ -11,7 +11,7 @@ const problems = (change: (doc: Doc) => void, version: 'v0.9' | 'v0.10' = 'v0.10
   return validateInstrumentDocument(version, doc);
 };
 
-test.each(['v0.9', 'v0.10'] as const)('the seed of %s is taken', (version) => {
+test.each(['v0.9', 'v0.10'] as const)('the seed of %s is accepted', (version) => {
   expect(validateInstrumentDocument(version, seed(version))).toEqual([]);
 });
 

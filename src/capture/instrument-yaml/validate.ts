@@ -3,8 +3,9 @@ import { keyTables, selectionKeys, type KeyRule } from './keys.ts';
 import type { InstrumentVersion } from './version.ts';
 
 /**
- * Every fault for which the instrument would end at start-up, or silently behave otherwise, as sentences that begin
- * with the key. An empty list means that this version accepts the document as intended.
+ * Every fault that would make the instrument end at start-up or silently behave otherwise than intended, as sentences
+ * that begin with the key. Rules that involve several keys are checked only when each key is valid by itself. An empty
+ * list means that this version accepts the document as intended.
  */
 export function validateInstrumentDocument(version: InstrumentVersion, document: unknown): string[] {
   const problems: string[] = [];

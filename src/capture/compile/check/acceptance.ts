@@ -67,8 +67,9 @@ function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<Cluster
 }
 
 /**
- * Monitors, oldest first. A namespace that may not have monitors (or not so many) loses them at once. An invalid spec
- * is represented by the last accepted one.
+ * Monitors, oldest first. A monitor whose namespace may not have monitors, or already has as many as allowed, is
+ * refused at once, whatever was accepted before. An invalid spec is represented by the last accepted one if that one is
+ * still valid.
  */
 export function judgeMonitors(
   monitors: readonly TrafficMonitor[],

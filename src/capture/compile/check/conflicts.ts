@@ -32,7 +32,7 @@ export function monitorConflict(
   return { with: `TrafficMonitor/${winner.key}`, fields, resolution: decidedBy(winner, loser) };
 }
 
-/** Two monitors of one namespace that offer the same autoscaling metric. */
+/** The autoscaling metrics that two monitors of one namespace both offer; null when there is none. */
 export function autoscalingConflict(winner: MonitorInForce, loser: MonitorInForce): Conflict | null {
   const taken = new Set((winner.spec.autoscaling?.metrics ?? []).map((m) => `${m.resource}/${m.name}`));
   const fields = (loser.spec.autoscaling?.metrics ?? [])

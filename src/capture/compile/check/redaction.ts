@@ -5,7 +5,7 @@ import { namespacesOf } from '../select/scope.ts';
 import { sortedSet, type PolicyInForce } from '../settings.ts';
 import type { NamedLabels } from '../types.ts';
 
-/** The redaction rules of the policies for the agents, in their order; a policy of some namespaces names them. */
+/** The redaction rules of the policies, in their order. The rule of a policy of some namespaces lists them. */
 export function redactionOf(
   policies: readonly PolicyInForce[],
   namespaces: readonly NamedLabels[],

@@ -86,7 +86,7 @@ describe('a monitor is refused', () => {
     expect(outcome.inForce).toBeNull();
   });
 
-  test('but accepted without a word where only the agents can do what it asks for', () => {
+  test('but not for what only the agents can do: it is accepted without a note', () => {
     const sampling = { ratio: '0.1', keepErrors: true };
     const spec: TrafficMonitorSpec = { ...whole, sampling, protocols: ['SQL'], limits: { maxSpansPerSecond: 5 } };
     expect(judge({ ...spec, metrics: { labels: { podLabels: ['team'] } } }).accepted).toEqual({

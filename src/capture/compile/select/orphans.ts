@@ -38,12 +38,12 @@ export function orphanedMonitors(objects: CaptureObjects, candidate: ClusterTraf
     .toSorted((a, b) => (a.monitor < b.monitor ? -1 : 1));
 }
 
-/** Monitors that capture nothing under the present policies → why, by `namespace/name`. See `orphanedMonitors`. Pure. */
+/** Why monitors capture nothing under the present policies, by `namespace/name`. See `orphanedMonitors`. Pure. */
 export function silencedMonitors(objects: CaptureObjects): ReadonlyMap<string, string> {
   return silenced(objects, objects.policies);
 }
 
-/** Monitors that capture nothing under these policies → why. Monitors that exclude or are suspended are left out. */
+/** Why monitors capture nothing under these policies. Monitors that exclude or are suspended are left out. */
 function silenced(objects: CaptureObjects, policies: readonly ClusterTrafficPolicy[]): Map<string, string> {
   const inForce = policiesInForce(judgePolicies(policies, objects.environment));
   const labels = new Map(objects.namespaces.map((ns) => [ns.name, ns.labels]));

@@ -28,7 +28,10 @@ export interface PodView {
   exclusions: readonly PodExclusion[];
   /** Monitors in force that select it, the strongest first. */
   monitors: readonly { path: string; ports: string | null }[];
-  /** Monitors of its namespace that do not select it or are not in force, and why. */
+  /**
+   * The other capturing monitors of its namespace: they do not select it, are suspended or are not accepted. `selects`
+   * is true for one that selects it all the same.
+   */
   otherMonitors: readonly { path: string; why: string; selects: boolean }[];
   /** The port ranges captured for this pod, as text: those of the base and of its monitors; null for any port. */
   ports: string | null;
@@ -179,7 +182,7 @@ const instrumentsOwn = [
   'gatekeeper-system',
 ];
 
-/** The exclusions for a pod's processes by policies of its node, the product and the instrument itself. */
+/** The exclusions of a pod by the product, the instrument itself and the policies of its node. */
 function policyExclusions(
   onNode: readonly PolicyInForce[],
   { namespaces }: CompileInput,
@@ -202,7 +205,7 @@ function policyExclusions(
   return [...own, ...byInstrument, ...byPolicies];
 }
 
-/** The exclusions by monitors of its namespace. */
+/** The exclusions of a pod by monitors of its namespace. */
 function monitorExclusions(monitors: readonly Judged<TrafficMonitor>[], pod: PodFacts): PodExclusion[] {
   return monitors.flatMap(({ object, inForce: spec }) => {
     if (spec?.mode !== 'Exclude' || spec.suspend) return [];
@@ -216,7 +219,7 @@ function exclusionOf(by: string, { ports, executables }: Selection): PodExclusio
   return { by, ...(ports ? { ports: portsText(ports) } : {}), ...(executables ? { executables } : {}) };
 }
 
-/** Judged by the pod alone: the instrument judges what a process is and where it listens. */
+/** True for a pod whose processes the selection may match. Only the instrument knows their executables and ports. */
 function matchesSelection({ namespaces, podLabels, workload, containers }: Selection, pod: PodFacts): boolean {
   if (namespaces && !namespaces.some((glob) => matchesGlob(glob, pod.namespace))) return false;
   if (!Object.entries(podLabels ?? {}).every(([key, test]) => passes(test, pod.labels[key]))) return false;

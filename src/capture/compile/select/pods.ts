@@ -26,8 +26,8 @@ export function workloadName(pod: PodFacts, kind: WorkloadKind): string | undefi
 }
 
 /**
- * The owner of a pod's owner, derived from that one's name: a Deployment names its ReplicaSets with a hash, which the pod
- * carries as a label; a CronJob names its Jobs with the scheduled minute.
+ * The owner of a pod's owner, derived from the name of that owner: a Deployment names its ReplicaSets with a hash,
+ * which the pod carries as a label; a CronJob names its Jobs with the scheduled minute.
  */
 export function ownerBehind(
   { kind, name }: { readonly kind: string; readonly name: string },

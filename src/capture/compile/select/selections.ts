@@ -23,8 +23,9 @@ export function monitorSelections(namespace: string, spec: TrafficMonitorSpec): 
 }
 
 /**
- * The selection of one exclusion of a policy. `within` are the names of the policy's namespaces, undefined for all: the
- * exclusion is then narrowed to those of its namespaces that are among them.
+ * The selections of one exclusion of a policy, one per workload. `within` are the names of the policy's namespaces, or
+ * undefined when it covers all. When it covers some only, the exclusion is narrowed to those of them that it matches;
+ * there is no selection when it matches none.
  */
 export function exclusionSelections(exclusion: Exclusion, within: readonly string[] | undefined): Selection[] {
   const globs = exclusion.namespaces;
