@@ -85,7 +85,7 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   const second = secondAdapter(options);
   const meter = createCustomMetricsMeter(options.registry, () => ({
     ...Object.fromEntries(providers.map((p) => [p.name, p.names().length])),
-    ...(second ? { fallback: second.discovery.offer.custom.v1beta2.length } : {}),
+    ...(second ? { fallback: second.discovery.size } : {}),
   }));
   const service = new MetricService({
     providers,

@@ -43,6 +43,12 @@ export class AdapterDiscovery {
     return this.#offer;
   }
 
+  /** How many metrics it offers in any version, one for each kind of object. */
+  get size(): number {
+    const offered = Object.values(this.#offer.custom).flat();
+    return new Set(offered.map(({ resource, metric }) => `${resource}/${metric}`)).size;
+  }
+
   /** Polls until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {

@@ -400,6 +400,7 @@ describe('discovery', () => {
     await until('what the adapter offers', () => discovery.offer.external.length > 0);
     expect(await names(custom)).toEqual(['nodes/load', 'pods/ours', 'pods/theirs', 'services/b']);
     expect(await names(`${group}/v1beta1`)).toEqual(['pods/old', 'pods/ours']);
+    expect(discovery.size).toBe(5);
     expect(await names(external)).toEqual(['ours', 'queue']);
     const type = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
     const { body } = await get('/apis', { accept: type });

@@ -29,16 +29,26 @@ export function watchRules(options: RuleWatchOptions): () => RuleMetrics {
   let metrics: RuleMetrics = { custom: [], external: [] };
   let rules: AdapterRules = { rules: [], externalRules: [] };
   let text = '';
-  const look = async (): Promise<void> => {
+  let fault = '';
+  const readRules = async (): Promise<void> => {
     const now = await readFile(options.file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return '';
       throw error;
     });
-    if (now !== text) {
-      text = now;
-      rules = readAdapterRules(now);
-      logger.info('rules read', { file: options.file, rules: rules.rules.length });
+    if (now === text) return;
+    rules = readAdapterRules(now);
+    text = now;
+    logger.info('rules read', { file: options.file, rules: rules.rules.length });
+  };
+  const look = async (): Promise<void> => {
+    const error = await readRules().then(
+      () => '',
+      (cause: unknown) => errorText(cause),
+    );
+    if (error !== '' && error !== fault) {
+      logger.warn('rules not read, the last good ones stay', { file: options.file, error });
     }
+    fault = error;
     const all = async (list: readonly AdapterRule[]): Promise<RuleMetrics['custom']> =>
       (
         await Promise.all(list.map(async (rule) => ruleMetrics(rule, await options.series(rule.matchers, signal))))
