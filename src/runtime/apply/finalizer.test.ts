@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { coreResources } from '../../kube/index.ts';
 import { FakeApiServer } from '../../testing/fake-api-server/index.ts';
-import { handleFinalizer, runCleanups } from './finalizer.ts';
+import { handleFinalizer, patchFinalizers, runCleanups } from './finalizer.ts';
 
 const { configMaps } = coreResources;
 const object = (finalizers?: string[]): KubeObject => ({
@@ -51,6 +51,15 @@ test('keeps the object when the clean-up fails, and says so', async () => {
   });
   expect(live().metadata.finalizers).toEqual(['svc.dev/clean-up']);
 });
+
+test.each([[undefined], [[]]])(
+  'an object without finalizers (%j) has none afterwards when none are wanted',
+  async (before) => {
+    server.put(configMaps, object(before));
+    await patchFinalizers(live(), [], options());
+    expect(live().metadata.finalizers ?? []).toEqual([]);
+  },
+);
 
 test('does nothing for an object that is being deleted without it', async () => {
   server.put(configMaps, object(['other/owner']));

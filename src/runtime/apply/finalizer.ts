@@ -76,13 +76,15 @@ export async function patchFinalizers(
   options: Pick<FinalizerOptions, 'client' | 'resource' | 'fieldManager'>,
   signal?: AbortSignal,
 ): Promise<void> {
-  const present = object.metadata.finalizers;
+  const present = object.metadata.finalizers ?? [];
+  // Removing a member that is absent would be refused.
+  if (present.length === 0 && wanted.length === 0) return;
   const path = '/metadata/finalizers';
   const operations: JsonPatchOperation[] = [
     { op: 'test', path: '/metadata/uid', value: object.metadata.uid },
     // For an absent member the test compares with `null`; this closes the race with the first finalizer of another
     // manager.
-    { op: 'test', path, value: present && present.length > 0 ? present : null },
+    { op: 'test', path, value: present.length > 0 ? present : null },
     wanted.length > 0 ? { op: 'add', path, value: wanted } : { op: 'remove', path },
   ];
   try {
