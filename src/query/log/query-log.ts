@@ -40,8 +40,8 @@ export const noQueryLog: QueryLog = { write: () => {} };
 
 /**
  * Writes queries as JSON lines, `{ts, params, httpRequest, stats, degraded, …}`.
- * At `maxBytes` the file becomes `<path>.1` (replacing the former one) and a new one is begun: the two together are
- * never larger than twice the cap. A write failure is reported once and affects no query. The path `-` is the standard
+ * At `maxBytes` the file becomes `<path>.1` (replacing the former one) and a new one is begun: neither is ever larger
+ * than the cap, unless a single line is. A write failure is reported once and affects no query. The path `-` is the standard
  * output, which has no cap: its collector limits the size.
  */
 export function openQueryLog(
@@ -53,12 +53,13 @@ export function openQueryLog(
   let broken = false;
   return lineLog((line) => {
     try {
-      if (size > 0 && size + line.length > maxBytes) {
+      const bytes = Buffer.byteLength(line);
+      if (size > 0 && size + bytes > maxBytes) {
         renameSync(path, `${path}.1`);
         size = 0;
       }
       appendFileSync(path, line);
-      size += Buffer.byteLength(line);
+      size += bytes;
       broken = false;
     } catch (error) {
       if (!broken) logger.warn('the query log cannot be written', { path, error: errorText(error) });
