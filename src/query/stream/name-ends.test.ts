@@ -75,6 +75,13 @@ test('of a peer in a namespace that the reader may not see the workload is named
   expect(span!.peer).toEqual({ namespace: 'checkout', workload: { kind: 'Deployment', name: 'checkout' } });
 });
 
+test('a Service that the reader’s pod called is named, also in a namespace that the reader may not see', () => {
+  const namer = new EndNamer(cluster(), () => new Set(['web']));
+  const { span } = namer.named(aSpan({ ...ofWeb, attributes: { 'server.address': '10.96.0.7' } }));
+  const named = { namespace: 'checkout', name: 'checkout', kind: 'Service', address: '10.96.0.7' };
+  expect(span!.peer).toEqual(named);
+});
+
 test('what an agent says of a peer is left out, because it knows its own pods alone', () => {
   const namer = new EndNamer(cluster(), () => undefined);
   const { span } = namer.named(aSpan({ ...ofWeb, peer: { namespace: 'bank', name: 'vault' } }));
