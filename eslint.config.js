@@ -141,6 +141,12 @@ export default tseslint.config(
     },
   },
   {
+    // The renderers know no platform.
+    files: ['src/render/**/*.ts'],
+    ignores: ['**/*.test.ts'],
+    rules: { 'no-restricted-globals': ['error', 'Buffer', 'process'] },
+  },
+  {
     files: ['src/net/**/*.ts'],
     rules: {
       '@typescript-eslint/no-restricted-imports': ['error', { paths: [...clusterImports, ...clientImports] }],

@@ -1,7 +1,7 @@
 import type { KubeObject, ResourceRef } from '../api/meta.ts';
 import { group, version } from '../api/v1alpha1/index.ts';
 import { names, ports, selectorLabels } from './names.ts';
-import { objectOf } from './objects.ts';
+import { base64, objectOf } from './objects.ts';
 
 /**
  * Open: requests that cannot be reviewed are admitted, and the status reports faults later. Closed: they are refused.
@@ -32,7 +32,7 @@ export const admissionPaths = {
  */
 function clientConfig({ namespace, caBundle, url }: WebhookAddress, path: string): object {
   return {
-    caBundle: Buffer.from(caBundle).toString('base64'),
+    caBundle: base64(caBundle),
     ...(url ? { url: url + path } : { service: { namespace, name: names.webhook, path, port: 443 } }),
   };
 }

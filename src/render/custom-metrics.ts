@@ -1,7 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { PlatformInput, ServiceAccountRef } from './input.ts';
 import { names, ports } from './names.ts';
-import { objectOf } from './objects.ts';
+import { base64, objectOf } from './objects.ts';
 import { partRules } from './rights/part-rights.ts';
 import { aggregatedTo, clusterRole, clusterRoleBinding, roleBinding } from './rights/rbac.ts';
 
@@ -93,6 +93,3 @@ export function renderApiServices(input: PlatformInput): KubeObject[] {
     ),
   );
 }
-
-/** Without Buffer: the renderers know no platform. PEM is ASCII. */
-const base64 = (ascii: string): string => btoa(ascii);

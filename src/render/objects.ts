@@ -27,6 +27,9 @@ export const renderedKinds = {
   ServiceMonitor: coreResources.serviceMonitors,
 } as const;
 
+/** For CA bundles: PEM is ASCII. */
+export const base64 = (ascii: string): string => btoa(ascii);
+
 export type RenderedKind = keyof typeof renderedKinds;
 
 export interface Identity {
