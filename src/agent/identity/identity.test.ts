@@ -379,3 +379,11 @@ test('a series of an unknown pod is counted, then named unknown, then given its 
   ]);
   expect(mapper.counts.unknownPods).toBe(1);
 });
+
+test('a sender whose Resource names another container than its points is told as forged, whatever it was before', () => {
+  const identity = new Identity(pods);
+  const resource = attributes({ ...instance, 'k8s.namespace.name': 'bank' });
+  const forged = (container: string): boolean =>
+    identity.point(resource, attributes({ 'service.instance.id': `shop.web-7d9f-x.${container}` })).forged;
+  expect(['app', 'other', 'app'].map(forged)).toEqual([false, true, false]);
+});

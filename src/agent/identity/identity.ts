@@ -95,7 +95,8 @@ export class Identity {
 }
 
 function isSame(a: Enriched, b: Enriched): boolean {
-  return a.pod === b.pod && a.contradicts === b.contradicts && sameList(a.attributes, b.attributes);
+  const facts = ['pod', 'container', 'namesPod', 'contradicts', 'forged'] as const;
+  return facts.every((fact) => a[fact] === b[fact]) && sameList(a.attributes, b.attributes);
 }
 
 function isSameFlow(a: EnrichedFlow, b: EnrichedFlow): boolean {

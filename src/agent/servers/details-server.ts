@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { errorText, isOperatorError } from '../../base/errors.ts';
+import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { requestTarget } from '../../base/request-target.ts';
 import { compileMatcher, parse, QueryError, selectorsOf } from '../../promql/index.ts';
@@ -52,8 +52,11 @@ async function serveExemplars(req: IncomingMessage, res: ServerResponse, options
   const body = req.method === 'POST' ? (await readRawBody(req, maxBodyBytes)).toString() : '';
   const params = body === '' ? requestTarget(req).params : new URLSearchParams(body);
   const sets = selectorsOf(parse(params.get('query') ?? '', { experimentalFunctions: true }));
-  const seconds = (name: string, missing: number): number =>
-    params.has(name) ? Number(params.get(name)) * 1000 : missing;
+  const seconds = (name: string, missing: number): number => {
+    const ms = params.has(name) ? Number(params.get(name)) * 1000 : missing;
+    if (Number.isNaN(ms)) throw new OperatorError('ERR_INPUT_INVALID', `${name}: must be a number of seconds`);
+    return ms;
+  };
   const found = exemplars.select(
     sets.map((matchers) => matchers.map(compileMatcher)),
     seconds('start', -Infinity),

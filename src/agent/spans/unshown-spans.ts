@@ -9,7 +9,8 @@ export interface UnshownLimits {
 }
 
 /**
- * The first points of a process arrive at most one interval of the instrument after its first spans, by default 10 s.
+ * The first points of a process arrive at most one interval of the instrument after its first spans: 10 s by default.
+ * Intervals of up to a minute are waited for.
  */
 export const unshownLimits: UnshownLimits = { maxBytes: 8 * 1024 * 1024, waitMs: 70_000 };
 
