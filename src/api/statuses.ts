@@ -82,6 +82,8 @@ export interface ContainerStatus {
   name: string;
   image?: string;
   ready?: boolean;
+  /** False until its startup probe has succeeded. */
+  started?: boolean;
   restartCount?: number;
   state?: ContainerState;
   lastState?: ContainerState;

@@ -26,7 +26,10 @@ export function podFault(pod: PodWithStatus): string | null {
   const stuck = containers.map(containerFault).find((fault) => fault !== null);
   if (stuck) return stuck;
   const waits = containers.find((c) => c.ready === false && c.state?.running);
-  if (waits) return `runs and is not ready: the readiness probe of container ${waits.name} fails`;
+  if (waits) {
+    const probe = waits.started === false ? 'startup' : 'readiness';
+    return `runs and is not ready: the ${probe} probe of container ${waits.name} has not succeeded`;
+  }
   return `is not ready yet (${status?.phase ?? 'no status'})`;
 }
 

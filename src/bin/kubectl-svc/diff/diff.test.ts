@@ -17,6 +17,7 @@ import { faultText, readDocuments } from './documents.ts';
 import { objectFaults } from './judge.ts';
 import { diffPlan, differs, type DiffPlan } from './plan.ts';
 import { planText } from './render.ts';
+import { schemaFaults } from './schema-faults.ts';
 
 const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
 const golden = (name: string, text: string): void => expectGolden(import.meta.dirname, name, text);
@@ -135,6 +136,12 @@ test('applying keeps what others set, sets what the file says, and removes what 
   });
   expect(next['spec']).toEqual({ mode: 'Capture', suspend: true, sampling: { ratio: '0.5' }, ports: [{ port: 2 }] });
   expect(next.metadata.generation).toBe(2);
+});
+
+test('the length of a text is counted in characters, as the API server does', () => {
+  const schema = { type: 'string', maxLength: 2 };
+  expect(schemaFaults(schema, '\u{1f600}\u{1f600}', 'spec.x')).toEqual([]);
+  expect(schemaFaults(schema, 'abc', 'spec.x')).toHaveLength(1);
 });
 
 test.each([

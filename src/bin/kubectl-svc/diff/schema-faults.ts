@@ -112,8 +112,9 @@ function textFaults(schema: JsonSchema, value: string, fault: Say): SchemaFault[
     numberOf(schema, 'minLength'),
     schema['pattern'] as string | undefined,
   ];
-  if (most !== undefined && value.length > most)
-    return fault(`has ${value.length} characters, at most ${most} are allowed`);
+  // The API server counts code points.
+  const length = [...value].length;
+  if (most !== undefined && length > most) return fault(`has ${length} characters, at most ${most} are allowed`);
   if (least !== undefined && value.length < least) return fault('must not be empty');
   if (pattern !== undefined && !new RegExp(pattern, 'u').test(value))
     return fault(`${JSON.stringify(value)} does not match ${pattern}`);

@@ -8,7 +8,7 @@ import type { Redactor } from './redact/redactor.ts';
 /** Limits of one container's log: the newest lines, and the newest bytes of those. */
 const maxLines = 10_000;
 const maxBytes = 512 * 1024;
-/** The API server sends the requested lines from their beginning; reading stops after this much. */
+/** The API server sends the requested lines from the oldest, and stops after this much. */
 const maxReadBytes = 8 * 1024 * 1024;
 
 export interface LogOptions {
@@ -32,20 +32,31 @@ export async function addLogs(
   await inTurns(wanted, signal, async ({ namespace, name, container, previous }) => {
     const path = `logs/${namespace}/${name}/${container}${previous ? '.previous' : ''}.log`;
     if (bundle.full) return bundle.lacks(path, 'the bundle has reached its size');
-    const query = {
-      container,
-      ...(previous ? { previous } : { sinceSeconds }),
-      tailLines: maxLines,
-      limitBytes: maxReadBytes,
-    };
+    const query = { container, ...(previous ? { previous } : { sinceSeconds }), limitBytes: maxReadBytes };
     try {
-      const text = await client.podLog({ namespace, name }, query, { signal, retry: false });
-      bundle.add(path, 'log', redactor.lines(newest(text)));
+      const text = await wholeTail((tailLines) =>
+        client.podLog({ namespace, name }, { ...query, tailLines }, { signal, retry: false }),
+      );
+      if (text === undefined) bundle.lacks(path, `its last line is longer than ${maxReadBytes} bytes`);
+      else bundle.add(path, 'log', redactor.lines(newest(text)));
     } catch (error) {
       if (signal.aborted) throw error;
       bundle.lacks(path, whyNoLog(error, previous, redactor));
     }
   });
+}
+
+/**
+ * The last lines of a log, fewer where the limit of bytes would cut off the newest. Undefined when it cuts the last one.
+ */
+async function wholeTail(read: (lines: number) => Promise<string>): Promise<string | undefined> {
+  for (let lines = maxLines; lines > 0;) {
+    const text = await read(lines);
+    if (Buffer.byteLength(text) < maxReadBytes) return text;
+    // The lines that are missing may be longer than those that came.
+    lines = Math.floor(Math.min(lines, text.split('\n').length) / 2);
+  }
+  return undefined;
 }
 
 function whyNoLog(error: unknown, previous: boolean, redactor: Redactor): string {
