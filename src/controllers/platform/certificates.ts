@@ -135,6 +135,8 @@ export interface LeafPlan {
   secrets: SecretObject[];
   /** Why each new or changed one is written, by Secret name. A changed CA bundle alone keeps the certificate. */
   issued: Record<string, string>;
+  /** Secrets that keep their certificate and get the CA bundle, which has changed. */
+  rebundled: string[];
   /** When the first of them is due. Units: ms since the epoch. */
   renewAt: number;
 }
@@ -150,20 +152,18 @@ export async function planLeaves(
   live: ReadonlyMap<string, SecretObject>,
   { now, days, sharedAgents = false }: { now: number; days?: number; sharedAgents?: boolean },
 ): Promise<LeafPlan> {
-  const plan: LeafPlan = { secrets: [], issued: {}, renewAt: Infinity };
+  const plan: LeafPlan = { secrets: [], issued: {}, rebundled: [], renewAt: Infinity };
   const bundle = caBundle(ca);
   for (const identity of platformIdentities(namespace, sharedAgents)) {
     const secret = live.get(identity.secret);
     const leaf = leafOf(secret);
-    const reason =
-      (await leafRenewalReason(leaf, ca.signer, identity.names, now)) ??
-      (decode(secret, 'ca.crt') === bundle ? null : 'CA bundle changed');
-    // A changed bundle alone needs no new key.
+    const reason = await leafRenewalReason(leaf, ca.signer, identity.names, now);
     const current =
-      reason === null || reason === 'CA bundle changed'
+      reason === null
         ? leaf!
         : await issueLeaf(ca.signer, identity.names, { now, ...(days === undefined ? {} : { days }) });
     if (reason !== null) plan.issued[identity.secret] = reason;
+    else if (decode(secret, 'ca.crt') !== bundle) plan.rebundled.push(identity.secret);
     plan.renewAt = Math.min(plan.renewAt, renewalTime(current));
     plan.secrets.push(
       secretObject(namespace, identity.secret, identity.component, 'kubernetes.io/tls', {

@@ -200,6 +200,7 @@ export function setupPlatform(
     const belongs = ({ metadata }: KubeObject): boolean => metadata.name === names.agentTls;
     await secretSet.apply({ wanted: plan.secrets, belongs, force: true, logger, signal });
     for (const [secret, reason] of Object.entries(plan.issued)) logger.info('certificate issued', { secret, reason });
+    for (const secret of plan.rebundled) logger.info('CA bundle changed', { secret });
     return { bundle: caBundle(authority.state), nextAt: Math.min(plan.renewAt, authority.nextAt) };
   }
 
