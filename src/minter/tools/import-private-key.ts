@@ -85,7 +85,7 @@ function checkNames(options: ImportOptions): Names {
     ['import-job-prefix', options.importJobPrefix, /^[A-Za-z0-9_-]{1,40}$/],
   ];
   for (const [flag, value, pattern] of checks) {
-    if (!pattern.test(value)) throw new OperatorError('ERR_INPUT_INVALID', `-${flag}: is missing or not a valid name`);
+    if (!pattern.test(value)) throw new OperatorError('ERR_INPUT_INVALID', `--${flag}: is missing or not a valid name`);
   }
   const location = `projects/${options.projectId}/locations/${options.location}`;
   const ring = `${location}/keyRings/${options.keyRing}`;

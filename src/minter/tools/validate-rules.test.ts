@@ -65,10 +65,10 @@ test.each<[string, Record<string, unknown>, Partial<ValidateRulesOptions>, numbe
 });
 
 test.each([
-  ['-org', { ...request, org: 'a/b' }],
-  ['-scope', { ...request, scope: '' }],
-  ['-repo', { ...request, repo: [] }],
-  ['-repo', { ...request, repo: ['../x'] }],
+  ['--org', { ...request, org: 'a/b' }],
+  ['--scope', { ...request, scope: '' }],
+  ['--repo', { ...request, repo: [] }],
+  ['--repo', { ...request, repo: ['../x'] }],
 ])('a request whose %s cannot be one is refused by name', async (flag, options) => {
   const run = validate({ '.yaml': agentRules() }, { ...options, token: await claims({}) });
   await expect(run).rejects.toThrow(flag);
@@ -78,5 +78,5 @@ test('a directory or a claims file that cannot be read is refused by name', asyn
   const io = { env: {}, stdout: () => {}, stderr: () => {}, clock: systemClock };
   const options = { allowWildcard: false, issuer: 'https://accounts.google.com', ...request };
   await expect(validateRules(join(dir, 'none'), options, io)).rejects.toThrow(/the directory cannot be read/);
-  await expect(validateRules(dir, { ...options, token: join(dir, 'none') }, io)).rejects.toThrow(/-token/);
+  await expect(validateRules(dir, { ...options, token: join(dir, 'none') }, io)).rejects.toThrow(/--token/);
 });

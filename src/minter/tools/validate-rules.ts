@@ -72,10 +72,10 @@ export function explain(
   claims: Claims,
 ): { admitted: boolean; lines: string[] } {
   const { org, repositories, scope } = request;
-  if (!isOrganizationName(org)) throw new OperatorError('ERR_INPUT_INVALID', '-org: must be an organisation name');
-  if (!isScopeName(scope)) throw new OperatorError('ERR_INPUT_INVALID', '-scope: must be a scope name');
+  if (!isOrganizationName(org)) throw new OperatorError('ERR_INPUT_INVALID', '--org: must be an organisation name');
+  if (!isScopeName(scope)) throw new OperatorError('ERR_INPUT_INVALID', '--scope: must be a scope name');
   if (repositories.length === 0 || !repositories.every(isRepositoryName)) {
-    throw new OperatorError('ERR_INPUT_INVALID', '-repo: must be given, as plain repository names');
+    throw new OperatorError('ERR_INPUT_INVALID', '--repo: must be given, as plain repository names');
   }
   const lines = repositories.map((name) => `${name}: decided by ${fileFor(rules, name)?.name ?? 'no file, so denied'}`);
   const issuers = new Map([
@@ -96,7 +96,7 @@ async function readClaimsFile(path: string): Promise<Uint8Array> {
   try {
     return await readFile(path);
   } catch (cause) {
-    throw new OperatorError('ERR_INPUT_INVALID', `-token: the file cannot be read: ${errorText(cause)}`, { cause });
+    throw new OperatorError('ERR_INPUT_INVALID', `--token: the file cannot be read: ${errorText(cause)}`, { cause });
   }
 }
 
