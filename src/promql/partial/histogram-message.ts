@@ -26,7 +26,7 @@ function bucketsMessage({ indexes, counts }: Buckets): messages.Buckets | null {
 export function readHistogram(reader: WireReader): FloatHistogram {
   const message = messages.readHistogram(reader);
   const { schema, positive, negative, counterReset } = message;
-  if (schema !== -53 && (schema < -9 || schema > 52)) throw malformed(`histogram schema ${schema}`);
+  if (schema !== -53 && (schema < -4 || schema > 8)) throw malformed(`histogram schema ${schema}`);
   return {
     ...message,
     positive: bucketsOf(positive),
