@@ -104,9 +104,16 @@ test.each([
   ['api.example.com', 'external api.example.com'],
   ['outgoing', 'unknown'],
   ['10.0.0.1', 'pod shop/web-1 of Deployment web'],
+  ['10-0-0-1.shop.pod.cluster.local', 'pod shop/web-1 of Deployment web'],
+  ['10-0-0-1.checkout.shop.svc.cluster.local', 'pod shop/web-1 of Deployment web'],
+  ['fd00--1.shop.pod', 'pod shop/web-6 of Pod web-6'],
+  ['10-244-9-9.shop.pod.cluster.local', 'unknown'],
+  ['a-b.shop.svc.cluster.local', 'unknown'],
 ])('a request of a pod of shop to %s went to %s', (host, owner) => {
   const index = new AddressIndex();
   index.setPod(aPod('web-1', ofDeployment('web')), start);
+  index.setPod(aPod('web-6', { ips: ['fd00::1'] }), start);
+  index.setNode({ name: 'n', ips: [], podCidrs: ['10.244.0.0/16'] }, start);
   const checkout = { namespace: 'shop', name: 'checkout', ips: [], selector: { app: 'web' }, fromMs: start };
   index.setService(checkout, start);
   expect(text(ownerOfHost(index, host, 'shop', start))).toBe(owner);

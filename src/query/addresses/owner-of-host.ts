@@ -11,7 +11,7 @@ const noNames: ReadonlySet<string> = new Set(['', 'outgoing', 'incoming', 'unkno
 
 /**
  * Resolves the host of a request that a pod of `namespace` sent: an address, the DNS name of a Service or pod of the
- * cluster, the name of a workload as the agent of its node gives it, or a name outside the cluster.
+ * cluster (`10-0-0-1.namespace.pod`), the name of a workload as the agent of its node gives it, or a name outside the cluster.
  */
 export function ownerOfHost(index: AddressIndex, host: string, namespace: string, timeMs: number): AddressOwner {
   if (isIP(host) !== 0) return index.at(host, timeMs);
@@ -24,6 +24,10 @@ export function ownerOfHost(index: AddressIndex, host: string, namespace: string
   if (fourth === 'svc') {
     const pod = index.pod(third!, first);
     if (pod) return { kind: 'pod', pod, workload: index.workloadOf(pod) };
+  }
+  if (third === 'pod' || fourth === 'svc') {
+    const address = ['.', ':'].map((point) => first.replaceAll('-', point)).find((text) => isIP(text) !== 0);
+    if (address !== undefined) return index.at(address, timeMs);
   }
   if (second === undefined) {
     const workload = index.workloadNamed(first, namespace);
