@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { silentLogger } from '../base/logger.ts';
+import { createLogger, silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
@@ -61,6 +61,32 @@ test('a checkpoint of many series has them all', async () => {
   files.crash(() => 0);
   store = await open(files);
   expect(readSamples(store)).toEqual(before);
+});
+
+test('a damaged checkpoint is told once and set aside, and its number is not used again', async () => {
+  const files = new MemoryFiles();
+  let store = await open(files);
+  store.append(labelsFromObject({ __name__: 'm' }), start, 1);
+  await store.commit();
+  await store.maintain();
+  files.crash(() => 0);
+  const inLog = async (): Promise<string[]> => files.list('/s/wal');
+  const damaged = (await inLog()).find((name) => name.startsWith('checkpoint.'))!;
+  for (const name of await inLog()) if (name !== damaged) await files.remove(`/s/wal/${name}`);
+  const file = await files.openWrite(`/s/wal/${damaged}`, 'existing');
+  await file.truncate(segmentMagic.length + 1);
+  await file.close();
+  const errors: string[] = [];
+  const logger = createLogger({ level: 'error', write: (line) => void errors.push(line) });
+  for (let i = 0; i < 2; i++) {
+    store = await openStore({ dir: '/s', files, clock: new FakeClock(start), logger, checkpointBytes: 1 });
+    await store.close();
+  }
+  expect(errors).toEqual([expect.stringContaining('checkpoint is damaged')]);
+  expect(files.paths().filter((path) => path.endsWith(damaged))).toEqual([expect.stringContaining('/quarantine')]);
+  const number = Number(damaged.split('.')[1]);
+  const later = (await inLog()).map((name) => Number(name.replace('checkpoint.', '')));
+  expect(later.every((one) => one > number)).toBe(true);
 });
 
 test('a checkpoint of an earlier version, which spells each series out, is read', async () => {

@@ -73,15 +73,14 @@ export const nodeFiles: FileLayer = {
     const fd = openSync(path, 'r');
     return {
       read: (position, length, into) => {
-        // Slack after the bytes keeps the chunk decoder's wide loads inside the buffer.
-        const has = (into?.buffer.byteLength ?? 0) >= length + 8;
-        const bytes = has ? new Uint8Array(into!.buffer, 0, length + 8) : new Uint8Array(length + 8);
+        const has = (into?.buffer.byteLength ?? 0) >= length;
+        const bytes = has ? new Uint8Array(into!.buffer, 0, length) : new Uint8Array(length);
         for (let done = 0; done < length;) {
           const n = readSync(fd, bytes, done, length - done, position + done);
           if (n === 0) throw new Error(`${path}: ends ${length - done} bytes early at ${position + done}`);
           done += n;
         }
-        return bytes.subarray(0, length);
+        return bytes;
       },
       close: () => closeSync(fd),
     };

@@ -51,6 +51,16 @@ test('a pod of this node that cannot be seen holds it while it touches its file'
   await expect(lockDirectory(dir, clock)).rejects.toThrow(/in use by process \d+ on other-pod/);
 });
 
+test('where the system tells no start times, a holder of this host is alive while it touches its file', async () => {
+  const unlock = await lockDirectory(dir, clock, '/nowhere');
+  await utimes(join(dir, 'lock'), now / 1000, now / 1000);
+  await expect(lockDirectory(dir, clock, '/nowhere')).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
+  await unlock();
+  await (
+    await lockDirectory(dir, clock, '/nowhere')
+  )();
+});
+
 test('a lock file that was cut by a crash is respected for ten seconds, then taken', async () => {
   const path = join(dir, 'lock');
   await writeFile(path, '{"id":');

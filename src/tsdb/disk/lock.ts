@@ -26,16 +26,17 @@ interface Holder {
  *
  * Node has no flock, so the lock is a file that names its holder. A holder on this host (same pod) is alive if its pid
  * runs with the same start time; one on another boot is dead; one in another pod of this node cannot be seen (pid
- * namespaces), so it counts as alive while it touches the file.
+ * namespaces), so it counts as alive while it touches the file, as does one whose start time the system does not tell.
+ * `proc`: where the kernel tells of processes; a system such as macOS has no such folder.
  * Errors: ERR_STORE_LOCKED, which names the holder; try again after 10 s.
  * Caveats: a process in another pod that is stopped (SIGSTOP) for more than 10 s loses the lock without noticing.
  */
-export async function lockDirectory(dir: string, clock: Clock): Promise<() => Promise<void>> {
+export async function lockDirectory(dir: string, clock: Clock, proc = '/proc'): Promise<() => Promise<void>> {
   const path = `${dir}/lock`;
   const me: Holder = {
     id: randomUUID(),
     pid: process.pid,
-    started: startTime(process.pid) ?? '',
+    started: startTime(process.pid, proc) ?? '',
     host: hostname(),
     boot: bootId(),
   };
@@ -49,7 +50,7 @@ export async function lockDirectory(dir: string, clock: Clock): Promise<() => Pr
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }
     const holder = await readHolder(path);
-    if (attempt >= 3 || (await isAlive(holder, path, me, clock))) {
+    if (attempt >= 3 || (await isAlive(holder, path, me, clock, proc))) {
       const who = holder ? `process ${holder.pid} on ${holder.host}` : 'another process';
       throw new OperatorError('ERR_STORE_LOCKED', `store ${dir} is in use by ${who}`);
     }
@@ -93,9 +94,15 @@ async function readHolder(path: string): Promise<Holder | undefined> {
   }
 }
 
-async function isAlive(holder: Holder | undefined, path: string, me: Holder, clock: Clock): Promise<boolean> {
+async function isAlive(
+  holder: Holder | undefined,
+  path: string,
+  me: Holder,
+  clock: Clock,
+  proc: string,
+): Promise<boolean> {
   if (holder && holder.boot !== me.boot) return false;
-  if (holder && holder.host === me.host) return holder.started !== '' && startTime(holder.pid) === holder.started;
+  if (holder && holder.host === me.host && me.started !== '') return startTime(holder.pid, proc) === holder.started;
   try {
     return clock.now() - (await stat(path)).mtimeMs < staleMs;
   } catch {
@@ -104,9 +111,9 @@ async function isAlive(holder: Holder | undefined, path: string, me: Holder, clo
 }
 
 /** Field 22 of /proc/<pid>/stat (the name in field 2 may hold anything); undefined when no such process runs. */
-function startTime(pid: number): string | undefined {
+function startTime(pid: number, proc: string): string | undefined {
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const text = readFileSync(`${proc}/${pid}/stat`, 'utf8');
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
   } catch {

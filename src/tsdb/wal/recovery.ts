@@ -18,7 +18,7 @@ export interface WalRecovery {
 /**
  * Reads the newest complete checkpoint, then every later segment in order.
  * Damage is cut off: a torn tail (a crash during a write that was not acknowledged) with a note; a bad checksum with an
- * error and a copy of the bytes in `quarantine`. Segments after a damaged one are still read: acknowledged samples in
+ * error and a copy of the bytes in `quarantine`; a damaged checkpoint is moved there. Segments after a damaged one are still read: acknowledged samples in
  * them must not be lost.
  */
 export async function recoverWal(
@@ -35,6 +35,7 @@ export async function recoverWal(
   const base = await newestCheckpoint(
     dir,
     checkpoints.sort((a, b) => b - a),
+    quarantine,
     files,
     logger,
     sink,
@@ -62,12 +63,13 @@ export async function recoverWal(
     }
     if (kept > 0) segments.push({ index, bytes: kept });
   }
-  return { nextIndex: Math.max(0, base.index, ...indexes) + 1, segments, records, cutBytes };
+  return { nextIndex: Math.max(0, ...checkpoints, ...indexes) + 1, segments, records, cutBytes };
 }
 
 async function newestCheckpoint(
   dir: string,
   indexes: readonly number[],
+  quarantine: string,
   files: FileLayer,
   logger: Logger,
   sink: RecordSink,
@@ -82,7 +84,11 @@ async function newestCheckpoint(
     const bytes = await files.readAll(path);
     // Read twice: nothing of it may reach the head unless all of it is valid.
     if (isWhole(bytes)) found = { index, records: readRecords(bytes, segmentMagic.length, sink, false).records };
-    else logger.error('store: checkpoint is damaged, trying an older one', { path });
+    else {
+      logger.error('store: checkpoint is damaged and set aside, trying an older one', { path, quarantine });
+      await files.makeDir(quarantine);
+      await files.rename(path, `${quarantine}/wal-${path.slice(path.lastIndexOf('/') + 1)}`);
+    }
   }
   return found;
 }
