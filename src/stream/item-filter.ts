@@ -153,7 +153,7 @@ function pathTest(value: string): Test {
 function statusTest(value: string): Test {
   if (value === 'ok' || value === 'error' || value === 'unset') return ({ span }) => span?.status === value;
   const range = /^(\d{1,3})(?:(\+)|-(\d{1,3}))?$/.exec(value);
-  if (!range) throw invalidField('status', 'must be a code, a range such as 500-599, 5+, ok or error');
+  if (!range) throw invalidField('status', 'must be a code, a range such as 500-599, 5+, ok, error or unset');
   const widen = (text: string, fill: string): number => Number(text.padEnd(3, fill));
   const low = widen(range[1]!, '0');
   const high = range[2] ? Infinity : widen(range[3] ?? range[1]!, '9');

@@ -39,7 +39,8 @@ export interface PodForScheduling {
 }
 
 /**
- * Taints that DaemonSet pods tolerate (`network-unavailable`: those on the host network).
+ * Taints that every DaemonSet pod tolerates, some with one effect alone or on the host network alone. Here they are
+ * tolerated in any case: a node that takes no new pod for a while, because it is not ready, is missing and not left out.
  * Source: Kubernetes documentation, "DaemonSet", tolerations added by the controller.
  */
 const daemonTolerated = new Set(

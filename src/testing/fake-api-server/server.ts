@@ -249,9 +249,9 @@ export class FakeApiServer {
       case 'patch':
         return storage.update(resource, this.#patched(seen, resource, JSON.parse(body)), meta);
       case 'delete': {
-        const options =
-          body === '' ? {} : (JSON.parse(body) as { preconditions?: { uid?: string }; dryRun?: string[] });
         // As in the real server, the options of a delete with a body come from the body, not from the query.
+        const options: { preconditions?: { uid?: string }; dryRun?: string[] } =
+          body === '' ? { dryRun: query.getAll('dryRun') } : (JSON.parse(body) as object);
         const target = options.dryRun?.includes('All') ? this.storage.copy() : this.storage;
         return target.remove(resource, namespace, name, options.preconditions);
       }

@@ -125,7 +125,7 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     range: day,
   },
   {
-    name: 'five hundred numbers at eleven thousand steps',
+    name: 'four hundred numbers at eleven thousand steps',
     query: `vector(${joined(400, ' + ', String)})`,
     path: 'query_range',
     range: day,
