@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { echoImage } from '../node/testdata/image.ts';
 import type { Pod } from '../node/types.ts';
+import { kubernetesVersion } from './binaries.ts';
 import { startCluster } from './cluster.ts';
 import type { Cluster } from './cluster.ts';
 import { until } from '../../src/testing/until.ts';
@@ -12,11 +13,23 @@ import { heldNetworks } from './run-registry.ts';
 
 describe('a cluster with two process nodes', () => {
   let cluster: Cluster;
+  const started = Date.now();
 
   beforeAll(async () => {
     cluster = await startCluster({ nodes: 2, images: echoImage });
   });
   afterAll(() => cluster.stop());
+
+  test('is up, and answers kubectl version, within 60 s', async () => {
+    expect(await cluster.kubectl(['version'])).toContain(`Server Version: ${kubernetesVersion()}`);
+    expect(Date.now() - started).toBeLessThan(60_000);
+  });
+
+  test('hands out kubeconfigs whose rights are those of the user', async () => {
+    const kubeconfig = await cluster.kubeconfigFor('jane', ['developers']);
+    expect(await cluster.kubectl(['auth', 'whoami'], { kubeconfig })).toMatch(/jane[\s\S]*developers/);
+    await expect(cluster.kubectl(['get', 'nodes'], { kubeconfig })).rejects.toThrow('forbidden');
+  });
 
   const apply = (object: object): Promise<string> =>
     cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object) });
@@ -326,10 +339,21 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'daemonset', 'disk']);
   });
 
-  test('leaves no process, address or file behind after stop', async () => {
+  test('an API server killed with -9 comes back on the same port with its data', async () => {
+    await cluster.kubectl(['create', 'configmap', 'kept', '--from-literal=a=b']);
+    const pid = cluster.apiServer.pid;
+    await cluster.apiServer.kill9();
+    await expect(cluster.kubectl(['get', 'configmap', 'kept'])).rejects.toThrow('refused');
+    await cluster.apiServer.restart();
+    expect(cluster.apiServer.pid).not.toBe(pid);
+    expect(await cluster.kubectl(['get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}'])).toBe('b');
+  });
+
+  test('leaves no process, address or file behind after stop, which may be called twice', async () => {
     const run = basename(cluster.dir);
     const network = cluster.nodes[0]!.ip.replace(/\.1$/, '.0/24');
     expect(processesOfRun(run).length).toBeGreaterThanOrEqual(6);
+    await cluster.stop();
     await cluster.stop();
     expect(processesOfRun(run)).toEqual([]);
     // The network is released; if it is held again, then by another run.

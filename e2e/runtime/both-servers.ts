@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../src/api/meta.ts';
 import { createKubeClient, type KubeClient } from '../../src/kube/index.ts';
 import { FakeApiServer } from '../../src/testing/index.ts';
-import { startCluster, type Cluster } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 
 /** One of the two servers, for tests that run on both. Its members can be read once the tests run. */
 export interface OneServer {
@@ -12,16 +12,13 @@ export interface OneServer {
 }
 
 /** Declares the same tests for the real and for the scripted API server. The real one gets these namespaces. */
-export function onBothServers(namespaces: readonly string[], tests: (on: OneServer) => void): void {
-  let cluster: Cluster;
+export function onBothServers(of: () => Cluster, namespaces: readonly string[], tests: (on: OneServer) => void): void {
   let fake: FakeApiServer;
   beforeAll(async () => {
-    [cluster, fake] = await Promise.all([startCluster(), FakeApiServer.start()]);
-    for (const namespace of namespaces) await cluster.kubectl(['create', 'namespace', namespace]);
+    fake = await FakeApiServer.start();
+    for (const namespace of namespaces) await of().kubectl(['create', 'namespace', namespace]);
   });
-  afterAll(async () => {
-    await Promise.all([cluster.stop(), fake.stop()]);
-  });
+  afterAll(() => fake.stop());
 
   describe.each([
     ['the real server', true],
@@ -29,13 +26,13 @@ export function onBothServers(namespaces: readonly string[], tests: (on: OneServ
   ])('%s', (_which, real) => {
     let client: KubeClient;
     beforeAll(() => {
-      client = real ? createKubeClient({ kubeconfig: cluster.kubeconfig }) : fake.client();
+      client = real ? createKubeClient({ kubeconfig: of().kubeconfig }) : fake.client();
     });
     afterAll(() => client.close());
     tests({
       real,
       get cluster() {
-        return cluster;
+        return of();
       },
       get fake() {
         return fake;

@@ -15,7 +15,7 @@
  * - `FakeApiServer`: an API server on loopback that holds objects in memory and misbehaves as scripted. Requests:
  *   `script(match, fault, times)` fails, resets, holds or garbles them. Streams: `openWatches()` gives each watch, to
  *   be cut, silenced, ended or fed with any bytes. Storage: `put`, `putStatus`, `storage.remove` are other people's
- *   writes, `storage.compact()` makes resumes fail with 410. `e2e/runtime/api-parity.e2e.ts` compares it with a real
+ *   writes, `storage.compact()` makes resumes fail with 410. `e2e/runtime/api-parity.ts` compares it with a real
  *   API server.
  * - `FakeClock`: time that passes when a test says so; back-off, leases and time limits are instant.
  * - `runController`: both of them with a manager, and cached objects frozen.

@@ -3,23 +3,12 @@ import { silentLogger } from '../../src/base/logger.ts';
 import { coreResources, createKubeClient, type RestClient } from '../../src/kube/index.ts';
 import { renderedKinds } from '../../src/render/index.ts';
 import { ApplySet, type ApplyOutcome, type Informer } from '../../src/runtime/index.ts';
-import { startCluster, type Cluster } from '../cluster/cluster.ts';
-
-/** Changes that an apply alone cannot make, with the errors of a real API server. */
+import type { Cluster } from '../cluster/cluster.ts';
 
 const { deployments, services, statefulSets, roleBindings } = coreResources;
 const manager = 'svc-controller/heal';
 const metadata = { name: 'web', namespace: 'default' };
-let cluster: Cluster;
 let client: RestClient;
-beforeAll(async () => {
-  cluster = await startCluster();
-  client = createKubeClient({ kubeconfig: cluster.kubeconfig });
-});
-afterAll(async () => {
-  await client.close();
-  await cluster.stop();
-});
 type Resource = typeof services;
 
 /** One run of a set that has seen what is there. */
@@ -68,22 +57,6 @@ const priorityClass = (value: number): KubeObject => ({
   value,
 });
 
-test.each<[string, Resource, KubeObject, KubeObject]>([
-  ['the selector of a Deployment', deployments, deployment('old'), deployment('new')],
-  ['the service name of a StatefulSet', statefulSets, statefulSet('old'), statefulSet('new')],
-  ['the role of a RoleBinding', roleBindings, binding('old'), binding('new')],
-  ['the value of a PriorityClass', renderedKinds.PriorityClass, priorityClass(1), priorityClass(2)],
-])('%s changes: the object is made anew', async (_name, resource, before, after) => {
-  const first = await apply(resource, before);
-  expect(first.applied).toHaveLength(1);
-  const name = { ...after.metadata, name: 'web' };
-  const { uid } = (await client.get<KubeObject>(resource, name)).metadata;
-  const outcome = await apply(resource, after);
-  expect(outcome.recreated).toHaveLength(1);
-  expect((await client.get<KubeObject>(resource, name)).metadata.uid).not.toBe(uid);
-  expect((await apply(resource, after)).recreated).toEqual([]);
-});
-
 const service = (port: number): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Service',
@@ -93,19 +66,43 @@ const service = (port: number): KubeObject => ({
 const ports = async (): Promise<{ port: number; nodePort: number }[]> =>
   ((await client.get<KubeObject>(services, metadata))['spec'] as { ports: { port: number; nodePort: number }[] }).ports;
 
-test('a hand-edited Service port is put back: same Service, same node port, one owner, and later changes go through', async () => {
-  await apply(services, service(80));
-  const [before] = await ports();
-  const { uid } = (await client.get<KubeObject>(services, metadata)).metadata;
-  const edit = '[{"op":"replace","path":"/spec/ports/0/port","value":8888}]';
-  await cluster.kubectl(['patch', 'service', 'web', '--type=json', '-p', edit]);
-  expect((await apply(services, service(80))).failures).toEqual([]);
-  expect(await ports()).toMatchObject([{ port: 80, nodePort: before!.nodePort }]);
-  const live = await client.get<KubeObject>(services, metadata);
-  expect(live.metadata.uid).toBe(uid);
-  const ours = live.metadata.managedFields?.filter((e) => e.manager === manager).map((e) => e.operation);
-  expect(ours).toEqual(['Apply']);
-  expect((await apply(services, service(80))).skipped).toBe(1);
-  await apply(services, service(81));
-  expect((await ports()).map((p) => p.port)).toEqual([81]);
-});
+/** Changes that an apply alone cannot make, with the errors of a real API server. */
+export function healing(of: () => Cluster): void {
+  beforeAll(() => {
+    client = createKubeClient({ kubeconfig: of().kubeconfig });
+  });
+  afterAll(() => client.close());
+
+  test.each<[string, Resource, KubeObject, KubeObject]>([
+    ['the selector of a Deployment', deployments, deployment('old'), deployment('new')],
+    ['the service name of a StatefulSet', statefulSets, statefulSet('old'), statefulSet('new')],
+    ['the role of a RoleBinding', roleBindings, binding('old'), binding('new')],
+    ['the value of a PriorityClass', renderedKinds.PriorityClass, priorityClass(1), priorityClass(2)],
+  ])('%s changes: the object is made anew', async (_name, resource, before, after) => {
+    const first = await apply(resource, before);
+    expect(first.applied).toHaveLength(1);
+    const name = { ...after.metadata, name: 'web' };
+    const { uid } = (await client.get<KubeObject>(resource, name)).metadata;
+    const outcome = await apply(resource, after);
+    expect(outcome.recreated).toHaveLength(1);
+    expect((await client.get<KubeObject>(resource, name)).metadata.uid).not.toBe(uid);
+    expect((await apply(resource, after)).recreated).toEqual([]);
+  });
+
+  test('a hand-edited Service port is put back: same Service, same node port, one owner, and later changes go through', async () => {
+    await apply(services, service(80));
+    const [before] = await ports();
+    const { uid } = (await client.get<KubeObject>(services, metadata)).metadata;
+    const edit = '[{"op":"replace","path":"/spec/ports/0/port","value":8888}]';
+    await of().kubectl(['patch', 'service', 'web', '--type=json', '-p', edit]);
+    expect((await apply(services, service(80))).failures).toEqual([]);
+    expect(await ports()).toMatchObject([{ port: 80, nodePort: before!.nodePort }]);
+    const live = await client.get<KubeObject>(services, metadata);
+    expect(live.metadata.uid).toBe(uid);
+    const ours = live.metadata.managedFields?.filter((e) => e.manager === manager).map((e) => e.operation);
+    expect(ours).toEqual(['Apply']);
+    expect((await apply(services, service(80))).skipped).toBe(1);
+    await apply(services, service(81));
+    expect((await ports()).map((p) => p.port)).toEqual([81]);
+  });
+}
