@@ -195,3 +195,22 @@ test('the error of a store is told in its own words, and a lack of remote read t
     message: 'HTTP 404: 404 page not found (a store without remote read needs --long-term-api=query)',
   });
 });
+
+test('of the error of a store no more is read than is told', async () => {
+  let sent = 0;
+  const store = await storeOver((_req, res) => {
+    res.writeHead(500);
+    const more = (): void => {
+      sent += 64 * 1024;
+      if (sent > 64 * 1024 * 1024) return void res.end();
+      if (res.write('x'.repeat(64 * 1024))) setImmediate(more);
+      else res.once('drain', more);
+    };
+    more();
+  }, {});
+  await expect(store.read(queries, read())).rejects.toMatchObject({
+    reason: 'protocol',
+    message: expect.stringMatching(/^HTTP 500: x+ … x+$/),
+  });
+  expect(sent).toBeLessThan(16 * 1024 * 1024);
+});

@@ -33,6 +33,8 @@ export interface HttpStoreOptions {
 }
 
 const maxAnswerBytes = 512 * 1024 * 1024;
+/** Of an error's text no more is read. */
+const maxErrorBytes = 64 * 1024;
 /**
  * Bytes of memory for each byte of a JSON answer: received parts, their concatenation and the text take one each, the
  * parsed objects three.
@@ -166,9 +168,21 @@ async function ask(
   const { status } = response;
   const hint =
     status === 404 && path === '/api/v1/read' ? ' (a store without remote read needs --long-term-api=query)' : '';
-  const text = `HTTP ${status}: ${briefly(reasonIn(await response.text()))}${hint}`;
+  const text = `HTTP ${status}: ${briefly(reasonIn(await beginningOf(response)))}${hint}`;
   const reason = reasonOfStatus(status);
   throw [429, 502, 503, 504].includes(status) ? new Passing(reason, text) : new AgentFailure(reason, text);
+}
+
+/** The beginning of an error's text: its whole length is not known. */
+async function beginningOf(response: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of response.body ?? []) {
+    parts.push(part as Uint8Array);
+    length += (part as Uint8Array).length;
+    if (length >= maxErrorBytes) break;
+  }
+  return Buffer.concat(parts).toString();
 }
 
 /** The `error` of a Prometheus API's answer; the whole text when it has none. */
