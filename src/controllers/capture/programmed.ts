@@ -90,16 +90,22 @@ function verdict(
   return { status: 'False', reason: 'RollingOut', message: `${message}${gathered}` };
 }
 
-/** When the last of these nodes may restart. */
+/** When these nodes may restart. */
 function untilText(nodes: readonly NodeState[]): string {
-  const last = Math.max(...nodes.map((n) => n.waitsUntil ?? 0));
-  return last > 0 ? `, the next restart is at ${new Date(last).toISOString().replace(/\.\d+Z$/, 'Z')}` : '';
+  const times = nodes.flatMap(({ waitsUntil }) => waitsUntil ?? []).toSorted((a, b) => a - b);
+  const [next, last] = [times[0], times.at(-1)].map((ms) => ms && new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z'));
+  if (!next) return '';
+  return `, the next restart is at ${next}${last === next ? '' : `, the last at ${last}`}`;
 }
 
 /** How long the newest restarts interrupted capture; empty when no restart was seen. */
 function gapText(nodes: readonly NodeState[]): string {
-  const longest = Math.max(0, ...nodes.map((n) => n.status?.instrument.gapMs ?? 0));
-  return longest > 0 ? `; the newest restart paused capture for ${(longest / 1_000).toFixed(1)} s` : '';
+  const gaps = nodes.flatMap((n) => n.status?.instrument.gapMs || []);
+  if (gaps.length === 0) return '';
+  const longest = `${(Math.max(...gaps) / 1_000).toFixed(1)} s`;
+  return gaps.length === 1
+    ? `; the newest restart paused capture for ${longest}`
+    : `; the newest restarts of ${gaps.length} nodes paused capture for ${longest} at the most`;
 }
 
 /** An object of one of the kinds that capture compiles, as it was judged. */
