@@ -130,10 +130,7 @@ async function identities(tls: string): Promise<{ place: AgentPlace; ask: (agent
   return { place: { tls }, ask };
 }
 
-/**
- * An empty request of metrics over gRPC. Resolves once the connection is closed: Node does not end while a destroyed
- * session still waits for a write to a process that has been killed meanwhile.
- */
+/** An empty request of metrics over gRPC. Resolves once the connection is closed. */
 function grpcAnswer(port: number): Promise<void> {
   const path = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
   return new Promise((resolve, reject) => {

@@ -12,11 +12,14 @@ function start(...args: string[]) {
   return { child, seen, code: once(child, 'close').then(([code]) => code as number) };
 }
 
-test('a benchmark that works prints its figures and ends with 0', async () => {
-  const { seen, code } = start('--way=work', '--runs=3');
-  expect(await code).toBe(0);
-  expect(JSON.parse(seen.out)).toMatchObject({ name: 'own', cores: 'one', runs: { count: 3 } });
-});
+test.each(['work', 'leave'])(
+  'a benchmark that works prints its figures and ends with 0, whatever is open (%s)',
+  async (way) => {
+    const { seen, code } = start(`--way=${way}`, '--runs=3');
+    expect(await code).toBe(0);
+    expect(JSON.parse(seen.out)).toMatchObject({ name: 'own', cores: 'one', runs: { count: 3 } });
+  },
+);
 
 test.each([
   ['throw', 'bench:three-ways failed: Error: out of luck'],

@@ -76,7 +76,9 @@ export async function bench<Own extends Options>(
   if (signals.received()) return;
   signals.ignore();
   for (const failure of failures) say(`${command.name} failed: ${failure}`);
-  process.exitCode = failures.length > 0 ? code : 0;
+  const ended = failures.length > 0 ? code : 0;
+  // Not left to Node: after connections to a process that was killed, it can spin for ever while it closes them.
+  process.stdout.write('', () => process.exit(ended));
 }
 
 function endings(failed: (error: unknown) => void): { atEnd: Stage['atEnd']; end: () => Promise<void> } {

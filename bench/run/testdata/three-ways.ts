@@ -1,4 +1,4 @@
-/** A benchmark for bench.test.ts. By its flag it works, fails, or waits for a signal with a folder and a child. */
+/** A benchmark for bench.test.ts. By its flag it works, leaves something open, fails, or waits for a signal with a folder and a child. */
 import { bench } from '../bench.ts';
 import { WrongFlag } from '../flags.ts';
 import { outcomeOf } from '../program.ts';
@@ -7,11 +7,12 @@ await bench(
   {
     name: 'bench:three-ways',
     measures: 'Itself.',
-    options: { way: { kind: 'text', help: 'work, throw, fail or wait' } },
+    options: { way: { kind: 'text', help: 'work, leave, throw, fail or wait' } },
   },
   async ({ flags, runs, reporter, say, fail, folder, atEnd }) => {
     const path = folder();
-    if (!['work', 'throw', 'fail', 'wait'].includes(flags.way)) throw new WrongFlag(`--way is ${flags.way}`);
+    if (!['work', 'leave', 'throw', 'fail', 'wait'].includes(flags.way)) throw new WrongFlag(`--way is ${flags.way}`);
+    if (flags.way === 'leave') setInterval(() => {}, 1_000);
     if (flags.way === 'throw') throw new Error('out of luck');
     if (flags.way === 'fail') fail('two answers differ');
     if (flags.way === 'wait') {
