@@ -2,12 +2,13 @@ import { namespaceLabel } from '../../api/labels.ts';
 import type { TrafficMonitor, ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
 import type { CompileInput } from '../../capture/index.ts';
 import { instrumentVersion, platformDefaults } from '../../render/index.ts';
+import type { IndexedPod } from '../addresses/address-index.ts';
 import { explainedMs, explainWorkload } from '../objects/explain-workload.ts';
 import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { ApiError, invalidParameter } from '../api/api-error.ts';
 import { runRequest } from '../api/call.ts';
 import type { Call, Handler, HandlerDeps } from '../api/call.ts';
-import { sendSuccess } from '../api/respond.ts';
+import { noExtras, sendSuccess, type Extras } from '../api/respond.ts';
 import { absences, reviewed } from './caller-view.ts';
 import { rateSamples } from './topology-handler.ts';
 
@@ -31,20 +32,34 @@ export const explain: Handler = async (call, deps) => {
     })
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .slice(0, mostPods);
+  const { series, ...extras } = await seriesOf(pods, namespace, call, deps);
+  const data = explainWorkload(pods, {
+    input: inputOf(namespace, deps),
+    missing: absences(deps, extras.missingNodes),
+    series,
+  });
+  await sendSuccess(req, res, [JSON.stringify(data)], extras);
+};
+
+/** Number of series of each pod. */
+async function seriesOf(
+  pods: readonly IndexedPod[],
+  namespace: string,
+  call: Call,
+  deps: HandlerDeps,
+): Promise<Extras & { readonly series: ReadonlyMap<string, number> }> {
+  // Without names the selector would take every series of the namespace that has no pod.
+  if (pods.length === 0) return { ...noExtras, series: new Map() };
   const selector = selectorText('', [
     { type: '=', name: namespaceLabel, value: namespace },
     { type: '=~', name: 'k8s_pod_name', value: pods.map(({ name }) => name.replaceAll('.', '\\.')).join('|') },
   ]);
   const counted = `count by (k8s_pod_name) (${selector})`;
   const request = { ...runRequest(call), lookbackDeltaMs: explainedMs };
-  const answer = await deps.runner.instant(counted, deps.clock.now(), request);
-  const data = explainWorkload(pods, {
-    input: inputOf(namespace, deps),
-    missing: absences(deps, answer.missingNodes),
-    series: new Map(rateSamples(answer.result.value).map(({ labels, value }) => [labels['k8s_pod_name'] ?? '', value])),
-  });
-  await sendSuccess(req, res, [JSON.stringify(data)], { ...answer, infos: [] });
-};
+  const { result, warnings, missingNodes } = await deps.runner.instant(counted, deps.clock.now(), request);
+  const counts = rateSamples(result.value).map(({ labels, value }) => [labels['k8s_pod_name'] ?? '', value] as const);
+  return { warnings, infos: [], missingNodes, series: new Map(counts) };
+}
 
 /**
  * Errors: ApiError `forbidden` with the first list that the caller may not see: the answer is computed from all of

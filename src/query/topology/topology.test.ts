@@ -454,6 +454,13 @@ test('a workload is explained by what decides about its pods, to whoever may lis
   expect((await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod' })).status).toBe(400);
 });
 
+test('a workload without pods is explained without asking the agents', async () => {
+  const before = cluster.agents.map(({ requests: count }) => count);
+  const { status, json } = await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod', workload: 'gone' });
+  expect([status, (json.data as WorkloadExplanation).pods, json.degraded]).toEqual([200, [], false]);
+  expect(cluster.agents.map(({ requests: count }) => count)).toEqual(before);
+});
+
 test('a pod has data when it has a sample of the last five minutes, whatever the lookback of queries', async () => {
   const labels = { k8s_namespace_name: 'shop', k8s_pod_name: 'idle' };
   cluster.append('node-1', { __name__: 'late', ...labels }, Date.now() - 3 * 60_000, 1);
