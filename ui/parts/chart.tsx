@@ -1,6 +1,6 @@
 /** Lines over time: uPlot in the colours of the page, with a legend of names and values. */
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { colourOf, onThemeChange } from '../state/theme.ts';
 import { positive, stacked as stack, type Columns } from './chart-data.ts';
@@ -19,6 +19,9 @@ export interface Mark {
   readonly text: string;
 }
 
+/** One list for all charts without marks: another one would be drawn again with each rendering. */
+const noMarks: readonly Mark[] = [];
+
 export interface ChartProps {
   readonly data: Columns;
   readonly names: readonly string[];
@@ -33,25 +36,28 @@ export interface ChartProps {
 }
 
 export function Chart(props: ChartProps): JSX.Element {
-  const { data, names, label, height = 320, stacked = false, log = false, format = short, marks = [], onZoom } = props;
+  const { data, names, label, height = 320, stacked = false, log = false, format = short } = props;
+  const { marks = noMarks, onZoom } = props;
   const target = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<number | null>(null);
   const [theme, setTheme] = useState(0);
   const [all, setAll] = useState(false);
-  // The plot outlives renderings: it calls what the newest of them was given.
-  const zoom = useRef(onZoom);
-  zoom.current = onZoom;
+  const plot = useRef<uPlot>(undefined);
+  // The plot outlives renderings: it uses what the newest of them was given.
+  const newest = useRef({ onZoom, marks, format });
+  newest.current = { onZoom, marks, format };
+  const drawn = useMemo(() => {
+    const lines = stacked ? stack(data.columns) : data.columns;
+    return [data.times, ...(log ? positive(lines) : lines)] as unknown as uPlot.AlignedData;
+  }, [data, stacked, log]);
   useEffect(() => onThemeChange(() => setTheme((n) => n + 1)), []);
 
   useEffect(() => {
     const element = target.current!;
-    if (data.times.length === 0) return;
-    const lines = stacked ? stack(data.columns) : data.columns;
-    const drawn = log ? positive(lines) : lines;
     const strokes = Array.from({ length: colours }, (_, i) => colourOf(`c${i}`));
     const axis = colourOf('quiet');
     const grid = { stroke: colourOf('line'), width: 1 };
-    const plot = new uPlot(
+    const made = new uPlot(
       {
         width: element.clientWidth || 600,
         height,
@@ -60,11 +66,11 @@ export function Chart(props: ChartProps): JSX.Element {
         scales: { y: log ? { distr: 3 } : { range: (_u, low, high) => bounds(low, high) } },
         series: [
           {},
-          ...drawn.map((_, i) => ({
+          ...data.columns.map((_, i) => ({
             stroke: strokes[i % colours]!,
             width: 1.75,
             ...(stacked ? { fill: `color-mix(in srgb, ${strokes[i % colours]!} 18%, transparent)` } : {}),
-            points: { show: data.times.length < 2 },
+            points: { show: (u: uPlot) => u.data[0].length < 2 },
           })),
         ],
         axes: [
@@ -80,31 +86,38 @@ export function Chart(props: ChartProps): JSX.Element {
             grid,
             ticks: grid,
             size: 64,
-            values: (_u, values) => values.map((v) => (v === null ? '' : format(v))),
+            values: (_u, values) => values.map((v) => (v === null ? '' : newest.current.format(v))),
           },
         ],
         hooks: {
           setCursor: [(u) => setAt(u.cursor.idx ?? null)],
           setSelect: [
             (u) => {
-              if (zoom.current === undefined || u.select.width < 5) return;
-              zoom.current(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'));
+              const { onZoom: zoom } = newest.current;
+              if (zoom === undefined || u.select.width < 5) return;
+              zoom(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'));
               u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
             },
           ],
-          draw: [(u) => drawMarks(u, marks)],
+          draw: [(u) => drawMarks(u, newest.current.marks)],
         },
       },
-      [data.times, ...drawn] as unknown as uPlot.AlignedData,
+      drawn,
       element,
     );
-    const watch = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
+    plot.current = made;
+    const watch = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
     watch.observe(element);
     return () => {
       watch.disconnect();
-      plot.destroy();
+      made.destroy();
     };
-  }, [data, stacked, log, marks, theme, height]);
+  }, [data.columns.length, stacked, log, theme, height]);
+  // New numbers go into the plot that is there, which keeps a selection that is being drawn.
+  useEffect(() => {
+    if (plot.current?.data !== drawn) plot.current?.setData(drawn);
+    else plot.current.redraw();
+  }, [drawn, marks]);
 
   const last = data.times.length - 1;
   const shown = all ? names : names.slice(0, maxNamed);
