@@ -88,7 +88,7 @@ export const floods: Readonly<Record<string, () => Buffer>> = {
 /** Sends one flood, leaves the connection time to be ended, and hangs up. */
 export async function flood(target: Target, identity: Identity, name: string): Promise<void> {
   const line = await callLine(target, identity, { alpn: 'h2' });
-  if (line.socket.destroyed) return;
+  if (line.socket.destroyed) throw new Error(`no connection for the flood: ${name}`);
   line.socket.write(Buffer.concat([preface, settings]));
   await send(line, floods[name]!());
   await Promise.race([line.closed, new Promise((resolve) => setTimeout(resolve, 150))]);

@@ -223,7 +223,7 @@ function mutated(bytes: Buffer, random: () => number): Buffer {
 export async function sendMutations(target: Target, identity: Identity, seed: number, count: number): Promise<void> {
   const random = randomOf(seed);
   const valid = validRequests(target, identity);
-  if (valid.length === 0) return;
+  if (valid.length === 0) throw new Error(`no valid request is known for the listener ${target.listener}`);
   const all = Array.from({ length: count }, (_, i) => mutated(valid[i % valid.length]!, random));
   await inBatches(all, 20, async (bytes) => say(await callLine(target, identity, { alpn: 'http/1.1' }), bytes, 200));
 }

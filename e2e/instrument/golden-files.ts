@@ -36,6 +36,7 @@ export async function refusedFiles(
   const path = join(dir, 'config.yaml');
   const refused: string[] = [];
   const files = goldenFiles(version);
+  if (files.size === 0) throw new Error(`there is no golden file for the instrument ${version}`);
   try {
     for (const [name, text] of files) {
       writeFileSync(path, text.replaceAll('@svc-obi-health', `@svc-golden-${process.pid}`));

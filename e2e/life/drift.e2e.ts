@@ -144,16 +144,18 @@ describe('a deleted object comes back, and an Event says so', () => {
     pathOf('ClusterRoleBinding', 'svc-agent'),
     pathOf('PriorityClass', 'svc-agent'),
   ])('%s', async (path) => {
-    const { uid } = (await stage.get(path)).metadata;
+    const { kind, metadata } = await stage.get(path);
+    const { uid, name, namespace } = metadata;
     await stage.cluster.api.request('DELETE', `${path}?propagationPolicy=Background`);
     await until('it again', async () => {
       const found = await stage.find(path);
       return found?.metadata.uid !== undefined && found.metadata.uid !== uid;
     });
-    const name = path.split('/').at(-1)!;
+    // Children of several kinds share a name.
+    const child = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
     await until('the Event', async () =>
       (await stage.events('DriftRepaired')).some((note) =>
-        new RegExp(`${name} was deleted and has been made again`).test(note),
+        note.includes(`${child} was deleted and has been made again`),
       ),
     );
   });
