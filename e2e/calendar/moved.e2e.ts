@@ -34,6 +34,9 @@ needing(movableDates).describe('a command at another date', () => {
     const script = `const [a, b] = [performance.now(), Date.now()];
       setTimeout(() => console.log(Math.abs(performance.now() - a - (Date.now() - b)) < 50), 100)`;
     expect(await at(400 * day, process.execPath, '-e', script)).toBe('true');
+    // Nor does the clock that durations are measured by go ahead.
+    const seconds = Number(await at(400 * day, process.execPath, '-e', 'console.log(process.hrtime()[0])'));
+    expect(Math.abs(seconds - process.hrtime()[0])).toBeLessThan(60);
   });
 
   test('ends as the command does', async () => {

@@ -85,10 +85,11 @@ function differentNotes(ours: QueryResult, peer: PeerAnswer): string | null {
     // The API shows ten and counts the rest.
     if (want.some((text) => /more (?:warning|info) annotations omitted/.test(text))) continue;
     const [a, b] = [ours[kind].map(noteKind).sort(), want.map(noteKind).sort()];
-    // When several sample types are incompatible at one step, Prometheus annotates only the last; we annotate each.
-    const told = b.filter((text) => text.includes('incompatible sample types'));
-    const extra = told.length === 0 ? [] : a.filter((text) => text.includes('incompatible sample types'));
-    const [x, y] = [new Set([...a, ...told]), new Set([...b, ...extra])];
+    // When several sample types are incompatible at one step, Prometheus annotates only the last; we annotate each. So
+    // ours may be more than its own, but none may be missing.
+    const isOfTypes = (text: string): boolean => text.includes('incompatible sample types');
+    const extra = b.some(isOfTypes) ? a.filter(isOfTypes) : [];
+    const [x, y] = [new Set(a), new Set([...b, ...extra])];
     if (x.size !== y.size || [...x].some((text) => !y.has(text)))
       return `${kind} ${JSON.stringify(a)}; peer ${JSON.stringify(b)}`;
   }

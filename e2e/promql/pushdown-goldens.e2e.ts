@@ -166,6 +166,8 @@ needing(conformanceData).describe('the recorded queries', () => {
         `${data} over ${nodes} agents, compared ${compared}: answers by path ${JSON.stringify(taken)}\n`,
       );
       expect(problems).toEqual([]);
+      // Each path was taken, and not only asked for.
+      expect(Object.keys(taken)).toEqual(expect.arrayContaining([...paths]));
     }, 600_000);
   });
 });

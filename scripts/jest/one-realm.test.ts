@@ -1,18 +1,22 @@
-import { createRequire } from 'node:module';
-import { readPatience } from '../../src/testing/until.ts';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 
-interface Limited {
-  timeout: number | undefined;
-}
-type Handler = (event: { name: string; test?: Limited; hook?: Limited }, state: { testTimeout: number }) => void;
-const load = createRequire(import.meta.url);
-const { handleTestEvent } = (load('./one-realm.cjs') as { prototype: { handleTestEvent: Handler } }).prototype;
-const patience = readPatience(process.env);
+/** Starts a test (or hook) with a limit of 500 ms twice, then one without a limit of its own, and prints both limits. */
+const script = (kind: 'test' | 'hook'): string => `
+  const { handleTestEvent } = require('./one-realm.cjs').prototype;
+  const name = '${kind === 'hook' ? 'hook_start' : 'test_fn_start'}';
+  const [own, ofConfig] = [{ timeout: 500 }, {}];
+  for (const limited of [own, own, ofConfig]) handleTestEvent({ name, ${kind}: limited }, { testTimeout: 2_000 });
+  console.log(JSON.stringify([own.timeout, ofConfig.timeout]));`;
 
-test.each(['test', 'hook'] as const)('the limit of a %s is stretched by the patience of the run, once', (kind) => {
-  const own: Limited = { timeout: 500 };
-  const ofConfig: Limited = { timeout: undefined };
-  const name = kind === 'hook' ? 'hook_start' : 'test_fn_start';
-  for (const limited of [own, own, ofConfig]) handleTestEvent({ name, [kind]: limited }, { testTimeout: 2_000 });
-  expect([own.timeout, ofConfig.timeout]).toEqual([500 * patience, 2_000 * patience]);
-});
+test.each(['test', 'hook'] as const)(
+  'the limit of a %s is stretched by the patience of the run, once',
+  async (kind) => {
+    const env = { ...process.env, SVC_TEST_PATIENCE: '3' };
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', script(kind)], {
+      env,
+      cwd: import.meta.dirname,
+    });
+    expect(JSON.parse(stdout)).toEqual([1_500, 6_000]);
+  },
+);
