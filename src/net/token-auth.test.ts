@@ -140,3 +140,13 @@ test.each(['', 'Bearer', 'Bearer  ', 'Bearer a b', 'Bearer a,b', `Bearer ${'x'.r
     expect(bearerToken(header)).toBeUndefined();
   },
 );
+
+test('while no caller can be reviewed the cause is logged once a minute, however many come', async () => {
+  const { auth, review, clock, log } = subject();
+  review.down = true;
+  for (let i = 0; i < 20; i++) await auth.decide(request(`Bearer t${i}`), 'get', '/metrics');
+  expect(log).toEqual([expect.stringContaining('connection refused')]);
+  await clock.advance(60_000);
+  for (let i = 0; i < 20; i++) await auth.decide(request(`Bearer u${i}`), 'get', '/metrics');
+  expect(log).toHaveLength(2);
+});

@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { RateLimiter } from '../base/rate-limit.ts';
 import { RecentAnswers } from '../base/recent-answers.ts';
 import { within } from '../base/time-limit.ts';
 import { isLoopback } from './https-server.ts';
@@ -39,6 +40,8 @@ const maxCached = 2_000;
 /** How long a decision is reused, and so how long a revoked right still works. Units: ms. */
 const cacheMs = 10_000;
 const reviewDeadlineMs = 5_000;
+/** Log lines about failed reviews, for each cause: callers without any permission cause them. */
+const warningsPerMinute = 1;
 const maxTokenLength = 16 * 1024;
 
 /**
@@ -51,10 +54,12 @@ export class TokenAuth {
   readonly #options: TokenAuthOptions;
   readonly #decisions: RecentAnswers<Decision>;
   readonly #limit: ReviewLimit;
+  readonly #warnings: RateLimiter;
 
   constructor(options: TokenAuthOptions) {
     this.#options = options;
     this.#limit = new ReviewLimit(options.clock);
+    this.#warnings = new RateLimiter(warningsPerMinute, options.clock);
     const isKept = (decision: Decision): boolean => decision.allowed || decision.status !== 503;
     this.#decisions = new RecentAnswers({ clock: options.clock, keptMs: cacheMs, most: maxCached, isKept });
   }
@@ -80,8 +85,11 @@ export class TokenAuth {
       this.#limit.valid(token);
       if (await this.#options.reviews.mayAccessPath(user, verb, path, signal)) return { allowed: true, user };
       return { allowed: false, status: 403, message: `${user.username} may not ${verb} ${path}` };
-    } catch (error) {
-      this.#options.logger.warn('a caller could not be reviewed', { path, error: errorText(error) });
+    } catch (cause) {
+      const error = errorText(cause);
+      if (this.#warnings.take(error) === null) {
+        this.#options.logger.warn('a caller could not be reviewed', { path, error });
+      }
       return { allowed: false, status: 503, message: 'the token could not be reviewed by the API server; try again' };
     }
   }
