@@ -247,6 +247,19 @@ describe('several monitors on one pod', () => {
     expect(result.monitors.get('shop/strong')!.conflicts).toEqual([]);
   });
 
+  test('values that mean the same are no conflict, however they are written', () => {
+    const result = compile(
+      aWorld({
+        policies: [aPolicy('p', { overrides: { protocols: ['HTTP', 'SQL'], metrics: { interval: '1m' } } })],
+        monitors: [
+          aMonitor('shop/a', { ...app('checkout'), sampling: { ratio: '0.50' }, metrics: { interval: '60s' } }),
+          aMonitor('shop/b', { selector: {}, sampling: { ratio: '0.5' }, protocols: ['SQL', 'HTTP'] }),
+        ],
+      }),
+    );
+    expect([...result.monitors.values()].map((m) => m.conflicts)).toEqual([[], []]);
+  });
+
   test('monitors without a common pod have no conflict', () => {
     const result = compile(
       aWorld({

@@ -49,7 +49,7 @@ export function mergeLeaves(policies: readonly PolicyInForce[], monitor: Monitor
     const override = policies.find((p) => at(p.spec.overrides, leaf) !== undefined);
     if (override) {
       const value = at(override.spec.overrides, leaf);
-      const replaced = own !== undefined && canonicalJson(own) !== canonicalJson(value);
+      const replaced = own !== undefined && !isSameValue(path, own, value);
       return { path, value, layer: 'override', policy: override.name, replaced };
     }
     if (own !== undefined) return { path, value: own, layer: 'monitor', replaced: false };
@@ -115,6 +115,20 @@ function tailRule(get: Get): EffectiveSettings['tail'] {
     keepErrors,
     ...(slower === undefined ? {} : { keepSlowerThanMs: parseDuration(slower, 'sampling.keepSlowerThan') }),
   };
+}
+
+/** Whether two values of a leaf mean the same: lists in any order, `0.20` and `0.2`, `60s` and `1m`. */
+export function isSameValue(path: string, a: unknown, b: unknown): boolean {
+  return canonicalJson(meaningOf(path, a)) === canonicalJson(meaningOf(path, b));
+}
+
+const durations = new Set(['metrics.interval', 'sampling.keepSlowerThan']);
+
+function meaningOf(path: string, value: unknown): unknown {
+  if (Array.isArray(value)) return sortedSet(value as string[]);
+  if (typeof value !== 'string') return value ?? null;
+  if (path === 'sampling.ratio') return canonicalRatio(value);
+  return durations.has(path) ? parseDuration(value, path) : value;
 }
 
 /** `0.20` and `0.2` are the same value and give the same text. */

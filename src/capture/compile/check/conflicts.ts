@@ -1,6 +1,6 @@
-import { canonicalJson } from '../../../base/canonical-json.ts';
 import type { MonitorInForce, MonitorPlan } from '../group.ts';
 import { specificity } from '../select/precedence.ts';
+import { isSameValue } from '../settings.ts';
 import type { Conflict } from '../types.ts';
 
 /** Fields of which only one monitor's value can apply to a pod. Sets are united and never conflict. */
@@ -25,7 +25,7 @@ export function monitorConflict(
     .filter((leaf) => leaf.layer === 'monitor' && scalarLeaves.has(leaf.path))
     .filter((leaf) => {
       const other = w.leaves.find((o) => o.path === leaf.path);
-      return canonicalJson(other?.value ?? null) !== canonicalJson(leaf.value ?? null);
+      return !isSameValue(leaf.path, other?.value, leaf.value);
     })
     .map((leaf) => leaf.path);
   if (fields.length === 0) return null;

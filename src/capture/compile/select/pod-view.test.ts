@@ -92,6 +92,22 @@ test('each setting names the object that it comes from', () => {
   });
 });
 
+test('a policy of some namespaces raises no ceiling that is in force for all, and one of all namespaces does', () => {
+  const limits = { maxSeriesPerMonitor: 50_000 };
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } };
+  const found = (policy: object) =>
+    setting(view({ policies: [aPolicy('p', { limits, ...policy })] }), 'limits.maxSeries');
+  expect(found({ namespaceSelector })).toMatchObject({ value: 10_000, from: 'built-in' });
+  expect(found({})).toMatchObject({ value: 50_000, from: 'ClusterTrafficPolicy/p (limits)' });
+});
+
+test('the base names the policy that decides: of the ports where they count, else of the mode', () => {
+  const ports = aPolicy('ports', { priority: 9, capture: { ports: [{ port: 1 }] } });
+  const mode = (of: 'AllowList' | 'ByPort') => aPolicy('mode', { capture: { mode: of } });
+  const by = (of: 'AllowList' | 'ByPort') => view({ policies: [ports, mode(of)] }).base.by;
+  expect([by('AllowList'), by('ByPort')]).toEqual(['mode', 'ports']);
+});
+
 test('what keeps a pod out is named: policies, excluding monitors, the product and the instrument', () => {
   const policies = [
     aPolicy('p', {

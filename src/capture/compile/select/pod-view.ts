@@ -94,7 +94,7 @@ export function podView(input: CompileInput, pod: PodFacts): PodView {
     base: {
       mode: base.mode,
       ports: base.mode === 'ByPort' ? portsText(base.ports) : null,
-      by: covering.find((p) => p.spec.capture?.mode ?? p.spec.capture?.ports)?.name ?? null,
+      by: covering.find(({ spec: { capture } }) => capture?.[base.mode === 'ByPort' ? 'ports' : 'mode'])?.name ?? null,
     },
     exclusions: [...policyExclusions(onNode, input, pod), ...monitorExclusions(own, pod)],
     monitors,
@@ -144,7 +144,8 @@ function settingOf(leaf: LeafValue, monitor: string | undefined): PodSetting {
 }
 
 /**
- * The smaller of the monitor's own ceiling and that of the policies, which is the built-in one when no policy sets one.
+ * The smallest of the monitor's own ceiling and those of the policies. The built-in one counts unless a policy of all
+ * namespaces sets another.
  */
 function seriesLimit(
   monitor: { path: string; spec: TrafficMonitorSpec } | undefined,
@@ -159,7 +160,8 @@ function seriesLimit(
   const asked = monitor?.spec.limits?.maxSeries;
   const own: PodSetting[] =
     asked === undefined ? [] : [{ path, value: asked, from: `TrafficMonitor/${monitor!.path}` }];
-  const all = [...(ceilings.length > 0 ? ceilings : [builtin]), ...own];
+  const isSet = policies.some(({ spec }) => !spec.namespaceSelector && spec.limits?.maxSeriesPerMonitor !== undefined);
+  const all = [...ceilings, ...(isSet ? [] : [builtin]), ...own];
   return all.reduce((least, one) => (Number(one.value) < Number(least.value) ? one : least));
 }
 
