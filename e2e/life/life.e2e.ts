@@ -1,0 +1,18 @@
+import { failure } from './failure.ts';
+import { gitops } from './gitops.ts';
+import { startLifeStage, type LifeStage } from './stage.ts';
+
+/** The operator on one control plane, as that takes long to start. */
+let stage: LifeStage;
+
+beforeAll(async () => {
+  stage = await startLifeStage();
+});
+afterAll(() => stage?.stop());
+
+describe('objects that GitOps controllers bring', () => gitops(() => stage));
+describe('what goes wrong', () => {
+  // What is waited for below is then told anew.
+  beforeAll(() => stage.kubectl('delete', 'events', '--all', '-A'));
+  failure(() => stage);
+});
