@@ -26,7 +26,7 @@ async function traces(): Promise<string[]> {
   const kinds = 'namespaces,customresourcedefinitions,clusterroles,clusterrolebindings,priorityclasses,apiservices';
   const wide = await kubectl('get', kinds, '-o', 'name');
   const inside = await kubectl('get', 'roles,rolebindings', '-n', 'kube-system', '-o', 'name');
-  return `${wide}\n${inside}`.split('\n').filter((name) => /svc-|svc\.dev|custom[-.]metrics/.test(name));
+  return `${wide}\n${inside}`.split('\n').filter((name) => /svc-|svc\.dev|(custom|external)[-.]metrics/.test(name));
 }
 
 async function expectWell(outcome: Promise<Outcome>): Promise<Outcome> {

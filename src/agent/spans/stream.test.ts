@@ -135,6 +135,12 @@ test.each([
   ['path=(', 'path: not an RE2 pattern'],
   ['since=yesterday', 'since: must be an RFC 3339 time'],
   ['minDuration=5', 'minDuration: "5" is not a duration'],
+  ['port=0', 'port: must be a port number'],
+  ['ip=10.0.0.0/33', 'ip: must be an IP address or a CIDR'],
+  ['labelSelector=a b', 'labelSelector: "a b" is not a label requirement'],
+  ['include=x', 'include: must be a JSON object'],
+  ['include={"colour":["red"]}', 'include/0/colour'],
+  ['types=log', 'types/0'],
 ])('the query %s is refused with its field', (query, message) => {
   expect(() => queryOf(query, 0)).toThrow(message);
 });
@@ -207,17 +213,6 @@ test.each([
   ['namespace=shop&exclude={"protocol":["TCP"],"direction":["request"]}', ['in']],
 ])('the query %s shows %p', async (query, expected) => {
   expect(names(await read(mixedRing(), query))).toEqual(expected);
-});
-
-test.each([
-  ['port=0', 'port: must be a port number'],
-  ['ip=10.0.0.0/33', 'ip: must be an IP address or a CIDR'],
-  ['labelSelector=a b', 'labelSelector: "a b" is not a label requirement'],
-  ['include=x', 'include: must be a JSON object'],
-  ['include={"colour":["red"]}', 'include/0/colour'],
-  ['types=log', 'types/0'],
-])('the query %s is refused with its field', (query, message) => {
-  expect(() => queryOf(query, 0)).toThrow(message);
 });
 
 test('a body says the same as a query', async () => {
