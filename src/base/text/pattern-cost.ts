@@ -10,10 +10,10 @@ import { regexShape } from './regex-shape.ts';
 /** Largest cost of a pattern that is compiled. */
 export const maxPatternCost = 20_000;
 /**
- * Largest cost of a match: cost of the pattern × characters of the text. Less than 100 ms for most patterns, up to 0.8 s
- * for one whose states are too many to be kept, such as `(a|b)*a(a|b){12}`.
+ * Largest cost of a match: cost of the pattern × characters of the text. About 10 ms for most patterns, up to 0.12 s for
+ * one whose states are too many to be kept, such as `(a|b)*a(a|b){12}`.
  */
-export const maxMatchCost = 10_000_000;
+export const maxMatchCost = 1_500_000;
 
 const classCost = 5;
 const unicodeClassCost = 80;

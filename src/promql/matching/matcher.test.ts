@@ -20,6 +20,17 @@ describe('matchers', () => {
     expect(compilePattern('(a+)+b')('a'.repeat(5_000))).toBe(false);
   });
 
+  test('a value that a pattern would take long to match is refused, one that it may match takes a moment', () => {
+    const matches = compilePattern('(a|b)*a(a|b){12}');
+    const before = process.cpuUsage();
+    expect(matches('ab'.repeat(2_000))).toBe(false);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1000).toBeLessThan(400);
+    expect(() => matches('ab'.repeat(5_000))).toThrow(
+      /label value of 10000 characters for a regular expression, at most/,
+    );
+  });
+
   test('a bad pattern is refused with a reason', () => {
     expect(checkPattern('(')).toBe('error parsing regexp: missing closing ): `(`');
     expect(checkPattern('a(b)')).toBeNull();
