@@ -1,5 +1,4 @@
-import { compile } from '../../src/capture/compile/compile.ts';
-import { Memo } from '../../src/capture/compile/memo.ts';
+import { compile, Compiler } from '../../src/capture/compile/compile.ts';
 import type { CompileInput } from '../../src/capture/compile/types.ts';
 import type { Stage } from '../run/bench.ts';
 import { allCores } from '../run/cores.ts';
@@ -36,8 +35,8 @@ export function compileTimes(
     ...base,
     monitors: base.monitors.with(i, monitor(i, 9_000 + i, 2)),
   });
-  const memo = new Memo();
-  compile(base, memo);
+  const compiler = new Compiler();
+  compiler.compile(base);
   const moved = (i: number): CompileInput => ({ ...base, pods: pods.with(i, { ...pods[i]!, nodeName: 'node-0' }) });
   const cores = allCores('the compile, in the process of the benchmark');
   const emit = (figure: string, caches: string, ours: readonly number[]): void =>
@@ -51,17 +50,17 @@ export function compileTimes(
   emit(
     'one-edit',
     kept,
-    some((i) => compile(edited((i * 7) % monitors), memo)),
+    some((i) => compiler.compile(edited((i * 7) % monitors))),
   );
   emit(
     'one-pod',
     kept,
-    some((i) => compile(moved((i * 11 + 1) % pods.length), memo)),
+    some((i) => compiler.compile(moved((i * 11 + 1) % pods.length))),
   );
   emit(
     'nothing',
     kept,
-    some(() => compile(base, memo)),
+    some(() => compiler.compile(base)),
   );
   emit(
     'from-scratch',

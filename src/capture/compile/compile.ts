@@ -1,206 +1,214 @@
 import { compareText } from '../../base/text/texts.ts';
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import { someMeta } from '../../api/meta.ts';
 import { canonicalJson } from '../../base/canonical-json.ts';
 import { appendTo } from '../../base/collections/counts.ts';
-import { isDeepStrictEqual } from 'node:util';
 import type { CaptureMonitorRule } from '../capture-config.ts';
-import { ConfigEncoder } from '../config-encoder.ts';
-import { judgeMonitors, judgePolicies, objectRef, policiesInForce } from './check/acceptance.ts';
-import { namespaceOf, planGroup, type GroupPlan, type MonitorInForce } from './group.ts';
-import { Memo } from './memo.ts';
-import { rolloutOf } from './node-wide.ts';
-import { monitorOutcomes, policyOutcomes, type Group } from './outcomes.ts';
+import { ConfigEncoder, type SharedConfig } from '../config-encoder.ts';
+import { judgeMonitors, judgePolicies, policiesInForce, type Judged } from './check/acceptance.ts';
+import {
+  generationsOf,
+  planGroup,
+  planMonitors,
+  planShare,
+  type Group,
+  type GroupPlan,
+  type MonitorInForce,
+  type MonitorPlan,
+  type NamespaceMonitors,
+  type NamespacePlan,
+} from './group.ts';
+import { monitorOutcomes, policyOutcomes } from './outcomes.ts';
 import { matchPods } from './select/pods.ts';
 import { compareMonitors, objectPath } from './select/precedence.ts';
+import { baseScopes } from './select/scope.ts';
 import { matchesSelector } from './select/selector.ts';
-import type { PolicyInForce } from './settings.ts';
-import type { CompileInput, CompileResult, NamedLabels, NodeConfig, PodFacts } from './types.ts';
+import { Step } from './step.ts';
+import type {
+  CompileEnvironment,
+  CompileInput,
+  CompileResult,
+  MonitorOutcome,
+  NamedLabels,
+  NodeConfig,
+  PodFacts,
+} from './types.ts';
 
 /**
  * The configs that the agents run and the outcomes that the statuses report, from plain facts.
  * Pure: the same facts in any order give the same bytes. An invalid object never fails the whole compile: it is
  * represented by its last accepted spec or left out, and its outcome says why.
- * With a memo of earlier compiles only changed parts are computed again, and unchanged outcomes are the same objects as
- * before; the result is equal either way.
  * Errors: ERR_CONFIG_INVALID for the environment (ports, instrument version).
  */
-export function compile(input: CompileInput, memo = new Memo()): CompileResult {
-  const { environment, podsOf, ...world } = remembered(input, memo);
-  const root = memo.owner('root');
-  const policies = memo.cell(root, 'policies', [environment, ...world.policies], () =>
-    judgePolicies(world.policies, environment),
-  );
-  const inForce = memo.cell(root, 'policies in force', [policies], () => policiesInForce(policies));
-  const namespaces = memo.list(root, 'namespaces', byName(world.namespaces));
-  const nodes = memo.list(root, 'nodes', byName(world.nodes));
-  const judged = judgeMonitors(world.monitors, inForce, namespaces, memo);
-  const monitors = ranked(
-    judged.flatMap((m): MonitorInForce[] => {
-      const spec = m.inForce;
-      if (!spec) return [];
-      const make = (): MonitorInForce => ({ key: objectPath(m.object.metadata), object: m.object, spec });
-      return [memo.cell(m.object, 'in force', [spec], make)];
-    }),
-    memo,
-  );
-  const matched = matchAll(monitors, podsOf, memo);
-  const groups = groupNodes(nodes, inForce, memo, (covering, owner) =>
-    planGroup({ environment, policies: covering, namespaces, monitors, memo, owner }),
-  );
-  const generations = new Map(
-    [...policies, ...judged]
-      .filter((o) => o.accepted.ok)
-      .map(({ object }) => [objectRef(object), object.metadata.generation ?? 0] as const),
-  );
-  const configs = nodeConfigs({ groups, monitors, matched, generations, memo });
-  const outcomes = monitorOutcomes({ judged, inForce: monitors, matched, groups, memo });
-  return {
-    nodes: new Map(configs.toSorted(([a], [b]) => compareText(a, b))),
-    monitors: outcomes,
-    policies: policyOutcomes(policies, outcomes, groups),
-  };
+export function compile(input: CompileInput): CompileResult {
+  return new Compiler().compile(input);
 }
 
-/** The facts, each replaced by the earlier object when it is equal in all fields that a compile reads. */
-function remembered(
-  input: CompileInput,
-  memo: Memo,
-): Omit<CompileInput, 'pods'> & { podsOf: (namespace: string) => readonly PodFacts[] } {
-  memo.begin();
-  const object = <T extends TrafficMonitor | ClusterTrafficPolicy>(o: T): T =>
-    memo.keep(`${o.kind} ${objectPath(o.metadata)}`, o, sameObject);
-  const named = (kind: string) => (n: NamedLabels) => memo.keep(`${kind} ${n.name}`, n);
-  return {
-    environment: memo.keep('environment', input.environment),
-    policies: input.policies.map(object),
-    monitors: input.monitors.map(object),
-    namespaces: input.namespaces.map(named('namespace')),
-    nodes: input.nodes.map(named('node')),
-    podsOf: rememberedPods(input.pods, memo),
-  };
-}
+/**
+ * `compile` for facts that change little by little: a step is done again only when its arguments have changed, and an
+ * outcome or a config that is equal to the last one is the same object. An edit of a monitor costs the steps of its
+ * namespace, once in each group of nodes, and the file of each group.
+ */
+export class Compiler {
+  readonly #policies = new Step(judgePolicies);
+  readonly #monitors = new Step(judgeNamespace);
+  readonly #matched = new Step(matchNamespace);
+  readonly #grouping = new Step(groupNodes);
+  readonly #groups = new Step(() => new GroupCompiler());
+  readonly #rules = new Step(nodeRules);
+  readonly #configs = new Step(nodeConfig);
+  readonly #outcomes = new Step(monitorOutcomes);
+  readonly #outcome = new Step((outcome: MonitorOutcome) => outcome);
 
-/** By namespace: pods are the most numerous facts, so a namespace whose pods are unchanged costs one comparison. */
-function rememberedPods(pods: readonly PodFacts[], memo: Memo): (namespace: string) => readonly PodFacts[] {
-  const given = Map.groupBy(pods, (pod) => pod.namespace);
-  const lists = new Map<string, readonly PodFacts[]>();
-  return (namespace) => {
-    const known = lists.get(namespace);
-    if (known) return known;
-    const owner = memo.owner(`namespace ${namespace}`);
-    const list = memo.cell<readonly PodFacts[]>(owner, 'pods as they came', given.get(namespace) ?? [], (before) => {
-      const last = new Map(before?.map((p) => [p.name, p]));
-      return (given.get(namespace) ?? []).map((pod) => {
-        const same = last.get(pod.name);
-        return same && (same === pod || isDeepStrictEqual(same, pod)) ? same : pod;
-      });
-    });
-    const kept = memo.list(owner, 'pods', list);
-    lists.set(namespace, kept);
-    return kept;
-  };
-}
-
-/** A change of a status or an annotation needs no new compile. */
-function sameObject(a: TrafficMonitor | ClusterTrafficPolicy, b: TrafficMonitor | ClusterTrafficPolicy): boolean {
-  const [m, n] = [a.metadata, b.metadata];
-  return (
-    m.uid === n.uid &&
-    m.generation === n.generation &&
-    m.creationTimestamp === n.creationTimestamp &&
-    isDeepStrictEqual(a.spec, b.spec) &&
-    isDeepStrictEqual(a.status?.lastAcceptedSpec, b.status?.lastAcceptedSpec)
-  );
-}
-
-function byName(items: readonly NamedLabels[]): NamedLabels[] {
-  return items.toSorted((a, b) => compareText(a.name, b.name));
-}
-
-/** By namespace, and within a namespace strongest first. */
-function ranked(monitors: readonly MonitorInForce[], memo: Memo): readonly MonitorInForce[] {
-  const groups = [...Map.groupBy(monitors, namespaceOf)].toSorted(([a], [b]) => compareText(a, b));
-  const all = groups.flatMap(([namespace, members]) => {
-    const given = members.toSorted((a, b) => compareText(a.key, b.key));
-    const rank = (): MonitorInForce[] =>
-      given.toSorted((a, b) =>
-        compareMonitors({ metadata: a.object.metadata, spec: a.spec }, { metadata: b.object.metadata, spec: b.spec }),
-      );
-    return memo.cell(memo.owner(`namespace ${namespace}`), 'ranked', given, rank);
-  });
-  return memo.list(memo.owner('root'), 'monitors', all);
-}
-
-/** Matched pods of each monitor, sorted by name. */
-function matchAll(
-  monitors: readonly MonitorInForce[],
-  podsOf: (namespace: string) => readonly PodFacts[],
-  memo: Memo,
-): Map<string, readonly PodFacts[]> {
-  return new Map(
-    monitors.map((m) => {
-      const candidates = podsOf(namespaceOf(m));
-      const match = (): readonly PodFacts[] =>
-        matchPods(m.spec, candidates).sort((a, b) => compareText(a.name, b.name));
-      const found = memo.cell(m, 'matched now', [candidates], match);
-      // Another pod of the namespace came or went: an unchanged list keeps its identity.
-      return [m.key, memo.list(m, 'matched', found)];
-    }),
-  );
-}
-
-/** Nodes under the same policies share one plan. */
-function groupNodes(
-  nodes: readonly NamedLabels[],
-  policies: readonly PolicyInForce[],
-  memo: Memo,
-  plan: (covering: readonly PolicyInForce[], owner: object) => GroupPlan,
-): Group[] {
-  const groups = new Map<string, Group>();
-  for (const node of nodes) {
-    const covering = memo.cell(node, 'policies', [policies], () =>
-      policies.filter((p) => matchesSelector(p.spec.nodeSelector, node.labels)),
+  compile({ environment, ...input }: CompileInput): CompileResult {
+    const policies = this.#policies.one(input.policies.map(facts), environment);
+    const [namespaces, nodes] = [byName(input.namespaces), byName(input.nodes)];
+    const given = Map.groupBy(input.monitors.map(facts), (m) => m.metadata.namespace ?? '');
+    const monitors = this.#monitors.each(
+      [...given].toSorted(([a], [b]) => compareText(a, b)),
+      (own, name) => [policies, namespaces.get(name) ?? { name, labels: {} }, own],
     );
-    const key = covering.map((p) => p.name).join('\n');
-    let group = groups.get(key);
-    if (!group) {
-      const owner = memo.owner(`group ${key}`);
-      const shared = memo.list(owner, 'policies', covering);
-      groups.set(key, (group = { owner, policies: shared, plan: plan(shared, owner), nodes: [] }));
-    }
-    group.nodes.push(node);
-  }
-  return [...groups.values()];
-}
+    const pods = Map.groupBy(input.pods, (pod) => pod.namespace);
+    const matched = this.#matched.each(monitors, ({ inForce }, name) => [inForce, pods.get(name) ?? []]);
 
-interface NodeConfigInput {
-  groups: readonly Group[];
-  /** In the order of their rules. */
-  monitors: readonly MonitorInForce[];
-  matched: ReadonlyMap<string, readonly PodFacts[]>;
-  generations: ReadonlyMap<string, number>;
-  memo: Memo;
-}
-
-/** The config of every node. The part that a group shares is built, serialised and hashed once. */
-function nodeConfigs(input: NodeConfigInput): [string, NodeConfig][] {
-  const coverage = coverageOf(input);
-  return input.groups.flatMap((group) => groupConfigs(group, coverage, input));
-}
-
-/** The monitors with pods on a node, and the names of these pods. */
-type Coverage = ReadonlyMap<string, readonly { monitor: MonitorInForce; pods: readonly string[] }[]>;
-
-function coverageOf({ monitors, matched, memo }: NodeConfigInput): Coverage {
-  const coverage = new Map<string, { monitor: MonitorInForce; pods: readonly string[] }[]>();
-  for (const monitor of monitors) {
-    const pods = matched.get(monitor.key)!;
-    const byNode = memo.cell(pods, 'by node', [], () => {
-      const names = Map.groupBy(pods, (p) => p.nodeName);
-      return new Map([...names].map(([node, list]) => [node, list.map((p) => p.name)]));
+    const { groups, groupOf } = this.#grouping.one(policies, [...nodes.values()]);
+    const compilers = this.#groups.each(groups, () => []);
+    const compiled = [...groups].map(([key, group]) =>
+      compilers.get(key)!.compile(environment, group, [...namespaces.values()], monitors),
+    );
+    const rules = this.#rules.each(coverageOf(matched, groupOf, compiled), (covered) => [covered]);
+    const configs = this.#configs.each(nodes, (node, name) => {
+      const { encoder, yamlHash, rollout } = compiled[groupOf.get(name)!]!;
+      return [{ encoder, yamlHash, rollout, node, rules: rules.get(name)! }];
     });
-    for (const [node, names] of byNode) {
-      appendTo(coverage, node, { monitor, pods: memo.list(monitor, `pods on ${node}`, names) });
+    const found = this.#outcomes.each(monitors, (own, name) => {
+      const plans = compiled.map((group) => group.plans.get(name)!);
+      return [{ monitors: own, matched: matched.get(name)!.byMonitor, groupOf, plans }];
+    });
+    const outcomes = this.#outcome.each([...found.values()].flat(), (outcome) => [outcome]);
+    return { nodes: configs, monitors: outcomes, policies: policyOutcomes(policies, outcomes, compiled) };
+  }
+}
+
+interface CompiledGroup extends Group, GroupPlan {
+  encoder: ConfigEncoder;
+  /** By namespace. */
+  plans: ReadonlyMap<string, NamespacePlan>;
+}
+
+/** The steps for one group of nodes. */
+class GroupCompiler {
+  readonly #scopes = new Step(baseScopes);
+  readonly #shares = new Step(planShare);
+  readonly #plan = new Step(planGroup);
+  readonly #encoder = new Step((shared: SharedConfig) => new ConfigEncoder(shared));
+  readonly #plans = new Step(planMonitors);
+
+  compile(
+    environment: CompileEnvironment,
+    group: Group,
+    namespaces: readonly NamedLabels[],
+    monitors: ReadonlyMap<string, NamespaceMonitors>,
+  ): CompiledGroup {
+    const { policies, generations } = group;
+    const scopes = this.#scopes.one(policies, namespaces, environment);
+    const shares = this.#shares.each(monitors, (own) => [policies, own]);
+    const members = [...shares.values()];
+    const plan = this.#plan.one({ environment, policies, generations, namespaces, scopes, shares: members });
+    const plans = this.#plans.each(shares, (share) => [share, plan.common]);
+    return { ...group, ...plan, encoder: this.#encoder.one(plan.shared), plans };
+  }
+}
+
+/** What a compile reads of an object. Other changes, such as those of a condition or an annotation, need no step. */
+function facts<T extends TrafficMonitor | ClusterTrafficPolicy>(object: T): T {
+  const metadata = someMeta(object.metadata, 'namespace', 'name', 'uid', 'generation', 'creationTimestamp');
+  return { ...object, metadata, status: { lastAcceptedSpec: object.status?.lastAcceptedSpec } };
+}
+
+function byName(items: readonly NamedLabels[]): Map<string, NamedLabels> {
+  return new Map(items.toSorted((a, b) => compareText(a.name, b.name)).map((item) => [item.name, item]));
+}
+
+function judgeNamespace(
+  policies: readonly Judged<ClusterTrafficPolicy>[],
+  namespace: NamedLabels,
+  monitors: readonly TrafficMonitor[],
+): NamespaceMonitors {
+  const judged = judgeMonitors(monitors, policiesInForce(policies), [namespace]);
+  const inForce = judged.flatMap(({ object, inForce: spec }): MonitorInForce[] =>
+    spec ? [{ key: objectPath(object.metadata), object, spec }] : [],
+  );
+  return {
+    namespace,
+    judged,
+    inForce: inForce.toSorted((a, b) =>
+      compareMonitors({ metadata: a.object.metadata, spec: a.spec }, { metadata: b.object.metadata, spec: b.spec }),
+    ),
+  };
+}
+
+/** The pods that the monitors of a namespace match, sorted by name. */
+interface Matched {
+  byMonitor: ReadonlyMap<string, readonly PodFacts[]>;
+  /** The monitors with pods on a node, strongest first, and the names of these pods. */
+  byNode: ReadonlyMap<string, readonly { key: string; pods: readonly string[] }[]>;
+}
+
+function matchNamespace(monitors: readonly MonitorInForce[], pods: readonly PodFacts[]): Matched {
+  const sorted = pods.toSorted((a, b) => compareText(a.name, b.name));
+  const byMonitor = new Map(monitors.map((m) => [m.key, matchPods(m.spec, sorted)]));
+  const byNode = new Map<string, { key: string; pods: string[] }[]>();
+  for (const [key, matched] of byMonitor) {
+    for (const [node, own] of Map.groupBy(matched, (pod) => pod.nodeName)) {
+      appendTo(byNode, node, { key, pods: own.map((pod) => pod.name) });
+    }
+  }
+  return { byMonitor, byNode };
+}
+
+/** Nodes under the same policies are one group; `groupOf` is its position, by node. */
+function groupNodes(
+  policies: readonly Judged<ClusterTrafficPolicy>[],
+  nodes: readonly NamedLabels[],
+): { groups: ReadonlyMap<string, Group>; groupOf: ReadonlyMap<string, number> } {
+  const placed = nodes.map((node) => {
+    const covering = policies.filter((p) => p.inForce && matchesSelector(p.inForce.nodeSelector, node.labels));
+    return { node, covering, key: covering.map((p) => objectPath(p.object.metadata)).join('\n') };
+  });
+  const byKey = [...Map.groupBy(placed, ({ key }) => key)];
+  const groups = byKey.map(([key, members]) => {
+    const { covering } = members[0]!;
+    const group: Group = {
+      policies: policiesInForce(covering),
+      generations: generationsOf(covering),
+      nodes: members.map(({ node }) => node),
+    };
+    return [key, group] as const;
+  });
+  const groupOf = byKey.flatMap(([, members], at) => members.map(({ node }) => [node.name, at] as const));
+  return { groups: new Map(groups), groupOf: new Map(groupOf) };
+}
+
+/** The rules of a monitor on one node, and the names of its pods there. */
+type Covered = readonly [rule: NonNullable<MonitorPlan['rule']>, pods: readonly string[]];
+
+/** Each node's rules, in the order of the namespaces. */
+function coverageOf(
+  matched: ReadonlyMap<string, Matched>,
+  groupOf: ReadonlyMap<string, number>,
+  groups: readonly CompiledGroup[],
+): Map<string, Covered[]> {
+  const coverage = new Map([...groupOf.keys()].map((node) => [node, [] as Covered[]]));
+  for (const [namespace, { byNode }] of matched) {
+    for (const [node, monitors] of byNode) {
+      const covered = coverage.get(node);
+      if (!covered) continue;
+      const plan = groups[groupOf.get(node)!]!.plans.get(namespace)!;
+      for (const { key, pods } of monitors) {
+        const { rule } = plan.monitors.get(key)!;
+        if (rule) covered.push([rule, pods]);
+      }
     }
   }
   return coverage;
@@ -211,47 +219,23 @@ interface Rule {
   text: string;
 }
 
-function groupConfigs(
-  group: Group,
-  coverage: Coverage,
-  { monitors, generations, memo }: NodeConfigInput,
-): [string, NodeConfig][] {
-  const { plan, owner } = group;
-  const refs = [
-    ...group.policies.map((p) => `ClusterTrafficPolicy/${p.name}`),
-    ...monitors.map((m) => `TrafficMonitor/${m.key}`),
-  ];
-  const shared = new ConfigEncoder({
-    version: 1,
-    instrument: { version: plan.version, yaml: plan.yaml },
-    ...(plan.fallback.length > 0 ? { fallback: [...plan.fallback] } : {}),
-    ...(plan.exports.length > 0 ? { exports: [...plan.exports] } : {}),
-    limits: plan.limits,
-    retention: plan.retention,
-    ...(plan.redaction.length > 0 ? { redaction: [...plan.redaction] } : {}),
-    ...(plan.histogram ? { histogram: plan.histogram } : {}),
-    generations: Object.fromEntries(
-      refs.flatMap((ref) => (generations.has(ref) ? [[ref, generations.get(ref)!]] : [])),
-    ),
+function nodeRules(covered: readonly Covered[]): Rule[] {
+  return covered.map(([rule, pods]) => {
+    const whole = { ...rule, pods: [...pods] };
+    return { rule: whole, text: canonicalJson(whole) };
   });
-  const encoder = memo.cell(owner, 'encoder', [shared.text], () => shared);
-  const { canaryNodes, ...rollout } = memo.cell(owner, 'rollout', [group.policies], () => rolloutOf(group.policies));
-  return group.nodes.map((node) => {
-    const rules = (coverage.get(node.name) ?? []).flatMap(({ monitor, pods }): Rule[] => {
-      const { rule } = plan.monitors.get(monitor.key)!;
-      if (!rule) return [];
-      return [
-        memo.pair(rule, pods, 'rule', [], () => {
-          const whole = { ...rule, pods: [...pods] };
-          return { rule: whole, text: canonicalJson(whole) };
-        }),
-      ];
-    });
-    const make = (): NodeConfig => ({
-      ...encoder.encodeRules(node.name, rules),
-      yamlHash: plan.yamlHash,
-      rollout: { ...rollout, canary: canaryNodes ? matchesSelector(canaryNodes, node.labels) : null },
-    });
-    return [node.name, memo.pair(owner, node, 'config', [encoder, group.policies, ...rules], make)];
-  });
+}
+
+interface NodeInput extends Pick<CompiledGroup, 'encoder' | 'yamlHash' | 'rollout'> {
+  node: NamedLabels;
+  rules: readonly Rule[];
+}
+
+/** The config of a node. The part that its group shares is built, serialised and hashed once. */
+function nodeConfig({ encoder, yamlHash, rollout: { canaryNodes, ...rollout }, node, rules }: NodeInput): NodeConfig {
+  return {
+    ...encoder.encodeRules(node.name, rules),
+    yamlHash,
+    rollout: { ...rollout, canary: canaryNodes ? matchesSelector(canaryNodes, node.labels) : null },
+  };
 }

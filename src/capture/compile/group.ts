@@ -1,17 +1,18 @@
-import type { TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { familyNames } from '../../api/v1alpha1/index.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
-import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule, CapturePolicyExport } from '../capture-config.ts';
+import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule } from '../capture-config.ts';
+import type { SharedConfig } from '../config-encoder.ts';
 import { builtinTraceInstrumentations } from '../instrument-yaml/builtin.ts';
 import { portRanges, portsText } from '../ports.ts';
 import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
 import { monitorExports, policyExports } from './exports.ts';
 import { capturedHeaders } from './headers.ts';
-import type { Memo } from './memo.ts';
-import { limitsOf, nodeWideSettings, retentionOf } from './node-wide.ts';
+import { limitsOf, nodeWideSettings, retentionOf, rolloutOf } from './node-wide.ts';
+import { objectRef, type Judged } from './check/acceptance.ts';
 import { headerNames, redactionOf } from './check/redaction.ts';
-import { baseScopes, namespacesOf, policiesOf, type BaseScope } from './select/scope.ts';
+import { namespacesOf, policiesOf, type BaseScope } from './select/scope.ts';
 import { distinct, exclusionSelections, mayOverlap, monitorSelections } from './select/selections.ts';
 import {
   effectiveSettings,
@@ -30,12 +31,46 @@ export interface MonitorInForce {
   spec: TrafficMonitorSpec;
 }
 
-/** One monitor on the nodes of one group. */
-export interface MonitorPlan {
+/** The monitors of one namespace, which are the same on every node. */
+export interface NamespaceMonitors {
+  namespace: NamedLabels;
+  judged: readonly Judged<TrafficMonitor>[];
+  /** Strongest first. */
+  inForce: readonly MonitorInForce[];
+}
+
+/** One monitor under the policies of one group of nodes. */
+interface Draft {
+  monitor: MonitorInForce;
   policies: readonly PolicyInForce[];
   leaves: readonly LeafValue[];
   settings: EffectiveSettings;
   pausedBy: string | null;
+  /** It captures: it does not exclude, and neither it nor its namespace is stopped. */
+  active: boolean;
+}
+
+/** The monitors of one namespace under the policies of one group of nodes. */
+export interface Share {
+  /** Strongest first. */
+  drafts: readonly Draft[];
+  entries: readonly DiscoveryEntry[];
+  exclusions: readonly Selection[];
+  /** The headers that spans are to carry, as the monitors write them. */
+  headers: readonly string[];
+  generations: CaptureConfig['generations'];
+}
+
+/** The values of a group that the rules of its monitors depend on. */
+interface Common {
+  limits: CaptureConfig['limits'];
+  /** Units: ms. */
+  exportIntervalMs: number;
+  tcpStats: boolean;
+}
+
+/** One monitor on the nodes of one group. */
+export interface MonitorPlan extends Draft {
   /** Its rule without the names of pods; null when it captures nothing on these nodes. */
   rule: Omit<CaptureMonitorRule, 'pods'> | null;
   clamped: string | null;
@@ -43,33 +78,54 @@ export interface MonitorPlan {
   digest: string;
 }
 
-/** The values shared by all nodes under one set of policies. */
-export interface GroupPlan {
-  yaml: string;
-  yamlHash: string;
-  version: InstrumentSettings['version'];
+/** The monitors of one namespace on the nodes of one group. */
+export interface NamespacePlan {
   /** Units: ms. */
   exportIntervalMs: number;
-  limits: CaptureConfig['limits'];
-  retention: CaptureConfig['retention'];
-  /** Empty when no policy has redaction rules. */
-  redaction: NonNullable<CaptureConfig['redaction']>;
-  histogram: CaptureConfig['histogram'];
-  fallback: readonly CaptureFallbackRule[];
-  exports: readonly CapturePolicyExport[];
   monitors: ReadonlyMap<string, MonitorPlan>;
 }
 
-export interface GroupInput {
-  environment: CompileEnvironment;
-  /** Strongest first, those whose nodeSelector matches. */
+/** The nodes under the same policies, which share one plan. */
+export interface Group {
+  /** Strongest first. */
   policies: readonly PolicyInForce[];
+  /** Of the policies that are accepted. */
+  generations: CaptureConfig['generations'];
+  nodes: readonly NamedLabels[];
+}
+
+/** The values shared by all nodes of a group. */
+export interface GroupPlan {
+  /** The part of their configs that is the same. */
+  shared: SharedConfig;
+  yamlHash: string;
+  rollout: ReturnType<typeof rolloutOf>;
+  common: Common;
+}
+
+export interface GroupInput extends Omit<Group, 'nodes'> {
+  environment: CompileEnvironment;
   namespaces: readonly NamedLabels[];
-  /** By namespace, and within a namespace strongest first. */
-  monitors: readonly MonitorInForce[];
-  memo: Memo;
-  /** The key of this group in the memo. */
-  owner: object;
+  /** Of these policies in these namespaces. */
+  scopes: readonly BaseScope[];
+  /** By namespace. */
+  shares: readonly Share[];
+}
+
+/** What the monitors of one namespace ask of a group of nodes. No other namespace changes it. */
+export function planShare(policies: readonly PolicyInForce[], own: NamespaceMonitors): Share {
+  const covering = policiesOf(policies, own.namespace.labels);
+  const drafts = own.inForce.map((m) => draft(m, covering));
+  const active = drafts.filter((d) => d.active);
+  return {
+    drafts,
+    entries: monitorEntries(active),
+    exclusions: own.inForce
+      .filter((m) => m.spec.mode === 'Exclude' && !m.spec.suspend)
+      .flatMap((m) => monitorSelections(namespaceOf(m), m.spec)),
+    headers: active.flatMap((d) => d.monitor.spec.http?.headers?.capture ?? []),
+    generations: generationsOf(own.judged),
+  };
 }
 
 /**
@@ -78,69 +134,58 @@ export interface GroupInput {
  * out.
  */
 export function planGroup(input: GroupInput): GroupPlan {
-  const { policies, environment, memo, owner } = input;
-  const limits = memo.cell(owner, 'limits', [policies], () => limitsOf(policies));
-  const labels = new Map(input.namespaces.map((ns) => [ns.name, ns.labels]));
-  const scopes = memo.cell(owner, 'scopes', [policies, input.namespaces, environment], () =>
-    baseScopes(policies, input.namespaces, environment),
-  );
-  const coverings = new Map<string, readonly PolicyInForce[]>();
-  const covering = (namespace: string): readonly PolicyInForce[] =>
-    memo.pair(owner, memo.owner(`namespace ${namespace}`), 'policies', [policies, labels.get(namespace)], () =>
-      policiesOf(policies, labels.get(namespace) ?? {}),
-    );
-  const drafts = new Map(
-    input.monitors.map((m) => {
-      const own = coverings.get(namespaceOf(m)) ?? covering(namespaceOf(m));
-      coverings.set(namespaceOf(m), own);
-      return [m.key, memo.pair(owner, m, 'draft', [own], () => draft(m, own))];
-    }),
-  );
-  const active = input.monitors.filter((m) => m.spec.mode !== 'Exclude' && isActive(m, drafts.get(m.key)!));
-  const capturing = new Set(active.map((m) => m.key));
-  const live = scopes.filter((s) => s.base.mode !== 'AllowList' && s.base.pausedBy === null);
-  const everyone = [...live.map((s) => s.base.settings), ...active.map((m) => drafts.get(m.key)!.settings)];
+  const { environment, policies, namespaces, shares } = input;
+  const limits = limitsOf(policies);
+  const active = shares.flatMap((s) => s.drafts.filter((d) => d.active));
+  const live = input.scopes.filter((s) => s.base.mode !== 'AllowList' && s.base.pausedBy === null);
+  const everyone = [...live.map((s) => s.base.settings), ...active.map((d) => d.settings)];
   const tcpStats = everyone.some((s) => s.families?.includes('TCPStats'));
   const wide = nodeWideSettings(policies, environment);
   const exportIntervalMs = Math.min(wide.exportIntervalMs, ...everyone.flatMap((s) => s.intervalMs ?? []));
   const zero = policies.length === 0 && active.length === 0;
-  const recognised = instrumentations(everyone);
-  const settings: InstrumentSettings = {
+  const common = { limits, exportIntervalMs, tcpStats };
+  const yaml = renderInstrumentYaml({
     ...wide,
     exportIntervalMs,
     tcpStats,
-    entries: [...live.map((s) => baseEntry(s, zero)), ...monitorEntries(active, drafts, input)],
+    entries: [...live.map((s) => baseEntry(s, zero)), ...shares.flatMap((s) => s.entries)],
     exclusions: exclusions(input),
-    instrumentations: recognised,
+    instrumentations: instrumentations(everyone),
     headers: capturedHeaders(
-      active.map((m) => m.spec.http?.headers?.capture ?? []),
+      shares.flatMap((s) => s.headers),
       policies,
     ),
-  };
-  const yaml = renderInstrumentYaml(
-    settings,
-    memo.cell(owner, 'written entries', [environment], () => new WeakMap()),
-  );
-  const common = { exportIntervalMs, tcpStats };
-  return {
-    yaml,
-    yamlHash: `sha256:${sha256Hex(yaml)}`,
-    version: wide.version,
-    exportIntervalMs,
+  });
+  const fallback = live.flatMap((s) => fallbackRule(s, common));
+  const exports = policyExports(policies, namespaces);
+  const redaction = redactionOf(policies, namespaces);
+  const histogram = histogramOf(wide.histograms);
+  const shared: SharedConfig = {
+    version: 1,
+    instrument: { version: wide.version, yaml },
+    ...(fallback.length > 0 ? { fallback } : {}),
+    ...(exports.length > 0 ? { exports } : {}),
     limits,
     retention: retentionOf(policies),
-    redaction: redactionOf(policies, input.namespaces),
-    histogram: histogramOf(wide.histograms),
-    exports: policyExports(policies, input.namespaces),
-    fallback: live.flatMap((s) => fallbackRule(s, common)),
-    monitors: new Map(
-      input.monitors.map((m) => {
-        const [own, on] = [drafts.get(m.key)!, capturing.has(m.key)];
-        const deps = [own, on, limits, exportIntervalMs, tcpStats];
-        return [m.key, memo.pair(owner, m, 'plan', deps, () => finish(m, own, on, limits, common))];
-      }),
-    ),
+    ...(redaction.length > 0 ? { redaction } : {}),
+    ...(histogram ? { histogram } : {}),
+    generations: Object.assign({}, input.generations, ...shares.map((s) => s.generations)) as Record<string, number>,
   };
+  return { shared, yamlHash: `sha256:${sha256Hex(yaml)}`, rollout: rolloutOf(policies), common };
+}
+
+/** What becomes of the monitors of one namespace in a group with these values. */
+export function planMonitors({ drafts }: Share, common: Common): NamespacePlan {
+  const monitors = new Map(drafts.map((d) => [d.monitor.key, finish(d, common)]));
+  return { exportIntervalMs: common.exportIntervalMs, monitors };
+}
+
+/** The generations that a config carries out, by object: a refused one is left out, and so is what it replaces. */
+export function generationsOf(
+  judged: readonly Judged<TrafficMonitor | ClusterTrafficPolicy>[],
+): CaptureConfig['generations'] {
+  const accepted = judged.filter((o) => o.accepted.ok);
+  return Object.fromEntries(accepted.map(({ object }) => [objectRef(object), object.metadata.generation ?? 0]));
 }
 
 /** The explicit bounds of a policy, for the agent to convert exponential histograms into. */
@@ -152,23 +197,14 @@ function histogramOf({ durationBuckets, sizeBuckets }: InstrumentSettings['histo
   };
 }
 
-interface Draft {
-  policies: readonly PolicyInForce[];
-  leaves: readonly LeafValue[];
-  settings: EffectiveSettings;
-  pausedBy: string | null;
-}
-
 export const namespaceOf = (m: MonitorInForce): string => m.object.metadata.namespace ?? '';
 
-function draft(m: MonitorInForce, policies: readonly PolicyInForce[]): Draft {
-  const leaves = mergeLeaves(policies, m.spec);
+function draft(monitor: MonitorInForce, policies: readonly PolicyInForce[]): Draft {
+  const { mode, suspend } = monitor.spec;
+  const leaves = mergeLeaves(policies, monitor.spec);
   const pausedBy = policies.find((p) => p.spec.paused)?.name ?? null;
-  return { policies, leaves, settings: effectiveSettings(leaves), pausedBy };
-}
-
-function isActive(m: MonitorInForce, d: Draft): boolean {
-  return !m.spec.suspend && d.pausedBy === null;
+  const active = mode !== 'Exclude' && !suspend && pausedBy === null;
+  return { monitor, policies, leaves, settings: effectiveSettings(leaves), pausedBy, active };
 }
 
 function baseEntry({ namespaces, base }: BaseScope, zero: boolean): DiscoveryEntry {
@@ -184,29 +220,13 @@ function baseEntry({ namespaces, base }: BaseScope, zero: boolean): DiscoveryEnt
  * Weakest first. When two monitors may share a pod, the stronger entry carries the routes of both, because the stronger
  * entry decides.
  */
-function monitorEntries(
-  active: readonly MonitorInForce[],
-  drafts: ReadonlyMap<string, Draft>,
-  { memo, owner }: Pick<GroupInput, 'memo' | 'owner'>,
-): DiscoveryEntry[] {
-  return [...Map.groupBy(active, namespaceOf)].flatMap(([namespace, monitors]) => {
-    const deps = monitors.flatMap((m) => [m, drafts.get(m.key)!]);
-    const part = memo.owner(`namespace ${namespace}`);
-    return memo.pair(owner, part, 'entries', deps, () => namespaceEntries(monitors, drafts));
+function monitorEntries(active: readonly Draft[]): DiscoveryEntry[] {
+  return [...active.entries()].toReversed().flatMap(([i, { monitor, settings }]) => {
+    const shared = active.slice(i + 1).filter((weaker) => mayOverlap(weaker.monitor.spec, monitor.spec));
+    const routes = sortedSet([...settings.routes, ...shared.flatMap((o) => o.settings.routes)]);
+    const common = { exports: askedFor(settings), sampler: settings.sampler, routes };
+    return monitorSelections(namespaceOf(monitor), monitor.spec).map((selection) => ({ ...selection, ...common }));
   });
-}
-
-function namespaceEntries(monitors: readonly MonitorInForce[], drafts: ReadonlyMap<string, Draft>): DiscoveryEntry[] {
-  const entries: DiscoveryEntry[] = [];
-  for (const [i, m] of [...monitors.entries()].toReversed()) {
-    const { settings } = drafts.get(m.key)!;
-    const shared = monitors.slice(i + 1).filter((weaker) => mayOverlap(weaker.spec, m.spec));
-    const routes = sortedSet([...settings.routes, ...shared.flatMap((o) => drafts.get(o.key)!.settings.routes)]);
-    for (const selection of monitorSelections(namespaceOf(m), m.spec)) {
-      entries.push({ ...selection, exports: askedFor(settings), sampler: settings.sampler, routes });
-    }
-  }
-  return entries;
 }
 
 /**
@@ -216,15 +236,13 @@ function askedFor({ exports }: EffectiveSettings): EffectiveSettings['exports'] 
   return exports.includes('traces') ? ['metrics', 'traces'] : exports;
 }
 
-function exclusions(input: GroupInput): Selection[] {
+function exclusions({ policies, namespaces, shares }: GroupInput): Selection[] {
   const own: Selection = { namespaces: ['svc-system'] };
-  const byPolicies = input.policies.flatMap((p) => {
-    const within = namespacesOf(p, input.namespaces);
+  const byPolicies = policies.flatMap((p) => {
+    const within = namespacesOf(p, namespaces);
     return (p.spec.exclusions ?? []).flatMap((e) => exclusionSelections(e, within));
   });
-  const byMonitors = input.monitors
-    .filter((m) => m.spec.mode === 'Exclude' && !m.spec.suspend)
-    .flatMap((m) => monitorSelections(namespaceOf(m), m.spec));
+  const byMonitors = shares.flatMap((s) => s.exclusions);
   const rest = distinct([...byPolicies, ...byMonitors]).filter((s) => canonicalJson(s) !== canonicalJson(own));
   return [own, ...rest];
 }
@@ -235,11 +253,6 @@ function instrumentations(everyone: readonly EffectiveSettings[]): InstrumentSet
   if (everyone.length > 0 && everyone.every((s) => s.protocols)) return { metrics: named, traces: named };
   const more = named.filter((p) => !builtinTraceInstrumentations.includes(p));
   return { metrics: ['*'], traces: [...builtinTraceInstrumentations, ...more] };
-}
-
-interface Common {
-  exportIntervalMs: number;
-  tcpStats: boolean;
 }
 
 /** The members that monitors and fallbacks share; empty ones are absent. */
@@ -264,13 +277,9 @@ function fallbackRule({ namespaces, base }: BaseScope, node: Common): CaptureFal
   return [{ ...(namespaces ? { namespaces: [...namespaces] } : {}), ...rules }];
 }
 
-function finish(
-  m: MonitorInForce,
-  d: Draft,
-  active: boolean,
-  limits: CaptureConfig['limits'],
-  node: Common,
-): MonitorPlan {
+function finish(d: Draft, common: Common): MonitorPlan {
+  const { monitor: m, settings } = d;
+  const { limits } = common;
   const ceilings = d.policies.flatMap((p) => p.spec.limits?.maxSeriesPerMonitor ?? []);
   const ceiling = Math.min(limits.maxSeriesPerMonitor, ...ceilings);
   const asked = m.spec.limits?.maxSeries;
@@ -289,14 +298,14 @@ function finish(
     namespaceOf(m),
     m.spec,
     d.policies,
-    d.settings.exports.includes('traces'),
+    settings.exports.includes('traces'),
   );
-  const rule: MonitorPlan['rule'] = active
+  const rule: MonitorPlan['rule'] = d.active
     ? {
         namespace: namespaceOf(m),
         name: m.object.metadata.name ?? '',
         uid: m.object.metadata.uid ?? '',
-        ...podRules(d.settings, node),
+        ...podRules(settings, common),
         ...(m.spec.containers?.include ? { containers: sortedSet(m.spec.containers.include) } : {}),
         ...(m.spec.ports ? { ports: portsText(portRanges(m.spec.ports)) } : {}),
         ...(ignorePaths.length > 0 ? { ignorePaths } : {}),
@@ -309,7 +318,7 @@ function finish(
   const contribution = {
     rule,
     selections: monitorSelections(namespaceOf(m), m.spec),
-    settings: d.settings,
+    settings,
     mode: m.spec.mode,
   };
   return { ...d, rule, exports: outcomes, clamped: clamped || null, digest: sha256Hex(canonicalJson(contribution)) };

@@ -26,10 +26,10 @@ export function headerFault(spec: TrafficMonitorSpec, covering: readonly PolicyI
  * The headers that the instrument reads: the union over the node. A header that any policy obfuscates is obfuscated.
  */
 export function capturedHeaders(
-  asked: readonly (readonly string[])[],
+  asked: readonly string[],
   policies: readonly PolicyInForce[],
 ): InstrumentSettings['headers'] {
-  const all = headerNames(asked.flat());
+  const all = headerNames(asked);
   const hidden = new Set(headerNames(policies.flatMap((p) => p.spec.redaction?.headers?.obfuscate ?? [])));
   return {
     capture: sortedSet(all.filter((name) => !hidden.has(name))),

@@ -1,10 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
+import type { ClusterTrafficPolicySpec, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { aMonitor, aNamespace, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
 import { fileChanges } from '../instrument-yaml/changes.ts';
-import { compile } from './compile.ts';
-import { Memo } from './memo.ts';
+import { compile, Compiler } from './compile.ts';
 import type { CompileInput, CompileResult } from './types.ts';
 
 const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
@@ -47,7 +45,7 @@ const policySpecs: ClusterTrafficPolicySpec[] = [
 const small = fc.nat({ max: 7 });
 /** One change of the world. Objects that it does not touch may come as they were or as equal copies. */
 const edit = fc.record({
-  what: fc.constantFrom('monitor', 'monitor', 'policy', 'pod', 'labels', 'node', 'status'),
+  what: fc.constantFrom('monitor', 'monitor', 'policy', 'pod', 'labels', 'node', 'status', 'environment'),
   which: fc.nat({ max: 4 }),
   to: fc.option(small, { nil: null, freq: 4 }),
   anew: fc.boolean(),
@@ -81,6 +79,9 @@ function applied(
     const name = `node-${1 + which}`;
     const item = to === null ? null : { name, labels: { pool: to % 2 === 0 ? 'core' : 'edge' } };
     next.nodes = replaced(world.nodes, (n) => n.name === name, item);
+  } else if (what === 'environment') {
+    const instrumentVersion = (to ?? 0) % 2 === 0 ? 'v0.10.0' : 'v0.9.0';
+    next.environment = { instrumentVersion, ports: which === 0 ? '80' : '80,443', allowExtraConfig: which === 1 };
   } else {
     const status = { lastAcceptedSpec: specs[to ?? 0]! };
     next.monitors = world.monitors.map((m) => (m.metadata.name === `m${which}` ? { ...m, status } : m));
@@ -92,14 +93,14 @@ test('after any edits a compile that remembers gives what one from scratch gives
   const reached = { refusedMonitors: 0, refusedPolicies: 0, conflicts: 0, matched: 0, kept: 0 };
   fc.assert(
     fc.property(fc.array(edit, { minLength: 1, maxLength: 12 }), (edits) => {
-      const memo = new Memo();
+      const compiler = new Compiler();
       let world: CompileInput = aWorld({
         monitors: [aMonitor('shop/m9', specs[4]!), aMonitor('shop/m7', specs[1]!), aMonitor('pay/m8', specs[2]!)],
       });
-      let before = compile(world, memo);
+      let before = compiler.compile(world);
       for (const e of edits) {
         world = applied(world, e);
-        const remembered = compile(world, memo);
+        const remembered = compiler.compile(world);
         expect(visible(remembered)).toEqual(visible(compile(world)));
         for (const [key, outcome] of remembered.monitors) {
           if (!outcome.accepted.ok) reached.refusedMonitors++;
@@ -116,8 +117,17 @@ test('after any edits a compile that remembers gives what one from scratch gives
   expect(Object.entries(reached).filter(([, times]) => times === 0)).toEqual([]);
 });
 
+/** Every object as a copy, as a new list brings them, with changes that a compile does not read. */
+function relisted(world: CompileInput): CompileInput {
+  const copy = copyOf(world);
+  for (const { metadata } of [...copy.monitors, ...copy.policies]) {
+    Object.assign(metadata, { resourceVersion: '7', annotations: { note: 'new' } });
+  }
+  return copy;
+}
+
 test('what an edit does not touch stays the very same, also when every object comes as a copy', () => {
-  const memo = new Memo();
+  const compiler = new Compiler();
   const many = (port: number): CompileInput =>
     aWorld({
       policies: [aPolicy('edge', { nodeSelector: { matchLabels: { pool: 'edge' } } })],
@@ -127,69 +137,76 @@ test('what an edit does not touch stays the very same, also when every object co
         aMonitor('pay/c', { selector: {} }),
       ],
     });
-  const first = compile(many(1), memo);
-  const same = compile(copyOf(many(1)), memo);
+  const first = compiler.compile(many(1));
+  const same = compiler.compile(relisted(many(1)));
   for (const [key, outcome] of first.monitors) expect(same.monitors.get(key)).toBe(outcome);
   expect(first.nodes.size).toBeGreaterThan(1);
   for (const [name, config] of first.nodes) expect(same.nodes.get(name)).toBe(config);
-  const edited = compile(copyOf(many(2)), memo);
+  const edited = compiler.compile(relisted(many(2)));
   expect(edited.monitors.get('shop/a')).not.toBe(first.monitors.get('shop/a'));
   expect(edited.monitors.get('shop/b')).toBe(first.monitors.get('shop/b'));
   expect(edited.monitors.get('pay/c')).toBe(first.monitors.get('pay/c'));
 });
 
-/** How often each kind of work was done. */
-class CountingMemo extends Memo {
-  done: Record<string, number> = {};
-
-  override cell<T>(owner: object, slot: string, deps: readonly unknown[], compute: (before?: T) => T): T {
-    return super.cell(owner, slot, deps, (before?: T) => this.#count(slot, () => compute(before)));
-  }
-
-  override pair<T>(owner: object, part: object, slot: string, deps: readonly unknown[], compute: () => T): T {
-    return super.pair(owner, part, slot, deps, () => this.#count(slot, compute));
-  }
-
-  #count<T>(slot: string, compute: () => T): T {
-    this.done[slot] = (this.done[slot] ?? 0) + 1;
-    return compute();
-  }
-}
-
-test('an edit of one monitor among 2,000 is the work of one monitor, and concerns the nodes with pods of its namespace', () => {
+/** Ten monitors with a pod each in each of 200 namespaces; pod `p-<i>` runs on node `i % 100`. */
+function largeWorld(): CompileInput {
   const [monitors, namespaces, nodes] = [2_000, 200, 100];
-  const monitor = (i: number, port: number) =>
-    aMonitor(
-      `team-${i % namespaces}/m${i}`,
-      { selector: { matchLabels: { app: `a${i}` } }, ports: [{ port }] },
-      {
-        generation: port,
-      },
-    );
-  const world: CompileInput = {
+  return {
     ...aWorld(),
     namespaces: Array.from({ length: namespaces }, (_, i) => aNamespace(`team-${i}`)),
-    monitors: Array.from({ length: monitors }, (_, i) => monitor(i, 1)),
+    monitors: Array.from({ length: monitors }, (_, i) => ownMonitor(i, 1)),
     nodes: Array.from({ length: nodes }, (_, i) => ({ name: `node-${i}`, labels: {} })),
     pods: Array.from({ length: monitors }, (_, i) =>
       aPod(`team-${i % namespaces}/p-${i}`, `node-${i % nodes}`, { labels: { app: `a${i}` } }),
     ),
   };
-  const memo = new CountingMemo();
-  const before = compile(world, memo);
-  memo.done = {};
-  const after = compile(copyOf({ ...world, monitors: world.monitors.with(7, monitor(7, 2)) }), memo);
+}
+
+function ownMonitor(i: number, port: number): TrafficMonitor {
+  const spec = { selector: { matchLabels: { app: `a${i}` } }, ports: [{ port }] };
+  return aMonitor(`team-${i % 200}/m${i}`, spec, { generation: port });
+}
+
+test('an edit of one monitor among 2,000 is the work of one namespace, and concerns the nodes with pods of it', () => {
+  const world = largeWorld();
+  const read = new Set<string>();
+  const monitors = world.monitors.map((m): TrafficMonitor => {
+    const spec = new Proxy(m.spec, {
+      get: (target, member) => {
+        read.add(m.metadata.namespace!);
+        return Reflect.get(target, member) as unknown;
+      },
+    });
+    return { ...m, spec };
+  });
+  const compiler = new Compiler();
+  const before = compiler.compile({ ...world, monitors });
+  expect(read.size).toBe(200);
+  read.clear();
+  const after = compiler.compile({ ...world, monitors: monitors.with(7, ownMonitor(7, 2)) });
+  expect([...read]).toEqual(['team-7']);
 
   const outcomes = [...after.monitors].filter(([key, o]) => before.monitors.get(key) !== o).map(([key]) => key);
   expect(outcomes).toEqual(['team-7/m7']);
-  const { draft, plan, entries, matched, rule } = memo.done;
-  expect({ draft, plan, entries, matched, rule }).toEqual({ draft: 1, plan: 1, entries: 1, matched: 1, rule: 1 });
-
   const file = (result: CompileResult, node: string): string => result.nodes.get(node)!.config.instrument.yaml;
   const changes = fileChanges(file(before, 'node-0'), file(after, 'node-0'));
   expect(changes).toEqual({ general: false, namespaces: new Set(['team-7']) });
-  const rules = (result: CompileResult, node: string): unknown => result.nodes.get(node)!.config.monitors;
-  const touched = [...after.nodes.keys()].filter((n) => !isDeepStrictEqual(rules(before, n), rules(after, n)));
+  const rules = (result: CompileResult, node: string) => result.nodes.get(node)!.config.monitors;
+  const touched = [...after.nodes.keys()].filter((n) =>
+    rules(before, n).some((rule, i) => rule !== rules(after, n)[i]),
+  );
   expect(touched).toEqual(['node-7']);
   expect(after.nodes.get('node-7')!.config.generations['TrafficMonitor/team-7/m7']).toBe(2);
+});
+
+test('a pod that moves changes the configs of its two nodes and the outcome of its monitor, and nothing else', () => {
+  const world = largeWorld();
+  const compiler = new Compiler();
+  const before = compiler.compile(world);
+  const pods = world.pods.with(7, { ...world.pods[7]!, nodeName: 'node-9' });
+  const after = compiler.compile({ ...world, pods });
+  const changed = (list: 'nodes' | 'monitors'): string[] =>
+    [...after[list].keys()].filter((key) => after[list].get(key) !== before[list].get(key));
+  expect(changed('nodes')).toEqual(['node-7', 'node-9']);
+  expect(changed('monitors')).toEqual(['team-7/m7']);
 });

@@ -1,63 +1,44 @@
 import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
+import { appendTo } from '../../base/collections/counts.ts';
 import type { Judged } from './check/acceptance.ts';
 import { autoscalingConflict, monitorConflict, policyConflicts } from './check/conflicts.ts';
-import type { GroupPlan, MonitorInForce, MonitorPlan } from './group.ts';
-import type { Memo } from './memo.ts';
+import type { Group, GroupPlan, MonitorInForce, MonitorPlan, NamespaceMonitors, NamespacePlan } from './group.ts';
 import { flowsOf } from './node-wide.ts';
 import { objectPath } from './select/precedence.ts';
-import { sortedSet, type PolicyInForce } from './settings.ts';
-import type { Conflict, ExportOutcome, MonitorOutcome, NamedLabels, PodFacts, PolicyOutcome } from './types.ts';
+import { sortedSet } from './settings.ts';
+import type { Conflict, ExportOutcome, MonitorOutcome, PodFacts, PolicyOutcome } from './types.ts';
 
-export interface Group {
-  /** Its key in the memo. */
-  owner: object;
-  policies: readonly PolicyInForce[];
-  plan: GroupPlan;
-  nodes: NamedLabels[];
-}
-
-/** The outcome of the compile for each monitor's status. */
-export function monitorOutcomes(input: OutcomeInput): Map<string, MonitorOutcome> {
-  const { judged, matched, groups, memo } = input;
-  const members = groups.flatMap((g) => [g.owner, ...g.nodes]);
-  // The same nodes in the same groups: results that depend on membership alone stay valid.
-  const membership = memo.cell(memo.owner('root'), 'membership', members, () => ({}));
-  const groupOfNode = new Map(groups.flatMap((g) => g.nodes.map((n) => [n.name, g] as const)));
-  const conflicts = sharedPodConflicts(input, groupOfNode, membership);
-  const result = new Map<string, MonitorOutcome>();
-  for (const verdict of judged) {
-    const key = objectPath(verdict.object.metadata);
-    const [pods, lost] = [matched.get(key) ?? noPods, conflicts.get(key) ?? noConflicts];
-    const plans = groups.flatMap((g) => [g.plan.monitors.get(key), g.plan.exportIntervalMs]);
-    const make = (): MonitorOutcome => outcomeOf(verdict, pods, lost, groups, groupOfNode);
-    result.set(key, memo.cell(verdict.object, 'outcome', [verdict, pods, lost, membership, ...plans], make));
-  }
-  return result;
-}
-
+/** The monitors of one namespace on all nodes. */
 export interface OutcomeInput {
-  judged: readonly Judged<TrafficMonitor>[];
-  inForce: readonly MonitorInForce[];
+  monitors: NamespaceMonitors;
+  /** By monitor. */
   matched: ReadonlyMap<string, readonly PodFacts[]>;
-  groups: readonly Group[];
-  memo: Memo;
+  /** The position of each node's group. */
+  groupOf: ReadonlyMap<string, number>;
+  /** By group. */
+  plans: readonly NamespacePlan[];
 }
 
-const noPods: readonly PodFacts[] = [];
-const noConflicts: readonly Conflict[] = [];
+/** The outcomes of the compile for the statuses of the monitors of one namespace. */
+export function monitorOutcomes(input: OutcomeInput): [string, MonitorOutcome][] {
+  const conflicts = sharedPodConflicts(input);
+  return input.monitors.judged.map((verdict) => {
+    const key = objectPath(verdict.object.metadata);
+    return [key, outcomeOf(verdict, input.matched.get(key) ?? [], conflicts.get(key) ?? [], input)];
+  });
+}
 
 function outcomeOf(
   { object, accepted, inForce: spec }: Judged<TrafficMonitor>,
   pods: readonly PodFacts[],
   lost: readonly Conflict[],
-  groups: readonly Group[],
-  groupOfNode: ReadonlyMap<string, Group>,
+  { groupOf, plans: all }: Pick<OutcomeInput, 'groupOf' | 'plans'>,
 ): MonitorOutcome {
   const key = objectPath(object.metadata);
-  const nodes = sortedSet(pods.map((p) => p.nodeName)).filter((n) => groupOfNode.has(n));
-  const own = nodes.length > 0 ? [...new Set(nodes.map((n) => groupOfNode.get(n)!))] : groups;
-  const plans = spec ? own.map((g) => g.plan.monitors.get(key)!) : [];
+  const nodes = sortedSet(pods.map((p) => p.nodeName)).filter((n) => groupOf.has(n));
+  const own = nodes.length > 0 ? [...new Set(nodes.map((n) => all[groupOf.get(n)!]!))] : all;
+  const plans = spec ? own.map((g) => g.monitors.get(key)!) : [];
   return {
     namespace: object.metadata.namespace ?? '',
     name: object.metadata.name ?? '',
@@ -76,7 +57,7 @@ function outcomeOf(
     ),
     conflicts: mergeConflicts([...plans.flatMap(policyConflicts), ...lost]),
     exports: mergeExports(plans),
-    intervalMs: Math.max(0, ...own.map((g) => g.plan.monitors.get(key)?.rule?.intervalMs ?? g.plan.exportIntervalMs)),
+    intervalMs: Math.max(0, ...own.map((g) => g.monitors.get(key)?.rule?.intervalMs ?? g.exportIntervalMs)),
   };
 }
 
@@ -113,40 +94,19 @@ function mergeExports(plans: readonly MonitorPlan[]): ExportOutcome[] {
 }
 
 /** For every pair of monitors that share a pod (or an autoscaling metric), the values that the weaker one loses. */
-function sharedPodConflicts(
-  { inForce, matched, groups, memo }: OutcomeInput,
-  groupOfNode: ReadonlyMap<string, Group>,
-  membership: object,
-): Map<string, Conflict[]> {
-  const byNamespace = Map.groupBy(
-    inForce.filter((m) => m.spec.mode !== 'Exclude' && !m.spec.suspend),
-    (m) => m.object.metadata.namespace ?? '',
-  );
-  const found = [...byNamespace].flatMap(([namespace, monitors]) => {
-    const each = monitors.flatMap((m) => [m, matched.get(m.key), ...groups.map((g) => g.plan.monitors.get(m.key))]);
-    return memo.cell(memo.owner(`namespace ${namespace}`), 'conflicts', [membership, ...each], () => [
-      ...namespaceConflicts(monitors, matched, groupOfNode),
-    ]);
-  });
-  return new Map(found);
-}
-
-function namespaceConflicts(
-  monitors: readonly MonitorInForce[],
-  matched: ReadonlyMap<string, readonly PodFacts[]>,
-  groupOfNode: ReadonlyMap<string, Group>,
-): Map<string, Conflict[]> {
+function sharedPodConflicts({ monitors: { inForce }, matched, groupOf, plans }: OutcomeInput): Map<string, Conflict[]> {
+  const capturing = inForce.filter((m) => m.spec.mode !== 'Exclude' && !m.spec.suspend);
   const found = new Map<string, Conflict[]>();
   const add = (loser: MonitorInForce, conflict: Conflict | null): void => {
-    if (conflict) found.set(loser.key, [...(found.get(loser.key) ?? []), conflict]);
+    if (conflict) appendTo(found, loser.key, conflict);
   };
-  for (const [i, winner] of monitors.entries()) {
-    const pods = new Map((matched.get(winner.key) ?? []).map((p) => [p.name, p]));
-    for (const loser of monitors.slice(i + 1)) {
+  for (const [i, winner] of capturing.entries()) {
+    const pods = new Set(matched.get(winner.key)!.map((p) => p.name));
+    for (const loser of capturing.slice(i + 1)) {
       add(loser, autoscalingConflict(winner, loser));
-      const shared = (matched.get(loser.key) ?? []).find((p) => pods.has(p.name) && groupOfNode.has(p.nodeName));
+      const shared = matched.get(loser.key)!.find((p) => pods.has(p.name) && groupOf.has(p.nodeName));
       if (!shared) continue;
-      add(loser, monitorConflict(winner, loser, groupOfNode.get(shared.nodeName)!.plan.monitors));
+      add(loser, monitorConflict(winner, loser, plans[groupOf.get(shared.nodeName)!]!.monitors));
     }
   }
   return found;
@@ -172,7 +132,7 @@ function flowsInScope(groups: readonly Group[]): PolicyOutcome['flows'] {
 export function policyOutcomes(
   judged: readonly Judged<ClusterTrafficPolicy>[],
   monitors: ReadonlyMap<string, MonitorOutcome>,
-  groups: readonly Group[],
+  groups: readonly (Group & GroupPlan)[],
 ): Map<string, PolicyOutcome> {
   const result = new Map<string, PolicyOutcome>();
   for (const { object, accepted, inForce } of judged) {
@@ -189,7 +149,7 @@ export function policyOutcomes(
       ...(own.length > 0
         ? {
             configHash: `sha256:${sha256Hex(
-              canonicalJson(own.map((g) => [g.plan.yamlHash, g.plan.limits, g.plan.retention, g.plan.fallback])),
+              canonicalJson(own.map(({ yamlHash, shared: s }) => [yamlHash, s.limits, s.retention, s.fallback ?? []])),
             )}`,
           }
         : {}),

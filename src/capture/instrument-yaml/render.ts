@@ -6,32 +6,35 @@ import { withExtra } from './extra.ts';
 import { workloadKeys } from './keys.ts';
 import type { DiscoveryEntry, InstrumentSettings, LabelTest, NetworkSettings, Selection } from './settings.ts';
 import { validateInstrumentDocument } from './validate.ts';
-import { isSinceV010 } from './version.ts';
+import { isSinceV010, type InstrumentVersion } from './version.ts';
 
 type YamlMap = { [key: string]: YamlValue | undefined };
 
 /**
  * The instrument's file for the version in `settings`. Pure and canonical: equal settings give equal bytes.
  * Braces, commas and other glob operators are written here and nowhere else.
- * `written` caches the checked and serialised form of each entry; it is valid for one version.
  * Errors: ERR_CAPTURE_INVALID when this version would refuse the file or ignore a part of it.
  */
-export function renderInstrumentYaml(
-  settings: InstrumentSettings,
-  written: WeakMap<DiscoveryEntry, WrittenItem> = new WeakMap(),
-): string {
+export function renderInstrumentYaml(settings: InstrumentSettings): string {
+  const { version } = settings;
   const idle = settings.entries.length === 0 && settings.network === null;
   const entries = idle ? [parked] : settings.entries;
-  const fresh = entries.filter((e, i) => i === 0 || !written.has(e));
+  const fresh = entries.filter((e, i) => i === 0 || written.get(e)?.version !== version);
   const whole = (items: readonly YamlValue[]): YamlMap =>
     withExtra(instrumentDocument(settings, items), settings.extra);
-  const problems = validateInstrumentDocument(settings.version, withoutUndefined(whole(fresh.map(entry))));
+  const problems = validateInstrumentDocument(version, withoutUndefined(whole(fresh.map(entry))));
   if (problems.length > 0) {
-    throw new OperatorError('ERR_CAPTURE_INVALID', `instrument ${settings.version}: ${problems.join('; ')}`);
+    throw new OperatorError('ERR_CAPTURE_INVALID', `instrument ${version}: ${problems.join('; ')}`);
   }
-  for (const e of fresh) if (!written.has(e)) written.set(e, new WrittenItem(entry(e), entryIndent));
-  return emitYaml(whole(entries.map((e) => written.get(e)!)));
+  for (const e of fresh) written.set(e, { version, item: new WrittenItem(entry(e), entryIndent) });
+  return emitYaml(whole(entries.map((e) => written.get(e)!.item)));
 }
+
+/**
+ * Entries, checked for a version and serialised. Entries do not change: of the thousands in a large cluster an edit makes
+ * a few anew.
+ */
+const written = new WeakMap<DiscoveryEntry, { version: InstrumentVersion; item: WrittenItem }>();
 
 /**
  * Keeps the instrument running when it should capture nothing at all: selects its own namespace, which is always

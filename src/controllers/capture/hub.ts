@@ -1,14 +1,7 @@
 import { Gate } from '../../base/turns/gate.ts';
 import { aborted } from '../../base/aborted.ts';
 import { errorText } from '../../base/errors.ts';
-import {
-  builtinRetention,
-  compile,
-  CompileMemo,
-  planRollout,
-  secretRefsOf,
-  type CompileResult,
-} from '../../capture/index.ts';
+import { builtinRetention, Compiler, planRollout, secretRefsOf, type CompileResult } from '../../capture/index.ts';
 import { AgentLink, type LinkDeps } from './agent-link.ts';
 import { Files, namespacesByNode } from './concern.ts';
 import { Debounce } from './debounce.ts';
@@ -64,7 +57,7 @@ export class CaptureHub {
   #changes = noChanges();
   /** Failures under earlier leaders, of nodes that are not known yet. */
   #before = new Map<string, RememberedFailure>();
-  readonly #memo = new CompileMemo();
+  readonly #compiler = new Compiler();
   #cancelWake: () => void = () => {};
   readonly #files = new Files();
 
@@ -157,7 +150,7 @@ export class CaptureHub {
     try {
       const world = read();
       const before = this.#result;
-      this.#result = compile({ ...world, environment }, this.#memo);
+      this.#result = this.#compiler.compile({ ...world, environment });
       this.#compileError = null;
       for (const [key, outcome] of this.#result.monitors) {
         if (before?.monitors.get(key) !== outcome) this.#changes.monitors.add(key);

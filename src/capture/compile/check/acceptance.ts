@@ -7,7 +7,6 @@ import type {
 import { largestSpanRing } from '../../capture-config.ts';
 import { parseBytes } from '../bytes.ts';
 import { headerFault } from '../headers.ts';
-import { Memo } from '../memo.ts';
 import { monitorFinding } from './monitor-checks.ts';
 import { policyFinding } from './policy-checks.ts';
 import { byAge, comparePolicies, objectPath } from '../select/precedence.ts';
@@ -75,30 +74,23 @@ export function judgeMonitors(
   monitors: readonly TrafficMonitor[],
   policies: readonly PolicyInForce[],
   namespaces: readonly NamedLabels[],
-  memo = new Memo(),
 ): Judged<TrafficMonitor>[] {
   const labels = new Map(namespaces.map((ns) => [ns.name, ns.labels]));
   const coverings = new Map<string, readonly PolicyInForce[]>();
-  const found = (namespace: string): readonly PolicyInForce[] =>
-    memo.cell(memo.owner(`namespace ${namespace}`), 'policies', [policies, labels.get(namespace)], () =>
-      policies.filter((p) => matchesSelector(p.spec.namespaceSelector, labels.get(namespace) ?? {})),
-    );
   const taken = new Map<string, number>();
   return monitors
     .toSorted((a, b) => byAge(a.metadata, b.metadata))
     .map((object) => {
       const namespace = object.metadata.namespace ?? '';
-      const covering = coverings.get(namespace) ?? found(namespace);
+      const own = labels.get(namespace) ?? {};
+      const covering =
+        coverings.get(namespace) ?? policies.filter((p) => matchesSelector(p.spec.namespaceSelector, own));
       coverings.set(namespace, covering);
-      const verdict = memo.cell(object, 'verdict', [covering], () => judgeSpec(object, covering));
+      const verdict = judgeSpec(object, covering);
       if (!verdict.inForce && !verdict.accepted.ok) return verdict;
-      const refused = namespaceFault(namespace, labels.get(namespace) ?? {}, covering, taken.get(namespace) ?? 0);
+      const refused = namespaceFault(namespace, own, covering, taken.get(namespace) ?? 0);
       if (refused) {
-        return memo.cell(object, 'refused', [refused], () => ({
-          object,
-          accepted: { ok: false, reason: 'NamespaceNotAllowed', message: refused },
-          inForce: null,
-        }));
+        return { object, accepted: { ok: false, reason: 'NamespaceNotAllowed', message: refused }, inForce: null };
       }
       taken.set(namespace, (taken.get(namespace) ?? 0) + 1);
       return verdict;
