@@ -16,6 +16,9 @@ describe('the price of a regular expression', () => {
     ['a brace that counts nothing is a character', 'a{x}', 4],
     ['closing brackets first in a class belong to it', '[]a]', 6],
     ['named classes', '[[:alpha:]x]', 11],
+    ['quoted characters cost one each', '\\Q[(\\E.', 3],
+    ['a repetition behind a quotation is of its last character', '\\Qab\\E{10}', 211],
+    ['a quotation may end with the pattern', '.\\Q((', 3],
   ])('%s', (_, pattern, cost) => {
     expect(patternCost(pattern)).toBe(cost);
   });
@@ -31,9 +34,32 @@ describe('the price of a regular expression', () => {
     ['Unicode classes in a row', '\\pL'.repeat(13_000)],
     ['Unicode classes within brackets', `[${'\\pL'.repeat(1_000)}]`],
     ['counted repetitions in a row', '(?:.?){690}'.repeat(10)],
+    ['the same after a quoted bracket', `\\Q[\\E${'(?:.?){690}'.repeat(10)}`],
     ['three megabytes of anything', `.*${'a'.repeat(3_000_000)}`],
   ])('%s are refused with number and limit', (_, pattern) => {
     expect(refuseDearPattern(pattern)).toMatch(new RegExp(`cost \\d+, at most ${maxPatternCost}$`));
+  });
+
+  test('no pattern compiles to a larger program than its cost says', () => {
+    const piece = fc.constantFrom(
+      ...['(', '(?:', '(?i)', ')', '[', '[^', ']', '[:alpha:]', '\\Q', '\\E', '\\pL', '\\d', '\\x{41}', '\\]', '\\['],
+      ...['{9}', '{2,}', '{0,30}', '?', '*', '+', '|', '.', '^', '$', 'a', 'b', ':', '-', '{', '}', ','],
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => {
+        const pattern = pieces.join('');
+        if (regexShape(pattern).kind !== 'other') return;
+        let size: number;
+        try {
+          size = RE2JS.compile(pattern).programSize();
+        } catch {
+          return;
+        }
+        // Start, end and match are in every program, and an empty group is an instruction that costs nothing.
+        expect(size).toBeLessThanOrEqual(patternCost(pattern) + pattern.length + 3);
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   test('any text has a price, also one that is no pattern', () => {

@@ -35,7 +35,13 @@ export function patternCost(pattern: string): number {
   };
   for (let i = 0; i < pattern.length; i++) {
     const c = pattern[i]!;
-    if (c === '\\') {
+    if (c === '\\' && pattern[i + 1] === 'Q') {
+      // Everything up to \E, or to the end, is literal.
+      const close = pattern.indexOf('\\E', i + 2);
+      const end = close === -1 ? pattern.length : close;
+      for (let quoted = i + 2; quoted < end; quoted++) add(1);
+      i = end + 1;
+    } else if (c === '\\') {
       const isUnicode = pattern[i + 1] === 'p' || pattern[i + 1] === 'P';
       add(isUnicode ? unicodeClassCost : 1);
       i++;
