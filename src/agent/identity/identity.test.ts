@@ -116,7 +116,9 @@ describe('the Resource of spans', () => {
     showPoints(identity, resource);
     showPoints(identity, resource, 'shop.web-7d9f-x.app', 1_000);
     expect(identity.spans(ofSpans)).toMatchObject({ pod: null, contradicts: true, unshown: null });
-    showPoints(identity, attributes({ ...said, 'k8s.pod.uid': 'of another' }), 'shop.web-7d9f-x.app', 901_000);
+    showPoints(identity, resource, 'pay.db-0.main', 900_999);
+    expect(identity.spans(ofSpans).pod).toBeNull();
+    showPoints(identity, resource, 'pay.db-0.main', 901_000);
     expect(identity.spans(ofSpans).pod?.name).toBe('db-0');
   });
 

@@ -64,7 +64,7 @@ export class Identity {
   /** Records what a point has proven about its Resource. Units: monotonic ms. */
   notePoint(resource: readonly Attribute[], point: readonly Attribute[], sender: Enriched, nowMs: number): void {
     if (sender.forged) this.#proofs.refute(resource, nowMs);
-    else if (sender.pod) this.#proofs.show(resource, sender.pod, point);
+    else if (sender.pod) this.#proofs.show(resource, sender.pod, point, nowMs);
   }
 
   flow(attributes: readonly Attribute[]): EnrichedFlow {

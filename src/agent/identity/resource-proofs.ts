@@ -4,7 +4,7 @@ import { isReservedLabel } from './enrich.ts';
 import { instanceKey, lastText } from './instance-id.ts';
 import type { PodIdentity } from './pod-identity.ts';
 
-/** How long a Resource stays refuted after its last point. Units: ms. */
+/** How long a Resource stays refuted after the last point that refuted it. Units: ms. */
 const refutedMs = 900_000;
 const maxRefuted = 10_000;
 /**
@@ -27,11 +27,13 @@ export class ResourceProofs {
   readonly #keys = new WeakMap<readonly Attribute[], string>();
   #shown = new WeakMap<PodIdentity, Set<string>>();
   readonly #refuted = new Map<string, number>();
+  /** The time of the newest point: refutations end by it. */
   #newestMs = 0;
   #pointsCarryInstance = false;
 
-  /** A point under this Resource came from the pod that it names. */
-  show(resource: readonly Attribute[], pod: PodIdentity, point: readonly Attribute[]): void {
+  /** A point under this Resource came from the pod that it names. Units: monotonic ms. */
+  show(resource: readonly Attribute[], pod: PodIdentity, point: readonly Attribute[], nowMs: number): void {
+    this.#newestMs = Math.max(this.#newestMs, nowMs);
     const carried = lastText(point, instanceKey) !== '';
     if (carried && !this.#pointsCarryInstance) {
       this.#pointsCarryInstance = true;
