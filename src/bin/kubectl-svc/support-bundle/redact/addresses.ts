@@ -71,12 +71,9 @@ function canonical(address: string): string {
   return inside ?? text;
 }
 
-/**
- * Four numbers with dots or dashes between, as in addresses and in host names made of them; longer runs are matched
- * whole.
- */
+/** At least four numbers with dots or dashes between, as in addresses and in host names made of them. */
 const dotted = /(?<!\d)\d{1,3}(?:\.\d{1,3}){3,}(?!\d)/g;
-const dashed = /(?<!\d|\d-)\d{1,3}(?:-\d{1,3}){3}(?!\d|-\d)/g;
+const dashed = /(?<!\d)\d{1,3}(?:-\d{1,3}){3,}(?!\d)/g;
 const hexRun = /[0-9A-Fa-f:.]+/g;
 /** Longest address with ports and colons around it. Units: characters. */
 const longestRun = 64;
@@ -102,7 +99,7 @@ export class Pseudonyms {
         this.#ipv6(found, all[at - 1], all[at + found.length]),
       )
       .replace(dotted, (found) => this.#name(found, found))
-      .replace(dashed, (found) => this.#name(found, found.replaceAll('-', '.')));
+      .replace(dashed, (found) => this.#dashes(found));
   }
 
   #ipv6(found: string, before = '', after = ''): string {
@@ -116,6 +113,20 @@ export class Pseudonyms {
       if (isIPv6(address)) return found.slice(0, start) + this.#name(address, address) + found.slice(end);
     }
     return found;
+  }
+
+  /** Other numbers may stand beside an address, as in `ec2-203-0-113-25`: any four in a row may be one. */
+  #dashes(found: string): string {
+    const numbers = found.split('-');
+    const kept: string[] = [];
+    while (numbers.length >= 4) {
+      const four = numbers.slice(-4);
+      const name = this.#name(four.join('-'), four.join('.'));
+      const isNamed = name !== four.join('-');
+      kept.unshift(isNamed ? name : numbers.at(-1)!);
+      numbers.length -= isNamed ? 4 : 1;
+    }
+    return [...numbers, ...kept].join('-');
   }
 
   #name(found: string, address: string): string {

@@ -63,10 +63,13 @@ const planted = fc.oneof(
   key(6).map((value) => ({ text: `https://store.example/api?session=${value}&n=1`, secrets: [value] })),
   key(6).map((value) => ({ text: `GET /checkout?card=${value} HTTP/1.1`, secrets: [value] })),
   ipv4.map((address) => ({ text: address, secrets: [address] })),
-  ipv4.map((address) => ({
-    text: `ip-${address.replaceAll('.', '-')}.example`,
-    secrets: [address.replaceAll('.', '-')],
-  })),
+  fc
+    .tuple(
+      ipv4.map((address) => address.replaceAll('.', '-')),
+      fc.constantFrom('ip-', 'ec2-', 'eu-west-1-'),
+      fc.constantFrom('', '-1'),
+    )
+    .map(([address, before, after]) => ({ text: `${before}${address}${after}.example`, secrets: [address] })),
   ipv4.map((address) => ({ text: `::ffff:${address}`, secrets: [address] })),
   ipv6.map((address) => ({ text: address, secrets: [address] })),
 );
