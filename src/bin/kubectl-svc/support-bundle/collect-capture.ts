@@ -1,4 +1,6 @@
 import { parse } from 'yaml';
+import { canonicalJson, sha256Hex } from '../../../base/canonical-json.ts';
+import type { CaptureConfig } from '../../../capture/index.ts';
 import { podFacts, runsAgents } from '../../../controllers/capture/facts.ts';
 import { itemsOf, type ClusterView } from '../cluster/view.ts';
 import { askSeries, maxPods } from '../explain/ask-series.ts';
@@ -58,17 +60,26 @@ function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Reda
   if (assumed !== null)
     bundle.lacks('capture/: the operator’s settings', `${assumed}; those of a new installation stand for them`);
   if (!compiled) return bundle.lacks('capture/', 'nodes, namespaces, pods, monitors and policies were not all read');
-  const nodes = [...compiled.nodes].map(([node, { hash, yamlHash, rollout }]) => ({ node, hash, yamlHash, rollout }));
-  bundle.addJson('capture/nodes.json', 'what each node should hold, by hash', redactor.value(nodes));
+  const nodes = [...compiled.nodes].map(([node, { config, hash, yamlHash, rollout }]) => {
+    const folder = `capture/${yamlHash.replace(/^sha256:/, '').slice(0, 12)}`;
+    return { node, hash, yamlHash, rollout, rules: `${folder}/rules-${sharedRulesHash(config)}.json`, folder, config };
+  });
+  const shown = nodes.map(({ folder: _folder, config: _config, ...one }) => one);
+  bundle.addJson('capture/nodes.json', 'what each node should hold, by hash and file', redactor.value(shown));
   const written = new Set<string>();
-  for (const { config, yamlHash } of compiled.nodes.values()) {
-    if (written.has(yamlHash)) continue;
-    written.add(yamlHash);
-    const short = yamlHash.replace(/^sha256:/, '').slice(0, 12);
+  const isNew = (path: string): boolean => !written.has(path) && written.add(path).has(path);
+  for (const { config, rules: path, folder } of nodes) {
     const { instrument, ...rules } = config;
-    bundle.addYaml(`capture/${short}/instrument.yaml`, 'the instrument’s file of the nodes with this yamlHash', [
-      redactor.value(parse(instrument.yaml), true),
-    ]);
-    bundle.addJson(`capture/${short}/rules.json`, `the agent’s rules of ${config.node}`, redactor.value(rules));
+    if (isNew(folder)) {
+      const yaml = redactor.value(parse(instrument.yaml), true);
+      bundle.addYaml(`${folder}/instrument.yaml`, 'the instrument’s file of the nodes with this yamlHash', [yaml]);
+    }
+    if (isNew(path)) bundle.addJson(path, `the agent’s rules, as of ${config.node}`, redactor.value(rules));
   }
+}
+
+/** Distinguishes the rules of nodes, apart from the node's name and its pods. */
+function sharedRulesHash({ instrument: _instrument, node: _node, monitors, ...shared }: CaptureConfig): string {
+  const rules = monitors.map(({ pods: _pods, ...rule }) => rule);
+  return sha256Hex(canonicalJson({ ...shared, monitors: rules })).slice(0, 12);
 }

@@ -103,6 +103,27 @@ test('holds what a maintainer asks for, and its index lists every file', async (
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 });
 
+test('nodes of one instrument file under other rules have their rules in files of their own', async () => {
+  const ofPool = (pool: string, maxSeriesPerMonitor: number): unknown =>
+    aPolicy(pool, { nodeSelector: { matchLabels: { pool } }, limits: { maxSeriesPerMonitor } });
+  fill(
+    api,
+    aView({
+      nodes: {
+        items: [aNode('node-1', { pool: 'a' }), aNode('node-2', { pool: 'b' }), aNode('node-3', { pool: 'b' })],
+      },
+      policies: { items: [ofPool('a', 500), ofPool('b', 777)] as never[] },
+    }),
+  );
+  const files = await unpack((await make()).file);
+  const nodes = JSON.parse(files.get('capture/nodes.json')!) as { node: string; yamlHash: string; rules: string }[];
+  expect(new Set(nodes.map(({ yamlHash }) => yamlHash)).size).toBe(1);
+  const rulesOf = (name: string): string => files.get(nodes.find(({ node }) => node === name)!.rules)!;
+  expect(rulesOf('node-1')).toContain('500');
+  expect(rulesOf('node-2')).toContain('777');
+  expect(rulesOf('node-3')).toBe(rulesOf('node-2'));
+});
+
 test('no secret, token or outside address that stands anywhere in the cluster is in any file', async () => {
   const token = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW0ifQ.c2lnbmF0dXJlLW9mLWl0';
   const pat = 'ghs_16C7e42F292c6912E7710c838347Ae178B4a';
