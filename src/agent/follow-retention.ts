@@ -5,8 +5,8 @@ import type { Store } from '../tsdb/index.ts';
 import type { AgentSettings } from './settings.ts';
 
 /**
- * Applies the retention of each config that comes into force to the store, or the agent's flags when a config sets
- * none. A change takes effect at once, not with the store's next housekeeping.
+ * Gives the store the retention of each config that comes into force. The agent's flags apply where a config sets none.
+ * A change takes effect at once, not with the store's next housekeeping.
  */
 export function followRetention(
   store: Pick<Store, 'setRetention' | 'maintain'>,

@@ -37,11 +37,11 @@ export interface AgentDeps {
   readonly reviews?: ReviewClient;
   /** How the state of the instrument is read. Default: from its supervisor and its health socket. */
   readonly probe?: InstrumentProbe;
-  /** Called with the bound ports once everything listens; they differ from the settings where those say port 0. */
+  /** Called with the bound ports once everything listens; they differ from the settings where a setting is port 0. */
   readonly onReady?: (ports: AgentPorts) => void;
 }
 
-/** The bound ports. Those with mutual TLS are 0 without a TLS directory, when they are off. */
+/** The bound ports. The ports with mutual TLS are 0 without a TLS directory: their listeners are off then. */
 export interface AgentPorts extends TlsPorts {
   readonly otlpGrpc: number;
   readonly otlpHttp: number;
@@ -57,9 +57,9 @@ const podWaitMs = 5_000;
 /**
  * The agent of one node, from its store to its listeners.
  *
- * Flow: scrape and probes, which report what it waits for → store → start config (last good, else seed) → OTLP
+ * Flow: scrape and probes, which report what the agent waits for → store → start config (last good, else seed) → OTLP
  * receivers → remote read, spans, capture config.
- * Guarantees: resolves after `signal` aborted and everything taken in is durable and closed.
+ * Guarantees: resolves once `signal` has aborted, all accepted data is durable and all parts are closed.
  * Errors: ERR_LISTEN `<listener> listen <address>:<port>: <reason>`, ERR_TLS_MATERIAL, ERR_STORE_*; parts that had
  * started are closed again.
  */

@@ -26,7 +26,10 @@ export const storedSelfMetrics: readonly string[] = [
   'svc_series_limit_hits_total',
 ];
 
-/** Exports the hash of the config in force, which may be the agent's seed, and its phase; nothing before the first. */
+/**
+ * Exports the hash of the config in force, which may be the agent's seed, and its phase; nothing before the first
+ * config.
+ */
 export function showConfig({ instrumentConfig }: SelfMetrics, ack: Ack | null): void {
   instrumentConfig.reset();
   if (ack) instrumentConfig.set({ hash: ack.hash, phase: ack.phase }, 1);

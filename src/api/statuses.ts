@@ -49,7 +49,7 @@ export interface Rollout {
   done: boolean;
 }
 
-/** The progress of a Deployment or DaemonSet, also of one that is not there yet. Pure. */
+/** The progress of a Deployment or DaemonSet; undefined stands for a workload that does not exist yet. Pure. */
 export function rolloutOf(workload: KubeObject | undefined): Rollout {
   const spec = (workload?.['spec'] ?? {}) as { replicas?: number };
   const status = (workload?.['status'] ?? {}) as WorkloadStatus;
@@ -98,7 +98,7 @@ export interface PodStatus extends ConditionedStatus {
   initContainerStatuses?: ContainerStatus[];
 }
 
-/** The containers of a pod, those that run first in front. */
+/** The containers of a pod, init containers first. */
 export function containersOf(status: PodStatus | undefined): ContainerStatus[] {
   return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
 }

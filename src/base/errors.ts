@@ -136,7 +136,7 @@ export function errorText(error: unknown): string {
 /** Number of different texts that `joined` shows. */
 const maxShown = 5;
 
-/** Texts of several failures as one: equal ones once, and not more than five. Pure. */
+/** Joins the texts of several failures: equal texts once, and not more than five. Pure. */
 export function joined(texts: readonly string[]): string {
   const different = [...new Set(texts)];
   const more = different.length - maxShown;

@@ -13,7 +13,7 @@ export interface Logger {
   with(fields: LogFields): Logger;
 }
 
-/** Members of a line besides level, time and message. */
+/** Members of a line other than level, time and message. */
 export type LogFields = Readonly<Record<string, unknown>>;
 /** From the least to the most urgent. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -30,7 +30,7 @@ export interface LoggerOptions {
   now?: () => number;
 }
 
-/** A logger that writes one JSON object a line; `fields` are in every line. */
+/** A logger that writes one JSON object per line; `fields` are in every line. */
 export function createLogger(options: LoggerOptions = {}, fields: LogFields = {}): Logger {
   const min = order[options.level ?? 'info'];
   const write = options.write ?? ((line: string) => void process.stderr.write(line));

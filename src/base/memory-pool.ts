@@ -67,8 +67,8 @@ export class MemoryPool {
   }
 
   /**
-   * An account for one request of a user. `end` is called when the pool needs its memory while none of its work runs,
-   * such as while the client reads its answer; without `end` the account keeps its memory.
+   * An account for one request of a user. `end` is called when the pool needs the account's memory while none of its
+   * work runs, such as while the client reads the answer; without `end` the account keeps its memory.
    */
   open(user: string, end?: () => void): MemoryAccount {
     const account = new MemoryAccount(this, user, end);
@@ -76,7 +76,7 @@ export class MemoryPool {
     return account;
   }
 
-  /** For accounts only: records that one would hold this many bytes. */
+  /** For accounts only: records that the account would hold this many bytes. */
   grow(account: MemoryAccount, bytes: number): Shortage | null {
     const charge = Math.max(0, bytes - this.freeBytes);
     if (charge > this.limitBytes) {
@@ -94,7 +94,7 @@ export class MemoryPool {
     return null;
   }
 
-  /** For accounts only: records that one holds fewer bytes now. */
+  /** For accounts only: records that the account holds fewer bytes now. */
   shrink(account: MemoryAccount, bytes: number): void {
     this.#charge(account, Math.max(0, bytes - this.freeBytes));
     this.#admit();
@@ -139,8 +139,8 @@ export class MemoryPool {
   }
 
   /**
-   * Admits waiting accounts while there is room. The next is the account whose user holds least, in turn among equals;
-   * the others wait behind it, so that it does not starve.
+   * Admits waiting accounts while there is room. The next account is the one whose user holds least; among equals, the
+   * one that has waited longest. The others wait until it is admitted, so that it does not starve.
    */
   #admit(): void {
     for (;;) {
@@ -213,7 +213,7 @@ interface Run {
   readonly abort: LinkedAbort;
   readonly parts: Set<MemoryPart>;
   shortage: Shortage | null;
-  /** The number of bytes that it would have held. */
+  /** The number of bytes that the account would have held. */
   wanted: number;
 }
 
@@ -246,8 +246,8 @@ export class MemoryAccount {
   }
 
   /**
-   * Runs work, and runs it again from its start when it was ended for lack of memory, once the memory that it wanted is
-   * available, or twice what was reserved for the run before, if that is more.
+   * Runs work. Work that was ended for lack of memory runs again from its start once enough memory is available: what
+   * it wanted, or twice what was reserved for the previous run, if that is more.
    * Errors: those of the work; the signal's reason.
    */
   async run<T>(signal: AbortSignal, work: (lease: MemoryLease) => Promise<T>): Promise<T> {
@@ -279,8 +279,8 @@ export class MemoryAccount {
   }
 
   /**
-   * The request has ended, and so has its answer: from here on it holds nothing, whatever its work still does. Calling it
-   * twice is harmless.
+   * Ends the account, when its request and the answer have ended: from here on it holds nothing, whatever its work
+   * still does. Calling it twice is harmless.
    */
   close(): void {
     this.#closed = true;
@@ -362,10 +362,10 @@ export class MemoryPart implements Memory {
 
 /**
  * Default memory of all queries together: half of the container's limit from `process.constrainedMemory()`; without a
- * limit, half of the other number.
+ * limit, half of `unconstrainedBytes`.
  */
 export function defaultPoolBytes(constrainedBytes: number | undefined, unconstrainedBytes: number): number {
-  // Without a limit Node returns undefined, 0, or a number beyond any memory, as the kernel does.
+  // Without a limit Node returns undefined, 0, or a number beyond any memory, as the kernel reports it.
   const known = constrainedBytes !== undefined && constrainedBytes > 0 && constrainedBytes < 2 ** 50;
   return Math.floor((known ? constrainedBytes : unconstrainedBytes) / 2);
 }

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /**
  * Declares metrics on a registry: name, help and labels of each at a glance.
- * `read` sets a metric at each scrape, where its value is known elsewhere.
+ * `read` sets a metric at each scrape, for a value that is kept elsewhere.
  */
 export function metricsOn(registry: Registry) {
   const registers = [registry];

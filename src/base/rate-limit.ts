@@ -9,9 +9,9 @@ interface Bucket {
 const maxBuckets = 10_000;
 
 /**
- * One token bucket per verified caller: `perMinute` at once, refilled evenly. It is per process, so replicas multiply
- * the limit. At most 10 000 callers are remembered; beyond them the one idle longest is dropped, and with it the next
- * ones whose buckets are full.
+ * One token bucket per verified caller: `perMinute` tokens at once, refilled evenly. The limit holds per process, so
+ * replicas multiply it. At most 10 000 callers are remembered. Beyond them, the caller that has been idle longest is
+ * dropped, and with it the next ones whose buckets are full.
  */
 export class RateLimiter {
   readonly #perMinute: number;

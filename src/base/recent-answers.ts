@@ -6,7 +6,7 @@ export interface RecentAnswersOptions<T> {
   readonly keptMs: number;
   /** Whether that time begins with the question (the default) or with the answer. */
   readonly from?: 'question' | 'answer';
-  /** Most answers that are kept; beyond them the oldest is dropped. */
+  /** Maximum number of answers that are kept; beyond it the oldest is dropped. */
   readonly most: number;
   /** False for an answer that is not reused after its callers got it. Default: every answer is kept. */
   readonly isKept?: (answer: T) => boolean;

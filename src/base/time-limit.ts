@@ -3,8 +3,10 @@ import { LinkedAbort } from './linked-abort.ts';
 
 /**
  * A signal that aborts when `ms` milliseconds have passed on the given clock, with a DOMException `TimeoutError`, or
- * earlier when the outer signal aborts, with that signal's reason. `reason` makes another error than that one.
- * In place of `AbortSignal.timeout`, which reads the machine's clock and keeps its timer after the work has ended.
+ * earlier when the outer signal aborts, with that signal's reason. `reason` makes another error in place of the
+ * `TimeoutError`.
+ * It takes the place of `AbortSignal.timeout`, which reads the machine's clock and keeps its timer after the work has
+ * ended.
  * Call `release` when the work has ended: it cancels the timer. Until then the timer does not keep the process alive.
  */
 export class TimeLimit {

@@ -10,7 +10,9 @@ export interface TraceExportOptions {
   version: string;
   /** This process, such as the pod's name. */
   instance: string;
-  /** OTLP/HTTP endpoint; `/v1/traces` is added to one without a path. Empty: the environment variables decide. */
+  /**
+   * OTLP/HTTP endpoint; `/v1/traces` is added to an endpoint without a path. Empty: the environment variables decide.
+   */
   endpoint?: string | undefined;
   environment: Readonly<Record<string, string | undefined>>;
   clock: Clock;

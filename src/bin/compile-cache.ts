@@ -11,7 +11,7 @@ const warmAfterMs = 60_000;
  * Keeps the compiled form of all modules that are loaded from here on in `parent`, so that the next start of the same
  * build need not compile them.
  * Flow: call it before the modules are loaded → `keep` once the program serves: a minute later the folder is written,
- * and those of other builds are removed. A process that ends before that writes it at its end.
+ * and those of other builds are removed. A process that ends earlier writes the folder at its end.
  * Guarantees: never fails. A folder that cannot be written, is damaged or was written by another version of Node is
  * ignored: Node checks each entry against its source and checksums.
  * Caveats: whoever may write the folder decides what the program does.

@@ -28,7 +28,7 @@ export async function captureFacts(
     .flatMap((rule) => rule.pods.flatMap((pod) => uidOf(rule.namespace, pod) ?? []));
   const ports = uids.length > 0 ? await listeningPorts(new Set(uids)) : new Map<string, ReadonlySet<number>>();
   return {
-    // A file on hold may wait for days: what runs in the meantime is what the controller wants here.
+    // A file on hold may wait for days. Until then the controller wants the instrument to run the older file.
     runningMs: view.up && view.process && !capture.awaitsRestart ? Math.max(0, clock.now() - view.process.startMs) : 0,
     kernel: settings.kernelCheck ? await kernelFault() : null,
     paranoid: settings.kernelCheck ? await perfEventParanoid() : null,
@@ -114,7 +114,7 @@ function podUid(cgroup: string): string | null {
   return uid?.replaceAll('_', '-') ?? null;
 }
 
-/** Local ports of sockets in state 0A (LISTEN). Form: proc_net_tcp of the kernel's documentation. */
+/** Local ports of sockets in state 0A (LISTEN). Format: `proc_net_tcp` in the kernel's documentation. */
 function portsOf(table: string): number[] {
   return table.split('\n').flatMap((row) => {
     const [, local = '', , state] = row.trim().split(/\s+/);

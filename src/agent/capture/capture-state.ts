@@ -27,7 +27,7 @@ export interface CaptureStateOptions {
   readonly onConfig: (config: CaptureConfig) => void;
   /** The parts of the status that other components count. */
   readonly counts: () => Pick<AgentStatus, 'monitors' | 'limits' | 'totals' | 'exports' | 'secrets'>;
-  /** How long a new file may take until the instrument runs it. Default 90 s. Units: ms. */
+  /** How long the instrument may take to run a new file. Default 90 s. Units: ms. */
   readonly deadlineMs?: number;
   /** Time between probes of the health socket. Default 1 s. Units: ms. */
   readonly probeMs?: number;
@@ -82,7 +82,7 @@ export class CaptureState {
     this.#options = options;
   }
 
-  /** The config in force, when a controller has pushed one to this process or to an earlier one. */
+  /** The config in force if a controller pushed it, to this process or to an earlier one; else null. */
   get pushedConfig(): CaptureConfig | null {
     return this.#pushed ? this.#config : null;
   }

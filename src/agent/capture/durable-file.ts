@@ -28,7 +28,9 @@ export async function replaceFile(path: string, bytes: string | Uint8Array, mode
   }
 }
 
-/** Gives a file these bytes; one that already has them is not written again. Resolves to whether it changed. */
+/**
+ * Gives a file these bytes; a file that already has them is not written again. Resolves to whether the file changed.
+ */
 export async function keepFile(path: string, text: string): Promise<boolean> {
   await mkdir(dirname(path), { recursive: true });
   const present = await readIfPresent(path);

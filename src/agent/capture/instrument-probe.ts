@@ -38,7 +38,7 @@ export interface RunningInstrument {
   readonly pid: number;
   /** When its process started. Units: ms since the epoch. */
   readonly startMs: number;
-  /** When the run before it was asked to end; null when it was not asked. Units: ms since the epoch. */
+  /** When the previous process was asked to end; null when it was not asked. Units: ms since the epoch. */
   readonly stoppedMs: number | null;
 }
 
@@ -50,7 +50,7 @@ export type InstrumentProbe = (signal: AbortSignal) => Promise<RunningInstrument
  * or, for versions without one, from the existence of its process.
  * Guarantees: the answer describes one process. When another process started during the health check, the answer is
  * null.
- * Errors: ERR_CONFIG_INVALID for an unsupported version; those of the probe: ERR_INPUT_INVALID for a damaged state.
+ * Errors: ERR_CONFIG_INVALID for an unsupported version. The probe rejects with ERR_INPUT_INVALID for a damaged state.
  */
 export function instrumentProbe(
   settings: { instrumentVersion: string; instrumentHealthSocket: string; instrumentStateDir: string },

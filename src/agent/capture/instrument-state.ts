@@ -1,8 +1,8 @@
 import type { RunningInstrument } from './instrument-probe.ts';
 
 /**
- * What is known about the instrument and the file that it should run. All transitions of the acknowledgement phases are
- * in this file, as pure step functions. Files are identified by their hashes.
+ * The state of the instrument, and of the file that it should run, as last seen. All transitions of the acknowledgement
+ * phases are in this file, as pure step functions. Files are identified by their hashes.
  */
 export interface InstrumentView {
   /** The file in place; null before the first look at it, and while it is being replaced. */
@@ -15,7 +15,7 @@ export interface InstrumentView {
   readonly restarts: number;
   /** Length of the gap in capture around the newest restart; null before the first. Units: ms. */
   readonly gapMs: number | null;
-  /** Monotonic time since when the instrument has not run the file, ms; null while it runs it. */
+  /** Monotonic time from which the instrument has not run the file; null while it runs it. Units: ms. */
   readonly waitingSince: number | null;
 }
 
@@ -78,7 +78,8 @@ export function phaseOf(
 ): { phase: 'Written' | 'Running' | 'Failed'; reason?: string; message?: string } {
   if (runsFile(view)) return { phase: 'Running' };
   if (view.waitingSince === null || monoMs - view.waitingSince < deadlineMs) return { phase: 'Written' };
-  // The wait counts from the file, or from when it last ran: the instrument may have answered since, with an older one.
+  // The wait counts from when the file was written, or from when the instrument last ran it. The instrument may have
+  // answered since then, while it ran an older file.
   const waited = `the instrument has not run its file for ${Math.round(deadlineMs / 1_000)} s`;
   return view.up
     ? { phase: 'Failed', reason: 'InstrumentNotRestarted', message: `${waited}: it still runs an older one` }

@@ -5,13 +5,13 @@ import { type CaptureLimit, type CaptureMonitorRule, type CaptureObstacle, holds
 
 /** What this node knows about capture that can explain why a monitor has no data. */
 export interface CaptureFacts {
-  /** How long the instrument has run the file it should; 0 while it does not. Units: ms. */
+  /** How long the instrument has run the file that it should run; 0 while it does not. Units: ms. */
   readonly runningMs: number;
   /** What the kernel lacks, in words; null when it lacks nothing. */
   readonly kernel: string | null;
   /** `kernel.perf_event_paranoid`; null when it cannot be read. */
   readonly paranoid: number | null;
-  /** Number of processes that the instrument reports it watches; null when it does not report it. */
+  /** The number of watched processes that the instrument reports; null when it reports no number. */
   readonly attached: number | null;
   /** Live streams of containers whose pod is unknown. */
   readonly unplaced: number;
@@ -20,14 +20,13 @@ export interface CaptureFacts {
 }
 
 /**
- * The instrument finds a new process within about 30 s; twice that has to pass before missing data is a finding. Units:
- * ms.
+ * The instrument finds a new process within about 30 s. Missing data is reported only after twice that time. Units: ms.
  */
 const settleMs = 60_000;
 
 /**
- * Why a monitor without data has none on this node; null when everything is in place and there is simply no traffic.
- * Pure. The order is from the node to the single pod: an obstacle that stops everything explains the rest.
+ * The reason why a monitor has no data on this node; null when everything is in place and there is no traffic. Pure.
+ * Checks go from the node to the single pod: an obstacle that stops all capture explains the others.
  */
 export function obstacleOf(
   rule: Pick<CaptureMonitorRule, 'namespace' | 'pods' | 'ports'>,
@@ -66,7 +65,7 @@ export interface ObstacleWatchOptions {
   readonly monitors: () => readonly { rule: CaptureMonitorRule; lastSampleMs: number }[];
   /** Gathers the facts for the monitors that have no data. */
   readonly facts: (idle: readonly CaptureMonitorRule[]) => Promise<CaptureFacts>;
-  /** What the instrument that runs cannot capture here. */
+  /** What the running instrument cannot capture on this node. */
   readonly limits: () => Promise<readonly CaptureLimit[]>;
 }
 
@@ -88,13 +87,13 @@ export class ObstacleWatch {
     this.#options = options;
   }
 
-  /** As a member of the monitor's row of the status; empty when there is no obstacle. */
+  /** The obstacle as a member of the monitor's status row; empty when there is none. */
   of({ namespace, name }: Pick<CaptureMonitorRule, 'namespace' | 'name'>): { obstacle?: CaptureObstacle } {
     const obstacle = this.#found.get(`${namespace}/${name}`);
     return obstacle ? { obstacle } : {};
   }
 
-  /** The node's limits as the status has them: the member is absent where there is none. */
+  /** The node's limits as a member of the status; empty when there are none. */
   get limits(): { limits?: CaptureLimit[] } {
     return this.#limits.length > 0 ? { limits: [...this.#limits] } : {};
   }

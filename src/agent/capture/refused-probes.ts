@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { CaptureLimit } from '../../capture/index.ts';
 
 /**
- * The first release of each series that allows uprobes to SYS_ADMIN alone; since 5.8, PERFMON had been enough. All
- * series from `allSince` on require SYS_ADMIN.
+ * The first release in each kernel series that requires SYS_ADMIN for uprobes. From 5.8 until that release, PERFMON was
+ * enough. All releases from `allSince` on require SYS_ADMIN.
  * Source: kernel.org, "perf: Revert to requiring CAP_SYS_ADMIN for uprobes" (CVE-2025-38466).
  */
 const refusesSince: readonly (readonly [major: number, minor: number, patch: number])[] = [
@@ -47,7 +47,7 @@ export async function hasSysAdmin(pid: number, proc = '/proc'): Promise<boolean 
   return mask === undefined ? null : (BigInt(`0x${mask}`) & sysAdmin) !== 0n;
 }
 
-/** What the kernel refuses to the instrument with this process id; empty for nothing, and for what cannot be seen. */
+/** What the kernel refuses to the instrument with this process id; empty when nothing, or when that cannot be seen. */
 export async function captureLimits(pid: number, proc = '/proc'): Promise<readonly CaptureLimit[]> {
   if ((await hasSysAdmin(pid, proc)) !== false) return [];
   const version = await kernelVersion(proc);

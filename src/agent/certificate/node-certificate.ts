@@ -136,15 +136,15 @@ async function readCa(dir: string): Promise<string> {
   }
 }
 
-/** Key and certificate of an earlier run. Damaged ones are skipped: the operator then issues another. */
+/** Key and certificate of an earlier run. Damaged ones are skipped: the operator then issues a new certificate. */
 async function readKept(path: string, ca: string, logger: Logger): Promise<KeyPairPem | undefined> {
   try {
     const text = (await readIfPresent(path))?.toString('utf8');
     if (text === undefined) return undefined;
     const [key, cert] = [block(text, 'PRIVATE KEY'), block(text, 'CERTIFICATE')];
     if (key === undefined || cert === undefined) throw new Error('key or certificate is missing');
-    // Its authority may have been replaced in the meantime. Clients then refuse the certificate until the operator has
-    // replaced it.
+    // The certificate's authority may have been replaced in the meantime. Clients then refuse the certificate until the
+    // operator has replaced it.
     checkTlsMaterial({ key, cert, ca });
     return { key, cert };
   } catch (error) {

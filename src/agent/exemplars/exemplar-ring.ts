@@ -8,7 +8,7 @@ export interface ExemplarSeries {
   readonly exemplars: readonly Exemplar[];
 }
 
-/** A series that has exemplars: always the same object. */
+/** A series that has exemplars. It is compared by identity. */
 interface Owner {
   readonly labels: Labels;
 }
@@ -18,12 +18,12 @@ interface Held {
   readonly exemplar: Exemplar;
 }
 
-/** Number of exemplars kept. Each takes about a hundred bytes beside its series. */
+/** Number of exemplars kept. Each takes about a hundred bytes in addition to its series. */
 const defaultCapacity = 5_000;
 
 /**
  * The newest exemplars of the node, in memory: a new exemplar replaces the oldest of all series. They are lost with the
- * process, as in Prometheus. They add only which trace a value came from.
+ * process, as in Prometheus. An exemplar only adds the trace that a value came from.
  */
 export class ExemplarRing {
   readonly #capacity: number;

@@ -23,7 +23,7 @@ export type ExportScope =
       readonly kind: 'pods';
       readonly namespace: string;
       readonly pods: ReadonlySet<string>;
-      /** Which of their containers, and which ports they serve; as in the monitor's rule. */
+      /** The containers of these pods and the ports that they serve, as in the monitor's rule. */
       readonly sender: Pick<CaptureMonitorRule, 'containers' | 'ports'>;
     };
 

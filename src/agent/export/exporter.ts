@@ -8,7 +8,7 @@ import type { ExportQueue, Round } from './queue/export-queue.ts';
 import type { QueuedSample, QueuedSeries } from './queue/record.ts';
 import { addResults, type Sender, SendLater, type SendResult } from './sender.ts';
 
-/** Samples of one request. */
+/** Samples per request, for up to `maxPieces` requests. */
 const pieceSamples = 2_000;
 const maxPieces = 4;
 
@@ -64,7 +64,9 @@ const firstBackoffMs = 250;
 const lastBackoffMs = 30_000;
 /** A destination that is not allowed is checked again after this time: names and allow lists change. Units: ms. */
 const notAllowedMs = 30_000;
-/** Failures in a row before the state becomes Failing: a first retry follows a quarter of a second later. */
+/**
+ * The state becomes Failing after this many failures in a row. The first retry follows within a quarter of a second.
+ */
 const failuresToTell = 2;
 
 /**
@@ -92,7 +94,7 @@ export class Exporter {
     return this.#state;
   }
 
-  /** The reason why it does not send; empty while it sends. */
+  /** The reason why the exporter does not send; empty while it sends. */
   get message(): string {
     return this.#message;
   }

@@ -35,7 +35,7 @@ export interface ExportsOptions {
   readonly metaOf: (seriesName: string) => SeriesMeta;
 }
 
-/** How long a destination that left the config is still sent the data queued for it. Units: ms. */
+/** For how long the agent still sends queued data to a destination that left the config. Units: ms. */
 const farewellMs = 30_000;
 
 interface Lane {
@@ -44,7 +44,10 @@ interface Lane {
   readonly exporter: Exporter;
   readonly stop: AbortController;
   readonly done: Promise<void>;
-  /** Not null while it takes no new data and ends soon: cancels the timer of that end. */
+  /**
+   * Cancels the timer that ends the lane. Null unless the destination left the config; until the end it takes no new
+   * data.
+   */
   leaving: (() => void) | null;
 }
 
@@ -64,15 +67,15 @@ interface Route {
  * Flow: `sample` and `span` while data is taken in → `commit` before its sender is answered → the exporters send.
  * Guarantees: a sample is in the queue of each destination it belongs to before its sender is answered; ingest never
  * waits for a destination. A destination that leaves the config is still sent its queued data for at most 30 s.
- * Caveats: Secrets are held in memory alone: after a restart a destination that needs one waits until the controller
- * has delivered it.
+ * Caveats: Secrets are held only in memory. After a restart, a destination that needs a Secret waits until the
+ * controller has delivered it.
  */
 export class Exports {
   readonly #options: ExportsOptions;
   readonly #metrics: ExportMetrics;
   #lanes = new Map<string, Lane>();
   #secrets: ExportSecrets = { revision: '', secrets: {} };
-  /** The destinations of each series; valid until they change. */
+  /** The destinations of each series; valid until the destinations change. */
   #routes = new WeakMap<ExportedSeries, Route>();
   #closed = false;
 
@@ -115,7 +118,7 @@ export class Exports {
     const { dir, maxBytes, logger } = this.#options;
     const name = destinationName(destination);
     try {
-      // The folder is the same: queued data goes out under the new rule.
+      // An existing queue is kept: its data goes out under the new rule.
       const queue =
         old?.queue ??
         ExportQueue.open({
@@ -182,7 +185,7 @@ export class Exports {
       void lane.done
         .then(() => lane.queue.close())
         .then(() => {
-          // One that was added again meanwhile has taken over the queue.
+          // A destination that was added again in the meantime has taken over the queue.
           if (this.#closed || this.#lanes.get(id) !== lane) return;
           this.#lanes.delete(id);
           this.#forget(id);
@@ -197,7 +200,7 @@ export class Exports {
     try {
       names = readdirSync(this.#options.dir);
     } catch {
-      return; // no such destination existed
+      return; // no destination has had a folder yet
     }
     for (const id of names) if (!wanted.has(id) && !this.#lanes.has(id)) this.#forget(id);
   }
@@ -262,7 +265,7 @@ export class Exports {
     if (this.#lanes.size > 0) await Promise.all([...this.#lanes.values()].map((lane) => lane.queue.commit()));
   }
 
-  /** One row for each destination, for the controller. It also sets the gauges that are read rather than counted. */
+  /** One status row per destination, for the controller. This also updates the gauge of pending bytes. */
   statuses(): NonNullable<AgentStatus['exports']> {
     return [...this.#lanes.values()]
       .filter((lane) => !lane.leaving)

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { metricsOn } from '../../base/metric-set.ts';
 
-/** Metrics of the agent's exports, by destination, which is named as in `destinationName`. */
+/** Metrics of the agent's exports. The label `destination` has the text of `destinationName`. */
 export type ExportMetrics = ReturnType<typeof createExportMetrics>;
 
 export function createExportMetrics(registry: Registry) {

@@ -9,7 +9,10 @@ import { addResults, type Sender, senderHeaders, type SenderOptions, SendLater, 
 import { verdictOf } from './verdict.ts';
 
 export interface OtlpOptions extends SenderOptions {
-  /** The base URL, to which `/v1/metrics` and `/v1/traces` are added. Either of them at its end is removed first. */
+  /**
+   * The base URL, to which `/v1/metrics` or `/v1/traces` is added. If it already ends with one of them, that is
+   * removed.
+   */
   readonly endpoint: URL;
   readonly node: string;
 }
@@ -19,9 +22,8 @@ const noSpansMs = 3_600_000;
 const compress = promisify(gzip);
 
 /**
- * OTLP over HTTP with protobuf and gzip. A partial success counts what was rejected; data that a receiver refuses is
- * not sent again, as the protocol demands. A receiver without a traces path gets no spans for an hour; metrics
- * continue.
+ * OTLP over HTTP with protobuf and gzip. Items that a partial success rejects count as refused. Refused data is not
+ * sent again, as the protocol demands. A receiver without a traces path gets no spans for an hour; metrics continue.
  * Source: OpenTelemetry Protocol 1.x.
  */
 export class OtlpSender implements Sender {

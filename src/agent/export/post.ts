@@ -17,7 +17,7 @@ export type Post = (url: URL, headers: Readonly<Record<string, string>>, body: U
 
 /** Longest time of a request, from connecting to the last byte of the answer. Units: ms. */
 const deadlineMs = 30_000;
-/** A body that is larger counts as none: it only explains the status. Units: bytes. */
+/** A larger answer is treated as empty: its body only explains the status. Units: bytes. */
 const maxAnswerBytes = 64 * 1024;
 
 /**

@@ -15,7 +15,7 @@ export interface RemoteWriteOptions extends SenderOptions {
 const tryAgainMs = 3_600_000;
 /** How often version 1 repeats the metadata of a family. Units: ms. */
 const metadataMs = 60_000;
-/** Most requests spent on finding the refused samples of one request. */
+/** At most this many requests are spent on finding the refused samples of one request. */
 const searchBudget = 64;
 
 /**
@@ -53,12 +53,12 @@ export class RemoteWriteSender implements Sender {
     const verdict = verdictOf(answer, clock.now());
     const written = isNew ? writtenSamples(answer) : null;
     if (written !== null) this.#knowsNew = true;
-    // A refused request may have been refused for its metadata: its halves are sent without.
+    // A refused request may have been refused for its metadata: its halves are sent without metadata.
     if (verdict.kind === 'taken' || verdict.kind === 'refused')
       for (const { family } of due) this.#metadataSentAt.set(family, clock.monotonic());
     switch (verdict.kind) {
       case 'taken':
-        // An answer without the count comes from a receiver of 1.0, which found nothing that it knows.
+        // An answer without the count comes from a receiver of 1.0, which found no field that it knows.
         if (isNew && written === null) return this.#fallBack(samples, budget);
         return { taken: samples.length, refused: 0 };
       case 'unsupported':

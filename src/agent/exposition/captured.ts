@@ -3,8 +3,8 @@ import type { ExpositionFormat } from './negotiate.ts';
 import { boundLabel, escapeLabelValue, type PageFamily, type PageSample } from './page.ts';
 
 /**
- * The captured series as families of a page, by name. Histograms come as one block per label set: buckets by rising
- * bound, then `_count`, then `_sum`. Series without a sample yet are left out.
+ * The captured series as families of a page, sorted by name. Histograms come as one block per label set: buckets by
+ * rising bound, then `_count`, then `_sum`. Series without a sample yet are left out.
  */
 export function capturedFamilies(families: Iterable<Family>, format: ExpositionFormat): PageFamily[] {
   return [...families]

@@ -12,8 +12,8 @@ export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
 };
 
 /**
- * The format that an Accept header prefers (RFC 9110 §12.5.1); plain text when it prefers neither of ours, as every
- * exporter answers. Of equal weights the first wins. An unknown version is skipped.
+ * The format that an Accept header prefers (RFC 9110 §12.5.1); plain text, as from other exporters, when it accepts
+ * neither of ours. Of equal weights the first wins. An unknown version is skipped.
  */
 export function chooseFormat(accept: string | undefined): ExpositionFormat {
   let best: { format: ExpositionFormat; weight: number } = { format: 'text', weight: 0 };

@@ -4,7 +4,7 @@ import { PageWriter } from './page-writer.ts';
 
 /** A metric family of a page, wherever its values come from. */
 export interface PageFamily {
-  /** The name that queries use: with `_total` if it has one. */
+  /** The name that queries use, including a suffix `_total`. */
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram' | 'summary';
   readonly help: string;
@@ -19,7 +19,7 @@ export interface PageSample {
   readonly suffix: string;
   /** The text between the braces, UTF-8, without `extra`. */
   readonly labels: Uint8Array;
-  /** The label that distinguishes it within its block, `le="1"`; or empty. */
+  /** The label that distinguishes the line within its block, such as `le="1"`; or empty. */
   readonly extra: string;
   readonly value: number;
   readonly exemplar?: Exemplar | null;

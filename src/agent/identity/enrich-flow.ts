@@ -12,7 +12,7 @@ export interface EnrichedFlow {
   readonly local: readonly string[];
   /** Neither end is a pod of this node, and neither is a node. */
   readonly unknown: boolean;
-  /** An end was given another name than that of the pod with its address. */
+  /** An end names another namespace than that of its pod. */
   readonly contradicts: boolean;
 }
 
@@ -45,9 +45,10 @@ const endPorts: ReadonlySet<string> = new Set(['src.port', 'dst.port', 'server.p
 const firstEphemeral = 32_768;
 
 /**
- * The server's port, which is the destination of a request and the source of a response, on that side and as
- * `server.port`. The client's port is dropped: it carries no information and differs with each connection. Of a
- * connection that is older than the instrument the direction is unknown and the port a guess, the lower of the two.
+ * The server's port, as the port of the server's side and as `server.port`. The server is the destination of a request
+ * and the source of a response. The client's port is dropped: it carries no information and differs with each
+ * connection. For a connection that is older than the instrument, the direction is unknown: the lower port is taken as
+ * a guess.
  */
 function serverPort(attributes: readonly Attribute[]): Attribute[] {
   const port = (key: string): number => Number(lastText(attributes, key)) || 0;
@@ -64,7 +65,7 @@ function serverPort(attributes: readonly Attribute[]): Attribute[] {
 }
 
 interface End {
-  /** The pod of this node behind this end; undefined for a far end. */
+  /** The namespace of this end on this node; undefined for a far end. */
   readonly namespace: string | undefined;
   readonly isNode: boolean;
   readonly contradicts: boolean;
@@ -85,7 +86,7 @@ function endOf(attributes: readonly Attribute[], side: Side, pods: PodIndex): En
   const isNode = [said('type'), said('owner.type')].includes('Node') && namespace === '';
   const address = lastText(attributes, `${side}.address`);
   const pod = pods.synced ? podOf(pods, { address, namespace, name, type: said('type') }) : undefined;
-  // An end on this node always says so: flows that both nodes have seen can then be recognised.
+  // An end on this node always carries the node's name, so that a flow that both nodes have seen can be recognised.
   if (pod) {
     const contradicts = namespace !== '' && namespace !== pod.namespace;
     const names = named(keys, prefix, pod).set(`${prefix}node.name`, pods.node);
@@ -104,7 +105,7 @@ function podOf(
   return name !== '' && (type === 'Pod' || type === '') ? pods.named(namespace, name) : undefined;
 }
 
-/** The end under the names of its pod; the pod's own name is included only when the flow was asked for it. */
+/** The end with the names of its pod. The pod's own name is included only where the flow has that attribute. */
 function named(keys: ReadonlyMap<string, string>, prefix: string, pod: PodIdentity): Map<string, string> {
   return new Map([
     ...keys,

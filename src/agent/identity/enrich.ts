@@ -27,8 +27,9 @@ export function isReservedLabel(name: string): boolean {
 const identityKeys = ['k8s.namespace.name', 'k8s.pod.name', 'k8s.node.name'] as const;
 
 /**
- * The Resource of a process under its true pod. The pod is the one that `instance` names, if it is a pod of this node;
- * all other attributes that name Kubernetes objects are dropped, because a pod can set them for itself.
+ * The Resource of a process with the attributes of its true pod. The pod is the one that `instance` names, if it is a
+ * pod of this node; all other attributes that name Kubernetes objects are dropped, because a pod can set them for
+ * itself.
  * `instance` is the `service.instance.id` of the point where it has one (a pod cannot set that), else the Resource's.
  * Until all pods of the node are known every sender is unknown.
  * Shape: pure.
@@ -61,7 +62,7 @@ export function enrichResource(
   };
 }
 
-/** The container where the pod has one of that name; else its only one. */
+/** The container of that name, if the pod has it; else the pod's only container; else `''`. */
 function containerOf(pod: PodIdentity, name: string): string {
   if (pod.containerNames.includes(name)) return name;
   return pod.containerNames.length === 1 ? pod.containerNames[0]! : '';

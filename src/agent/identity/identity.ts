@@ -20,14 +20,14 @@ interface KeptResource extends Kept<Enriched> {
 /** The sender of spans. */
 export interface SpanSender extends Enriched {
   /**
-   * The pod that they name, when nothing in the Resource contradicts it but no point has proven it yet; `pod` is null
+   * The pod that the spans name, while nothing in the Resource contradicts it and no point has proven it. `pod` is null
    * then.
    */
   readonly unshown: PodIdentity | null;
 }
 
 /**
- * Finds the sender of each Resource and caches the result: a Resource comes again with every export.
+ * Finds the sender of each Resource and caches the result: the same Resource comes with every export.
  * Guarantees: returns the same object for the same list as long as the answer is the same.
  */
 export class Identity {
@@ -46,9 +46,9 @@ export class Identity {
   }
 
   /**
-   * The sender of spans, which carry only a Resource. It is trusted when it has the uid of the pod that it names, which
-   * other pods do not know, and when points have proven that this pod, and no other, sends under it. Otherwise the
-   * sender is unknown; `unshown` is the pod that points may still prove.
+   * The sender of spans, which carry only a Resource. The Resource is trusted when it has the uid of the pod that it
+   * names (other pods do not know that uid), and when points have proven that only this pod sends under it. Otherwise
+   * the sender is unknown; `unshown` is the pod that points may still prove.
    */
   spans(resource: readonly Attribute[]): SpanSender {
     const named = this.#resource(resource, '');

@@ -22,7 +22,7 @@ export function parseInstanceId(text: string): InstanceName | null {
   return match && { namespace: match[1]!, pod: match[2]!, container: match[3]! };
 }
 
-/** The text of an attribute, `''` for none. Of two with one key the later counts, as in the instrument's own sets. */
+/** The text of an attribute, `''` for none. If the key occurs twice, the later one counts, as in the instrument. */
 export function lastText(attributes: readonly Attribute[], key: string): string {
   for (let i = attributes.length - 1; i >= 0; i--) {
     if (attributes[i]!.key === key) return valueText(attributes[i]!.value);

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { ownerBehind } from '../../capture/index.ts';
 
-/** What the API server knows of one pod of this node, under the names of the labels. */
+/** One pod of this node as the API server describes it. */
 export interface PodIdentity {
   readonly namespace: string;
   readonly name: string;
@@ -12,7 +12,7 @@ export interface PodIdentity {
   readonly containerNames: readonly string[];
   /** OTLP attributes that name the pod and its owners, e.g. `k8s.deployment.name`. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** It has run to completion: its addresses may have been given to another pod, but it still names them. */
+  /** The pod has run to completion. Its status still lists its addresses, although another pod may have them by now. */
   readonly ended: boolean;
   /** Pods of the host network share their address with the node, so the address identifies none of them. */
   readonly hostNetwork: boolean;
@@ -92,7 +92,7 @@ export function slimPod(pod: KubeObject): KubeObject {
   return slim as unknown as KubeObject;
 }
 
-/** The controlling owner, and that owner's own owner. */
+/** The attributes of the controlling owner, and of that owner's own owner. */
 function owners({ metadata }: KubeObject): Record<string, string> {
   const owner = metadata.ownerReferences?.find((o) => o.controller);
   if (!owner) return {};

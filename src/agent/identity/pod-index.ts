@@ -43,13 +43,13 @@ export class PodIndex {
 
   /** Assumptions: a pod of the same name with another uid was reported as deleted before. */
   upsert(pod: PodIdentity): void {
-    // A list from an API server that lags behind may lack a pod, which a later one has again.
+    // A list from a lagging API server may lack a pod that a later list contains again.
     const back = this.#gone.findIndex((gone) => gone.pod.uid === pod.uid);
     if (back >= 0) this.#gone.splice(back, 1);
     const known = this.#byName.get(keyOf(pod));
     if (known && canonicalJson(known) === canonicalJson(pod)) return;
     if (known) this.#unname(known);
-    // The addresses of a pod whose name has passed on are still its own: its last data comes from them.
+    // A pod whose name another pod has taken keeps its addresses here: its last data comes from them.
     if (known?.uid === pod.uid) this.#forgetIps(known);
     this.#byName.set(keyOf(pod), pod);
     this.#node ||= pod.attributes['k8s.node.name'] ?? '';
@@ -64,7 +64,7 @@ export class PodIndex {
     this.#gone.push({ pod, atMs: nowMs });
   }
 
-  /** Removes pods that were deleted more than `rememberMs` ago; a name or address that another has taken is that one's. */
+  /** Removes pods that were deleted more than `rememberMs` ago; names and addresses that another pod has taken stay. */
   sweep(nowMs: number, rememberMs = 60_000): void {
     while (this.#gone.length > 0 && this.#gone[0]!.atMs <= nowMs - rememberMs) {
       const { pod } = this.#gone.shift()!;

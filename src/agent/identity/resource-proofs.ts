@@ -8,8 +8,8 @@ import type { PodIdentity } from './pod-identity.ts';
 const refutedMs = 900_000;
 const maxRefuted = 10_000;
 /**
- * Most Resources that may be proven for one pod: one for each container, and one for each process that sets its own
- * names.
+ * Maximum number of Resources that are proven for one pod: one for each container, and one for each process that sets
+ * its own names.
  */
 const maxShownOfPod = 64;
 
@@ -20,8 +20,8 @@ const maxShownOfPod = 64;
  * Two Resources are the same when their Kubernetes attributes are equal, including the uid of the pod and the instance.
  * Other attributes are ignored: processes of one container may differ in them, while the instrument keeps one Resource
  * for their points.
- * Caveats: a pod's proofs are dropped with the pod, or when the API server reports something else for it. Its points
- * prove them again with their next binding.
+ * Caveats: a pod's proofs are dropped with the pod, or when the API server reports something else for it. The pod's
+ * points prove them again when they are next bound.
  */
 export class ResourceProofs {
   readonly #keys = new WeakMap<readonly Attribute[], string>();
@@ -39,8 +39,8 @@ export class ResourceProofs {
       this.#pointsCarryInstance = true;
       this.#shown = new WeakMap();
     }
-    // Without the attribute the Resource speaks for itself. That counts only where this instrument never writes the
-    // attribute.
+    // A point without the attribute proves only what the Resource says of itself. That counts only where this
+    // instrument never writes the attribute.
     if (!carried && this.#pointsCarryInstance) return;
     const key = this.#keyOf(resource);
     const keys = this.#shown.get(pod) ?? new Set();

@@ -36,7 +36,7 @@ export interface IngestOptions {
   readonly logger: Logger;
   /** Memory for waiting requests. Units: bytes of their bodies. Default 64 MiB. */
   readonly budgetBytes?: number;
-  /** Updates those of the stored metrics that are not counted as events happen. */
+  /** Updates the stored metrics that are not counted when events happen. */
   readonly refreshSelf?: () => void | Promise<void>;
 }
 
@@ -76,7 +76,7 @@ export class Ingest implements OtlpConsumer {
   /** Bytes of the bodies whose samples are not durable yet. */
   #waitingBytes = 0;
   #cancel: () => void = () => {};
-  /** The commit that requests wait for if they arrived since the last commit began. */
+  /** The requests that arrived since the last commit began; null when there are none. */
   #group: Group | null = null;
   #lastHouseKeeping = -Infinity;
   #lastRefresh = -Infinity;
@@ -184,7 +184,7 @@ export class Ingest implements OtlpConsumer {
     group?.end();
   }
 
-  /** The sums of merged series; when they are due, what has expired and the agent's own series. */
+  /** Stores the sums of merged series. When due, ends expired streams and stores the agent's own series. */
   async #keepHouse(waitingBytes: number): Promise<void> {
     const { mapper, metrics, clock } = this.#options;
     const now = { wall: clock.now(), mono: clock.monotonic() };

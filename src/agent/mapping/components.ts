@@ -11,7 +11,7 @@ export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
  */
 export type Mode = 'counter' | 'increment' | 'level';
 
-/** The float series that a point turns into. Compared by `sameShape`; a stream whose shape changes is bound anew. */
+/** The float series that a point turns into. Compared by `sameShape`; a stream whose shape changes is bound again. */
 export interface Shape {
   readonly kind: 'scalar' | 'histogram' | 'summary';
   readonly mode: Mode;
@@ -93,7 +93,7 @@ const scalarShapes: Record<Mode, Shape> = {
   level: { kind: 'scalar', mode: 'level', bounds: [], hasSum: false },
 };
 
-/** Puts `+Inf`, `_count` and `_sum` behind the cumulative counts of `n` bounds. */
+/** Appends `+Inf`, `_count` and `_sum` to the cumulative counts of `n` bounds. */
 function complete(values: number[], n: number, count: number, sum: number | null): void {
   // `+Inf` and `_count` are the same number. When a sender's buckets add up to more, the sum of the buckets is used.
   const total = Math.max(count, n > 0 ? values[n - 1]! : 0);
@@ -122,7 +122,7 @@ export function sameShape(a: Shape, b: Shape): boolean {
 }
 
 const layouts = new Map<string, Layout>();
-/** Layouts by the identity of the shape: most callers have the object from a layout, and no text is built for them. */
+/** Layouts by the identity of the shape: most callers pass the shape of a layout, for which no key text is built. */
 const byShape = new WeakMap<Shape, Layout>();
 const layoutsKept = 10_000;
 

@@ -3,11 +3,11 @@ import type { ExponentialBuckets, ExponentialPoint } from '../otlp/model.ts';
 /**
  * An exponential histogram point as cumulative counts at explicit bounds.
  *
- * An exponential bucket is counted at a bound only when it lies wholly at or below it, so each result is a lower bound
- * of the true count: it omits at most the observations of the one bucket that straddles the bound, whose upper edge is
- * 2^(2^-scale) times its lower one (scale 5: 2.2 %, scale 3: 9 %, scale 0: 100 %). `_sum`, `_count` and the `+Inf`
- * bucket stay exact. When a sender lowers its scale, buckets merge and a result could fall; the caller keeps the larger
- * of the old and the new one, which is still a lower bound.
+ * An exponential bucket is counted at a bound only when the whole bucket lies at or below the bound, so each result is
+ * a lower bound of the true count: it omits at most the observations of the one bucket that straddles the bound, whose
+ * upper edge is 2^(2^-scale) times its lower one (scale 5: 2.2 %, scale 3: 9 %, scale 0: 100 %). `_sum`, `_count` and
+ * the `+Inf` bucket stay exact. When a sender lowers its scale, buckets merge and a result could fall; the caller keeps
+ * the larger of the old and the new one, which is still a lower bound.
  */
 export function countsAtBounds(point: ExponentialPoint, bounds: readonly number[]): number[] {
   const result = new Array<number>(bounds.length).fill(0);

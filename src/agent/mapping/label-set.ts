@@ -7,7 +7,7 @@ export type Pair = readonly [name: string, value: string];
 
 const alwaysDropped = 'span.metrics.skip';
 
-/** Resource attributes that describe the sender's software or machine, not the workload: they are not promoted. */
+/** False for Resource attributes that describe the sender's software or machine, not the workload. */
 export function isPromoted(key: string): boolean {
   return !(
     key === 'container.id' ||
@@ -32,9 +32,9 @@ export interface LabelRules {
 }
 
 /**
- * The labels of one stream without its metric name, sorted by name: promoted Resource attributes, overlaid by the
- * point's own, less the dropped ones, under this node's `k8s_node_name`.
- * Two keys of one source that escape to one name are joined with `;`, in the order of their keys.
+ * The labels of one stream without its metric name, sorted by name. The point's attributes override the promoted
+ * Resource attributes. Dropped labels are left out, and `k8s_node_name` is always this node.
+ * When two keys of one source escape to one name, their values are joined with `;`, in the order of the keys.
  */
 export function streamLabels(
   resource: readonly Attribute[],

@@ -53,12 +53,12 @@ export interface MapCounts {
  * Turns OTLP points into series.
  *
  * Flow: `add` (points → streams → series, in memory) → `flush` (one sample per touched series) → `expire` (silence →
- * stale markers). `setPolicy` binds every stream anew.
+ * stale markers). `setPolicy` binds every stream again.
  * Guarantees: a stream alone in its series passes its raw values on, with a zero inserted between two values when its
  * start time changed and the reset would be invisible otherwise; before its first value the sink learns the start time,
  * because the store may have values of an earlier process. When the labels that distinguish streams are dropped, the
  * streams' increments are added, and the sum never falls when one of them restarts or ends.
- * Caveats: the sum of merged streams starts anew with the agent, which a query sees as a counter reset.
+ * Caveats: the sum of merged streams starts from zero with the agent, which a query sees as a counter reset.
  * It does no I/O and has no clock: times are arguments.
  */
 export class SeriesMapper {
@@ -156,7 +156,7 @@ export class SeriesMapper {
     if (full) {
       this.counts.refused++;
       this.limitHits[full]++;
-      // The stream has no room, but it proves whose the spans under its Resource are.
+      // The stream has no room, but its point proves which pod sends the spans under its Resource.
       if (!isFlow(otlpName)) this.#identity.notePoint(resource, point, this.#identity.point(resource, point), now.mono);
       return null;
     }
@@ -202,8 +202,8 @@ export class SeriesMapper {
   }
 
   /**
-   * The number of series that each namespace may have when others have filled the node: together a quarter of the
-   * node's limit.
+   * The number of series that each namespace may have even when others have filled the node. All namespaces together
+   * get a quarter of the node's limit.
    */
   #ownSeries(): number {
     return Math.floor(this.#policy.limits.maxSeriesPerNode / 4 / (this.#identity.pods.namespaces + 1));
@@ -240,9 +240,9 @@ export class SeriesMapper {
   }
 
   /**
-   * A point behind the newest one, whose time is yet to come: the clock of the node was set back. Its values are
-   * current, so they are shown and the series live on; a sample is handed out once the clock has caught up, since the
-   * store has later ones. A delta is left out: it may be a repetition of one that was counted.
+   * A point older than the newest one, whose time is still in the future: the clock of the node was set back. The
+   * point's values are current, so they are shown and the series live on. A sample is handed out only once the clock
+   * has caught up, since the store has later samples. A delta is left out: it may have been counted already.
    */
   #showBehind(stream: Stream, expanded: Expanded, now: Moment): void {
     const { point, shape } = expanded;
@@ -283,7 +283,7 @@ export class SeriesMapper {
 
   /**
    * Adds a point to the stream's series. A series that only this stream feeds hands its sample out at once. Shared
-   * series, and those of a new stream, which others may join, wait for `flush`, so that a series has one sample of each
+   * series, and those of a new stream, which others may join, wait for `flush`, so that a series has one sample per
    * window.
    */
   #accumulate(
@@ -346,7 +346,7 @@ export class SeriesMapper {
     this.#streams.delete(stream);
   }
 
-  /** Takes new rules and limits at once. Counters do not reset: series whose labels stay keep their sums. */
+  /** Applies new rules and limits at once. Counters do not reset: series whose labels stay keep their sums. */
   setPolicy(policy: MappingPolicy, now: Moment, sink: SampleSink): void {
     this.flush(sink);
     this.#policy = policy;
@@ -358,14 +358,14 @@ export class SeriesMapper {
       this.#rebind(stream, left, charged);
     }
     for (const group of left) {
-      // `limits.reset` has cleared the counts, and only groups to which a stream was bound again are counted anew: the
-      // series of the others must not be subtracted.
+      // `limits.reset` has cleared the counts, and only groups to which a stream was bound again are counted again. The
+      // series of other groups must not be subtracted.
       if (!charged.has(group)) group.charge = { add: () => {} };
       for (const gone of this.table.prune(group)) sink.stale(gone, Math.max(now.wall, gone.lastMs + 1));
     }
   }
 
-  /** Binds the streams anew whose pod became known or changed. Returns their number. */
+  /** Re-binds the streams whose pod became known or changed. Returns their number. */
   refreshIdentity(now: Moment, sink: SampleSink): number {
     const { version } = this.#identity.pods;
     if (version === this.#identityVersion) return 0;
@@ -401,7 +401,7 @@ export class SeriesMapper {
 
   /**
    * Finds the series that a stream feeds under the present rules and limits. `renewed` is given while all streams are
-   * bound anew.
+   * bound again.
    */
   #bind(stream: Stream, renewed?: Set<Stream['group']>): void {
     const subject = this.#subjectOf(stream);

@@ -23,7 +23,7 @@ export function metricFamily(otlpName: string): MetricFamily | null {
   return familyIn(otlpRows, otlpName);
 }
 
-/** The same by the name under which a series of the metric is stored. */
+/** The family of a metric, by the name under which its series are stored. */
 export function storedFamily(seriesName: string): MetricFamily | null {
   return familyIn(storedRows, seriesName);
 }

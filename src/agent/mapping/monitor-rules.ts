@@ -29,9 +29,9 @@ type Fallback = NonNullable<CaptureConfig['fallback']>;
 const keepAll: StreamRules = { keep: true, dropLabels: [], podLabels: [], intervalMs: 0 };
 
 /**
- * Joins the rules of a pod as `CaptureConfig` defines: families and label lists are united, and absent means all. A
- * rule without a family wants spans only; metrics of its pods are captured all the same, because they prove the sender
- * of the spans.
+ * Joins the rules of a pod as `CaptureConfig` defines: families and label lists are united, and an absent list means
+ * all. A rule without a family wants spans only; metrics of its pods are captured all the same, because they prove the
+ * sender of the spans.
  * A request whose route one monitor ignores is kept only when another monitor wants it.
  */
 export function streamRules(rules: readonly PodRules[], subject: Subject): StreamRules {
@@ -45,9 +45,9 @@ export function streamRules(rules: readonly PodRules[], subject: Subject): Strea
 }
 
 /**
- * True when a monitor that matches the pod also selects this container of it, and the data served on this port. A
- * client process is not selected by port. A container whose name is unknown matches no monitor that names containers.
- * `port`: of the server that took the request; null for all other data.
+ * True when a monitor that matches the pod also selects this container and this port. A client process is not selected
+ * by port. A container whose name is unknown matches no monitor that names containers.
+ * `port` is that of the server that took the request; null for all other data.
  */
 export function coversSender(
   { containers, ports }: Pick<CaptureMonitorRule, 'containers' | 'ports'>,
@@ -75,7 +75,7 @@ export function fallbackRules(fallback: Fallback, namespace: string): readonly P
   return rule ? [rule] : [];
 }
 
-/** True when a path is the ignored one; each `*` stands for any text. */
+/** True when a path matches the ignored one; each `*` stands for any text. */
 export function pathMatches(ignored: string, path: string): boolean {
   const [head, ...rest] = ignored.split('*');
   if (rest.length === 0) return path === ignored;

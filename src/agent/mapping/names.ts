@@ -45,13 +45,13 @@ function cached(cache: Map<string, string>, key: string, make: (key: string) => 
 }
 
 /**
- * Info metrics that are never kept, by the names that `metricName` gives: each is one series per process without
+ * Info metrics that are never kept, by the names that `metricName` gives: each would add one series per process and no
  * information.
  */
 export const infoMetrics: ReadonlySet<string> = new Set(['target_info', 'traces_target_info', 'traces_host_info']);
 
-/** The decimal text of a bound or quantile, never with an exponent: what `le` values look like in Prometheus. */
+/** The decimal text of a bound or quantile, never with an exponent, like `le` values in Prometheus. */
 export function boundText(value: number): string {
-  // Zero has no sign.
+  // Adding 0 removes the sign of -0.
   return formatFloatPlain(value + 0);
 }

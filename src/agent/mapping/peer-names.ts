@@ -43,7 +43,7 @@ export class PeerNames {
     return name;
   }
 
-  /** The stream is removed, or about to be named anew. */
+  /** Frees the name of a stream that is removed, or about to be named again. */
   release(stream: Stream): void {
     if (!stream.peer) return;
     const { sender, name } = stream.peer;

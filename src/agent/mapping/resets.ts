@@ -13,8 +13,8 @@ export function isReset(stream: Stream, point: PointBase, values: readonly numbe
 }
 
 /**
- * The next value of a counter. Buckets converted from an exponential histogram may fall when its scale does; the larger
- * value is kept.
+ * The next value of a counter. Buckets converted from an exponential histogram may fall when the histogram's scale
+ * falls; the larger value is kept.
  */
 export function keptUp(series: Series | undefined, value: number, before: number): number {
   return value < before && !isSum(series) ? before : value;
@@ -40,7 +40,7 @@ export function placeZero(stream: Stream, point: PointBase, values: readonly num
 
 /**
  * Notes, before the first sample of a series, the start time of its counter. A series that several streams
- * feed, or whose values go both ways, has none.
+ * feed, or whose values go both ways, has no start time.
  */
 export function noteStart({ series, family }: Stream, startNs: number, tMs: number): void {
   const startMs = Math.floor(startNs / 1e6);
@@ -50,7 +50,7 @@ export function noteStart({ series, family }: Stream, startNs: number, tMs: numb
   }
 }
 
-/** Counts a point of a stream whose newest point has a time yet to come; its series hand nothing out. */
+/** Counts a point of a stream whose newest point lies in the future. The stream's series hand out no sample. */
 export function countBehind(stream: Stream, { point, shape, values }: Expanded): void {
   const reset = isReset(stream, point, values);
   stream.startNs = point.startNs;

@@ -6,7 +6,7 @@ import type { Charge } from './series-table.ts';
 
 export type LimitScope = 'node' | 'namespace' | 'monitor';
 
-/** The value that every label but namespace and node takes in a series that stands for those beyond a limit. */
+/** The value of every label but namespace and node in an overflow series, which stands for those beyond a limit. */
 export const overflowValue = '__overflow__';
 
 /** The accounts that the series of a label set count for. */
@@ -37,7 +37,7 @@ export class SeriesLimits {
   #overflow = 0;
   #overflows = new Map<string, number>();
   #namespaces = new Map<string, number>();
-  /** Of these, series of flows. */
+  /** The series of flows among those of each namespace. */
   #flows = new Map<string, number>();
   #monitors: MonitorCounts[] = [];
   #byPod = new Map<string, MonitorCounts[]>();
@@ -64,7 +64,8 @@ export class SeriesLimits {
   }
 
   /**
-   * Takes new rules. Times of last samples are kept; series counts are not, because the caller binds every stream anew.
+   * Applies new rules. Times of last samples are kept. Series counts are not, because the caller binds every stream
+   * again.
    */
   reset(limits: CaptureConfig['limits'], rules: readonly CaptureMonitorRule[]): void {
     const seen = new Map(this.#monitors.map((m) => [monitorKey(m.rule), m.lastSampleMs]));
@@ -119,7 +120,7 @@ export class SeriesLimits {
 
   /**
    * True while further overflow series may be created: they too are limited, to a tenth of the node's limit (but not
-   * below 1,000), and for one namespace to a tenth of its own (but not below 500).
+   * below 1,000), and for one namespace to a tenth of the namespace's limit (but not below 500).
    */
   mayOverflow([namespace = '']: readonly string[], count: number): boolean {
     const { maxSeriesPerNode, maxSeriesPerNamespace } = this.#limits;

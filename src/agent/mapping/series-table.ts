@@ -23,8 +23,9 @@ export class Series implements SeriesRef {
   /** Time of the newest sample that was thinned out, ms; 0 when the newest was handed out. */
   skippedMs = 0;
   /**
-   * Time of the zero to insert before that sample so that a reset is visible, ms; 0 for none. Before the first sample
-   * it is the start time of the counter, because an earlier agent process may have stored its values from before.
+   * Time of the zero to insert before the waiting sample so that a reset is visible, ms; 0 for none. Before the first
+   * sample it is the start time of the counter, because an earlier agent process may have stored values from before
+   * that time.
    */
   zeroMs = 0;
   /** Exemplar of one of its values; null before the first. */
@@ -36,8 +37,8 @@ export class Series implements SeriesRef {
   }
 
   /**
-   * A new list on each call, of pairs that the series of the group share: the lists of a full node would be a tenth of
-   * the agent's memory, and a series' labels are asked for once or twice in its life.
+   * Returns a new list on each call, of pairs that the series of the group share. Stored lists would take a tenth of
+   * the agent's memory on a full node, and a series' labels are needed only once or twice in its life.
    */
   get labels(): Labels {
     const { family, base, nameAt, extraAt } = this.group;

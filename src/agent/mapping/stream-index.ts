@@ -2,7 +2,7 @@ import type { Attribute } from '../otlp/model.ts';
 import { valueText } from './label-set.ts';
 import type { Stream, StreamSet } from './stream.ts';
 
-/** Most metrics of one Resource that are found by the identity of its list; of more, some are looked up by text. */
+/** Maximum number of metrics of one Resource that are found by identity; beyond it, some are looked up by text. */
 const setsKept = 1_000;
 
 /**
@@ -24,7 +24,7 @@ export class StreamIndex {
     return this.#size;
   }
 
-  /** The streams of one metric of one resource and scope. It is kept only while it holds a stream. */
+  /** The streams of one metric of one resource and scope. The set is kept only while it holds a stream. */
   set(resource: readonly Attribute[], scope: string, metric: string): StreamSet {
     const short = scope === '' ? metric : `${scope}\u0002${metric}`;
     const known = this.#byResource.get(resource)?.get(short);

@@ -6,13 +6,14 @@ export interface StreamBounds {
   readonly node: number;
   /** Streams of one account: a namespace, or its flows. */
   readonly namespace: number;
-  /** Streams that each account may have in addition, even when the node's limit is used up. */
+  /** Streams that each account may have even when the node's limit is used up. */
   readonly own: number;
 }
 
 /**
  * Counts the streams that are remembered, by the account of their sender. A stream beyond a limit of series is
- * remembered too, folded or not, so a sender that creates ever more streams would fill the table for all others.
+ * remembered too, whether its series are folded or dropped, so a sender that creates ever more streams would fill the
+ * table for all others.
  */
 export class StreamShares {
   readonly #counts = new Map<string, number>();

@@ -32,7 +32,7 @@ export interface StreamSubject {
 /**
  * The stream's attributes under its true pod, or under the ends of its flow; marks the stream when its subject is
  * unknown.
- * A pod that was known once stays the stream's own: it may leave the node before its last points arrive.
+ * Once known, the stream's pod stays the same: it may leave the node before its last points arrive.
  */
 export function streamSubject(stream: Stream, identity: Identity): StreamSubject {
   return isFlow(stream.otlpName) ? flowSubject(stream, identity) : senderSubject(stream, identity);

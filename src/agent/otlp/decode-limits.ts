@@ -11,7 +11,7 @@ export const decodeLimits = {
   attributes: 1_024,
   /** Nesting of array and map values. */
   valueDepth: 16,
-  /** Bytes of an attribute's key or of a metric's name. */
+  /** Characters of an attribute's key or of a metric's name. */
   nameBytes: 1_024,
   /** Buckets of one histogram; the instrument's exponential ones have at most 160. */
   buckets: 4_096,

@@ -36,7 +36,7 @@ export function createHttpReceiver(options: HttpReceiverOptions): Server {
   return createHttpServer((req, res) => handle(req, res, options, cache), { form: statusForm, ...options.door });
 }
 
-/** A request that the listener itself refuses has no known encoding yet. */
+/** The encoding of a request that the listener itself refuses is unknown, so the refusal is JSON. */
 const statusForm: RefusalForm = ({ status, message }) => ({
   type: contentTypes.json,
   body: statusBody('json', status === 500 ? rpcCodes.internal : rpcCodes.invalidArgument, message).toString(),

@@ -35,7 +35,7 @@ export interface ScopeMetrics {
   readonly metrics: readonly Metric[];
 }
 
-/** By the numbers of AggregationTemporality. */
+/** Indexed by the numbers of AggregationTemporality. */
 export const temporalities = ['unspecified', 'delta', 'cumulative'] as const;
 export type Temporality = (typeof temporalities)[number];
 
@@ -83,7 +83,7 @@ export interface HistogramPoint extends PointBase {
   readonly sum: number | null;
   readonly min: number | null;
   readonly max: number | null;
-  /** One more than `bounds`, or both empty. Not cumulative. */
+  /** One element more than `bounds`, or both are empty. Not cumulative. */
   readonly bucketCounts: readonly number[];
   readonly bounds: readonly number[];
   readonly exemplars: readonly Exemplar[];

@@ -33,8 +33,8 @@ export interface FramedAnswer {
 }
 
 /**
- * Answers a request's body with frames; `caller` is the account that its time is charged to. Errors: none but the
- * signal's; all else is an outcome.
+ * Answers a request's body with frames; `caller` is the account that its time is charged to. Errors: only the signal's;
+ * any other failure is an outcome.
  */
 export type FramedHandler = (body: string, signal: AbortSignal, caller?: string) => Promise<FramedOutcome>;
 
@@ -42,7 +42,7 @@ export function refuse(refusal: Refusal, message: string): Refused {
   return { refusal, message };
 }
 
-/** Makes answers, each when it is its turn and for as long as its caller waits. */
+/** Runs each request when its turn comes, for as long as its caller waits. */
 export class Admission {
   readonly #clock: Clock;
   readonly #limits: AdmissionLimits;
@@ -56,7 +56,7 @@ export class Admission {
   }
 
   /**
-   * Makes an answer with memory of an account of its own, which holds the frames until they are released. Work that runs
+   * Makes an answer with a memory account of its own, which holds the frames until they are released. Work that runs
    * out of memory is run again. Errors: the caller's signal; any other error is an outcome, by `refused`.
    */
   async answer(

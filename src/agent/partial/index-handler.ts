@@ -11,7 +11,7 @@ import type { AdmissionLimits, FramedHandler, FramedOutcome, Refused } from './a
 import { collectFrames } from './collect-frames.ts';
 
 export interface IndexLimits extends AdmissionLimits {
-  /** Most bytes of one answer. Default 64 MiB. */
+  /** Maximum bytes of one answer. Default 64 MiB. */
   readonly maxBytes: number;
 }
 
@@ -27,14 +27,14 @@ export interface IndexDeps {
   readonly node: string;
   readonly clock: Clock;
   readonly limits?: IndexLimits;
-  /** What all answers hold together. Default: no limit. */
+  /** The memory that all answers share. Default: no limit. */
   readonly memory?: MemoryPool;
 }
 
 /**
  * Answers from the store's indexes of series: label names, values of a label, label sets.
  * Flow: read and check the request → wait at the gate → list → encode, all of it before the first byte is sent.
- * Errors: none but the signal's; all else is an outcome.
+ * Errors: only the signal's; any other failure is an outcome.
  */
 export function createIndexHandler(deps: IndexDeps): FramedHandler {
   const { clock, limits = defaultIndexLimits, memory = unlimitedMemory() } = deps;
@@ -66,7 +66,7 @@ async function answer(
   const lists = await listsOf(request, store, { signal, hold: (bytes) => takeMemory(listed, bytes) });
   const frames = encodeIndexAnswer({ kind, node, partitionClean }, lists);
   const framed = await collectFrames(frames, Math.min(request.maxBytes, limits.maxBytes), signal, part());
-  // Only the frames remain of the list.
+  // From here on only the frames are needed, not the list.
   listed.close();
   return framed;
 }

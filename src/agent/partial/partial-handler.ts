@@ -33,8 +33,9 @@ import { collectFrames } from './collect-frames.ts';
 import { StoreSource } from './store-source.ts';
 
 /**
- * A source that shows only the series that match all of at least one selector. No series matches two of the selectors.
- * Everything that an evaluation reads passes through its source, so no part of an expression can bypass them.
+ * A source that shows only the series that match all matchers of at least one selector. No series matches two of the
+ * selectors. Everything that an evaluation reads passes through its source, so no part of an expression can bypass the
+ * selectors.
  */
 class VisibleSource implements SeriesSource {
   readonly #source: SeriesSource;
@@ -61,11 +62,11 @@ class VisibleSource implements SeriesSource {
   }
 }
 
-/** The agent's own limits: a request's wishes are cut to them. */
+/** The agent's own limits, which cap those that a request asks for. */
 export interface PartialLimits extends AdmissionLimits {
-  /** Most samples one evaluation may read, and hold. Default 20 million. */
+  /** Maximum number of samples that one evaluation may read, and hold. Default 20 million. */
   readonly maxSamples: number;
-  /** Most bytes of one answer. Default 128 MiB. */
+  /** Maximum bytes of one answer. Default 128 MiB. */
   readonly maxBytes: number;
 }
 
@@ -82,7 +83,7 @@ export interface PartialDeps {
   readonly node: string;
   readonly clock: Clock;
   readonly limits?: PartialLimits;
-  /** What all shares hold together. Default: no limit. */
+  /** The memory that all shares use together. Default: no limit. */
   readonly memory?: MemoryPool;
 }
 
@@ -90,7 +91,7 @@ export interface PartialDeps {
  * Computes this node's share of a query over its own store.
  * Flow: read and check the request → wait at the gate, and for memory → evaluate → encode, all of it before the first
  * byte is sent, so that an error can still become a status and an answer that has begun is complete.
- * Errors: none but the signal's; all else is an outcome.
+ * Errors: only the signal's; any other failure is an outcome.
  */
 export function createPartialHandler(deps: PartialDeps): FramedHandler {
   const { clock, limits = defaultPartialLimits, memory = unlimitedMemory() } = deps;
@@ -146,7 +147,7 @@ async function answer(
   const stats = { waitMs, evaluateMs: clock.monotonic() - entered };
   const maxBytes = Math.min(request.maxBytes, limits.maxBytes);
   const framed = await collectFrames(encodePartial(header, result, stats), maxBytes, signal, lease.part());
-  // Only the frames remain of the evaluation.
+  // From here on only the frames are needed, not the evaluation.
   memory.close();
   return framed;
 }

@@ -20,14 +20,14 @@ export interface StoreSourceOptions {
   readonly store: Pick<Store, 'select' | 'hold' | 'prepare'>;
   /** The label that names a series' node, and its value on this node. */
   readonly partition: { readonly label: string; readonly value: string };
-  /** Most samples that one source returns over its lifetime. */
+  /** Maximum number of samples that one source returns over its lifetime. */
   readonly maxSamples: number;
 }
 
 /** Buffer that series are decoded into: the engine finishes one series, of any evaluation, before it reads the next. */
 const buffer = new SampleBuffer();
 
-/** The node's own store behind the engine's interface, for one evaluation. Close it when the evaluation has ended. */
+/** The node's own store as a source of the engine, for one evaluation. Close it when the evaluation has ended. */
 export class StoreSource implements SeriesSource {
   readonly #options: StoreSourceOptions;
   readonly #held: Selection[] = [];
@@ -88,7 +88,7 @@ export class StoreSource implements SeriesSource {
   }
 }
 
-/** Decoded from the store's memory when the engine reaches it. */
+/** A series that is decoded from the store's memory when the engine reads it. */
 class HeldFloats implements DeferredSeries {
   readonly labels: Labels;
   readonly #held: HeldSeries;

@@ -3,7 +3,9 @@ import type { Logger } from '../../base/logger.ts';
 
 type Close = () => Promise<void> | void;
 
-/** What was opened and has to be closed. An error while closing one part does not prevent the others from closing. */
+/**
+ * The opened parts, which have to be closed. An error while closing one part does not prevent the others from closing.
+ */
 export class Closing {
   readonly #logger: Logger;
   readonly #parts: Close[] = [];

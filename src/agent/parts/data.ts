@@ -42,7 +42,7 @@ export interface AgentData {
   readonly setConfig: (config: CaptureConfig) => void;
 }
 
-/** Opens the store, which replays its log, and what is in front of it. Errors: ERR_STORE_*. */
+/** Opens the store, which replays its log, and the parts that write to it. Errors: ERR_STORE_*. */
 export async function openData(settings: AgentSettings, deps: DataDeps): Promise<AgentData> {
   const { clock, logger, metrics, version, closing, refreshSelf } = deps;
   const { nodeName: node, dataDir } = settings;

@@ -9,7 +9,7 @@ import { Closing } from './closing.ts';
 
 export const closeGraceMs = 3_000;
 
-/** The listeners of an agent: each is bound with its name, counted under it, and closed together with the others. */
+/** The listeners of an agent. Each is bound and counted under its name; all are closed together. */
 export class Listeners {
   readonly #logger: Logger;
   readonly #metrics: ReturnType<typeof httpServerMetrics>;
@@ -33,7 +33,7 @@ export class Listeners {
     return bound;
   }
 
-  /** The same for gRPC. */
+  /** Like `bind`, for gRPC. */
   async bindGrpc(name: string, server: GrpcServer, host: string, port: number): Promise<number> {
     const bound = await listenGrpc(name, server, { host, port }, this.door(name));
     this.closing.add(() => closeGrpc(server, closeGraceMs));

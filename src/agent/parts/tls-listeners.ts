@@ -48,7 +48,7 @@ const readers = ['svc-query', 'svc-controller'];
 const controllers = ['svc-controller'];
 /** The memory limit assumed for a container without one: that of the DaemonSet. Bytes. */
 const unlimitedContainerBytes = 1024 ** 3;
-/** A reader of the stream may pause this long, since one behind the query server may pause too. Units: ms. */
+/** A reader of the stream may pause this long, since a client of the query server may pause too. Units: ms. */
 const readerStalledMs = 600_000;
 
 /**
@@ -99,7 +99,7 @@ export async function openTlsListeners(
   return { ports: { remoteRead, spanStream, captureConfig }, certificate: own };
 }
 
-/** What the query server asks of a node, and the controller of its store: port 9091. */
+/** The handler of port 9091: for queries of the query server, and for calls of the controller to the store. */
 function readHandler(settings: AgentSettings, { data, metrics, clock, logger }: TlsDeps): HttpHandler {
   const { store, mapper } = data;
   const node = settings.nodeName;

@@ -61,7 +61,7 @@ export class Redactor {
     return action === undefined ? value : act(action, value);
   }
 
-  /** A path, or a URL's, after all rewrites. */
+  /** A path, or a URL with its path, after all rewrites. */
   path(text: string): string {
     if (this.#rewriters.length === 0) return text;
     const known = this.#rewritten.get(text);

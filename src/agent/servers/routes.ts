@@ -5,14 +5,14 @@ import { answerError, answerMethod } from './answers.ts';
 
 /** One path of a listener. */
 export interface Route {
-  /** A whole path, or the start of paths when it ends in `/`. */
+  /** A whole path, or a prefix of paths when it ends in `/`. */
   readonly path: string;
   /** The methods that it serves; others get 405. Undefined: the handler decides. */
   readonly methods?: readonly string[];
   readonly serve: (req: IncomingMessage, res: ServerResponse, target: RequestTarget) => void | Promise<void>;
 }
 
-/** The handler of a table of routes. A path without a row gets 404; a whole path goes before the start of one. */
+/** The handler of a table of routes. A path without a row gets 404; a whole path takes precedence over a prefix. */
 export function routed(routes: readonly Route[], notFound: (res: ServerResponse) => void = noSuchPath): HttpHandler {
   const whole = new Map(routes.filter(({ path }) => !path.endsWith('/')).map((route) => [route.path, route]));
   const below = routes.filter(({ path }) => path.endsWith('/'));

@@ -18,7 +18,7 @@ const service = { Read: { ...bytesMethod(readPath), responseStream: true, respon
 export interface StreamGrpc {
   /** Serves a connection whose TLS handshake is done; its calls are denied unless `allowed`. */
   readonly accept: (socket: TLSSocket, allowed: boolean) => void;
-  /** Ends it: calls in flight get `graceMs`. */
+  /** Ends the service; calls in flight get `graceMs`. */
   readonly close: (graceMs: number) => Promise<void>;
 }
 

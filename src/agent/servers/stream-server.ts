@@ -19,8 +19,8 @@ import { startOf } from '../spans/stream-reader.ts';
 import { serveStream, type StreamOptions } from './stream-service.ts';
 
 /**
- * `/v1/stream` as NDJSON: one of `span`, `flow`, `lost` or `node_status` a line, each with `node` and `time`. The
- * request is a query (GET) or a JSON body (POST); `/v1/spans` and `/v1/flows` show one kind.
+ * `/v1/stream` as NDJSON: each line is one `span`, `flow`, `lost` or `node_status`, with `node` and `time`. The request
+ * is a query (GET) or a JSON body (POST); `/v1/spans` and `/v1/flows` show one kind.
  * A reader that does not keep up loses items and receives their number; the ring's writer never waits for it.
  */
 export function streamRoutes(options: StreamOptions): Route[] {
@@ -42,7 +42,7 @@ async function serve(
 ): Promise<void> {
   const asked = req.method === 'POST' ? await bodyRequest(req) : requestOfParams(target.params);
   const query = streamQuery(requestOfPath(target.path, asked), options.clock.now(), options);
-  startOf(options.ring, query); // refused before the head was sent
+  startOf(options.ring, query); // throws before the head is sent
   const gone = goneSignal(res);
   res.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
   res.flushHeaders();

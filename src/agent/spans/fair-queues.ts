@@ -22,8 +22,8 @@ interface Queue<T> {
 
 /**
  * The contents of a bounded memory, in the order of arrival, separately for each account (the namespace of a sender).
- * Beyond its bound, the oldest entry of the account that holds most is evicted, so that an account that floods evicts
- * its own entries.
+ * Beyond the bound, callers evict the oldest entry of the account that holds most, so that an account that floods
+ * evicts its own entries.
  * Guarantees: all calls take constant amortised time, plus one step per account.
  */
 export class FairQueues<T> {
@@ -70,7 +70,7 @@ export class FairQueues<T> {
     }
   }
 
-  /** The oldest of the account that holds most; undefined when nothing is held. */
+  /** The oldest entry of the account that holds most; undefined when nothing is held. */
   oldestOfHeaviest(): Held<T> | undefined {
     let heaviest: Queue<T> | undefined;
     for (const queue of this.#queues.values()) if (!heaviest || queue.weight > heaviest.weight) heaviest = queue;

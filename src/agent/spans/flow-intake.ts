@@ -7,7 +7,10 @@ import { valueText } from '../mapping/label-set.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 import type { StreamRing } from './stream-ring.ts';
 
-/** Most flows whose last count is remembered. Beyond it, the oldest flow of the namespace with the most is removed. */
+/**
+ * Maximum number of flows whose last count is remembered. Beyond it, the oldest flow of the namespace with the most is
+ * removed.
+ */
 const maxFlows = 20_000;
 
 interface Counted {
@@ -87,7 +90,9 @@ export class FlowIntake {
   }
 }
 
-/** Also makes stream items from flow points, at once: a follower need not wait for the grouped write to the store. */
+/**
+ * Wraps `ingest` to make stream items from flow points at once: a follower need not wait for the write to the store.
+ */
 export function withFlows(ingest: OtlpConsumer, flows: FlowIntake): OtlpConsumer {
   return {
     metrics: (request, bytes) => {

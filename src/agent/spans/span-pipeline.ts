@@ -97,7 +97,7 @@ export class SpanPipeline {
 
   /**
    * Continues with spans whose sender has been proven, passes on those that waited too long as spans of an unknown
-   * sender, and drops traces that waited too long. To be called regularly, also when no request arrives.
+   * sender, and drops traces that waited too long. It has to be called regularly, even when no request arrives.
    */
   expire(): void {
     const mono = this.#options.clock.monotonic();

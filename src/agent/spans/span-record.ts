@@ -24,7 +24,7 @@ export function isShown(span: Span): boolean {
 
 /**
  * A span with its Resource as a record, redacted: data that must be redacted goes no further than this function.
- * `resource` is the one under its true pod; the span's own Kubernetes attributes are left out.
+ * `resource` has the attributes of the true pod; the span's own Kubernetes attributes are left out.
  */
 export function spanRecord(
   resource: ResourceSpans['attributes'],

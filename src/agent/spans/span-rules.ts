@@ -46,7 +46,7 @@ export class SpanRuleIndex {
     });
   }
 
-  /** The rules for what a container serves on a port; null for spans that have none, such as a client's. */
+  /** The rules for what a container serves on a port. `port` is null for spans that have none, such as a client's. */
   of(namespace: string, pod: string, container: string, port: number | null): SpanRules {
     const ofPod = this.#byPod.get(`${namespace}/${pod}`);
     if (!ofPod) return this.#ofNamespace(namespace);

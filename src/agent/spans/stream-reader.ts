@@ -2,15 +2,16 @@ import { invalidField, type Match, type StreamQuery, timeOf } from '../../stream
 import type { StreamItem, StreamRing } from './stream-ring.ts';
 
 /**
- * What a reader gets: an item, or the number of items it misses. `ring`: they had left the ring before the query.
- * `reader`: it was too slow for them. `labels`: this node cannot decide whether they match, because that needs the
- * labels of another node's pod. `next` is where to continue after it, for items read in the order of arrival.
+ * What a reader gets: an item, or the number of items that it misses. `ring`: the items had left the ring before the
+ * query. `reader`: the reader was too slow for them. `labels`: this node cannot decide whether they match, because that
+ * needs the labels of another node's pod. `next` is where to continue after the event, for items read in the order of
+ * arrival.
  */
 export type StreamEvent =
   | { readonly item: StreamItem; readonly next?: number }
   | { readonly lost: number; readonly source: 'ring' | 'reader' | 'labels'; readonly next?: number };
 
-/** Events of one batch: enough that a busy stream needs few writes, few enough that none waits long. */
+/** Events of one batch: enough that a busy stream needs few writes, few enough that no event waits long. */
 const batchEvents = 256;
 
 /**
@@ -88,7 +89,7 @@ async function* readHeld(
   }
 }
 
-/** Items that left the ring before the query and may have matched it. */
+/** Number of items that left the ring before the query and may have matched it. */
 function goneBefore(ring: StreamRing, query: StreamQuery, found: number): number {
   const { count, latestMs } = ring.left;
   if (count === 0 || query.number === 0 || found >= query.number || query.sinceMs > latestMs) return 0;

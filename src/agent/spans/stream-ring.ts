@@ -18,9 +18,10 @@ interface Numbered {
 }
 
 /**
- * The newest stream items, bounded by bytes and age. Beyond its bytes the namespace that holds most loses its oldest,
- * so that a namespace that floods does not evict the items of others. Each item has a sequence number; a reader keeps
- * the number of its next item and derives from it how many items it missed, so writing never waits for reading.
+ * The newest stream items, bounded by bytes and age. When the bytes are used up, the namespace that holds most loses
+ * its oldest items, so that a namespace that floods does not evict the items of others. Each item has a sequence
+ * number; a reader keeps the number of its next item and derives from it how many items it missed, so writing never
+ * waits for reading.
  */
 export class StreamRing {
   /** Distinguishes it from an earlier ring of the same node: sequence numbers restart with each. */

@@ -38,7 +38,7 @@ interface Waiting<S> {
 }
 
 /**
- * Decides per trace, by its spans of this node, what is kept.
+ * Decides which traces are kept, by their spans of this node.
  *
  * A trace is kept at once when the ratio selects it (by its id, as the instrument's own ratio sampler does, so that all
  * nodes agree), or when one of its spans failed or was slow enough; its waiting spans are then passed on. All others
@@ -46,7 +46,7 @@ interface Waiting<S> {
  * Guarantees: a span is passed on or dropped exactly once; memory stays under `maxBytes`: the oldest traces of the
  * account that holds most go first.
  * Caveats: a trace whose first failure comes later than `waitMs` after its first span loses the spans before it, and
- * spans of other nodes are decided on there.
+ * each node decides alone about its spans.
  * Shape: no clock; times are monotonic ms.
  */
 export class TailSampler<S extends TailSpan> {

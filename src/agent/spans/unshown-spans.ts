@@ -4,13 +4,13 @@ import { FairQueues, type Held } from './fair-queues.ts';
 export interface UnshownLimits {
   /** Memory for waiting spans. Units: bytes. */
   readonly maxBytes: number;
-  /** Spans whose sender no point has proven by then are attributed to an unknown sender. Units: ms. */
+  /** After this time, spans whose sender no point has proven count as those of an unknown sender. Units: ms. */
   readonly waitMs: number;
 }
 
 /**
  * The first points of a process arrive at most one interval of the instrument after its first spans: 10 s by default.
- * Intervals of up to a minute are waited for.
+ * The wait covers intervals of up to a minute.
  */
 export const unshownLimits: UnshownLimits = { maxBytes: 8 * 1024 * 1024, waitMs: 70_000 };
 

@@ -10,7 +10,7 @@ export const supervisorFiles = { loader: 'ld.so', libraries: 'lib', node: 'node'
 /**
  * Puts the supervisor into a folder, with everything that it needs to run in an image that holds only one static
  * program: this Node, the shared libraries that it has loaded, their loader, and the script.
- * Guarantees: each file is replaced atomically. About 130 MB.
+ * Guarantees: each file is replaced atomically. Cost: about 130 MB.
  * Errors: ERR_CONFIG_INVALID for a Node whose loader cannot be found; those of the file system.
  */
 export async function installSupervisor(dir: string): Promise<void> {
@@ -47,7 +47,7 @@ async function install(from: string, to: string): Promise<void> {
   await rename(`${to}.tmp`, to);
 }
 
-/** The program as JavaScript: a build has it as such; from the sources, its types are stripped. */
+/** The program as JavaScript. A build contains it as such; in a source tree, its types are stripped. */
 async function scriptText(): Promise<string> {
   const own = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const text = await readFile(fileURLToPath(new URL(`./supervise.${own}`, import.meta.url)), 'utf8');

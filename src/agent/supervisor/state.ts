@@ -11,9 +11,9 @@ const stateSchema = Type.Object({
   config: Type.String({ pattern: '^sha256:[0-9a-f]{64}$' }),
   /** Number of starts during the life of the supervisor. */
   starts: Type.Integer({ minimum: 0 }),
-  /** When the run before was asked to end; null before the first restart. Units: ms since the epoch. */
+  /** When the previous process was asked to end; null before the first restart. Units: ms since the epoch. */
   stoppedMs: Type.Union([Type.Number(), Type.Null()]),
-  /** Null while none runs. */
+  /** Null while no process runs. */
   pid: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
   startedMs: Type.Union([Type.Number(), Type.Null()]),
 });
@@ -36,12 +36,12 @@ export function instrumentFileHash(yaml: string): string {
   return `sha256:${sha256Hex(yaml)}`;
 }
 
-/** The path of the order: beside the file that it names. */
+/** The path of the order, in the folder of the instrument's file. */
 export function orderPath(instrumentFile: string): string {
   return join(dirname(instrumentFile), 'run');
 }
 
-/** Orders that the instrument runs the file with this hash: it is restarted unless it already does. */
+/** Orders the instrument to run the file with this hash; it is restarted unless it already runs that file. */
 export async function orderRestart(instrumentFile: string, hash: string): Promise<void> {
   await keepFile(orderPath(instrumentFile), hash);
 }

@@ -7,7 +7,7 @@
  * programs that exists is started without arguments. `SVC_INSTRUMENT_COMMAND`, a JSON array of program and arguments,
  * takes the place of the list.
  *
- * Flow: read the config → copy it into the folder → start the instrument on the copy → say so in `state.json` → wait
+ * Flow: read the config → copy it into the folder → start the instrument on the copy → report it in `state.json` → wait
  * for an order that names the hash of a config other than the running one → SIGTERM → start on the file as it then is.
  * Guarantees: `config` of the state is the hash of the very bytes that the running instrument was given; an order is
  * followed only while the file has the bytes that it names; an instrument that ends by itself ends this program with

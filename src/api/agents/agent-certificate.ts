@@ -4,8 +4,8 @@ import { sha256Hex } from '../../base/canonical-json.ts';
 const maxNameLength = 253;
 
 /**
- * Names that the agents' certificates carry. Every client asks for the name of the node that it means, so that an agent
- * can answer for its own node only, at whatever address it listens.
+ * Names that the agents' certificates carry. Every client asks for the name of the node that it wants to reach, so that
+ * an agent can answer only for its own node, at whatever address it listens.
  */
 export interface AgentServerName {
   /** The DNS name that the certificate of this node's agent carries. */
@@ -26,7 +26,9 @@ export function sharedAgentName(namespace: string): string {
   return `svc-agent.${namespace}.svc`;
 }
 
-/** The names to accept at the address of a node's agent. `isShared`: its pod has the certificate of all agents. */
+/**
+ * The names to accept at the address of a node's agent. `isShared`: its pod has the certificate that all agents share.
+ */
 export function agentIdentity(node: string, namespace: string, isShared: boolean): AgentServerName {
   const servername = agentServerName(node, namespace);
   return isShared ? { servername, sharedName: sharedAgentName(namespace) } : { servername };
@@ -36,19 +38,19 @@ export function agentIdentity(node: string, namespace: string, isShared: boolean
 export const sharedAgentSecret = 'svc-agent-tls';
 
 /**
- * Audience of the service-account token in an agent's pod by which it proves itself to the operator. The API server
- * takes no token of this audience.
+ * Audience of the service-account token by which an agent proves its identity to the operator. The API server itself
+ * accepts no token of this audience.
  */
 export const certificateAudience = 'svc-controller-certificates';
 
-/** The part of a pod that tells which certificate its agent has. */
+/** The part of a pod that shows which certificate its agent has. */
 export interface PodVolumes {
   readonly volumes?: readonly { readonly secret?: { readonly secretName?: string } }[];
 }
 
 /**
- * Whether the agent in this pod has the certificate that all agents share. A pod's volumes cannot be changed after it
- * was made, so neither the agent nor its node can claim this for a pod that is not of such a version.
+ * Whether the agent in this pod has the certificate that all agents share. A pod's volumes cannot change after its
+ * creation, so neither the agent nor its node can claim this for a pod of a later version.
  */
 export function hasSharedCertificate(spec: PodVolumes | undefined): boolean {
   return spec?.volumes?.some(({ secret }) => secret?.secretName === sharedAgentSecret) ?? false;

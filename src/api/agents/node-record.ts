@@ -3,18 +3,18 @@ import type { Machine, Sighting } from './sightings.ts';
 
 /** A node whose agent serves, or did when it was last seen. Units: ms. */
 export interface ServingNode extends Machine {
-  /** It has no older data. */
+  /** The node has no older data. */
   readonly fromMs: number;
   /** How long its agent keeps a sample. */
   readonly keepMs: number;
 }
 
-/** A node that had an agent and needs none any more: no agent answers for the time it was there. Units: ms. */
+/** A node that had an agent and needs none any more: no agent has the data of the time it was there. Units: ms. */
 export interface DepartedNode extends Machine {
   readonly fromMs: number;
-  /** It has no newer data. */
+  /** The node has no newer data. */
   readonly leftMs: number;
-  /** When its last sample would have been dropped: from then on nothing is lacking. */
+  /** When its last sample would have been dropped: from then on no data is missing. */
   readonly untilMs: number;
 }
 
@@ -26,7 +26,7 @@ export interface EarlierNodes {
   readonly untilMs: number;
 }
 
-/** The nodes that serve and those that have left; the next look at the cluster is compared with it. */
+/** The nodes that serve and those that have left. The next look at the cluster is compared with this record. */
 export interface NodeRecord {
   readonly serving: readonly ServingNode[];
   readonly departed: readonly DepartedNode[];
@@ -39,7 +39,7 @@ export interface NotedOptions {
   readonly nowMs: number;
   /** How long the agent of a node keeps samples; undefined where that is not known at the moment. */
   readonly keepMs: (node: string) => number | undefined;
-  /** The same for a node of which it was never known. */
+  /** The retention assumed for a node whose own was never known. */
   readonly defaultKeepMs: number;
 }
 

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/text/texts.ts';
 import type { DepartedNode, EarlierNodes, NodeRecord, ServingNode } from './node-record.ts';
 
-/** The ConfigMap beside the operator in which the record is kept, by its one writer, for all readers. */
+/** The ConfigMap beside the operator that holds the record. It has one writer and many readers. */
 export const nodeRecordName = 'svc-departed-nodes';
 
 /** A ConfigMap holds 1 MiB; what is left of it is for metadata. Bytes. */
@@ -11,15 +11,15 @@ const longestKeepMs = 3650 * 86_400_000;
 /** Largest difference between clocks that is accepted. ms. */
 const skewMs = 300_000;
 
-/** Most invalid entries that are named; the rest is left out in silence. */
+/** Maximum number of invalid entries that are named; further ones are left out silently. */
 const maxRefused = 100;
 
 /** The members of the ConfigMap's `data`: each is JSON. */
 export type RecordData = Readonly<Record<'serving.json' | 'departed.json' | 'earlier.json', string>>;
 
 /**
- * The record as it is kept: lists in order of names and times, one element per line. Departed nodes that do not fit are
- * not forgotten: those that left first become one entry for all of them.
+ * The record as it is stored: lists in order of names and times, one element per line. Departed nodes that do not fit
+ * are not forgotten: those that left first are joined into one entry.
  * Shape: equal records give equal texts. `leftOut` counts serving nodes for which there is no room at all.
  */
 export function recordData(record: NodeRecord, limit = maxBytes): { data: RecordData; leftOut: number } {
@@ -51,7 +51,7 @@ export function recordData(record: NodeRecord, limit = maxBytes): { data: Record
 export interface ReadRecord {
   /** A member whose text is not JSON, or not a list where it must be, is absent. */
   readonly record: Partial<NodeRecord>;
-  /** One sentence for each thing that was refused, where it stands and why; not more than a hundred. */
+  /** One text for each refused entry, with its place and the reason; not more than a hundred. */
   readonly refused: readonly string[];
 }
 

@@ -39,8 +39,8 @@ export interface PodForScheduling {
 }
 
 /**
- * Taints that every DaemonSet pod tolerates, some with one effect alone or on the host network alone. Here they are
- * tolerated in any case: a node that takes no new pod for a while, because it is not ready, is missing and not left out.
+ * Taints that every DaemonSet pod tolerates, some only with one effect or only on the host network. Here they are
+ * always tolerated: a node that takes no new pod because it is not ready counts as missing and is not left out.
  * Source: Kubernetes documentation, "DaemonSet", tolerations added by the controller.
  */
 const daemonTolerated = new Set(

@@ -1,11 +1,11 @@
 import { sha256Hex } from '../../base/canonical-json.ts';
 import type { ExpectedAgent, NodeView } from './expected-agents.ts';
 
-/** What tells one machine from another of the same name. */
+/** What distinguishes one machine from another of the same name. */
 export interface Machine {
   /** Name of the node. */
   readonly node: string;
-  /** Of the Node object. */
+  /** Uid of the Node object. */
   readonly uid: string;
   /** 16 hex digits for the machine and the system installed on it; undefined where the kubelet does not say. */
   readonly machine?: string | undefined;
@@ -13,15 +13,15 @@ export interface Machine {
 
 /** A node that should have an agent, as it is seen now. */
 export interface Sighting extends Machine {
-  /** When its Node object was made: no agent there has older data. ms. */
+  /** When its Node object was created: no agent there has older data. ms. */
   readonly createdMs: number;
   /** Its agent has an address. */
   readonly isServing: boolean;
 }
 
 /**
- * What is seen of the nodes that are expected to answer. One whose Node object is gone, while its pod lingers, is known
- * by name alone: it has no uid. Pure.
+ * The sightings of the nodes that are expected to answer. A node whose Node object is gone while its pod lingers has a
+ * name but no uid. Pure.
  */
 export function sightingsOf(agents: readonly ExpectedAgent[], nodes: readonly NodeView[]): Sighting[] {
   const byName = new Map(nodes.map((node) => [node.metadata.name ?? '', node]));

@@ -18,7 +18,7 @@ export interface KindDefinition {
   singular: string;
   shortNames: string[];
   categories: string[];
-  /** Whose kind it is: `app.kubernetes.io/name` of the definition. */
+  /** The product that the kind belongs to: `app.kubernetes.io/name` of the definition. */
   product: string;
   description: string;
   spec: TSchema;

@@ -19,5 +19,5 @@ export const trafficMonitors = ours('TrafficMonitor', 'trafficmonitors', true);
 export const clusterTrafficPolicies = ours('ClusterTrafficPolicy', 'clustertrafficpolicies', false);
 export const minterDeployments = ours('MinterDeployment', 'minterdeployments', true);
 
-/** Whose kinds they are: `app.kubernetes.io/name` of their definitions. */
+/** The product that the kinds belong to: `app.kubernetes.io/name` of their definitions. */
 export const product = 'svc-operator';

@@ -36,7 +36,7 @@ const notEmpty = rules({
   message: 'must select something; an empty podSelector admits every pod',
 });
 
-/** Pods that may connect. Its own namespace unless a namespaceSelector is set. */
+/** Pods that may connect: those of the object's own namespace unless a namespaceSelector is set. */
 export const peer = (description: string, options: object = {}) =>
   object(
     description,

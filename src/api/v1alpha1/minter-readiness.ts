@@ -1,6 +1,6 @@
 /**
- * What a minter pod answers on its admin port's `GET /readyz`, and the operator reads to write the conditions
- * of a MinterDeployment. The operator itself has no right on the key or the platform: these words are all it knows.
+ * What a minter pod answers to `GET /readyz` on its admin port. The operator writes the conditions of a
+ * MinterDeployment from it. The operator itself has no right on the key or the platform: this answer is all it knows.
  */
 
 /** The conditions a pod can judge. The others (AppCredentialsFound, Available …) are the operator's own. */

@@ -3,7 +3,9 @@ import { choice, flag, integer, intOrString, list, object, opaque, optional, rul
 import { byteSize, duration, labelSelector, patterns, safeText } from '../schema/common.ts';
 import { namingLabelFault, namingLabels, namingLabelsText } from './traffic-fields.ts';
 
-/** The parts of a ClusterTrafficPolicy beside its scope: instrument-wide settings, ceilings, storage and delivery. */
+/**
+ * The parts of a ClusterTrafficPolicy other than its scope: instrument-wide settings, ceilings, storage and delivery.
+ */
 
 export const httpGlobals = object('HTTP settings that exist once for each node.', {
   unmatched: optional(

@@ -72,7 +72,7 @@ export const namingLabels: readonly string[] = [
   'k8s_src_namespace',
   'k8s_dst_namespace',
 ];
-/** The same as a CEL list. */
+/** `namingLabels` as a CEL list. */
 export const namingLabelsText = `[${namingLabels.map((name) => `'${name}'`).join(', ')}]`;
 export const namingLabelFault = 'says whose a series is and cannot be taken away';
 

@@ -87,7 +87,7 @@ const autoscaling = object('Metrics for HorizontalPodAutoscalers.', {
   ),
 });
 
-/** Fields that say how to capture: without a meaning where nothing is captured. */
+/** Fields that say how to capture. They have no meaning where nothing is captured. */
 const captureFields = [
   'priority',
   'signals',

@@ -2,9 +2,9 @@ import { regexShape } from './regex-shape.ts';
 
 /**
  * The allowed cost of a caller's regular expression. RE2 needs time linear in the text, but a large pattern is slow to
- * compile and slow for each character, and neither can be interrupted. So its cost is estimated from its text, before
- * it is compiled. One unit is about one microsecond of compiling on a slow core, or at most 80 ns for each character that
- * it is matched against.
+ * compile and slow for each character, and neither can be interrupted. So the cost of a pattern is estimated from its
+ * text, before it is compiled. One unit is about one microsecond of compiling on a slow core, or at most 80 ns for each
+ * character that it is matched against.
  */
 
 /** Largest cost of a pattern that is compiled. */
@@ -52,7 +52,7 @@ export function patternCost(pattern: string): number {
     } else if (c === '(') {
       add(0);
       groups.push(1);
-      // Flags, names and the like.
+      // The `?` begins flags, names and the like: it is not a repetition.
       if (pattern[i + 1] === '?') i++;
     } else if (c === ')' && groups.length > 1) {
       add(0);

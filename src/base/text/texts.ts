@@ -3,7 +3,7 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** A text of a URL or a header, percent-decoded; one that is malformed stays as it is. */
+/** A text of a URL or a header, percent-decoded; a malformed text stays as it is. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -12,7 +12,7 @@ export function percentDecoded(text: string): string {
   }
 }
 
-/** A text as a regular expression of RE2 or of JavaScript that matches it alone. */
+/** A regular expression, for RE2 and for JavaScript, that matches only this text. */
 export function escapedPattern(text: string): string {
   return text.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&');
 }

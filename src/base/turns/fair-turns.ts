@@ -60,12 +60,12 @@ interface Choice {
   readonly work: Work;
 }
 
-/** Idle users whose account is kept. */
+/** Maximum number of idle users whose served time is kept. */
 const maxIdle = 1_000;
 /** Milliseconds of short work for each millisecond of long work, when both wait. */
 const shortWeight = 4;
 
-/** Node's `setImmediate`, named without its types: the page compiles the types of PromQL against a browser's. */
+/** Node's `setImmediate`, used without its types: the page compiles this file against the types of a browser. */
 const nextRound = (run: () => void): unknown =>
   (globalThis as unknown as { setImmediate(run: () => void): unknown }).setImmediate(run);
 
@@ -87,7 +87,7 @@ export class FairTurns implements TurnTaking {
   readonly #shortMs: number;
   /** The user served longest ago comes first. */
   readonly #users = new Map<string, User>();
-  /** Users that have work. */
+  /** Number of users that have work. */
   #busy = 0;
   /** Whether a callback for the next round of the event loop is pending. */
   #isOn = false;
@@ -95,7 +95,7 @@ export class FairTurns implements TurnTaking {
   #since = -Infinity;
   /** The slice that may be running. */
   #slice: Slice | null = null;
-  /** Time owed to long work for the short work that preceded it; and the duration of its last slice. */
+  /** Time owed to long work for the short work that preceded it; and the duration of the last long slice. */
   #owed = 0;
   #longSliceMs = 0;
 
@@ -170,7 +170,7 @@ export class FairTurns implements TurnTaking {
     for (const [other, { works }] of this.#users) if (works.size === 0) return void this.#users.delete(other);
   }
 
-  /** Runs slices one after the other in one round of the event loop: only the slice itself is charged. */
+  /** Defers a slice and, directly after it, the accounting, so that only the slice itself is charged. */
   #ask(): void {
     this.#defer(() => this.#serve());
     this.#defer(() => this.#settle());

@@ -4,7 +4,7 @@ import { changeCount } from '../collections/counts.ts';
 type Line = (() => void)[];
 
 export interface Places {
-  /** Most running pieces of work of one user. Default: the limit of the gate. */
+  /** Maximum number of pieces of work of one user that run at a time. Default: the limit of the gate. */
   readonly perUser?: number;
   /**
    * How many may run beyond the limit, so that users with little or nothing running need not wait for the long work of
@@ -28,7 +28,7 @@ export class Gate {
   #places: Places;
   #running = 0;
   readonly #runningOf = new Map<string, number>();
-  /** In the order in which users are served among equals; no queue is empty. */
+  /** In the order in which users are served among equals; no line is empty. */
   readonly #lines = new Map<string, Line>();
 
   constructor(limit: number, placesOf: (limit: number) => Places = () => ({})) {
@@ -128,8 +128,8 @@ export class Gate {
 }
 
 /**
- * Places for work that may be long: one user has at most half of them, and as many again are reserved for users with
- * few.
+ * Places for work that may be long: one user has at most half of them. As many again, beyond the limit, are for users
+ * with little running.
  */
 export function fairPlaces(limit: number): Places {
   return { perUser: Math.max(Math.ceil(limit / 2), Math.min(limit, 2)), beyond: limit };

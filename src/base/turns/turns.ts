@@ -22,7 +22,7 @@ export class Pace implements Pacing {
   readonly #turns: TurnTaking;
   #work = 0;
 
-  /** Ends with the signal's reason. */
+  /** `turn` rejects with the signal's reason once the signal has aborted. */
   constructor(signal?: AbortSignal, of: TurnTaking = turns) {
     this.#signal = signal;
     this.#turns = of;

@@ -16,8 +16,8 @@ export function encodeFrame(message: Uint8Array, more?: Uint8Array): Uint8Array 
   let rest = size;
   for (; rest > 127; rest = Math.floor(rest / 128)) length.push((rest % 128) | 128);
   length.push(rest);
-  // Overwritten completely, and for a short message taken from Node's pool: separate memory for each would load the
-  // garbage collector.
+  // The memory is overwritten completely. For a short message it comes from Node's pool: separate memory for each
+  // message would load the garbage collector.
   const out = Buffer.allocUnsafe(length.length + 4 + size);
   out.set(length);
   const start = length.length + 4;
@@ -28,8 +28,8 @@ export function encodeFrame(message: Uint8Array, more?: Uint8Array): Uint8Array 
 }
 
 /**
- * Cuts a byte stream, given piece by piece, into its frames' messages. Messages are views: `use` must finish with one
- * before it returns, or it keeps the whole piece alive.
+ * Cuts a byte stream, given piece by piece, into its frames' messages. Messages are views: `use` must be done with a
+ * message before it returns, or the message keeps the whole piece alive.
  * Errors: ERR_INPUT_INVALID for a bad length, a bad checksum, or a stream that ends inside a frame; the message names
  * `what`.
  */

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 
 /**
  * All bytes of a body. Leaving early ends the source, and with it the connection that it comes from.
- * Errors: what `tooLarge` makes, beyond `maxBytes`; those of the source.
+ * Errors: that of `tooLarge` beyond `maxBytes`; those of the source.
  */
 export async function readWhole(
   source: AsyncIterable<Uint8Array>,
@@ -21,7 +21,7 @@ export async function readWhole(
 
 /**
  * The answer to a request that has been sent. A later error of the request, such as a malformed body in the segment of
- * the head, breaks the answer's body off; the listener stays for it, since without one it would end the process.
+ * the head, breaks off the answer's body. The listener stays for such an error, which would otherwise end the process.
  * Errors: those of the request.
  */
 export function answerTo(request: ClientRequest): Promise<IncomingMessage> {

@@ -159,7 +159,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const shortText = 64;
 /** The longest varint. */
 const varintBytes = 10;
-/** Bytes that `open` reserves for a length; a longer one is refused there. */
+/** Bytes that `open` reserves for a length; `close` refuses a longer one. */
 const lengthBytes = 4;
 
 function malformed(reason: string, cause?: unknown): OperatorError {
@@ -167,12 +167,12 @@ function malformed(reason: string, cause?: unknown): OperatorError {
 }
 
 /**
- * Appends protobuf fields to a buffer that grows by doubling. `finish()` returns a view of what was written. Its memory
+ * Appends protobuf fields to a buffer that grows by doubling. `finish()` returns a view of what was written. The buffer
  * comes from Node's pool while it is small, so short messages cause no garbage collection.
  */
 export class WireWriter {
   #bytes: Buffer;
-  /** Created for the first double: most messages have none, and creating it costs more than writing them. */
+  /** Created for the first double: most messages have none, and creating a view costs more than writing a message. */
   #view: DataView | undefined;
   #length = 0;
 
@@ -238,7 +238,10 @@ export class WireWriter {
     return this.#putLength(start, length >= 0 ? length : this.#bytes.write(value, start));
   }
 
-  /** For short ASCII, which most names and values are, a loop is many times faster than the encoder. −1 otherwise. */
+  /**
+   * Writes short ASCII, which most names and values are, by a loop that is many times faster than the encoder. −1 for
+   * other text.
+   */
   #putAscii(start: number, value: string): number {
     const bytes = this.#bytes;
     let seen = 0;
@@ -254,7 +257,9 @@ export class WireWriter {
     return this.key(field, 2).rawVarint(value.length).raw(value);
   }
 
-  /** An embedded message, written by `fill` into this same writer: one of its own would cost more than its content. */
+  /**
+   * An embedded message, written by `fill` into this same writer: a writer of its own would cost more than the content.
+   */
   message(field: number, fill: (writer: this) => void): this {
     this.#reserve(2 * varintBytes);
     const start = this.#putVarint(this.#length, field * 8 + 2) + 1;
@@ -309,7 +314,7 @@ export class WireWriter {
     return at;
   }
 
-  /** The first `count` varints of a list. */
+  /** Writes the first `count` values of a list as varints. */
   rawVarints(values: readonly number[], count: number): this {
     this.#reserve(8 * count);
     const bytes = this.#bytes;

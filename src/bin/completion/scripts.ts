@@ -2,10 +2,13 @@
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
-/** The first word with which a script asks its program for completions; those typed so far follow. */
+/** The first word with which a script asks its program for completions; the words typed so far follow. */
 export const completeWord = '__complete';
 
-/** A script that asks the program itself for completions on a key press, so it fits every version of it. Pure. */
+/**
+ * A script that asks the program itself for completions on a key press, so the script fits every version of the
+ * program. Pure.
+ */
 export function completionScript(shell: Shell, name: string): string {
   return { bash, zsh, fish }[shell](name);
 }

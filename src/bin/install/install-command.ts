@@ -88,7 +88,7 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
 function print({ object, change, diff }: ObjectChange, withDiff: boolean, dryRun: boolean): void {
   if (change === 'unchanged') return;
   process.stdout.write(`${nameOfObject(object)} ${change}${dryRun ? ' (server dry run)' : ''}\n`);
-  // A CRD has thousands of lines; that it is new is enough.
+  // A CRD has thousands of lines; for a new one the line above is enough.
   const lines = object.kind === 'CustomResourceDefinition' && change === 'created' ? [] : diff;
   if (withDiff) for (const line of lines) process.stdout.write(`${line}\n`);
 }

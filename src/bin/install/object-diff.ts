@@ -20,9 +20,7 @@ export function readable(object: KubeObject | undefined): string {
 /** Lines around a change. */
 const context = 3;
 
-/**
- * The difference of two texts as `diff -u` writes it, without its two lines of heading. Empty for equal texts. Pure.
- */
+/** The difference of two texts as `diff -u` writes it, without the two header lines. Empty for equal texts. Pure. */
 export function unifiedDiff(before: string, after: string): string[] {
   const all = editScript(before, after);
   const changed = all.flatMap((line, i) => (line.startsWith(' ') ? [] : [i]));
@@ -72,7 +70,7 @@ function editScript(before: string, after: string): string[] {
 
 const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'));
 
-/** The longest common subsequence of lines. */
+/** The edit script of two lists of lines, by their longest common subsequence. */
 function commonSubsequence(a: readonly string[], b: readonly string[]): string[] {
   // Beyond this size the table of lengths would be large, and users do not read such a diff line by line.
   if (a.length * b.length > 4_000_000) return [...a.map((line) => `-${line}`), ...b.map((line) => `+${line}`)];

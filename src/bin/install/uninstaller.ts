@@ -29,7 +29,7 @@ const labels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by
  * Flow: objects of our kinds, while the operator is there to clean up after them → the operator → data on nodes, if
  * requested → API registrations, which must go before a namespace can → objects outside the namespace → the namespace →
  * the CRDs.
- * Guarantees: an object that is already gone is not an error, so it can be repeated; objects without our labels or
+ * Guarantees: an object that is already gone is not an error, so a call can be repeated; objects without our labels or
  * names are not touched; it ends only when custom resources, pods, data, namespace and CRDs are gone.
  * Errors: ERR_TIMEOUT that names the remaining objects; those of the API server.
  */

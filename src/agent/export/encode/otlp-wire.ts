@@ -1,6 +1,6 @@
 import type { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 
-/** A `fixed64` field. Units of times: ns, given in ms. */
+/** Writes a time as a `fixed64` field in ns. Units: ms. */
 export function writeTime(out: WireWriter, field: number, timeMs: number): void {
   writeFixed(out, field, BigInt(Math.max(0, Math.round(timeMs))) * 1_000_000n);
 }

@@ -5,7 +5,7 @@ import { exemplarLabels } from './exemplar-labels.ts';
 import { writeSamples } from './samples.ts';
 import type { SeriesSamples } from './with-labels.ts';
 
-/** Metric types by their numbers, which both versions of the protocol share. */
+/** The number of each metric type. Both versions of the protocol share these numbers. */
 export const metricTypes: Readonly<Record<SeriesMeta['type'], number>> = {
   unknown: 0,
   counter: 1,

@@ -5,8 +5,8 @@ import type { QueuedExemplar, QueuedSample } from '../queue/record.ts';
 const staleBits = Uint8Array.of(2, 0, 0, 0, 0, 0, 0xf0, 0x7f);
 
 /**
- * The samples of a time series, and then their exemplars, as both versions of remote write have them; only the number
- * of the exemplars' field and the form of their labels differ.
+ * Writes the samples of a time series, then their exemplars, for both versions of remote write. The versions differ
+ * only in the number of the exemplars' field and in the form of the exemplars' labels.
  */
 export function writeSamples(
   out: WireWriter,

@@ -9,7 +9,7 @@ export interface SeriesSamples {
   readonly samples: QueuedSample[];
 }
 
-/** Samples by series. The destination's labels are added where a series has no such label, as external labels are. */
+/** Groups samples by series. A destination's label is added to a series that lacks it, like an external label. */
 export function bySeries(samples: readonly QueuedSample[], extra: Labels): SeriesSamples[] {
   const found = new Map<QueuedSeries, SeriesSamples>();
   for (const sample of samples) {

@@ -26,12 +26,12 @@ import {
   segmentPath,
 } from './segments.ts';
 
-/** What one round sends: samples or spans, never both, so that a round has one answer. */
+/** What one round sends: either samples or spans, never both. */
 export interface Round {
   readonly samples: readonly QueuedSample[];
   readonly spans: readonly Uint8Array[];
   readonly end: Position;
-  /** What lies between this round's items and cannot be sent, because its file is damaged there. */
+  /** The damaged parts of files within this round, which cannot be sent. */
   readonly damaged: SegmentContent;
 }
 
@@ -39,7 +39,7 @@ export type DropReason = 'queue_full' | 'disk' | 'corrupt';
 
 export interface QueueOptions {
   readonly dir: string;
-  /** Disk space that it may use. Units: bytes. */
+  /** Disk space that the queue may use. Units: bytes. */
   readonly maxBytes: number;
   /**
    * Called for items that were dropped unsent. A damaged part of a file counts as one item, because the number of items
@@ -55,9 +55,9 @@ interface Filling {
   damaged: SegmentContent;
 }
 
-/** Samples of a record. A histogram's samples are never split, so a record may be a little longer. */
+/** Samples per record. A histogram's samples are never split, so a record may be a little longer. */
 const recordSamples = 500;
-/** Spans of a record. */
+/** Spans per record. */
 const recordSpans = 200;
 
 /**
@@ -67,7 +67,7 @@ const recordSpans = 200;
  * Guarantees: committed data survives a kill of the process, and so does the position up to which it was sent. A round
  * that was on the wire when the process ended is sent again with exactly the same content, so a receiver that already
  * has it does not see it mixed with newer samples. When the files outgrow `maxBytes` the oldest are dropped and
- * counted. The rest of a file behind damaged data is skipped and counted.
+ * counted. The rest of a file after damaged data is skipped and counted.
  * Caveats: files are synced when they are full: a power cut can lose the last seconds, a kill cannot.
  */
 export class ExportQueue {
@@ -276,7 +276,7 @@ export class ExportQueue {
       round.samples.length = samples;
       round.spans.length = spans;
     }
-    // Nothing can be read after a torn or broken record. A segment that is still being written has none.
+    // Nothing can be read after a torn or broken record. The segment that is still being written has no such record.
     if (segment !== this.#segments.at(-1) || !this.#file) {
       const { items, unreadableBytes } = await contentOf(segment, readTo);
       round.damaged = {
@@ -311,7 +311,7 @@ export class ExportQueue {
 
   /** The round was accepted by the receiver, or given up: the next one begins after it. */
   async done(round: Pick<Round, 'end' | 'damaged'>): Promise<void> {
-    if (isBefore(round.end, this.#progress.done)) return; // the round outlived its files
+    if (isBefore(round.end, this.#progress.done)) return; // the round's files were dropped in the meantime
     this.#reportDamage(round.damaged);
     await this.#save({ done: round.end, sending: null });
     const writing = this.#file ? this.#segments.at(-1) : undefined;
@@ -343,7 +343,8 @@ export class ExportQueue {
 
   async #save(progress: Progress): Promise<void> {
     this.#progress = progress;
-    // Without the position a restart sends the last round again, which a receiver tolerates better than a pause.
+    // If the position is not saved, a restart sends the last round again. A receiver tolerates that better than a
+    // pause.
     await saveProgress(this.#options.dir, progress).catch((error: unknown) => (this.#writeError = errorText(error)));
   }
 }

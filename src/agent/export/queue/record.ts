@@ -38,8 +38,8 @@ export interface QueuedSample {
 
 /**
  * Records of a segment: `u32 length, u32 crc32c, payload`, little-endian; the payload's first byte is its kind.
- * Series are numbered anew in every segment, so that each segment can be read alone. `exemplified` records are samples
- * followed by their exemplars, each with the index of its sample.
+ * Each segment numbers its series on its own, so that it can be read alone. `exemplified` records are samples followed
+ * by their exemplars, each with the index of its sample.
  */
 export const recordKinds = { series: 1, samples: 2, spans: 3, exemplified: 4 } as const;
 export const recordHeadBytes = 8;

@@ -68,7 +68,7 @@ export async function* recordsOf(
   }
 }
 
-/** The samples and spans of a part of a segment, and the length of what cannot be read of it. */
+/** The number of samples and spans in a part of a segment, and the length of its unreadable rest. */
 export interface SegmentContent {
   readonly items: number;
   readonly unreadableBytes: number;

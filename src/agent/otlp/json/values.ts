@@ -85,7 +85,7 @@ export function jsonInt32(cursor: Cursor, field: string, value: unknown): number
   return exact;
 }
 
-/** An enum by number or by name; `prefix` is the part of the names that the model omits. Unknown → the first. */
+/** An enum by number or by name; `prefix` is what the model omits of the names. An unknown value becomes the first. */
 export function jsonEnum<T extends string>(
   cursor: Cursor,
   field: string,

@@ -37,7 +37,7 @@ export class AttributeCache {
 
   /** Adds a list that is not known yet. */
   add(bytes: Uint8Array, start: number, end: number, attributes: readonly Attribute[]): void {
-    // A copy also of a Buffer, whose slice is a view: a list must not keep the whole request that it came with.
+    // The bytes are copied, since a slice is only a view: a list must not keep the whole request that it came with.
     this.#keep(hashOf(bytes, start, end), Buffer.from(bytes.subarray(start, end)), attributes);
   }
 
@@ -73,7 +73,7 @@ function equal(held: Uint8Array, bytes: Uint8Array, start: number, end: number):
   return true;
 }
 
-/** Four bytes a step, then the rest: multiplied and folded, so that each bit affects those above and below. */
+/** Takes four bytes per step, then the rest. Multiplying and folding spreads each bit to those above and below. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = end - start;
   let i = start;

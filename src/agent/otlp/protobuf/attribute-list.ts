@@ -12,14 +12,14 @@ export class AttributeList {
   readonly #field: string;
   #start = -1;
   #end = -1;
-  /** Runs before the last one, when other fields came between. */
+  /** Runs before the last one; null unless other fields came between. */
   #earlier: [start: number, end: number][] | null = null;
 
   constructor(field: string) {
     this.#field = field;
   }
 
-  /** Steps over one attribute field whose key began at `at`; the reader stands behind the key. */
+  /** Steps over one attribute field whose key began at `at`; the reader is right after the key. */
   take(at: number, message: WireReader): void {
     message.skip(lengthDelimited);
     if (this.#start < 0) this.#start = at;

@@ -17,8 +17,8 @@ export function fixed64Number(reader: WireReader): number {
 }
 
 /**
- * Steps over a packed list of eight-byte numbers, as every sender writes them, and returns their number; they end at
- * the reader's position. −1, and nothing is read, for what is not such a list.
+ * Steps over a packed list of eight-byte numbers, the form that every sender writes, and returns its length. The list
+ * ends at the reader's position. When the field is not such a list, reads nothing and returns −1.
  */
 export function packedLength(cursor: Cursor, field: string, wireType: number, reader: WireReader): number {
   if (wireType !== lengthDelimited) return -1;
@@ -40,7 +40,7 @@ export function sfixed64Number(reader: WireReader): number {
   return (reader.fixed32() | 0) * 4_294_967_296 + low;
 }
 
-/** An int64; small ones, which ports and status codes are, never touch bigint. */
+/** An int64. Small values, such as ports and status codes, never touch bigint. */
 export function int64(reader: WireReader): number | bigint {
   const start = reader.pos;
   const quick = reader.uint();
@@ -82,7 +82,7 @@ export function repeatedScalar(
   into.push(read(reader));
 }
 
-/** The next message of a list that holds `length` already; `what` names its elements. */
+/** The next message of a list that already has `length` elements; `what` names the elements. */
 export function element(cursor: Cursor, reader: WireReader, length: number, what: string): WireReader {
   if (length >= decodeLimits.attributes) throw cursor.error(`more than ${decodeLimits.attributes} ${what}`);
   return reader.message();

@@ -34,7 +34,7 @@ export function readBounds(
   return bounds;
 }
 
-/** Most points have none; a list is created for the first. */
+/** Appends an exemplar. Most points have none, so the list is created for the first one. */
 export function withExemplar(list: Exemplar[], exemplar: Exemplar): Exemplar[] {
   if (list === noExemplars) return [exemplar];
   list.push(exemplar);

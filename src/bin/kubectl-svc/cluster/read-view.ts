@@ -114,7 +114,7 @@ async function readList<T extends KubeObject>(
   }
 }
 
-/** A list of all namespaces; if that cannot be read, of one; else the reason. */
+/** The list of all namespaces; if that cannot be read, the list of one namespace; else the reason. */
 export async function readWidest(
   client: KubeClient,
   resource: ResourceRef,
@@ -131,7 +131,7 @@ async function settled<T extends object>(members: T): Promise<{ [K in keyof T]: 
   return Object.fromEntries(await Promise.all(entries)) as { [K in keyof T]: Awaited<T[K]> };
 }
 
-/** A request that every user may make: a server that does not answer it answers nothing. A refusal is an answer. */
+/** Makes a request that every user may make: a server that does not answer it answers none. A refusal is an answer. */
 async function reached(client: KubeClient, signal: AbortSignal | undefined): Promise<void> {
   try {
     await client.getPath('/version', { signal });

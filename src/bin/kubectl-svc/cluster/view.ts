@@ -26,7 +26,7 @@ export interface Unread {
   readonly code: ErrorCode;
 }
 
-/** The objects of a cluster that show the state of the product, read once. All checks are functions of it. */
+/** The objects of a cluster that show the state of the product, read once. All checks are functions of this view. */
 export interface ClusterView {
   /** The operator's namespace. */
   readonly namespace: string;
@@ -39,7 +39,7 @@ export interface ClusterView {
   readonly namespaces: Reading<KubeObject>;
   readonly nodes: Reading<NodeObject>;
   readonly pods: Reading<PodWithStatus>;
-  /** Of the operator's namespace, like the next four lists. */
+  /** Pods of the operator's namespace. The next four lists are of that namespace, too. */
   readonly ownPods: Reading<PodWithStatus>;
   readonly deployments: Reading<KubeObject>;
   readonly daemonSets: Reading<KubeObject>;

@@ -78,7 +78,7 @@ export class PodAgent extends Agent {
           ...(servername === undefined ? {} : { servername }),
           ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
         });
-        // The error that ends the tunnel has the reason; TLS above it would only report that it was cut.
+        // The error that ends the tunnel has the reason; TLS above it would only report that the tunnel was cut.
         raw.on('error', (error) => socket.destroy(error));
         done(null, socket);
       },

@@ -74,7 +74,7 @@ export function askVector(
   return askApi(server, '/api/v1/query', { query, lookback_delta: lookback }, { signal });
 }
 
-/** Writes to stderr what a user needs to know beside the numbers: warnings, infos and missing nodes. */
+/** Writes to stderr what a user needs to know in addition to the numbers: warnings, infos and missing nodes. */
 export function tellCaveats(session: Session, { warnings, infos, degraded, missingNodes }: ApiAnswer): void {
   for (const warning of warnings) session.warn(warning);
   for (const info of infos) session.stderr.write(`info: ${printable(info)}\n`);
