@@ -52,8 +52,8 @@ const exportRule = {
 
 /**
  * One monitor's rules for the agent's pipeline. They apply to the series and spans of `pods` in `namespace`. Rules of
- * one namespace stand strongest first. Data of a pod with several rules is kept if one of them wants its family, its
- * protocol and its path. Label lists and headers are united, each rule keeps its own ceilings and destinations, and
+ * one namespace are sorted, strongest first. Data of a pod with several rules is kept if one of them wants its family,
+ * its protocol and its path. Label lists and headers are united, each rule keeps its own ceilings and destinations, and
  * everything else comes from the first rule alone.
  */
 export const captureMonitorRuleSchema = Type.Object(
@@ -100,7 +100,7 @@ export const captureRedactionSchema = Type.Object(
   {
     /** The namespaces it covers; absent = all, and processes outside of pods. */
     namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })),
-    /** Names beside the built-in ones, and built-in names to let through. */
+    /** Names to redact in addition to the built-in ones, and built-in names to let through. */
     queryParams: Type.Optional(
       Type.Object(
         {
@@ -150,7 +150,7 @@ const bounds = Type.Array(Type.Number(), { minItems: 1, maxItems: 64 });
 const retentionSchema = Type.Object({ timeMs: Type.Optional(count), sizeBytes: Type.Optional(count) }, strict);
 
 /**
- * What one agent and its instrument run: compiled by the leader, pushed whole, addressed by its hash.
+ * The config that one agent and its instrument run. The leader compiles it and pushes it whole; its hash identifies it.
  * Optional members are absent unless an object asks for them; an agent refuses members it does not know,
  * so that no rule is dropped silently between two versions.
  */

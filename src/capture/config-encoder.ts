@@ -5,7 +5,7 @@ import type { CaptureConfig, CaptureMonitorRule } from './capture-config.ts';
 /** The part that differs between the nodes of one group. */
 type Own = Pick<CaptureConfig, 'monitors' | 'node'>;
 
-/** The part that is the same. */
+/** The part that all nodes of one group share. */
 export type SharedConfig = Omit<CaptureConfig, keyof Own>;
 
 export interface EncodedConfig {

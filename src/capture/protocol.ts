@@ -8,12 +8,12 @@ import { oneOf, parser } from '../base/wire/parser.ts';
  * `PUT /v1/capture/{hash}`  body: canonical JSON of a CaptureConfig, at most `maxCaptureBytes` → 200 Ack;
  *                           wrong hash, schema or node → 400 `{code, message}` and nothing changed.
  * `GET /v1/capture`         → the current CaptureConfig, or 404 when the agent runs its seed.
- * `GET /v1/capture/running` → the CaptureConfig whose file the instrument runs, an older one than the current while a
- *                           file waits for its restart; 404 while that is the seed, or not known.
+ * `GET /v1/capture/running` → the CaptureConfig whose file the instrument runs; it is older than the current one while
+ *                           a file waits for its restart. 404 while that is the seed, or unknown.
  * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after`, or after
- *                           `wait` seconds with the unchanged one. A waiting poll is answered a second later when the
- *                           answer to a PUT has told the change. Revisions start anew with the agent, so an `after`
- *                           above the current revision is answered at once.
+ *                           `wait` seconds with the unchanged one. If the answer to a PUT has already reported the
+ *                           change, a waiting poll is answered a second later. Revisions start over when the agent
+ *                           restarts, so an `after` above the current revision is answered at once.
  * `PUT /v1/secrets`         body: ExportSecrets → 204. What the exports of the config refer to; kept in memory, never
  *                           on disk, and never sent back. The status names the revision that the agent has.
  */
@@ -91,7 +91,7 @@ export const agentStatusSchema = Type.Object({
     restarts: count,
     /** Length of the gap in capture around its newest restart; absent before the first. Units: ms. */
     gapMs: Type.Optional(count),
-    /** Hash of the config whose file it runs; absent while that is the seed, or not known. */
+    /** Hash of the config whose file it runs; absent while that is the seed, or unknown. */
     runs: Type.Optional(Type.String({ maxLength: 80 })),
     /** The instrument has yet to read the file in place and may restart for it; absent when no restart is due. */
     restarting: Type.Optional(Type.Boolean()),
@@ -115,11 +115,11 @@ export const agentStatusSchema = Type.Object({
     }),
     { maxItems: 20_000 },
   ),
-  /** What the instrument cannot capture on this node, whatever the monitors ask for; absent for nothing known. */
+  /** What the instrument cannot capture on this node, whatever the monitors ask for; absent when no limit is known. */
   limits: Type.Optional(
     Type.Array(
       Type.Object({
-        /** False when nothing tells whether the node has this limit. */
+        /** False when it is unknown whether the node has this limit. */
         certain: Type.Boolean(),
         message: Type.String({ maxLength: 1024 }),
       }),

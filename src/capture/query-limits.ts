@@ -36,8 +36,9 @@ export interface QueryLimits {
 export type QueryPolicy = Pick<ClusterTrafficPolicy, 'metadata' | 'spec' | 'status'>;
 
 /**
- * The policies that limit queries, strongest first: with the last accepted spec when the newest is refused. Policies
- * that select nodes are left out, because a query reads all nodes; so are policies that are being deleted.
+ * The policies that limit queries, strongest first. A policy whose newest spec is refused counts with its last accepted
+ * one. Policies that select nodes are left out, because a query reads all nodes; so are policies that are being
+ * deleted.
  */
 export function queryPolicies(policies: readonly QueryPolicy[]): PolicyInForce[] {
   return policies
@@ -61,7 +62,7 @@ export function queryLimits(policies: readonly PolicyInForce[], namespaces?: rea
   return namespaces.map(({ labels }) => limitsBy(policiesOf(policies, labels))).reduce(lower);
 }
 
-/** The policy that decides a field among the given ones, strongest first. */
+/** The policy that decides a field. `policies` are sorted, strongest first. */
 export function decides(policies: readonly PolicyInForce[], field: QueryField): PolicyInForce | undefined {
   return policies.find(({ spec }) => spec.query?.[field] !== undefined);
 }

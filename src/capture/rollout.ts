@@ -10,7 +10,7 @@ export interface RolloutNode {
   unheard: boolean;
   /** The config that the agent holds, as far as known; null = its own seed. */
   held: { hash: string; yamlHash: string | null } | null;
-  /** The instrument may restart for the file that the agent holds; false while its turn has not come. */
+  /** The instrument may restart for the file that the agent holds; false while the node waits for its turn. */
   granted: boolean;
   /** Hash of the file that its instrument runs, as far as known; null while none does. */
   runs: string | null;
@@ -18,7 +18,7 @@ export interface RolloutNode {
   concerned: boolean;
   /** Its instrument is not running at the moment. */
   down: boolean;
-  /** When a changed file was sent that is not Running yet. Units: ms of the monotonic clock. */
+  /** When a changed file was sent; null when the node waits for none to run. Units: ms of the monotonic clock. */
   sentAt: number | null;
   /** When a change of ours last restarted the instrument. Units: ms of the monotonic clock. */
   restartedAt: number | null;

@@ -3,7 +3,10 @@ import { ApplySet, type ControllerEnvironment, type Informer } from '../runtime/
 /** The field manager of a controller. Each has its own, so the API server can tell their fields apart. */
 export const fieldManagerOf = (controller: string): string => `svc-controller/${controller}`;
 
-/** The children of a controller, applied under its own field manager, counted and announced. */
+/**
+ * An ApplySet for the children of a controller: it applies them under the controller's own field manager, with metrics
+ * and Events.
+ */
 export function applySetOf(
   { client, metrics, events }: ControllerEnvironment,
   controller: string,

@@ -21,7 +21,9 @@ export interface OperatorDeps {
   logger: Logger;
   clock: Clock;
   signal: AbortSignal;
-  /** Between versions of our kinds. Default those of this version of the operator; a test build has more. */
+  /**
+   * Converters between versions of our kinds. Default: those of this version of the operator; a test build has more.
+   */
   converters?: Converters | undefined;
 }
 

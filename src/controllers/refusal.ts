@@ -21,7 +21,7 @@ export interface Refusal {
 const stalled = (reason: Refusal['reason'], message: string): Refusal => ({ reason, message, stalled: true });
 
 /**
- * What a failed write means. Of several failures the first one that waiting does not help gives the reason, and the
+ * What a failed write means. Of several failures, the first one that waiting cannot resolve gives the reason; the
  * message has all of them. Pure.
  * The order matters: quotas and webhooks answer with the same status codes as missing permissions.
  */

@@ -2,8 +2,8 @@ import type { Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
 
 /**
- * The time limit of a call: its deadline has passed, or its caller aborted it. An AbortController of its own would cost
- * each call more than all our other work for it.
+ * The limit of a call: the call must end when its deadline passes or its caller aborts it. An AbortController for each
+ * call would cost more than all our other work for the call.
  */
 export class CallLimit {
   /** Why the call must end; undefined as long as it may continue. */

@@ -35,7 +35,7 @@ export interface SelectorOptions {
 
 /** Which objects are listed, and how they are paged. */
 export interface ListOptions extends ReadOptions, SelectorOptions {
-  /** Objects a page. Undefined asks for all at once. */
+  /** Objects per page. Undefined asks for all at once. */
   limit?: number | undefined;
   continue?: string | undefined;
   resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;

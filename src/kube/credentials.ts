@@ -78,7 +78,10 @@ export class Credentials {
     return this.#options(proxied || needsAuthenticator(this.#settings));
   }
 
-  /** The server refused the credentials: reads every file again before the next request, at most once a second. */
+  /**
+   * To be called when the server refused the credentials: every file is read again before the next request, at most
+   * once a second.
+   */
   invalidate(): void {
     if (this.#clock.monotonic() - this.#readAt < minRefreshMs) return;
     this.#readAt = -Infinity;

@@ -17,7 +17,7 @@ export function metaOf(plural: string, object: TypedObject): DotI.ResourceMeta {
   return dotI.ResourceMetaImpl.createWithPlural(plural, foreignObject(object));
 }
 
-/** client-node types times as Date, while on the wire and in our types they are text. */
+/** The object in client-node's types, which declare times as Date; on the wire and in our types, times are text. */
 export function foreignObject(object: TypedObject): DotI.ResourceEvent['object'] {
   return object as unknown as DotI.ResourceEvent['object'];
 }

@@ -21,7 +21,7 @@ export interface ExchangeOptions {
 /**
  * Sends one request and collects its answer.
  * It reads the parts as the connection delivers them: a stream per answer would cost more than all our other work for
- * it.
+ * the answer.
  * Errors: ERR_TOO_LARGE; the connection's own error; the limit's reason.
  */
 export function exchange(

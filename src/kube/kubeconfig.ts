@@ -4,8 +4,8 @@ import { isIPv6 } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type * as ClientNode from '@kubernetes/client-node';
-// The package's index loads fifteen hundred generated files: most of a second, and 80 MB for the life of a process.
-// This one module of it can read a kubeconfig and loads nothing else.
+// The package's index loads fifteen hundred generated files, which takes most of a second, and 80 MB for the life of a
+// process. This one module of it can read a kubeconfig and loads nothing else.
 import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js';
 import { parse as parseYaml } from 'yaml';
 import { errorText, OperatorError } from '../base/errors.ts';
@@ -54,7 +54,7 @@ function actingAs(settings: KubeSettings, name: string): KubeSettings {
   return { ...settings, users };
 }
 
-/** For a server that requires no credentials. */
+/** The settings for a server that requires no credentials. */
 export function openKubeSettings(server: string): KubeSettings {
   return {
     // client-node refuses plain http unless verification is off.
@@ -103,8 +103,8 @@ export function clientNode(): typeof ClientNode {
 }
 
 /**
- * Users with impersonated groups are refused: client-node would drop the groups and act with other permissions than
- * requested.
+ * Users with impersonated groups. They are refused: client-node would drop the groups and act with other permissions
+ * than requested.
  */
 const groups = new WeakSet<ClientNode.User>();
 

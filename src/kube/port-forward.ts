@@ -101,7 +101,7 @@ class PodStream extends Duplex {
   constructor(what: string) {
     super({ allowHalfOpen: false });
     this.#what = what;
-    // It may fail before the caller has it; a reader gets the error all the same.
+    // The stream may fail before the caller has it; a reader gets the error all the same.
     this.on('error', () => {});
   }
 
@@ -117,7 +117,7 @@ class PodStream extends Duplex {
     if (signal?.aborted) abort();
   }
 
-  /** One message; true keeps the connection. */
+  /** Takes one message; returning true keeps the connection. */
   receive(channel: number, bytes: Buffer): boolean {
     let content = bytes;
     if (!this.#started.has(channel)) {

@@ -18,8 +18,8 @@ export async function getIfExists<T extends TypedObject = KubeObject>(
 }
 
 /**
- * The whole list, page by page; `pageSize` objects each. When a continue token expires, the list is read once more in
- * one piece, so the result is always one consistent snapshot.
+ * Reads the whole list in pages of `pageSize` objects. When a continue token expires, the list is read once more in one
+ * piece, so the result is always one consistent snapshot.
  */
 export async function listAll<T extends TypedObject = KubeObject>(
   client: KubeClient,
@@ -32,7 +32,7 @@ export async function listAll<T extends TypedObject = KubeObject>(
   items.push(...page.items);
   while (page.continue) {
     try {
-      // A continue token carries its own version; the server refuses another version beside it.
+      // A continue token carries its own version; the server refuses another version together with it.
       page = await client.list<T>(resource, {
         ...options,
         resourceVersion: undefined,

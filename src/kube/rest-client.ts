@@ -313,7 +313,8 @@ function accept(metadataOnly: boolean | undefined, kind: string): string {
 }
 
 /**
- * The items of a list of built-in kinds lack apiVersion and kind; requested metadata arrives as PartialObjectMetadata.
+ * Sets apiVersion and kind: the items of a list of built-in kinds lack them, and requested metadata arrives as
+ * PartialObjectMetadata.
  */
 function identified<T extends TypedObject>(resource: ResourceRef, value: unknown): T {
   if (typeof value !== 'object' || value === null) {

@@ -76,7 +76,7 @@ function commandsFirst(help: string): string {
   return `${[...sections.slice(0, 2), commands, ...sections.slice(2)].join('\n\n')}\n`;
 }
 
-/** The command that the arguments name: its flags have to be added before they are parsed. */
+/** The command that the arguments name. Its flags have to be added before the arguments are parsed. */
 function calledCommand(
   args: readonly string[],
   host: Host,

@@ -38,7 +38,7 @@ export class Session {
     return styles(this.host.stdout, this.host.env);
   }
 
-  /** A line of warning on stderr, with control characters escaped. */
+  /** Writes a warning line to stderr, with control characters escaped. */
   warn(text: string): void {
     const { yellow } = styles(this.host.stderr, this.host.env);
     this.host.stderr.write(`${yellow('warning:')} ${printable(text)}\n`);
@@ -57,12 +57,12 @@ export class Session {
     return this.host.readStdin();
   }
 
-  /** The API server of kubeconfig and flags. Errors: ERR_CONFIG_INVALID. */
+  /** The API server that kubeconfig and flags select. Errors: ERR_CONFIG_INVALID. */
   kube(): Promise<RestClient> {
     return (this.#kube ??= this.#openKube());
   }
 
-  /** The selected namespace, undefined for all: `-A`, else `-n`, else that of the context, else `default`. */
+  /** The selected namespace; undefined with `-A`. Else that of `-n`, else that of the context, else `default`. */
   async namespace(): Promise<string | undefined> {
     const { allNamespaces, namespace } = this.flags;
     if (allNamespaces) return undefined;

@@ -45,8 +45,8 @@ export function compile(input: CompileInput): CompileResult {
 }
 
 /**
- * `compile` for facts that change little by little: a step is done again only when its arguments have changed, and an
- * outcome or a config that is equal to the last one is the same object. An edit of a monitor costs the steps of its
+ * `compile` for facts that change little by little: a step runs again only when its arguments have changed, and an
+ * outcome or a config that equals the last one is the same object. An edit of a monitor costs the steps of its
  * namespace, once in each group of nodes, and the file of each group.
  */
 export class Compiler {
@@ -120,7 +120,10 @@ class GroupCompiler {
   }
 }
 
-/** What a compile reads of an object. Other changes, such as those of a condition or an annotation, need no step. */
+/**
+ * The parts of an object that a compile reads. Changes of other parts, such as a condition or an annotation, run no
+ * step.
+ */
 function facts<T extends TrafficMonitor | ClusterTrafficPolicy>(object: T): T {
   const metadata = someMeta(object.metadata, 'namespace', 'name', 'uid', 'generation', 'creationTimestamp');
   return { ...object, metadata, status: { lastAcceptedSpec: object.status?.lastAcceptedSpec } };
@@ -167,7 +170,7 @@ function matchNamespace(monitors: readonly MonitorInForce[], pods: readonly PodF
   return { byMonitor, byNode };
 }
 
-/** Nodes under the same policies are one group; `groupOf` is its position, by node. */
+/** Nodes under the same policies are one group. `groupOf` maps each node to the position of its group. */
 function groupNodes(
   policies: readonly Judged<ClusterTrafficPolicy>[],
   nodes: readonly NamedLabels[],

@@ -32,8 +32,8 @@ export function exportFault(list: ClusterTrafficPolicySpec['export'] | TrafficMo
 }
 
 /**
- * A monitor's destinations. Those whose host a policy of its namespace allows go into its rule; the result says for
- * each whether it is allowed. Without an allow list none is allowed: a tenant needs permission to send data into the
+ * A monitor's destinations. `rules` has those whose host a policy of the namespace allows; `outcomes` says for each
+ * whether it is allowed. Without an allow list none is allowed: a tenant needs permission to send data into the
  * network.
  */
 export function monitorExports(

@@ -14,7 +14,10 @@ const ends = ['src', 'dst'].flatMap((end) => [
   `k8s.${end}.owner.type`,
 ]);
 
-/** The attributes that a flow can have. The instrument ignores unknown names silently, so this list refuses them. */
+/**
+ * The attributes that a flow can have. The instrument ignores unknown names silently, so names outside this list are
+ * refused.
+ */
 export const flowAttributes: readonly string[] = [
   ...ends,
   'client.port',

@@ -46,7 +46,7 @@ interface Draft {
   leaves: readonly LeafValue[];
   settings: EffectiveSettings;
   pausedBy: string | null;
-  /** It captures: it does not exclude, and neither it nor its namespace is stopped. */
+  /** True when it captures: it does not exclude, it is not suspended, and no policy pauses it. */
   active: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface Share {
   drafts: readonly Draft[];
   entries: readonly DiscoveryEntry[];
   exclusions: readonly Selection[];
-  /** The headers that spans are to carry, as the monitors write them. */
+  /** The names of the headers that spans carry, as the monitors write them. */
   headers: readonly string[];
   generations: CaptureConfig['generations'];
 }
@@ -89,14 +89,14 @@ export interface NamespacePlan {
 export interface Group {
   /** Strongest first. */
   policies: readonly PolicyInForce[];
-  /** Of the policies that are accepted. */
+  /** Generations of the accepted policies. */
   generations: CaptureConfig['generations'];
   nodes: readonly NamedLabels[];
 }
 
 /** The values shared by all nodes of a group. */
 export interface GroupPlan {
-  /** The part of their configs that is the same. */
+  /** The part of the config that all nodes of the group share. */
   shared: SharedConfig;
   yamlHash: string;
   rollout: ReturnType<typeof rolloutOf>;
@@ -106,13 +106,13 @@ export interface GroupPlan {
 export interface GroupInput extends Omit<Group, 'nodes'> {
   environment: CompileEnvironment;
   namespaces: readonly NamedLabels[];
-  /** Of these policies in these namespaces. */
+  /** The rules for pods without a monitor, from these policies, in these namespaces. */
   scopes: readonly BaseScope[];
   /** By namespace. */
   shares: readonly Share[];
 }
 
-/** What the monitors of one namespace ask of a group of nodes. No other namespace changes it. */
+/** The demands of one namespace's monitors on a group of nodes. Other namespaces do not affect them. */
 export function planShare(policies: readonly PolicyInForce[], own: NamespaceMonitors): Share {
   const covering = policiesOf(policies, own.namespace.labels);
   const drafts = own.inForce.map((m) => draft(m, covering));
@@ -174,13 +174,16 @@ export function planGroup(input: GroupInput): GroupPlan {
   return { shared, yamlHash: `sha256:${sha256Hex(yaml)}`, rollout: rolloutOf(policies), common };
 }
 
-/** What becomes of the monitors of one namespace in a group with these values. */
+/** The plan for the monitors of one namespace in a group with these values. */
 export function planMonitors({ drafts }: Share, common: Common): NamespacePlan {
   const monitors = new Map(drafts.map((d) => [d.monitor.key, finish(d, common)]));
   return { exportIntervalMs: common.exportIntervalMs, monitors };
 }
 
-/** The generations that a config carries out, by object: a refused one is left out, and so is what it replaces. */
+/**
+ * The generations that a config puts into effect, by object. A refused object is left out, even if its last accepted
+ * spec is in force.
+ */
 export function generationsOf(
   judged: readonly Judged<TrafficMonitor | ClusterTrafficPolicy>[],
 ): CaptureConfig['generations'] {
@@ -188,7 +191,7 @@ export function generationsOf(
   return Object.fromEntries(accepted.map(({ object }) => [objectRef(object), object.metadata.generation ?? 0]));
 }
 
-/** The explicit bounds of a policy, for the agent to convert exponential histograms into. */
+/** The explicit bounds that a policy sets. The agent converts exponential histograms into them. */
 function histogramOf({ durationBuckets, sizeBuckets }: InstrumentSettings['histograms']): CaptureConfig['histogram'] {
   if (!durationBuckets && !sizeBuckets) return undefined;
   return {
@@ -230,7 +233,8 @@ function monitorEntries(active: readonly Draft[]): DiscoveryEntry[] {
 }
 
 /**
- * Spans are always requested with metrics: their points prove whose the spans are (ADR 21). The agent drops the rest.
+ * Spans are always requested together with metrics, because metric points prove which pod the spans come from (ADR 21).
+ * The agent drops metrics that are not wanted.
  */
 function askedFor({ exports }: EffectiveSettings): EffectiveSettings['exports'] {
   return exports.includes('traces') ? ['metrics', 'traces'] : exports;

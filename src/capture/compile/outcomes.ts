@@ -61,7 +61,9 @@ function outcomeOf(
   };
 }
 
-/** What the instrument cannot do for gRPC, up to v0.12. The status says so to users who ask for gRPC by name. */
+/**
+ * The limits of the instrument for gRPC, up to v0.12. The status reports them for monitors that name the protocol GRPC.
+ */
 export const grpcNote =
   'gRPC: every call counts with the status OK, and calls on connections that are open while the instrument restarts are partly missed';
 
@@ -112,7 +114,7 @@ function sharedPodConflicts({ monitors: { inForce }, matched, groupOf, plans }: 
   return found;
 }
 
-/** One row per conflicting monitor. */
+/** One row per conflicting object. */
 function mergeConflicts(conflicts: readonly Conflict[]): Conflict[] {
   const rows = new Map<string, Conflict>();
   for (const c of conflicts) {

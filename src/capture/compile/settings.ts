@@ -16,7 +16,7 @@ export interface PolicyInForce {
   spec: ClusterTrafficPolicySpec;
 }
 
-/** The value of the strongest policy that sets it. `policies` stand strongest first. */
+/** The value of the strongest policy that sets it. `policies` are sorted, strongest first. */
 export function first<T>(
   policies: readonly PolicyInForce[],
   get: (spec: ClusterTrafficPolicySpec) => T | undefined,
@@ -40,7 +40,7 @@ export interface LeafValue {
 /**
  * The value of every leaf of the shared settings, from the strongest layer that sets it:
  * overrides (first policy that sets it), then the monitor, then defaults (first policy that sets it), then built-in.
- * `policies` stand strongest first.
+ * `policies` are sorted, strongest first.
  */
 export function mergeLeaves(policies: readonly PolicyInForce[], monitor: MonitorSettings): LeafValue[] {
   return monitorSettingLeaves.map((leaf) => {
@@ -105,7 +105,7 @@ function headSampler(get: Get): Sampler {
   return { name: parentBased ? 'parentbased_traceidratio' : 'traceidratio', arg: ratio };
 }
 
-/** With either keep rule the instrument samples everything, and the agent decides when a trace is complete. */
+/** With either keep rule, the instrument samples everything and the agent decides once a trace is complete. */
 function tailRule(get: Get): EffectiveSettings['tail'] {
   const keepErrors = get<boolean>('sampling.keepErrors') ?? false;
   const slower = get<string>('sampling.keepSlowerThan');

@@ -1,6 +1,6 @@
 /**
- * A pure function that each compile calls for many keys. For a key whose arguments are those of the compile before, it
- * is not called: the result is the one of then, the same object.
+ * A pure function that each compile calls for many keys. For a key whose arguments equal those of the previous compile,
+ * it is not called: the result is the same object as before.
  * Shape: arguments and results never change. Plain data is compared by content; a Map or an instance of a class equals
  * only itself.
  * Guarantees: a key that a compile leaves out is forgotten.
@@ -28,7 +28,7 @@ export class Step<A extends readonly unknown[], R> {
     return results;
   }
 
-  /** For a function that is called once in each compile. */
+  /** The result of a function that each compile calls once. */
   one(...args: A): R {
     return this.each([['', args]], (own) => own).get('')!;
   }

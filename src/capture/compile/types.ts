@@ -80,7 +80,7 @@ export interface MonitorOutcome {
   policyRefs: readonly string[];
   overriddenFields: readonly string[];
   conflicts: readonly Conflict[];
-  /** Its destinations; one that is not allowed on every node is not allowed. */
+  /** Its destinations. A destination counts as allowed only if it is allowed on every node. */
   exports: readonly ExportOutcome[];
   /** The longest interval, over its nodes, between two samples of a pod with traffic. Units: ms. */
   intervalMs: number;
@@ -116,7 +116,7 @@ export interface NodeConfig {
   hash: string;
   /** Its canonical JSON, built when needed. */
   json: () => string;
-  /** As UTF-8; see `ConfigEncoder`. */
+  /** The same JSON as UTF-8, in pieces; see `ConfigEncoder`. */
   pieces: () => readonly Uint8Array[];
   /** The instrument has to restart exactly when this changes. */
   yamlHash: string;

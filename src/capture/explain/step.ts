@@ -1,4 +1,4 @@
-/** One question on the way from an object to its data: `yes`, `no`, a remark, or unknown. */
+/** One question on the way from an object to its data, and the answer: `yes`, `no`, a remark, or unknown. */
 export interface Step {
   readonly asks: string;
   readonly answer: 'yes' | 'no' | 'note' | 'unknown';

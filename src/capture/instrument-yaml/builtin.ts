@@ -55,7 +55,7 @@ export function builtinSettings(environment: InstrumentEnvironment): InstrumentS
 
 /**
  * Defaults for the fields that a policy with flows leaves out. Flows are off by default: they are read from the devices
- * of the node, and a pod without the host network sees only its own.
+ * of the node, and a pod without the host network sees only its own devices.
  */
 export const builtinNetwork: NonNullable<InstrumentSettings['network']> = {
   source: 'socket_filter',

@@ -81,7 +81,7 @@ const sampler = object({
   arg: { kind: 'string', pattern: /^(0|1|0\.[0-9]+)$/ },
 });
 
-/** The condition on one attribute for a record to pass: a glob, or comparisons with numbers. */
+/** The condition that one attribute of a record must meet: a glob, or comparisons with numbers. */
 const comparison = object({
   match: string,
   not_match: string,
@@ -115,7 +115,9 @@ const selection: Record<string, KeyRule> = {
   containers_only: boolean,
 };
 
-/** The keys of an entry that select processes; an entry needs at least one besides `containers_only`. */
+/**
+ * The keys of an entry that select processes. An entry needs at least one of them; `containers_only` does not count.
+ */
 export const selectionKeys: readonly string[] = Object.keys(selection).filter((key) => key !== 'containers_only');
 
 function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {

@@ -31,18 +31,18 @@ export function renderInstrumentYaml(settings: InstrumentSettings): string {
 }
 
 /**
- * Entries, checked for a version and serialised. Entries do not change: of the thousands in a large cluster an edit makes
- * a few anew.
+ * Entries that were checked for a version and serialised. Entries are immutable, so an edit makes only a few new ones
+ * of the thousands in a large cluster.
  */
 const written = new WeakMap<DiscoveryEntry, { version: InstrumentVersion; item: WrittenItem }>();
 
 /**
- * Keeps the instrument running when it should capture nothing at all: selects its own namespace, which is always
+ * Keeps the instrument running when it should capture nothing at all: the entry selects svc-system, which is always
  * excluded.
  */
 const parked: DiscoveryEntry = { namespaces: ['svc-system'], exports: [] };
 
-/** The position of the members of `discovery.instrument`. */
+/** The indentation of the members of `discovery.instrument`. */
 const entryIndent = '      ';
 
 function instrumentDocument(s: InstrumentSettings, entries: readonly YamlValue[]): YamlMap {
@@ -160,9 +160,9 @@ function alternatives(values: readonly string[] | undefined): string | undefined
 }
 
 /**
- * Identity of both ends. Names of single pods are left out unless requested, because they multiply the series. Only the
- * server's port is requested, whichever end it is: the client's port differs with each connection. The agent puts the
- * port on the server's side.
+ * The identity of both ends of a flow. Names of single pods are left out unless requested, because they multiply the
+ * series. Only the server's port is requested, whichever end it is: the client's port differs with each connection. The
+ * agent puts the port on the server's side.
  */
 function flowAttributes(n: NetworkSettings): string[] {
   const ends = ['src', 'dst'].flatMap((end) => [

@@ -26,7 +26,7 @@ export interface InstrumentSettings {
   defaultExclusions: 'Inherit' | 'None';
   /** Lower-case names of the instrument; `['*']` for all. */
   instrumentations: { metrics: readonly string[]; traces: readonly string[] };
-  /** TCP statistics are wanted. They are off otherwise: if their setup fails, the instrument ends. */
+  /** Whether TCP statistics are wanted. They are off by default, because the instrument exits if their setup fails. */
   tcpStats: boolean;
   network: NetworkSettings | null;
   routes: { unmatched: UnmatchedRoutes; maxPathSegmentCardinality: number };

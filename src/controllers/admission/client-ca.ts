@@ -8,7 +8,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { ClientTrust } from '../../net/https-server.ts';
 import { pollUntilAborted } from '../../net/tls-material.ts';
 
-/** The authorities of the API server's client certificate, as a file has them. */
+/** The authorities of the API server's client certificate, read from a file. */
 export class ClientCa implements ClientTrust {
   readonly #file: string;
   #ca: string;

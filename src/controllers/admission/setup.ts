@@ -47,13 +47,13 @@ export interface AdmissionSettings {
   /** See `untilQuiet`. */
   shutdownQuietMs: number;
   /**
-   * Authorities of the certificate that the API server shows; null when it shows none, and then every caller is
-   * answered.
+   * Authorities of the client certificate that the API server presents; null when it presents none. Then every caller
+   * is answered.
    */
   clientCa: ClientCa | null;
   /** Subject CNs of that certificate; empty allows any that those authorities have signed. */
   clientNames: readonly string[];
-  /** Of the kinds that have several versions. */
+  /** Converters of the kinds that have several versions. */
   converters: Converters;
   /** The environment that policies are checked against. */
   environment: CaptureObjects['environment'];
@@ -71,8 +71,9 @@ const recheckMs = 2_000;
  *
  * Flow: the controller's certificate (a Secret that the platform controller makes and renews) → listener → registration
  * with the CA bundle of that Secret, again at each rotation.
- * Guarantees: the registration is written after a certificate exists; the listener follows a renewed one without a
- * restart. Conversion is answered before the caches fill, because lists of a kind wait for it; admission after that.
+ * Guarantees: the registration is written after a certificate exists; the listener takes over a renewed certificate
+ * without a restart. Conversion is answered before the caches fill, because lists of a kind wait for it; admission
+ * after that.
  * Caveats: with `fail-closed` and no replica running, monitors and policies cannot be changed: `svc operator
  * --admission=off`, or deleting the ValidatingWebhookConfiguration, lifts the block.
  */

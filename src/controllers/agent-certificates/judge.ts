@@ -7,7 +7,7 @@ import { readCertificateRequest } from '../../net/certificate-request.ts';
 import type { UserInfo } from '../../net/token-auth.ts';
 import { names } from '../../render/index.ts';
 
-/** The pod of the agent, as the API server has it. */
+/** The pod of the agent, as the API server reports it. */
 export interface AgentToCertify {
   readonly namespace: string;
   readonly pod: string;
@@ -54,7 +54,9 @@ export function agentNames({ node, namespace }: Pick<AgentToCertify, 'node' | 'n
   };
 }
 
-/** When an agent's certificate is renewed: two thirds into its life, or up to a tenth of it earlier. Units: ms. */
+/**
+ * When an agent's certificate is renewed: two thirds into its life, or earlier by up to a tenth of its life. Units: ms.
+ */
 export function agentRenewalTime(certificate: string, node: string): number {
   const share = parseInt(sha256Hex(node).slice(0, 8), 16) / 2 ** 32;
   return renewalTime({ cert: certificate }) - share * renewalSpread * agentCertificateDays * 86_400_000;
@@ -74,7 +76,7 @@ export async function agentRenewalReason(
 }
 
 /**
- * The key to sign for the agent in that pod, if the offer is its own.
+ * The key to sign for the agent in that pod, if the offer comes from that agent.
  *
  * What is proven: the sender has the private key (the request's signature) and the token of this very pod. A token is
  * bound to its pod and its node, and only that node's kubelet can get one. So an attacker who controls a node can
@@ -104,7 +106,7 @@ export async function judgeOffer(
   if (name[0] !== agent.pod || uid[0] !== agent.uid) {
     throw new OfferRefused('OtherPod', `the token is of pod ${shown(name[0]!)} (${shown(uid[0]!)})`);
   }
-  // Servers before 1.30 do not report the node; the pod's own node, which never changes, is the same.
+  // API servers before 1.30 do not report the node. The check of the pod suffices then: a pod never changes its node.
   if (node !== undefined && (node.length !== 1 || node[0] !== agent.node)) {
     throw new OfferRefused('OtherNode', `the token is of node ${shown(node.join())}`);
   }

@@ -35,7 +35,7 @@ import {
 import { WaitingAgents } from './waiting.ts';
 
 const controllerName = 'agent-certificates';
-/** Agents that are contacted at the same time. */
+/** Number of agents that are contacted at the same time. */
 const concurrency = 8;
 /** An agent that does not answer yet is retried after this, doubling. Units: ms. */
 const firstRetryMs = 250;
@@ -68,8 +68,8 @@ export interface AgentCertificateSettings {
  * Flow, for each running agent pod: ask the agent for an offer → if its certificate is still good, come back when
  * renewal is due → check the offer by a TokenReview of its token → sign the key in it → hand the certificate over.
  * Guarantees: a certificate names the node of the pod that was asked, whatever the offer says; private keys of agents
- * never reach the operator; at most one certificate per pod at a time, after a failure only with the back-off of the
- * queue. An agent without one for a minute is recorded in `waiting`, and an Event on its pod says why.
+ * never reach the operator; at most one certificate is issued per pod at a time; after a failure, the back-off of the
+ * queue applies. An agent without one for a minute is recorded in `waiting`, and an Event on its pod says why.
  * Assumptions: the operator's client certificate and the authority exist; until they do, it waits.
  * Caveats: it runs on the leader alone. Without a leader, new agents wait for their first certificate; the others keep
  * theirs, which has a third of its life left when renewal is due.

@@ -1,4 +1,6 @@
-/** An agent that has no certificate as far as the operator knows, or one that ends soon without a replacement. */
+/**
+ * An agent that has no certificate as far as the operator knows, or whose certificate ends soon without a replacement.
+ */
 export interface WaitingAgent {
   readonly pod: string;
   readonly node: string;
@@ -14,7 +16,7 @@ export class WaitingAgents {
   readonly #agents = new Map<string, WaitingAgent>();
   readonly #listeners = new Set<() => void>();
 
-  /** True when the agent was not in the list, or had another reason. */
+  /** Records an agent. True when it was not in the list, or had another reason. */
   note(agent: WaitingAgent): boolean {
     const known = this.#agents.get(agent.pod);
     if (known?.why === agent.why && known.node === agent.node) return false;

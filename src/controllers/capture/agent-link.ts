@@ -185,7 +185,7 @@ export class AgentLink {
     }
   }
 
-  /** Sends a config, unless another is on its way: its outcome leads to a new plan. */
+  /** Sends a config, unless another is on its way: the outcome of that one leads to a new plan. */
   push(config: KnownConfig, restart: 'now' | 'hold' = 'now'): void {
     if (this.#pushing) return;
     this.#pushing = true;

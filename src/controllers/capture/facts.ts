@@ -110,7 +110,7 @@ function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]
   return value === undefined ? {} : ({ [key]: value } as { [P in K]: V });
 }
 
-/** The agents' pods of a namespace, by their own index. */
+/** Returns a function that lists the agents' pods of a namespace from an index. */
 export function agentPodsIn(pods: Informer<PodObject>, namespace: string): () => PodObject[] {
   const index = 'agents-by-namespace';
   pods.addIndex(index, (pod) => (isAgentPod(pod) ? [pod.metadata.namespace ?? ''] : []));
@@ -149,7 +149,7 @@ export function namedLabels(object: KubeObject): NamedLabels {
   return { name: object.metadata.name ?? '', labels: object.metadata.labels ?? {} };
 }
 
-/** What a compile takes from lists of objects. Objects that are being deleted do not count. */
+/** The inputs of a compile from lists of objects. Monitors and policies that are being deleted are left out. */
 export function captureObjects<M extends KubeObject, P extends KubeObject>(lists: {
   monitors: readonly M[];
   policies: readonly P[];

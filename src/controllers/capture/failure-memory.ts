@@ -46,7 +46,7 @@ const retryMs = 1_000;
 /**
  * The failures of files on nodes, in a ConfigMap: the next leader must not retry a file that already stopped capture on
  * a node.
- * Flow: `load` once when leading begins → `remember` after each plan → one apply for the changes of a moment.
+ * Flow: `load` once when leading begins → `remember` after each plan → one apply for changes that come close together.
  * Guarantees: nothing is written without a change; a failed write is retried until it is outdated.
  * Caveats: a leader that dies within the half second before a write loses that one failure.
  */
@@ -92,7 +92,10 @@ export class FailureMemory {
     if (this.#wanted !== this.#written && this.#signal && !this.#signal.aborted) this.#writing.call();
   }
 
-  /** Resolves when the write under way has ended. One that is only due is dropped: another may hold the lease now. */
+  /**
+   * Resolves when the write under way has ended. A write that is only due is dropped: another replica may hold the
+   * Lease now.
+   */
   async stop(): Promise<void> {
     this.#writing.cancel();
     await this.#busy;

@@ -22,11 +22,11 @@ const notifyQuiet = { quietMs: 50, maxMs: 250 };
  * Acknowledgements are collected this long, so that a thousand at a time cause one new plan, not a thousand. Units: ms.
  */
 const planQuiet = { quietMs: 10, maxMs: 50 };
-/** After a failed push, the agent is polled anew after this. Units: ms. */
+/** How long after a failed push the agent is polled again. Units: ms. */
 const reconnectMs = 1_000;
-/** Pushes in flight at a time. */
+/** The most pushes in flight at a time. */
 const maxPushes = 64;
-/** Agents that are connected or reconnected to at a time. */
+/** The most agents that are connected to at a time. */
 const maxGreetings = 32;
 const none: ReadonlySet<string> = new Set();
 
@@ -99,7 +99,9 @@ export class CaptureHub {
     return this.#nodes;
   }
 
-  /** Retention of a node's agent by the newest compile; undefined for a node that is not in it. */
+  /**
+   * Retention of metrics on a node by the newest compile; undefined for a node that is not in the compile. Units: ms.
+   */
   metricsKeptMs(node: string): number | undefined {
     const compiled = this.#result?.nodes.get(node);
     return compiled && (compiled.config.retention.metrics.timeMs ?? builtinRetention.metrics.timeMs);
@@ -116,7 +118,7 @@ export class CaptureHub {
     if (this.#signal && !this.#signal.aborted) this.#compiling.call();
   }
 
-  /** The agent of a node has a new certificate: an unreachable one is retried at once. */
+  /** The agent of a node has a new certificate: an unreachable agent is retried at once. */
   certified(name: string): void {
     const link = this.#links.get(name);
     if (!link || this.#nodes.get(name)?.reachable !== false) return;
@@ -290,7 +292,9 @@ export class CaptureHub {
     }, reconnectMs);
   }
 
-  /** Replaces a closed link by one to where the agent is now. While that cannot be read, it is tried again. */
+  /**
+   * Replaces a closed link by a link to the agent's current address. As long as that cannot be read, it tries again.
+   */
   #reconnect(link: AgentLink): void {
     const { logger, read } = this.#options;
     const { name } = link.node;

@@ -12,9 +12,9 @@ export interface InstrumentFault {
 export const instrumentContainerName = 'instrument';
 
 /**
- * The fault of the newest run that ended by itself; null when none did. It does not tell whether the instrument runs
- * now: a container in a crash loop runs for a moment each time. The agent's status tells that. Pure.
- * The texts are those of the upstream instrument.
+ * The fault of the newest run that ended by itself; null when none did. It does not say whether the instrument runs
+ * now, because a container in a crash loop runs for a moment each time. The agent's status says that. Pure.
+ * The patterns match the texts of the upstream instrument.
  */
 export function instrumentFault(statuses: readonly ContainerStatus[] | undefined): InstrumentFault | null {
   const status = statuses?.find((c) => c.name === instrumentContainerName);
@@ -46,7 +46,7 @@ export function isLasting({ reason }: InstrumentFault): boolean {
 }
 
 const endedBySignal: ReadonlySet<number> = new Set([137, 143]);
-/** A container runtime that may not grant what the pod asks for; the texts are those of runc and crun. */
+/** Messages of a container runtime that may not grant a requested capability. The texts are those of runc and crun. */
 const refusedCapabilities = /(unable to|can't|cannot|failed to) (apply|set) (the )?cap(abilitie)?s/i;
 const missingCapabilities = /following capabilities are required: *((?:CAP_[A-Z_]+[, ]*)+)/;
 const kernelTexts = /\b(kprobes?|BTF|tracefs|debugfs)\b|kernel (version|does not support)|unsupported kernel/i;

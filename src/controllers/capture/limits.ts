@@ -9,10 +9,10 @@ export interface HeldBack {
   spanNodes: number;
 }
 
-/** Span ceilings are reached in bursts: one counts as reached for this long after the last burst. Units: ms. */
+/** Span ceilings are reached in bursts. A ceiling counts as reached for this long after the last burst. Units: ms. */
 const spanMemoryMs = 60_000;
 
-/** Over the monitors that `counts` accepts, on these nodes. `now` is wall time in ms. Pure. */
+/** The data held back of the monitors that `counts` accepts, on these nodes. `now` is wall time in ms. Pure. */
 export function heldBack(
   nodes: readonly NodeState[],
   counts: (monitor: { namespace: string; name: string }) => boolean,
@@ -32,8 +32,8 @@ export function heldBack(
 }
 
 /**
- * `LimitsExceeded`. Series come first: a missing series is missing from every query, a missing span is one of many.
- * Pure.
+ * The condition `LimitsExceeded`. Series come first: a missing series is missing from every query, a missing span is
+ * one of many. Pure.
  */
 export function limitsExceeded({ series, spanNodes }: HeldBack): ConditionInput {
   const type = 'LimitsExceeded';

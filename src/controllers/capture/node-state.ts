@@ -33,7 +33,7 @@ export interface NodeFailure {
   hash: string;
 }
 
-/** A push, with what holds here if it has no effect, and what holds once the agent has taken it. */
+/** A push, with the state to restore if it has no effect, and the state once the agent has taken it. */
 interface Push {
   readonly hash: string;
   readonly before: { readonly granted: boolean; readonly restartedAt: number | null };
@@ -88,7 +88,7 @@ export class NodeState {
   #pod: string | null = null;
   /** The kubelet's message while it waits before it restarts the instrument without a failure. */
   #backOff: string | null = null;
-  /** It has waited since the newest push. */
+  /** The kubelet has made it wait since the newest push. */
   #wasBackedOff = false;
   #fault: InstrumentFault | null = null;
   readonly #spansDroppedAt = new Map<string, number>();
@@ -159,7 +159,7 @@ export class NodeState {
 
   /**
    * Takes the agent's status. Returns a config to roll back to when the newest one failed.
-   * The first status of a node tells when its instrument last restarted, so that a new leader keeps the interval.
+   * The first status of a node shows when its instrument last restarted, so that a new leader keeps the interval.
    */
   heard(status: AgentStatus, now: { monotonic: number; wall: number }): KnownConfig | null {
     const { start, restarts, runs, restarting } = status.instrument;
@@ -176,8 +176,8 @@ export class NodeState {
       this.#runsUnknown = this.#runs ? null : runs;
     }
     const back = this.acknowledged(status.ack);
-    // An earlier leader let it restart, and it has not restarted yet: it counts as restarting, as if this leader had
-    // allowed it.
+    // An earlier leader let the instrument restart, and it has not restarted yet. It counts as restarting, as if this
+    // leader had allowed it.
     if (restarting === true && status.ack?.phase === 'Written' && this.#putHash === null) {
       this.#granted = true;
       this.#sentAt ??= now.monotonic;
@@ -270,8 +270,8 @@ export class NodeState {
   }
 
   /**
-   * The agent did not return the config that it holds. Its file may be any, so a push counts as a change of it, and
-   * keeps the pace of changes.
+   * The agent did not return the config that it holds. Its file is unknown, so a push counts as a change of the file
+   * and is paced like one.
    */
   notLearned(): void {
     this.#withheld = this.#held?.hash ?? null;
@@ -338,7 +338,7 @@ export class NodeState {
   /** The agent answered a push. */
   sent(config: KnownConfig, ack: Ack): KnownConfig | null {
     this.#held = { hash: config.hash, known: config };
-    // A status from before the push may have come while it was in flight. It says nothing about this config.
+    // A status from before the push may have arrived while the push was in flight. It says nothing about this config.
     if (this.#push) {
       this.#granted = this.#push.after.granted;
       this.#sentAt = this.#push.after.sentAt;
@@ -386,7 +386,9 @@ export class NodeState {
     this.error = errorText(error);
   }
 
-  /** Time passes. Returns a config to roll back to when the instrument took too long; else null. */
+  /**
+   * Checks the deadline of a new file. Returns a config to roll back to when the instrument took too long; else null.
+   */
   tick(now: number): KnownConfig | null {
     if (this.#sentAt === null || this.#backOff !== null || now < this.#sentAt + runningDeadlineMs) return null;
     if (!this.reachable) return null;

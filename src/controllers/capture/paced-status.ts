@@ -15,7 +15,7 @@ export const statusPaceMs = 5_000;
 type WithStatus = KubeObject & { status?: { conditions?: Condition[] } };
 
 /**
- * Status writes that do not follow every changing number.
+ * Writes statuses, but not after every change of a number.
  *
  * Guarantees: a new generation is written at once; otherwise one write per object in 5 s. Writes without a change are
  * skipped (by the writer). Every write is announced.
@@ -33,7 +33,7 @@ export class PacedStatus<T extends KubeObject> {
     await this.#options.writer.write(object, status, { signal });
   }
 
-  /** Writes, or returns after how many ms it may. */
+  /** Writes now, or returns in how many ms it may. */
   async write(
     object: T,
     status: { conditions?: Condition[] | undefined },

@@ -25,7 +25,7 @@ const moving: ReadonlySet<string> = new Set(['RollingOut', 'NodesUnreachable', '
 const maxRows = 16;
 
 /**
- * How far one generation of an object has come on the nodes that should run it. Pure.
+ * How far the rollout of one generation of an object is on the nodes that should run it. Pure.
  * `ref` is the object's name in the generations of a config. Nodes that are not Ready do not count: their config is
  * unknown, and they get no pushes.
  */
@@ -90,7 +90,7 @@ function verdict(
   return { status: 'False', reason: 'RollingOut', message: `${message}${gathered}` };
 }
 
-/** When these nodes may restart. */
+/** When these nodes may restart, as text. */
 function untilText(nodes: readonly NodeState[]): string {
   const times = nodes.flatMap(({ waitsUntil }) => waitsUntil ?? []).toSorted((a, b) => a - b);
   const [next, last] = [times[0], times.at(-1)].map((ms) => ms && new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z'));
@@ -108,7 +108,7 @@ function gapText(nodes: readonly NodeState[]): string {
     : `; the newest restarts of ${gaps.length} nodes paused capture for ${longest} at the most`;
 }
 
-/** An object of one of the kinds that capture compiles, as it was judged. */
+/** The verdict on an object of one of the kinds that capture compiles. */
 interface Judged {
   accepted: { ok: boolean; reason: string; message: string };
   inForce: object | null;

@@ -25,7 +25,7 @@ import type { RestartBudgetRules } from './restart-budget.ts';
 export interface CaptureSettings {
   /** The namespace of the agents and of the Secret with the controller's certificate. */
   namespace: string;
-  /** Version text or image reference's tag of the instrument, e.g. `v0.10.0`. */
+  /** Version of the instrument, or the tag of its image, e.g. `v0.10.0`. */
   instrumentVersion: string;
   /** The ports of the lowest layer, e.g. `80,443,8080,8443`. */
   instrumentPorts: string;

@@ -139,7 +139,7 @@ function deploymentConditions({ deployment, imagePull, crash }: MinterFacts): Co
   });
 }
 
-/** The Deployment's reason if it is one of ours; its other reasons during a rollout all mean progress. */
+/** The Deployment's reason if our API has the same one; all its other reasons during a rollout mean progress. */
 function deploymentReason(type: 'Available' | 'Progressing', reason: string): string {
   if (type === 'Available' || reason === 'NewReplicaSetAvailable' || reason === 'ProgressDeadlineExceeded')
     return reason;
@@ -195,7 +195,7 @@ function progress(facts: MinterFacts, ready: ConditionInput, conditions: readonl
   return moving ? reconciling('Progressing', moving) : [];
 }
 
-/** Why the Deployment cannot make its pods. */
+/** Why the Deployment cannot create its pods. */
 function podsRefused({ deployment }: MinterFacts): Refusal | undefined {
   const { conditions } = (deployment?.['status'] ?? {}) as { conditions?: Condition[] };
   const failure = findCondition(conditions, 'ReplicaFailure');
@@ -213,7 +213,7 @@ function replicaCounts(deployment: KubeObject | undefined): { replicas: number; 
   return { replicas: status.replicas ?? 0, readyReplicas: status.readyReplicas ?? 0 };
 }
 
-/** The pods' reports beside their checks. While no pod answers, the last report stays. */
+/** What the pods report in addition to their checks. While no pod answers, the last report stays. */
 function fromPods(
   answers: readonly MinterReadiness[],
   before: MinterDeploymentStatus | undefined,

@@ -64,8 +64,8 @@ const childKinds = [
 /**
  * One minter for each MinterDeployment.
  *
- * Flow: Secret and ConfigMap that the spec refers to, and repositories registered beside it → children applied and
- * pruned → pods asked for their checks → status → Events for what changed.
+ * Flow: Secret and ConfigMap that the spec refers to, and the registered repositories → children applied and pruned →
+ * pods asked for their checks → status → Events for what changed.
  * Guarantees: `Ready` exists from the first write; a failed apply is in the status before it is retried; the operator
  * reads one Secret value, the App ID, and keeps only its hash.
  * Caveats: permissions for minters are granted per namespace; without them `Ready` is False/Forbidden with the command
@@ -192,8 +192,8 @@ async function lookUpApp(
 }
 
 /**
- * The other objects that the pods cannot start without: the service account and the certificate that the spec only
- * names.
+ * The first missing object, as a sentence, of the others that the pods need to start: the certificate and the service
+ * account that the spec names. Undefined when none is missing.
  */
 async function lookUpOthers(
   { client, signal }: ReconcileContext,
@@ -247,7 +247,7 @@ async function lookUpRules({ client, signal }: ReconcileContext, minter: MinterD
   return { found: true, outsideSpec: repositoryOutsideSpec(files, declaredRepositories(minter.spec)) };
 }
 
-/** The answers of the pods that answer. One that does not is starting or ending, which the Deployment reports. */
+/** The answers of the pods. A pod that does not answer is starting or ending, which the Deployment reports. */
 async function askPods(
   pods: readonly KubeObject[],
   read: ReadinessReader,
@@ -268,8 +268,8 @@ function recordTransitions(
   conditions: readonly Condition[],
 ): void {
   for (const { before, after } of conditionTransitions(conditionsBefore, conditions)) {
-    // A check that is still unknown, or is True from the start, causes no Event. A Deployment is never available in its
-    // first seconds.
+    // A check that is still unknown, or is True from the start, causes no Event. Neither does a Deployment that was not
+    // available before, as in its first seconds.
     const { good } = minterDeploymentConditions[after.type as keyof typeof minterDeploymentConditions];
     if (after.type === 'Reconciling') continue;
     const wentBad =

@@ -14,8 +14,8 @@ export interface Authority {
  * The certificate authority in force, after the due step of its life cycle, if any.
  *
  * Flow: read the Secret from the API server → plan → create it, or replace it at the version that was read.
- * Guarantees: never from the cache and never by apply, so an existing CA is not replaced by accident; when another
- * replica was faster, its version wins.
+ * Guarantees: the Secret is never read from the cache and never written by apply, so an existing CA is not replaced by
+ * accident; when another replica was faster, its version wins.
  * Errors: those of the requests.
  */
 export async function keepAuthority(

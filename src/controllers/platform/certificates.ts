@@ -71,7 +71,7 @@ const annotations = {
 
 export interface StoredCa {
   state: CaState;
-  /** A user requests a new CA: the text of the request, which is stored so that it counts once. */
+  /** The annotation by which a user requests a new CA. The answered value is kept, so that a request counts once. */
   request: string | undefined;
   answered: string | undefined;
 }
@@ -103,7 +103,7 @@ export function readCa(secret: SecretObject | undefined): StoredCa | { fault: st
 /** An unreadable time counts as long ago: the step that waits for it is taken. */
 const since = (text: string | undefined): number => Date.parse(text ?? '') || 0;
 
-/** The Secret of a CA. `present` provides the foreign parts of it: its version, other annotations. */
+/** The Secret of a CA. `present` provides the parts that are not ours: the version and other annotations. */
 export function caSecret(
   namespace: string,
   state: CaState,
@@ -137,12 +137,12 @@ export interface LeafPlan {
   issued: Record<string, string>;
   /** Secrets that keep their certificate and get the CA bundle, which has changed. */
   rebundled: string[];
-  /** When the first of them is due. Units: ms since the epoch. */
+  /** When the first certificate is due for renewal. Units: ms since the epoch. */
   renewAt: number;
 }
 
 /**
- * The leaf Secrets as they should be: valid ones are kept byte for byte, the rest are issued anew.
+ * The leaf Secrets as they should be: valid ones are kept byte for byte, and the others are issued again.
  * `sharedAgents`: pods of earlier versions still run. Units: `now` in ms since the epoch; `days` of validity of issued
  * certificates.
  */
@@ -184,7 +184,7 @@ export interface CertificateState {
   overdue: boolean;
 }
 
-/** The certificates in the Secrets now. A missing or unreadable one is left out: it is issued anew, not renewed. */
+/** The certificates in the Secrets now. A missing or unreadable one is left out: it is issued again, not renewed. */
 export function certificateStates(live: ReadonlyMap<string, SecretObject>, now: number): CertificateState[] {
   return [...live.values()].flatMap((secret) => {
     const cert = decode(secret, secret.metadata.name === names.ca ? 'ca.crt' : 'tls.crt');

@@ -61,10 +61,10 @@ export const externalMetricsApi: MetricsApi = {
 
 /**
  * What to do about a metrics API. A cluster has one of each; when any version of it belongs to another server (often
- * prometheus-adapter's, or KEDA's), `auto` leaves all of them alone, because autoscalers prefer the newest version and
+ * prometheus-adapter's, or KEDA's), `auto` leaves all versions alone, because autoscalers prefer the newest version and
  * would switch away from that server. A registration without a server behind it blocks the deletion of every namespace
- * of the cluster, so the first one waits for the query server. An existing one stays, because autoscalers keep their
- * replicas while its server is unavailable. Pure.
+ * of the cluster, so the first registration waits for the query server. An existing one stays, because autoscalers keep
+ * their replicas while its server is unavailable. Pure.
  */
 export function planMetricsApi(
   api: MetricsApi,

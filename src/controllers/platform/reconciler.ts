@@ -106,7 +106,7 @@ export interface PlatformOptions {
  * Guarantees: an existing CA is never replaced by accident (authority.ts). A failure of one step does not stop the
  * others, and the conditions are written in any case. Drift is repaired on the event that shows it. Certificates are
  * renewed at two thirds of their life; nothing restarts for that, because the pods reload their files. Objects outside
- * our namespace are owned by the operator's own ClusterRole, so that removing the installation removes it.
+ * our namespace are owned by the operator's own ClusterRole, so that removing the installation removes them.
  */
 export function setupPlatform(
   env: ControllerEnvironment,
@@ -189,7 +189,9 @@ export function setupPlatform(
     return { requeueAfterMs: Math.min(Math.max(60_000, dueMs), longestWaitMs) };
   };
 
-  /** CA and leaves as they should be now. Errors: those of the requests. */
+  /**
+   * Brings the CA and the leaf certificates into the state that they should have now. Errors: those of the requests.
+   */
   async function keepCertificates(context: ReconcileContext): Promise<{ bundle: string; nextAt: number }> {
     const { clock, logger, signal } = context;
     const authority = await keepAuthority(context, namespace, fieldManager, options.caTiming);
@@ -244,7 +246,7 @@ const concernsMonitors: Predicate = (event) =>
   (event.type !== 'updated' || event.object.metadata.deletionTimestamp !== undefined) &&
   (event.object.metadata.name ?? '').endsWith(`.${renderedKinds.PodMonitor.group}`);
 
-/** Secrets and monitors are applied each in their own way. */
+/** Splits the objects: Secrets and monitors are each applied in their own way. */
 function sorted(rendered: readonly KubeObject[]) {
   return {
     secretObjects: rendered.filter((object) => object.kind === 'Secret') as SecretObject[],
@@ -266,7 +268,7 @@ const worthARun: Predicate = anyOf(
 );
 
 function childSource(resource: ResourceRef, namespace: string) {
-  // One binding lies beside the Role that it binds.
+  // The RoleBinding is in the namespace of the Role that it binds.
   const where = resource.kind === 'RoleBinding' ? 'kube-system' : namespace;
   return { resource, labelSelector: childSelector, ...(resource.namespaced ? { namespace: where } : {}) };
 }
@@ -326,7 +328,7 @@ type PolicyObject = ClusterTrafficPolicy & KubeObject;
 
 /**
  * The state of the certificates, in the terms of the policy's status. Pure.
- * @param waiting The agents that could not be given one, in a line; `''` for none.
+ * @param waiting The agents that could not be given a certificate, in one line; `''` for none.
  */
 export function certificateCondition(states: readonly CertificateState[], waiting = ''): ConditionInput {
   const type = 'CertificateExpiring';
@@ -341,7 +343,7 @@ export function certificateCondition(states: readonly CertificateState[], waitin
 
 /**
  * Puts the platform's conditions on every policy: that is where a platform team looks. They belong to the platform's
- * own field manager, beside those of the policy's controller, and are written only when they change.
+ * own field manager, apart from those of the policy's controller, and are written only when they change.
  */
 async function writePolicyConditions(
   policies: Informer<PolicyObject>,
@@ -361,8 +363,8 @@ async function writePolicyConditions(
  * The policies' settings for the one DaemonSet of the agents. Pure.
  *
  * Flows are read from the host's own network devices, so capturing them anywhere puts the agents into the host's
- * network: one policy that asks for flows is enough. The strongest policy that sets it decides how many agents may be
- * replaced at a time, in the usual order of policies.
+ * network: one policy that asks for flows is enough. The strongest policy that sets `rollout.maxUnavailable` decides
+ * how many agents may be replaced at a time.
  */
 export function fromPolicies(
   base: PlatformInput,

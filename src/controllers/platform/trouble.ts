@@ -1,7 +1,7 @@
 import type { ControllerSpec } from '../../runtime/index.ts';
 import { refusalOf, type Refusal } from '../refusal.ts';
 
-/** The possible faults of the platform itself, by the part that finds them. */
+/** The checks that find faults of the platform itself. */
 export type TroubleSource = 'apply' | 'pods' | 'kinds';
 
 /** The worst first: an object that cannot be written explains missing pods. */
@@ -10,7 +10,7 @@ const order: readonly TroubleSource[] = ['kinds', 'apply', 'pods'];
 /**
  * The fault of the agents' and query server's own objects. No object represents the platform, so the policies report
  * the fault in their status: that is where a platform team looks.
- * Shape: one entry per source; listeners are called when the answer changes, not with every check.
+ * Shape: one entry per source; listeners are called when a finding changes, not with every check.
  */
 export class PlatformTrouble {
   readonly #found = new Map<TroubleSource, Refusal>();
@@ -25,7 +25,7 @@ export class PlatformTrouble {
     return undefined;
   }
 
-  /** The current finding of a source; undefined when nothing is wrong. Returns whether that is a change. */
+  /** Records the current finding of a source; undefined when nothing is wrong. Returns whether it is a change. */
   report(source: TroubleSource, trouble: Refusal | undefined): boolean {
     const known = this.#found.get(source);
     if (known?.reason === trouble?.reason && known?.message === trouble?.message) return false;

@@ -75,8 +75,8 @@ export function missingKinds(crds: readonly KubeObject[]): Refusal | undefined {
 }
 
 /**
- * Writes Events for the operator's administrators on its own Deployment. Without one (a test, a local process) the
- * Event regards no object.
+ * Writes Events for the operator's administrators on the operator's own Deployment. Without a Deployment (a test, a
+ * local process), the Event regards no object that exists.
  */
 export function announceTrouble(env: ControllerEnvironment, namespace: string, trouble: PlatformTrouble): void {
   const { deployments } = coreResources;

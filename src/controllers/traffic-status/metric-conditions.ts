@@ -8,7 +8,7 @@ export interface FaultyMetric extends MetricFault {
   readonly expr: string;
 }
 
-/** The metrics of a monitor whose expression cannot be evaluated, or costs too much. Pure. */
+/** A monitor's metrics whose expressions cannot be evaluated or cost too much. Pure. */
 export function faultyMetrics(spec: TrafficMonitorSpec): FaultyMetric[] {
   return (spec.autoscaling?.metrics ?? []).flatMap(({ name, expr }) => {
     const fault = expr === undefined ? undefined : judgeMetric(expr);
@@ -16,12 +16,12 @@ export function faultyMetrics(spec: TrafficMonitorSpec): FaultyMetric[] {
   });
 }
 
-/** One sentence for each. */
+/** One sentence for each faulty metric. */
 export function faultText(faults: readonly FaultyMetric[]): string {
   return faults.map(({ name, message }) => `spec.autoscaling metric ${name}: expr: ${message}`).join('; ');
 }
 
-/** `MetricsOffered`: whether autoscalers can ask for the expressions of a monitor; absent without expressions. */
+/** `MetricsOffered`: whether autoscalers can query the expressions of a monitor; absent without expressions. */
 export function metricsOffered(spec: TrafficMonitorSpec): ConditionInput[] {
   const type = 'MetricsOffered';
   if (!spec.autoscaling?.metrics?.some(({ expr }) => expr !== undefined)) return [];

@@ -41,7 +41,7 @@ const readyOrder = ['Accepted', 'ResolvedRefs', 'Programmed'];
 
 /**
  * The whole status of a monitor. Pure; equal inputs give equal statuses, so that nothing is written when nothing
- * changed. A pod without traffic and a monitor without pods are no fault: they leave `Ready` alone.
+ * changed. A pod without traffic and a monitor without pods are not faults: they do not affect `Ready`.
  */
 export function monitorStatus(input: MonitorStatusInput): TrafficMonitorStatus {
   const { object, outcome, nodes, now } = input;
@@ -94,7 +94,10 @@ interface Data {
   lastSampleMs: number | null;
   /** A node's own reason for capturing nothing. */
   obstacle: { reason: string; message: string } | null;
-  /** What nodes cannot capture → their names, for those where that is certain and those where it may be. */
+  /**
+   * What cannot be captured → the names of the nodes: in `certain` where that is certain, in `possible` where it may
+   * be.
+   */
   limits: { certain: Map<string, string[]>; possible: Map<string, string[]> };
 }
 
@@ -230,8 +233,8 @@ export function resolvedRefs(
 }
 
 /**
- * `Exporting`, absent without `export`. A destination that is in no allow list is reported first: no node sends to it.
- * Then come the agents' reports.
+ * `Exporting`, absent without `export`. A destination that is in no allow list takes precedence over the agents'
+ * reports: no node sends to it.
  */
 export function exporting(outcome: MonitorOutcome, nodes: readonly NodeState[]): ConditionInput[] {
   if (outcome.exports.length === 0 || outcome.suspended) return [];

@@ -5,7 +5,7 @@ import { decides, queryFields, queryPolicies, type QueryField } from '../../capt
 import { queryOptionTable, type QueryOptions } from '../../render/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 
-/** The flag of the query server that limits a field. */
+/** The option of the query server that limits each field. */
 const boundedBy = {
   timeout: 'queryTimeout',
   perAgentTimeout: 'agentTimeout',

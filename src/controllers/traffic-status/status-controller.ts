@@ -18,7 +18,7 @@ import type { CaptureHub } from '../capture/hub.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { PacedStatus, type PacedStatusOptions } from '../capture/paced-status.ts';
 
-/** What a compile says of one object. */
+/** The outcome of a compile for one object. */
 interface Outcome {
   readonly uid: string;
   readonly generation: number;
@@ -125,5 +125,5 @@ function conditionEvents<T extends KubeObject>(
   };
 }
 
-/** Transitional states, not faults. */
+/** Reasons of transitional states, which are not faults. */
 const quiet: readonly string[] = ['RollingOut', 'RestartsLimited', 'RestartBackOff', 'NoTraffic', 'NoMatchingPods'];

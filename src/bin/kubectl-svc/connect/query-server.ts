@@ -10,9 +10,9 @@ export interface QueryRequest {
   readonly form?: URLSearchParams;
   readonly body?: string;
   readonly signal?: AbortSignal;
-  /** Deadline of the whole exchange; of a stream, of its headers. Units: ms. Default 30 s. */
+  /** Deadline of the whole exchange; for a stream, only of its headers. Units: ms. Default 30 s. */
   readonly deadlineMs?: number;
-  /** Cap on the answer's body. Units: bytes. Default 256 MiB. Streams have none. */
+  /** Cap on the answer's body. Units: bytes. Default 256 MiB. Streams have no cap. */
   readonly maxBytes?: number;
 }
 

@@ -15,7 +15,7 @@ export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeO
   const last = lastApplied(live);
   const spec = merged(live['spec'], wanted['spec'], last?.['spec']);
   const labels = merged(live.metadata.labels, wanted.metadata.labels, last?.metadata?.labels) as Record<string, string>;
-  // kubectl adds an annotation of its own to the file, so that the annotations as a whole never go with the file's.
+  // kubectl adds its own annotation to the file, so removing all other annotations from it never removes the whole map.
   const { [lastAppliedAnnotation]: _record, ...annotations } = merged(
     live.metadata.annotations,
     wanted.metadata.annotations ?? {},
@@ -28,7 +28,7 @@ export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeO
   return result;
 }
 
-/** The spec with defaults. `mode` of a TrafficMonitor is the only one in the schemas of the kinds compared here. */
+/** The spec with defaults. The schemas of the compared kinds have a single default: `mode` of a TrafficMonitor. */
 function defaulted({ kind, ...object }: KubeObject): { spec: object } {
   const spec = (object['spec'] ?? {}) as object;
   return { spec: kind === 'TrafficMonitor' ? { mode: 'Capture', ...spec } : spec };

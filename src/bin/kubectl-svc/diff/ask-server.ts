@@ -15,7 +15,7 @@ const manager = 'kubectl-svc-diff';
 
 /**
  * Asks the API server by a dry run whether it would accept the objects: schema, CEL rules, and admission if enabled.
- * An object that `exists` is patched, another one is created.
+ * An object with `exists` is patched; any other is created.
  */
 export async function askServer(
   client: KubeClient,

@@ -38,7 +38,7 @@ export interface Documents {
 
 const ours = new Set(['TrafficMonitor', 'ClusterTrafficPolicy']);
 
-/** Whether an object is one whose effect is shown. */
+/** Whether an object is of a kind and version whose effect on the nodes is shown. */
 export function isOurs({ apiVersion, kind }: KubeObject): boolean {
   return apiVersion === groupVersion && ours.has(kind);
 }

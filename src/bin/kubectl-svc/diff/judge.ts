@@ -57,7 +57,7 @@ export interface OrphanVerdict {
 
 /**
  * Admission's verdict on a policy that would silence monitors; null when it silences none. `input` is the resulting
- * cluster, but with this policy as it is now. Pure.
+ * cluster, in which this policy still has its present spec. Pure.
  */
 export function orphanVerdict(input: CompileInput, policy: ClusterTrafficPolicy): OrphanVerdict | null {
   const orphans = orphanedMonitors(input, policy);

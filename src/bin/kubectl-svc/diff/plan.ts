@@ -94,7 +94,7 @@ export function diffPlan(
   };
 }
 
-/** Checked as admission does: against the resulting cluster, but with this policy as it is now. */
+/** Repeats the check of admission: against the resulting cluster, in which this policy still has its present spec. */
 function orphanWarning(object: KubeObject, before: CompileInput, after: CompileInput): string[] {
   if (object.kind !== 'ClusterTrafficPolicy') return [];
   const { name } = object.metadata;
@@ -134,7 +134,7 @@ function objectChange(
   return { object: refOf(object), change, diff, notes: notesOf(object, old, next) };
 }
 
-/** The object as users write it, with sorted members: their order alone is not a change. */
+/** The object as users write it. Its members are sorted, because their order alone is not a change. */
 function readableOf(object: KubeObject | undefined): string {
   if (!object) return '';
   const { labels, annotations, ...metadata } = object.metadata;

@@ -5,7 +5,7 @@ import { printable } from '../output/table.ts';
 import type { NodeGroup } from './node-changes.ts';
 import type { DiffPlan, ObjectChange } from './plan.ts';
 
-/** Most names of nodes in a line. */
+/** Most node names in a line. */
 const shown = 5;
 
 /**

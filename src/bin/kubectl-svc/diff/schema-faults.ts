@@ -8,8 +8,8 @@ export interface SchemaFault {
 }
 
 /**
- * The violations of one of our schemas by a value, and its unknown members, by field. Pure.
- * Shape: the structural OpenAPI of a CRD. The API server judges CEL rules.
+ * The violations of a schema by a value, and the unknown members of the value, by field. Pure.
+ * Shape: `schema` is the structural OpenAPI schema of a CRD. Only the API server checks CEL rules.
  */
 export function schemaFaults(schema: JsonSchema, value: unknown, field: string): SchemaFault[] {
   const fault = (reason: string): SchemaFault[] => [{ field, reason }];

@@ -8,7 +8,7 @@ import { messageOf } from '../connect/failures.ts';
 import { askVector } from '../connect/prometheus.ts';
 import { configMetric, parseFederated, type SeriesFacts } from './series.ts';
 
-/** The target of an explanation. */
+/** The pods and nodes whose series are requested. */
 export interface Asked {
   readonly pods: readonly PodFacts[];
   readonly nodes: readonly string[];
@@ -17,7 +17,7 @@ export interface Asked {
 /** Most pods that one request names. */
 export const maxPods = 50;
 
-/** How far back there must be a sample of a pod that has data, as the server's own explanation has it. */
+/** A pod has data if it has a sample in this period. The server's own explanation uses the same period. */
 const lookback = '5m';
 
 /** Selectors whose newest samples are requested: pods by name, flows by workload, the agents' config metrics. Pure. */
@@ -37,7 +37,7 @@ export function selectorsFor({ pods, nodes }: Asked): string[] {
   return [...own, `${configMetric}{k8s_node_name=~${oneOf(nodes)}}`];
 }
 
-/** The name of a pod's owner, as flows have it. */
+/** The name of a pod's owner, as the labels of flows name it. */
 export function ownerName(pod: PodFacts): string {
   return workloadName(pod, 'Deployment') ?? workloadName(pod, 'CronJob') ?? pod.owner?.name ?? pod.name;
 }
@@ -46,8 +46,8 @@ const quoted = (text: string): string => JSON.stringify(text);
 const oneOf = (texts: readonly string[]): string => quoted(anyOf([...new Set(texts)]));
 
 /**
- * Queries the query server through the connection of `connect`. Errors: none; `fault` has the reason when no data is
- * available.
+ * Queries the query server that `connect` returns. `fault` has the reason when no data is available. Errors: only those
+ * of an aborted `signal`.
  */
 export async function askSeries(
   connect: () => Promise<QueryServer>,

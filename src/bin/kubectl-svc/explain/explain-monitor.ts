@@ -25,7 +25,7 @@ export function monitorSteps(monitor: TrafficMonitor & KubeObject, all: Known): 
   ];
 }
 
-/** Pods that a monitor selects, as they are now. */
+/** Names of the pods that a monitor selects now. */
 export function podsOfMonitor(monitor: TrafficMonitor & KubeObject, all: Known): string[] {
   const own = all.input.pods.filter(({ namespace }) => namespace === monitor.metadata.namespace);
   return matchPods(monitor.spec, own).map(({ name }) => name);
@@ -120,7 +120,7 @@ function conditionStep({ status }: TrafficMonitor, type: string): Step[] {
   return [quiet.has(condition.reason) ? note(asks, fact, way) : no(asks, fact, way)];
 }
 
-/** The monitor of a name. */
+/** The monitor with this name. */
 export function findMonitor(all: Known, namespace: string, name: string): (TrafficMonitor & KubeObject) | undefined {
   return itemsOf(all.view.monitors).find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
 }

@@ -101,7 +101,7 @@ function unreadOf({ policies, monitors, nodes, namespaces }: ClusterView): strin
   return [policies, monitors, nodes, namespaces].find((list) => list.fault !== undefined)?.fault;
 }
 
-/** The steps, as unknown where their answer depends on lists that could not be read. */
+/** The steps. A step whose answer depends on a list that could not be read becomes unknown. */
 function sureSteps(steps: readonly Step[], { monitors }: PodView, view: ClusterView): Step[] {
   const fault = unreadOf(view);
   if (fault === undefined) return [...steps];

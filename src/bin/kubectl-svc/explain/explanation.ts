@@ -14,7 +14,7 @@ export interface Explanation {
   readonly target: string;
   /** There is no obstacle, for the object itself and each of its pods. */
   readonly well: boolean;
-  /** Steps of the object itself; a pod has its own. */
+  /** Steps of the object itself; those of its pods are in `pods`. */
   readonly steps: readonly Step[];
   readonly pods: readonly PodExplanation[];
   /** The settings, if they are the same for all pods; otherwise see the pods. */
@@ -54,7 +54,7 @@ function absent(kind: string, namespace: string, name: string, look: string): Pl
   return new PluginError('ERR_API_NOT_FOUND', `there is no ${kind} ${namespace}/${name}`, { hints: [look] });
 }
 
-/** The whole answer. Pure. */
+/** The whole explanation. Pure. */
 export function explain(target: Target, namespace: string, pods: readonly PodWithStatus[], all: Known): Explanation {
   const explained = pods.map((pod) => explainPod(pod, all));
   const steps = ownSteps(target, namespace, all);

@@ -20,7 +20,7 @@ export interface NodeInput {
   readonly facts: SeriesFacts;
   /** Restricts the steps to these TrafficMonitors, each as `namespace/name`; undefined for all. */
   readonly monitors?: readonly string[];
-  /** There are series of the target: whatever an agent reported before, the target is captured. */
+  /** The target has series, so it is captured, whatever an agent reported before. */
   readonly hasData?: boolean;
 }
 
@@ -67,7 +67,10 @@ function agentStep({ view, node }: NodeInput): Step {
   return yes(asks, `${name} is ready`);
 }
 
-/** The config in force: by the agent's own metrics if the query server has them, else by the statuses. */
+/**
+ * Whether the wanted config is in force: from the agent's own metrics if the query server has them, else from the
+ * statuses.
+ */
 function configStep(input: NodeInput): Step {
   const asks = 'config';
   const { view, node, compiled, facts } = input;
@@ -150,7 +153,7 @@ function concerned({ view, node, compiled, monitors }: NodeInput): Concerned[] {
   return [...policies, ...own] as Concerned[];
 }
 
-/** The conditions of monitors that name this node: the agent's own report. */
+/** The obstacles that the agent of this node reports, from the monitors' conditions that name the node. */
 function obstacles(input: NodeInput): { reason: string; message: string }[] {
   return concerned(input).flatMap((object) => {
     const found = findCondition(object.status?.conditions, 'Capturing');
@@ -178,7 +181,7 @@ function obstacleSteps(input: NodeInput): Step[] {
   return [unknown(asks, 'the agent names no obstacle (it looks a minute after a start, at monitors without data)')];
 }
 
-/** Series of requests from this node. */
+/** Number of request series from this node. */
 function requestsOf({ facts, node }: NodeInput): number {
   return facts.fault === undefined ? (facts.requests.get(node) ?? 0) : 0;
 }

@@ -16,8 +16,8 @@ const stateOfAnswer: Readonly<Record<Step['answer'], CheckState>> = {
 };
 
 /**
- * The explanation as text: the steps, the first obstacle again with its remedy, a table of several pods, the settings.
- * Pure.
+ * The explanation as text: the steps, the first obstacle again with its remedy, a table if there are several pods, the
+ * settings. Pure.
  */
 export function explanationText(explanation: Explanation, style: Styles): string {
   const { target, steps, pods, settings } = explanation;
@@ -72,7 +72,7 @@ function podTable(pods: readonly PodExplanation[], style: Styles): string {
   });
 }
 
-/** What is shown for a built-in setting that has no value of its own. */
+/** The text for a setting that no object sets and whose built-in value is undefined. */
 const builtin: Readonly<Record<string, string>> = {
   'signals.metrics': 'Enabled',
   'signals.spans': 'Enabled',

@@ -1,6 +1,6 @@
 import { namespaceLabel, nodeLabel } from '../../../api/labels.ts';
 
-/** Series with a sample in the last five minutes, of one name. */
+/** The number of series of one metric with a sample in the last five minutes. */
 export interface SeriesCount {
   readonly metric: string;
   readonly series: number;
@@ -61,7 +61,7 @@ export function seriesCounts(series: readonly FederatedSeries[]): SeriesCount[] 
     .toSorted((a, b) => b.series - a.series || (a.metric < b.metric ? -1 : 1));
 }
 
-/** The series of one pod: its requests, by its name. */
+/** The series of the requests of one pod, found by its namespace and name. */
 export function seriesOfPod(series: readonly FederatedSeries[], namespace: string, pod: string): FederatedSeries[] {
   return series.filter(
     ({ metric, labels }) =>

@@ -47,7 +47,7 @@ export function parseTarget(args: readonly string[]): Target {
   return { type: 'workload', kind: type, name };
 }
 
-/** Completes `pod/…`: kinds until a slash is typed, names behind it. After a kind as a word of its own: names. */
+/** Completes `pod/…`: kinds before the slash, names after it. After a kind as a separate word, it completes names. */
 export const targetNames: Complete = async (session, word, [before, ...rest]) => {
   if (rest.length > 0) return [];
   const [kind = '', name] = before === undefined ? word.split('/') : [before];

@@ -42,7 +42,7 @@ export class Canvas {
     }
   }
 
-  /** One row of characters; `paint` gets adjacent characters of one line as one text, with the index of that line. */
+  /** One row of characters; `paint` gets adjacent characters with the same owner as one text. */
   row(n: number, paint: (text: string, owner: number) => string): string {
     let text = '';
     let run = '';

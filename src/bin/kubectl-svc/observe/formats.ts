@@ -11,7 +11,7 @@ import type { Styles } from '../output/style.ts';
 import { printable, width } from '../output/table.ts';
 import { bytesText, durationText, shortTime } from './words.ts';
 
-/** A span or flow on its way to the standard output. */
+/** Formats a span or flow for the standard output. `line` is the message as received. */
 export type Writer = (message: StreamMessage, line: string) => string;
 
 export const observeFormats = ['compact', 'json', 'jsonpb', 'dict', 'table'] as const;

@@ -123,8 +123,8 @@ function shower(session: Session, { output, headers }: Flags): Show {
 }
 
 /**
- * Follows until Ctrl-C. A broken connection is opened again and reading continues from its position; a refused one is
- * not retried.
+ * Follows until Ctrl-C. A broken connection is opened again, and the stream continues where it broke off; a refused
+ * connection is not retried.
  * Errors: those of the first connection, and refusals.
  */
 async function follow(session: Session, request: StreamRequest, show: Show): Promise<void> {
@@ -156,7 +156,7 @@ async function follow(session: Session, request: StreamRequest, show: Show): Pro
   }
 }
 
-/** Statuses of refusals that pass: a request that came too late, and one too many. */
+/** Statuses of temporary refusals: request timeout, and too many requests. */
 const passing: readonly number[] = [408, 429];
 
 /** A refusal that the next attempt would get too. */

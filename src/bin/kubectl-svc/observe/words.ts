@@ -23,7 +23,7 @@ function threeDigits(value: number): string {
   return value >= 100 ? String(Math.floor(value)) : String(Number(value.toPrecision(3)));
 }
 
-/** A time of the stream to the millisecond. Pure. */
+/** A timestamp of the stream, cut to milliseconds. Pure. */
 export function shortTime(time: string): string {
   return `${time.slice(0, 23)}Z`;
 }

@@ -65,7 +65,7 @@ function rowsOf(data: QueryData): Row[] {
   return [{ metric: {}, sample: { seconds: data.result[0], text: data.result[1] } }];
 }
 
-/** Every label of any row, the metric's name first. */
+/** The label names of all rows, the metric's name first. */
 function labelNames(rows: readonly Row[]): string[] {
   const names = new Set(rows.flatMap(({ metric }) => Object.keys(metric)));
   const hasName = names.delete('__name__');

@@ -116,7 +116,7 @@ async function query(session: Session, argument: string | undefined, flags: Flag
 /** Number of points that fit into the terminal's width. */
 const graphPoints = ({ stdout }: Session): number => Math.max(60, Math.min(250, stdout.columns));
 
-/** The server ends a query that takes too long; this adds a second for the network. */
+/** Sends the query. The server ends it after `timeoutMs`; the deadline here is a second later, for the network. */
 async function ask(
   session: Session,
   path: string,
@@ -207,7 +207,7 @@ function underlined(expression: string, message: string): string[] | undefined {
 const maxBytes = 1024 * 1024;
 
 /**
- * The expression of the argument, of the file (`-` too is the standard input), or of the standard input.
+ * The expression from the argument or the file; `-` for either means the standard input.
  * Errors: UsageError when there is none or more than one, PluginError for a file that cannot be read.
  */
 async function expressionOf(

@@ -16,11 +16,11 @@ export interface Range {
   readonly stepMs: number;
 }
 
-/** The most points of one series that the query server takes. */
+/** The most points of one series that the query server accepts. */
 const maxPoints = 11_000;
 
 /**
- * The range of the flags; undefined for a single moment. Without a step it has at most about `points`.
+ * The range of the flags; undefined for a single moment. Without `--step` it has at most about `points` points.
  * Errors: UsageError for flags that exclude each other or a range that is empty.
  */
 export function rangeOf(flags: TimeFlags, now: number, points: number): Range | undefined {

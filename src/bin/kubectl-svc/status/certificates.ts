@@ -14,7 +14,7 @@ export function certificateChecks(view: ClusterView): Check[] {
     return [about('certificates', 'certificates')('unknown', `${view.secrets.fault}; ${fromPolicies(view)}`)];
   const wanted: readonly string[] = [
     ...[names.ca, names.queryTls, names.controllerTls],
-    // Only while agents of earlier versions run.
+    // This Secret exists only while agents of earlier versions run.
     ...(itemsOf(view.secrets).some(({ metadata }) => metadata.name === names.agentTls) ? [names.agentTls] : []),
   ];
   const present = new Map(

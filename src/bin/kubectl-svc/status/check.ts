@@ -1,6 +1,6 @@
 /**
- * The state of one checked thing. Only `bad` and `progressing` are not well; `note` is informative, `unknown` could not
- * be read.
+ * The state of one checked thing. Only `bad` and `progressing` are not well. `note` is informative; `unknown` means
+ * that the state could not be read.
  */
 export type CheckState = 'ok' | 'note' | 'progressing' | 'bad' | 'unknown';
 
@@ -35,7 +35,7 @@ export function isWell(checks: readonly Pick<Check, 'state'>[]): boolean {
   return checks.every(({ state }) => state !== 'bad' && state !== 'progressing');
 }
 
-/** The check of a subject, once its state is known. */
+/** A function that makes the check of a subject from its state and text. */
 export function about(section: Section, subject: string): (state: CheckState, text: string, hint?: string) => Check {
   return (state, text, hint) => ({ section, subject, state, text, ...(hint === undefined ? {} : { hint }) });
 }

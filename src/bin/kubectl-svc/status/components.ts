@@ -56,7 +56,7 @@ function progressOf(deployment: KubeObject): { state: CheckState; text: string }
   return { state: 'ok', text };
 }
 
-/** A line for each pod of a component that is not ready. */
+/** A line for each unready pod of a component. */
 function podFaults(view: ClusterView, section: Section, component: Component): Check[] {
   return podsOf(view, component).flatMap((pod): Check[] => {
     const fault = podFault(pod);
@@ -73,7 +73,7 @@ interface LeaseSpec {
   leaseDurationSeconds?: number;
 }
 
-/** Clocks of a user and of a cluster differ: a lease is not checked to the second. Units: ms. */
+/** Added to the life of a lease, because the clocks of user and cluster may differ. Units: ms. */
 const skewMs = 60_000;
 
 function leaderChecks(view: ClusterView): Check[] {
@@ -89,7 +89,7 @@ function leaderChecks(view: ClusterView): Check[] {
   return [is('bad', `${holder} has not renewed its Lease since ${renewTime || 'ever'}`, hint)];
 }
 
-/** The DaemonSet of the agents; the nodes without a ready agent follow with the reason (`agentsByNode`). */
+/** The DaemonSet of the agents. `agentNodeChecks` adds the nodes without a ready agent, each with the reason. */
 export function agentSetChecks(view: ClusterView): Check[] {
   const is = about('agents', names.agent);
   if (view.daemonSets.fault !== undefined) return [is('unknown', view.daemonSets.fault)];

@@ -109,7 +109,10 @@ function compileView(view: ClusterView): CompileResult | undefined {
   }
 }
 
-/** Nodes whose agent is missing or not ready, under Agents: a DaemonSet's counts do not name them. */
+/**
+ * A check for each node whose agent is missing or not ready. They are listed under Agents, because the counts of a
+ * DaemonSet name no nodes.
+ */
 export function agentNodeChecks(rows: readonly NodeRow[], namespace: string): Check[] {
   return rows.filter(lacksAgent).map(({ name, agent, message }) => {
     const hint = agent

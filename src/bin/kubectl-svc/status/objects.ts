@@ -16,11 +16,11 @@ export interface ObjectKind {
   readonly section: Section;
   readonly plural: string;
   readonly table: ConditionTable;
-  /** Conditions besides Ready that are a fault while they are not well; others are notes. */
+  /** Conditions other than Ready whose bad status is a fault; the bad status of any other condition is a note. */
   readonly faults: ReadonlySet<string>;
   /** Reasons that are normal for a healthy object. */
   readonly quiet: ReadonlySet<string>;
-  /** The numbers of its status. */
+  /** The numbers in the status of an object, as text. */
   figures(object: Conditioned): string;
 }
 

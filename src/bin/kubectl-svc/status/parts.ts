@@ -11,7 +11,7 @@ import { minterKind, monitorKind, objectChecks, policyKind, type ObjectKind } fr
 import type { StatusReport } from './report.ts';
 import { isGood, type Conditioned } from './readiness.ts';
 
-/** What a report can be narrowed to, with the names that kubectl accepts for the kind. */
+/** The kinds that a report can be narrowed to, with the names that kubectl accepts for each. */
 const parts = {
   trafficmonitors: { list: 'monitors', kind: monitorKind, resource: trafficMonitors, words: ['trafficmonitor', 'tm'] },
   clustertrafficpolicies: {

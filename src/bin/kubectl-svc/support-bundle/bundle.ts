@@ -70,7 +70,7 @@ export class Bundle {
     );
   }
 
-  /** Whether there is any room left. */
+  /** Whether no room is left. */
   get full(): boolean {
     return this.#left <= 0;
   }

@@ -16,7 +16,7 @@ import type { Redactor } from './redact/redactor.ts';
 /** Most nodes and monitors to explain. */
 const maxExplained = 100;
 
-/** The wanted config of each node, and the explanation of every node and monitor. */
+/** Adds the wanted configs of the nodes, and the explanations of nodes and monitors. */
 export async function addCapture(
   bundle: Bundle,
   session: Session,
@@ -55,7 +55,9 @@ export async function addCapture(
   addConfigs(bundle, all, redactor);
 }
 
-/** The operator's compile for each node; configs that differ only by node and pods are included once. */
+/**
+ * Adds the operator's compile for each node. Of the configs with the same instrument file, only the first is included.
+ */
 function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Redactor): void {
   if (assumed !== null)
     bundle.lacks('capture/: the operator’s settings', `${assumed}; those of a new installation stand for them`);

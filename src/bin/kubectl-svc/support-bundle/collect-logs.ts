@@ -17,7 +17,7 @@ export interface LogOptions {
   readonly signal: AbortSignal;
 }
 
-/** The logs of every container, and of the previous one if it was restarted. */
+/** Adds the log of every container, and that of its previous run if it was restarted. */
 export async function addLogs(
   bundle: Bundle,
   client: Pick<RestClient, 'podLog'>,
@@ -47,7 +47,8 @@ export async function addLogs(
 }
 
 /**
- * The last lines of a log, fewer where the limit of bytes would cut off the newest. Undefined when it cuts the last one.
+ * The last lines of a log. Fewer are read if the byte limit would cut off the newest; undefined if it cuts even the
+ * last line.
  */
 async function wholeTail(read: (lines: number) => Promise<string>): Promise<string | undefined> {
   for (let lines = maxLines; lines > 0;) {

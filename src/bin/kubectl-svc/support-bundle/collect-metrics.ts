@@ -25,7 +25,8 @@ export interface MetricsOptions {
 }
 
 /**
- * The own metrics of every component from `/metrics`, through a port-forward: a reader inside the pod needs no token.
+ * Adds the own metrics of every component. They are read from `/metrics` through a port-forward, because a reader
+ * inside the pod needs no token.
  */
 export async function addMetrics(
   bundle: Bundle,
@@ -101,7 +102,7 @@ const questions: readonly { readonly file: string; readonly path: string; readon
     },
   ];
 
-/** The query server's own data and, through it, that of the agents. */
+/** Adds the query server's own data and, through it, that of the agents. */
 export async function addQueries(bundle: Bundle, session: Session, redactor: Redactor): Promise<void> {
   for (const { file, path, params = {} } of questions) {
     try {

@@ -16,7 +16,7 @@ import { trimCrd, trimNode, trimObject } from './trim.ts';
 /** A readable text without colours. */
 export const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
 
-/** The state of the product as in `status`, and the objects behind it. */
+/** Adds the state of the product as in `status`, and the objects that it comes from. */
 export function addObjects(bundle: Bundle, view: ClusterView, pods: readonly OwnPod[], redactor: Redactor): void {
   const report = statusReport(view);
   bundle.add('status.txt', 'kubectl svc status', redactor.text(reportText(report, plain)));
@@ -54,7 +54,7 @@ function metricsApis(reading: Reading<KubeObject>): Reading<KubeObject> {
   return { items: reading.items.filter(({ metadata }) => metadata.name?.endsWith('.metrics.k8s.io')) };
 }
 
-/** Events of the operator's namespace and about our objects, the oldest first. */
+/** Adds the events of the operator's namespace and those about our objects, the oldest first. */
 export async function addEvents(
   bundle: Bundle,
   client: KubeClient,

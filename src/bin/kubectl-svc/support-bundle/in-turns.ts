@@ -1,6 +1,6 @@
 import { throwAll } from '../../../base/errors.ts';
 
-/** Concurrent requests, few enough not to load an API server. */
+/** Number of concurrent requests: few enough not to load an API server. */
 const atATime = 4;
 
 /** Runs `work` for every item, a few at a time, started in order. Errors: those of `work`, at the end. */

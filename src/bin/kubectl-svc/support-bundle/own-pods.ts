@@ -14,7 +14,9 @@ export interface OwnPod {
 const nameLabel = 'app.kubernetes.io/name';
 const componentLabel = 'app.kubernetes.io/component';
 
-/** Operator, query servers, minters, agents, in this order; the ones that are not ready first in each. Pure. */
+/**
+ * The pods of operator, query servers, minters and agents, in this order; in each group, unready pods come first. Pure.
+ */
 export function ownPods(view: ClusterView): OwnPod[] {
   const seen = new Set<string>();
   return [...itemsOf(view.ownPods), ...itemsOf(view.pods)]

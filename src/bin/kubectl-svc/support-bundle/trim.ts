@@ -5,7 +5,7 @@ import type { Redactor } from './redact/redactor.ts';
 const ourVariables =
   /^(?:SVC_\w+|OTEL_EBPF_\w+|NODE_(?:NAME|OPTIONS|EXTRA_CA_CERTS)|POD_\w+|MALLOC_ARENA_MAX|BIND_ADDRESS|PORT|ADMIN_PORT|CONFIGS_DIR|TLS_DIR|VCS_(?:ORG|API_BASE_URL)|KMS_(?:NEXT_)?KEY_VERSION|AUDIENCES|ISSUER_URL|JWKS_URI|RATE_LIMIT_PER_MINUTE|MAX_REPOSITORIES|REPOSITORIES)$/;
 
-/** kubectl's copy of an object, with everything that the object ever contained. */
+/** The annotation with kubectl's copy of the object as last applied. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
@@ -29,7 +29,7 @@ function trimMetadata(
   return Object.keys(rest).length === 0 ? metadata : { ...metadata, annotations: rest };
 }
 
-/** Hides `value` in every list named `env`, at any depth: of containers, of init containers, of templates. */
+/** Hides the values of variables that are not ours in every list named `env`, at any depth. */
 function withoutForeignValues(value: unknown, redactor: Redactor, name = ''): unknown {
   if (Array.isArray(value)) {
     return name === 'env'

@@ -2,7 +2,7 @@
 export const topKindNames = ['workloads', 'pods', 'services', 'namespaces', 'nodes'] as const;
 export type TopKindName = (typeof topKindNames)[number];
 
-/** Their accepted short names, as for kubectl. */
+/** Short names of these kinds, as kubectl accepts them. */
 export const kindAliases: Readonly<Record<string, TopKindName>> = {
   workload: 'workloads',
   wl: 'workloads',

@@ -5,7 +5,7 @@ import { builtInPresets } from '../../../query/custom-metrics/providers/presets.
 import type { DescribedResource } from '../../../query/custom-metrics/resources.ts';
 import type { TopKind } from './kinds.ts';
 
-/** The figures of a row: the field in JSON, and the preset with the same meaning for autoscalers. */
+/** The figures of a row: the field of each in JSON, and the autoscaler preset with the same meaning. */
 export const figures = {
   requestsPerSecond: 'http_requests_per_second',
   errorRatio: 'http_request_error_ratio',

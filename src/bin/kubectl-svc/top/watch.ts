@@ -11,7 +11,8 @@ const clearBelow = '\u001b[J';
 
 /**
  * Redraws until Ctrl-C. On a terminal it overwrites line by line, so that nothing flickers, on an alternate screen that
- * disappears afterwards; elsewhere it appends. A failed attempt is shown and does not end it, except for the first.
+ * disappears afterwards; elsewhere it appends. A failed attempt is shown and the loop goes on; only a failure of the
+ * first attempt ends it.
  */
 export async function watch(
   session: Session,

@@ -14,7 +14,8 @@ export interface PartVersion {
 
 /**
  * The versions in the cluster: the operator's from the images of its pods, the query server's from its build info, the
- * agents' from their metrics. Parts that could not be queried are among the faults; the others are shown all the same.
+ * agents' from their metrics. `faults` has the errors of the parts that could not be queried; the other parts are
+ * returned all the same.
  */
 export async function clusterVersions(session: Session): Promise<{ parts: PartVersion[]; faults: unknown[] }> {
   const asked = await Promise.allSettled([operator(session), query(session), agents(session)]);

@@ -5,7 +5,10 @@ import { namespacesOf } from '../select/scope.ts';
 import { sortedSet, type PolicyInForce } from '../settings.ts';
 import type { NamedLabels } from '../types.ts';
 
-/** The redaction rules of the policies, in their order. The rule of a policy of some namespaces lists them. */
+/**
+ * The redaction rules of the policies, in the same order. The rule of a policy with a namespaceSelector lists the
+ * namespaces that the policy covers.
+ */
 export function redactionOf(
   policies: readonly PolicyInForce[],
   namespaces: readonly NamedLabels[],

@@ -41,7 +41,7 @@ export const labelKeyText: TextCheck = (text) => {
 };
 
 /**
- * Kubernetes label value. The empty value is legal there, but as a glob it cannot be distinguished from an absent
+ * Kubernetes label value. Kubernetes allows the empty value, but as a glob it cannot be distinguished from an absent
  * label.
  */
 export const labelValueText: TextCheck = (text) => {

@@ -29,11 +29,14 @@ export interface PodView {
   /** Monitors in force that select it, the strongest first. */
   monitors: readonly { path: string; ports: string | null }[];
   /**
-   * The other capturing monitors of its namespace: they do not select it, are suspended or are not accepted. `selects`
-   * is true for one that selects it all the same.
+   * The other capturing monitors of its namespace: they do not select the pod, are suspended or are not accepted.
+   * `selects` is true for a monitor that matches the pod all the same.
    */
   otherMonitors: readonly { path: string; why: string; selects: boolean }[];
-  /** The port ranges captured for this pod, as text: those of the base and of its monitors; null for any port. */
+  /**
+   * The port ranges captured for this pod, as text: those of the base and of its monitors; null for any port, empty
+   * while capture is paused.
+   */
   ports: string | null;
   /** The shared settings that apply to the pod, each with the layer that it comes from. */
   settings: readonly PodSetting[];
@@ -54,8 +57,8 @@ export function commonSettings(pods: readonly Pick<PodView, 'settings'>[]): PodS
 }
 
 /**
- * The settings and objects that decide over one pod, by the same rules as `compile`. Pure; `pod` need not be among the
- * pods of the input.
+ * The settings and objects that decide how one pod is captured, by the same rules as `compile`. Pure; `pod` need not be
+ * among the pods of the input.
  * Errors: ERR_CONFIG_INVALID for the environment.
  */
 export function podView(input: CompileInput, pod: PodFacts): PodView {

@@ -2,7 +2,10 @@ import type { TrafficMonitorSpec, WorkloadKind } from '../../../api/v1alpha1/ind
 import { matchesGlob, matchesSelector } from './selector.ts';
 import type { PodFacts } from '../types.ts';
 
-/** The pods that the selection fields of a monitor match, within its own namespace. The instrument judges ports. */
+/**
+ * The pods that the selection fields of a monitor match, within its own namespace. Ports are not checked: only the
+ * instrument knows them.
+ */
 export function matchPods(spec: TrafficMonitorSpec, podsOfNamespace: readonly PodFacts[]): PodFacts[] {
   return podsOfNamespace.filter(
     (pod) =>

@@ -27,7 +27,7 @@ export function compareMonitors(
   );
 }
 
-/** 2 by workloads, 1 by labels, 0 for the whole namespace. */
+/** How specifically a monitor selects: 2 by workloads, 1 by labels, 0 for the whole namespace. */
 export function specificity(spec: TrafficMonitorSpec): 0 | 1 | 2 {
   if (spec.workloads && spec.workloads.length > 0) return 2;
   return isEmptySelector(spec.selector) ? 0 : 1;

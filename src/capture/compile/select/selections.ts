@@ -24,8 +24,8 @@ export function monitorSelections(namespace: string, spec: TrafficMonitorSpec): 
 
 /**
  * The selections of one exclusion of a policy, one per workload. `within` are the names of the policy's namespaces, or
- * undefined when it covers all. When it covers some only, the exclusion is narrowed to those of them that it matches;
- * there is no selection when it matches none.
+ * undefined when it covers all. If the policy covers only some, the exclusion is narrowed to those of them that its own
+ * `namespaces` match; if none is left, there is no selection.
  */
 export function exclusionSelections(exclusion: Exclusion, within: readonly string[] | undefined): Selection[] {
   const globs = exclusion.namespaces;
@@ -48,8 +48,8 @@ export function distinct(selections: readonly Selection[]): Selection[] {
 }
 
 /**
- * False only when no pod of their common namespace can be in both. Judged by the selections alone, so that pods that
- * come and go never change the instrument's file.
+ * Whether two monitors of one namespace may select the same pod; false only when their labels exclude that. It compares
+ * the selectors, not the pods, so that pods that come and go never change the instrument's file.
  */
 export function mayOverlap(a: TrafficMonitorSpec, b: TrafficMonitorSpec): boolean {
   const [left, right] = [labelTests(a.selector), labelTests(b.selector)];

@@ -44,7 +44,10 @@ export function labelTests(selector: LabelSelector | undefined): Record<string, 
   return out;
 }
 
-/** `*` and `?` over a whole name. Time is at most glob × text, because users write these patterns. */
+/**
+ * Matches `*` and `?` against a whole name. Users write these patterns, so the time is at most the product of both
+ * lengths.
+ */
 export function matchesGlob(glob: string, text: string): boolean {
   let g = 0;
   let t = 0;

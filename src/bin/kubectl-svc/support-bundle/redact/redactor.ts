@@ -35,7 +35,7 @@ export class Redactor {
     this.#counts[kind]++;
   }
 
-  /** A text of any kind, such as a message. JSON inside it is parsed first. */
+  /** Redacts a text of any kind, such as a message. A text that is JSON is parsed first. */
   text(text: string): string {
     const inner = parsed(text);
     if (inner !== undefined) return JSON.stringify(this.value(inner));
@@ -43,8 +43,8 @@ export class Redactor {
   }
 
   /**
-   * Lines of a log, some of which may be JSON. The lines between JSON ones are treated as one text, because a key spans
-   * lines.
+   * Redacts the lines of a log, some of which may be JSON. The lines between JSON ones are treated as one text, because
+   * a key spans lines.
    */
   lines(text: string): string {
     const shown: string[] = [];
@@ -65,8 +65,8 @@ export class Redactor {
   }
 
   /**
-   * Any JSON value. `strict` hides every leaf below a member whose name is that of a credential or of headers: for
-   * members whose schema is not ours.
+   * Redacts any JSON value. `strict` hides every leaf below a member whose name is that of a credential or of headers:
+   * it is for members whose schema is not ours.
    */
   value(value: unknown, strict = false): unknown {
     if (typeof value === 'string') return this.text(value);
@@ -92,7 +92,7 @@ export class Redactor {
     return '[credential]';
   }
 
-  /** A name of a member may hold a secret, too; the bare word `token` is only a name, and stays. */
+  /** Redacts the name of a member, which may hold a secret too. The bare word `token` is only a name, and stays. */
   #name(name: string): string {
     return this.#pseudonyms.replace(hideSecrets(name, (kind) => this.hid(kind)));
   }
