@@ -18,12 +18,12 @@ interface TokenStatus {
 export interface ReviewOptions {
   /** Name of the program, such as `svc-query`: the audience of tokens that are valid for this program only. */
   readonly audience: string;
-  /** The program's own token. It shows the name of the API server's own audience. */
+  /** The program's own token. Its claims name the API server's own audience. */
   readonly ownToken: () => Promise<string | undefined>;
 }
 
 /**
- * TokenReview and SubjectAccessReview over a client; the shape that `src/net/token-auth.ts` takes.
+ * TokenReview and SubjectAccessReview calls. Implements the interface that `src/net/token-auth.ts` expects.
  * A review names the accepted audiences: the program's own, and the API server's, for which tokens are issued by
  * default. Tokens for other audiences are not valid here.
  */
@@ -47,16 +47,16 @@ export class ApiReviews {
     );
     const status = answer['status'] as TokenStatus | undefined;
     if (!status?.authenticated || !status.user?.username) return undefined;
-    // An answer without audiences means the API server's own, which is among the requested ones. Source:
-    // TokenReviewStatus.
+    // Without audiences in the answer, the token is valid for the API server's own, which is among the requested ones.
+    // Source: TokenReviewStatus.
     const { audiences: confirmed = [] } = status;
     const counts = confirmed.length === 0 || !audiences || confirmed.some((one) => audiences.includes(one));
     return counts ? status.user : undefined;
   }
 
   /**
-   * Undefined when the API server's own audience is not known, as outside a cluster: a review without audiences uses
-   * it.
+   * Undefined when the API server's own audience is not known, as outside a cluster. A review without audiences then
+   * checks against that audience.
    */
   async #audiences(): Promise<string[] | undefined> {
     const { audience, ownToken } = this.#options;
@@ -64,12 +64,12 @@ export class ApiReviews {
     return own.length === 0 ? undefined : [...new Set([audience, ...own])];
   }
 
-  /** Whether the user may do `verb` on a path outside the resources. */
+  /** Whether the user may do `verb` on a non-resource path. */
   mayAccessPath(user: ReviewedUser, verb: string, path: string, signal: AbortSignal): Promise<boolean> {
     return this.#isAllowed(user, { nonResourceAttributes: { path, verb } }, signal);
   }
 
-  /** Whether the user may get pods in the namespace; without one, in all namespaces. */
+  /** Whether the user may get pods in the namespace; undefined: in all namespaces. */
   mayReadPods(user: ReviewedUser, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
     return this.mayAccessResource(user, { namespace, verb: 'get', resource: 'pods' }, signal);
   }
@@ -115,7 +115,8 @@ export async function reviewTokenFor(
 ): Promise<ReviewedUser | undefined> {
   const answer = await create(client, coreResources.tokenReviews, { token, audiences: [audience] }, signal);
   const status = answer['status'] as TokenStatus | undefined;
-  // An answer without audiences means the API server's own, which is not this one. Source: TokenReviewStatus.
+  // Without audiences in the answer, the token is valid for the API server's own, which is not this one. Source:
+  // TokenReviewStatus.
   return status?.authenticated && status.audiences?.includes(audience) ? status.user : undefined;
 }
 

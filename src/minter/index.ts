@@ -1,6 +1,7 @@
 /**
- * The token minter: an identity token of a cloud service account in, a one-hour token for exactly the requested
- * repositories out. Rules decide locally; a key service signs; the hosting platform grants; the grant is compared.
+ * The token minter exchanges an identity token of a cloud service account for a one-hour token for exactly the
+ * requested repositories. Rules decide locally; a key service signs; the hosting platform grants; the grant is compared
+ * with the request.
  */
 export { runMinterServer } from './run.ts';
 export { minterSettings } from './settings.ts';

@@ -48,8 +48,8 @@ export interface MinterDeps {
 const revokeMs = 2_000;
 
 /**
- * The outgoing half of a mint: sign → installation → exchange → grant. The returned token was compared with the
- * request.
+ * The outgoing half of a mint: sign → installation → exchange → grant. The grant of a returned token has been compared
+ * with the request.
  * Guarantees: nothing is sent unless the key is usable; a token that does not match the request exactly is revoked and
  * never returned; no token is kept.
  * Errors: Refusal.

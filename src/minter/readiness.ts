@@ -14,7 +14,7 @@ export interface ReadinessOptions {
   onChange?: (readiness: Readiness, check: MinterCheck | null) => void;
 }
 
-/** The state of the other parts at the time of the question. */
+/** The state of other components, read when the report is made. */
 export interface ReadinessFacts {
   rulesHash: string;
   scopes: string[];
@@ -82,7 +82,7 @@ export class Readiness {
     return this.#draining;
   }
 
-  /** A key or App that is known to be wrong: signing would be pointless. */
+  /** True when the key or the App is known to be wrong: signing would be pointless. */
   get knownUnusable(): boolean {
     return this.get('KeyEnabled').status === 'False' || this.#appIsWrong;
   }

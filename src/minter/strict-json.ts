@@ -5,7 +5,7 @@ const maxDepth = 32;
 
 /**
  * Strict parser of exactly one JSON text, for untrusted input: malformed UTF-8, a byte-order mark, bytes after the
- * value, a member name that an object has twice, and nesting beyond 32 are refused. (Most parsers take the last of two
+ * value, a repeated member name in an object, and nesting beyond 32 are refused. (Most parsers take the last of two
  * equal names, others the first, so two readers of one document could see different things.)
  * Errors: ERR_INPUT_INVALID; the message never repeats the text.
  */

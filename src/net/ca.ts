@@ -102,7 +102,7 @@ export async function signLeaf(
 }
 
 /**
- * Why a leaf must be issued anew, or null when it is still good: absent, unreadable, another common name or other
+ * Why a leaf must be reissued, or null when it is still good: absent, unreadable, another common name or other
  * alternative names, signed by another CA, or past two thirds of its life. Organizations and usage are not compared.
  */
 export async function leafRenewalReason(
@@ -139,8 +139,8 @@ export function renewalTime(leaf: Pick<KeyPairPem, 'cert'>): number {
 }
 
 /**
- * Whether the renewal of a certificate is overdue: three quarters into its life, a twelfth of it after it was due.
- * Working renewal never lets that happen. Units: `now` in ms since the epoch.
+ * Whether the renewal of a certificate is overdue. It is due at two thirds of the life of the certificate, and overdue
+ * at three quarters, which working renewal never reaches. Units: `now` in ms since the epoch.
  */
 export function isOverdue(leaf: Pick<KeyPairPem, 'cert'>, now: number): boolean {
   const cert = parseCertificate(leaf.cert, 'certificate');

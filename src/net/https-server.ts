@@ -30,7 +30,7 @@ export interface TlsServerOptions extends DoorOptions {
 
 /**
  * An HTTPS server that follows certificate rotation without dropping connections, behind the common entry (`http/`). On
- * HTTP/2 the handler gets the objects of Node's compatibility layer (`req.httpVersionMajor` tells).
+ * HTTP/2 (`req.httpVersionMajor` is 2) the handler gets the objects of Node's compatibility layer.
  */
 export function createTlsServer(source: TlsSource, handler: HttpHandler, options: TlsServerOptions = {}): Server {
   const { clientNames: names, clients, http2 } = options;

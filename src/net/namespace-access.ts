@@ -55,7 +55,7 @@ export class NamespaceAccess {
           if (await this.#may(user, key, name, signal)) visible.add(name);
         }
       } finally {
-        // After a failure nobody needs the reviews that have not been asked for.
+        // After a failure, the reviews that have not started yet are not needed.
         next = names.length;
       }
     };

@@ -9,14 +9,14 @@ import type { TlsSource } from './tls-material.ts';
 /** Maximum length of a peer's name in a message, in characters. */
 const maxShownName = 253;
 
-/** One call to a peer of ours by pod address; its certificate is checked against `servername`, not the address. */
+/** One call to a peer by pod address; its certificate is checked against `servername`, not the address. */
 export interface TlsRequest {
   /** IP address (or host) to connect to. */
   host: string;
   port: number;
   /** DNS name that the peer's certificate must carry. */
   servername: string;
-  /** An alternative name, accepted from a peer whose certificate carries no name below it. */
+  /** An alternative name, accepted from a peer whose certificate carries no subdomain of it. */
   sharedName?: string;
   method: string;
   path: string;
@@ -25,7 +25,7 @@ export interface TlsRequest {
   body?: Uint8Array | string | readonly Uint8Array[];
   /** Deadline of the whole exchange, connect to last byte. Units: ms. */
   deadlineMs: number;
-  /** How far the client's timer may extend the deadline. Units: ms. Default: not at all. */
+  /** The latest deadline to which the client's timer may extend `deadlineMs`. Units: ms. Default: `deadlineMs`. */
   latestMs?: number;
   /** Cap on the answer's body. Units: bytes. */
   maxBytes: number;
@@ -154,10 +154,10 @@ export class TlsClient {
       const { cert, key, ca } = this.#source.current;
       const old = this.#agent;
       this.#agent = new Pool({
-        // Shared by all connections: reading the certificates anew for each costs as much as a handshake.
+        // Shared by all connections: parsing the certificates for each one costs as much as a handshake.
         secureContext: createSecureContext({ cert, key, ca, minVersion: 'TLSv1.2' }),
         keepAlive: true,
-        // First in, first out: a long poll then keeps alive, beside its own connection, the one for the next request.
+        // First in, first out: a long poll then keeps two connections alive, its own and the one for the next request.
         scheduling: 'fifo',
         rejectUnauthorized: !this.#anyServer,
         maxSockets: 64,
@@ -179,9 +179,9 @@ interface Peer {
 }
 
 /**
- * Connections that share one certificate. They are keyed by address and requested names; Node would join whole PEM
- * texts. The names belong to the key: neither a kept connection nor a resumed session serves a request for another
- * name, because Node checks the certificate only when a session begins.
+ * Connections that share one client certificate. They are pooled by address and requested names; the pool names of Node
+ * would contain whole PEM texts. The requested names are part of the pool name: neither a kept connection nor a resumed
+ * session serves a request for another name, because Node checks the certificate only when a session begins.
  */
 class Pool extends Agent {
   override getName(options: AgentOptions & Peer = {}): string {
@@ -228,7 +228,7 @@ class Ending {
   readonly #abort = (): void => this.#end();
   readonly #whileQueued: () => void;
 
-  /** `whileQueued` is called at an end that comes before the request has a connection: Node reports that one late. */
+  /** `whileQueued` is called when the exchange ends before the request has a connection: Node reports that end late. */
   constructor(
     { deadlineMs, latestMs = deadlineMs, signal }: TlsRequest,
     timer: DeadlineTimer,
@@ -248,7 +248,7 @@ class Ending {
     this.#request = request;
   }
 
-  /** Its deadline has passed, or its caller aborted it. */
+  /** True when the deadline has passed or the caller has aborted the exchange. */
   get isOver(): boolean {
     return this.isLate || this.#signal?.aborted === true;
   }
@@ -262,7 +262,7 @@ class Ending {
   #end(): void {
     this.done();
     const isQueued = this.#request !== null && this.#request.socket === null;
-    // Without a reason: given one, Node throws it on a connection without listeners.
+    // Without an error argument: on a connection without listeners, Node would throw it.
     this.#request?.destroy();
     if (isQueued) this.#whileQueued();
   }

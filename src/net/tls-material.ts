@@ -26,7 +26,7 @@ export function fixedTls(material: TlsMaterial): TlsSource {
   return new HeldTls(material);
 }
 
-/** A source that is given each new identity. */
+/** A source whose owner sets each new identity with `replace`. */
 export class HeldTls implements TlsSource {
   #current: TlsMaterial;
   #generation = 1;
@@ -61,7 +61,7 @@ export class HeldTls implements TlsSource {
   }
 }
 
-/** What a directory holds beside `tls.crt` and `tls.key`. A Secret of type TLS that is not ours need not have a CA. */
+/** The files of a directory in addition to `tls.crt` and `tls.key`. A TLS Secret of another owner may have no CA. */
 export interface TlsDirectory {
   /** Whether `ca.crt` is read too. Default true. */
   readonly hasCa?: boolean;

@@ -40,7 +40,7 @@ const maxCached = 2_000;
 /** How long a decision is reused, and so how long a revoked right still works. Units: ms. */
 const cacheMs = 10_000;
 const reviewDeadlineMs = 5_000;
-/** Log lines about failed reviews, for each cause: callers without any permission cause them. */
+/** Log lines per minute about failed reviews with the same cause: callers without any permission can trigger them. */
 const warningsPerMinute = 1;
 const maxTokenLength = 16 * 1024;
 

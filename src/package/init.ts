@@ -1,9 +1,9 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
-/** What a new operator is called. */
+/** The names of a new operator. */
 export interface NewOperator {
-  /** Of the package, the image and the Deployment: a DNS label, such as `shop-operator`. */
+  /** Name of the package, the image and the Deployment: a DNS label, such as `shop-operator`. */
   readonly name: string;
   /** CamelCase, such as `Shop`. */
   readonly kind: string;
@@ -11,9 +11,9 @@ export interface NewOperator {
   readonly group: string;
 }
 
-/** What a project depends on: the packages' exact versions. */
+/** The exact versions of the packages that a project depends on. */
 export interface ProjectVersions {
-  /** Of this package, or where its archive is. */
+  /** The version of this package, or the location of its archive. */
   readonly own: string;
   readonly typescript: string;
   readonly nodeTypes: string;
@@ -40,7 +40,7 @@ const takenWords = new Set(
 );
 
 /**
- * The names that follow from what was given: `shop-operator` gives kind `Shop` in group `example.dev`.
+ * Derives the names from the given ones: `shop-operator` gives kind `Shop` in group `example.dev`.
  * Errors: throws, with the option and the reason, when a name is not valid.
  */
 export function nameOperator(
@@ -74,7 +74,7 @@ export function pluralOf(kind: string): string {
   return /[^aeiou]y$/.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`;
 }
 
-/** A text of the template, with the new operator's names in the place of the greeter's. Pure. */
+/** A text of the template, in which the new operator's names replace those of the greeter. Pure. */
 export function renamed(text: string, { name, kind, group }: NewOperator): string {
   const lower = kind.toLowerCase();
   const camel = kind[0]!.toLowerCase() + kind.slice(1);
@@ -97,7 +97,7 @@ export function renamed(text: string, { name, kind, group }: NewOperator): strin
 
 /**
  * Makes the project in `folder` from the template, and returns the paths of its files, sorted.
- * Errors: throws where the folder holds anything already; nothing is overwritten.
+ * Errors: throws when the folder is not empty; nothing is overwritten.
  */
 export async function makeProject(
   folder: string,

@@ -1,6 +1,6 @@
 /**
- * What `svc-operator/runtime` exports: the reconcile framework, the client, and the small parts that a program on it
- * needs (object shapes, clock, logger, errors). The list of every name is in `surface/runtime.txt`.
+ * What `svc-operator/runtime` exports: the reconcile framework, the client, and the small parts that a program built on
+ * them needs (object shapes, clock, logger, errors). The list of every name is in `surface/runtime.txt`.
  */
 import { createKubeClient as createRestClient, type KubeClient, type KubeClientOptions } from '../kube/index.ts';
 

@@ -50,8 +50,8 @@ export class Annotations {
   }
 
   /**
-   * Adds one info that classic buckets had to be made monotonic, with the extent over all samples. Times in
-   * milliseconds.
+   * Adds the info that classic buckets were made monotonic. Repeated infos are merged into one with the extent over all
+   * samples. `time` is in milliseconds.
    */
   forcedMonotonicity(
     metric: string,
@@ -90,7 +90,7 @@ export class Annotations {
     return [...(this.#foreign ?? [])];
   }
 
-  /** Adds an annotation from elsewhere; its figures are added up. */
+  /** Adds an annotation from elsewhere; its figures are merged with those of the same message. */
   absorb({ kind, message, forced, overlaps }: PortableAnnotation, position: Position): void {
     if (forced !== null) this.#force(message, position, forced);
     else if (overlaps > 0) this.#overlap(message, position, overlaps);

@@ -102,7 +102,8 @@ export class Engine {
   }
 
   /**
-   * The settings of an evaluation, with all defaults filled in, for evaluations beside the engine. Units: milliseconds.
+   * The settings of an evaluation, with all defaults filled in, for evaluations outside the engine. Units:
+   * milliseconds.
    */
   settings(lookbackDeltaMs?: number): EvalSettings {
     const own = this.#options;

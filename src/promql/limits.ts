@@ -1,7 +1,7 @@
 /**
- * Limits of one query, beside its samples and its time. Each limit keeps a piece of uninterruptible work far below the
- * time for which other callers may be delayed, and all are far above the needs of dashboards, alerts and autoscalers.
- * They are described in docs/reference/query-execution.md.
+ * Limits of one query, other than samples and time. Each limit keeps a piece of uninterruptible work far below the time
+ * for which other callers may be delayed, and all are far above the needs of dashboards, alerts and autoscalers. They
+ * are described in docs/reference/query-execution.md.
  */
 export const queryLimits = {
   /** Characters (UTF-16 units) of a query. */
@@ -20,6 +20,6 @@ export const queryLimits = {
   steps: 250_000,
   /** Samples that the windows of one call hold together: steps × steps of the subquery × series. */
   windowSamples: 10_000_000_000,
-  /** Characters of a label value that a query makes. */
+  /** Characters of a label value that a query creates. */
   labelLength: 4_096,
 } as const;

@@ -65,7 +65,10 @@ function below(a: number, b: number): boolean {
   return a < b || (a === 0 && b === 0 && Object.is(a, -0) && Object.is(b, 0));
 }
 
-/** Quickselect from index `from` on. The pivots are random, so that no order of the values makes it slow. */
+/**
+ * Quickselect from index `from` on. The pivots are pseudo-random, so that sorted values and other regular orders are
+ * not slow.
+ */
 function select(rank: number, values: Float64Array, from: number): void {
   let low = from;
   let high = values.length - 1;

@@ -42,7 +42,7 @@ export interface AppDeps extends TokenRouteDeps {
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']);
 
-/** `POST /token` and `GET|HEAD /version`, and no other routes. Express' guessing features are off. */
+/** `POST /token` and `GET|HEAD /version`, and no other routes. Express' optional features are off. */
 export function createApp(deps: AppDeps): Express {
   const app = express();
   for (const setting of ['x-powered-by', 'etag', 'query parser', 'trust proxy', 'view cache']) app.disable(setting);

@@ -6,8 +6,8 @@ import type { TlsSource } from '../../net/tls-material.ts';
 
 /**
  * Limits of the public listener. Units: ms, bytes. There is room for 200 requests a second while each of them waits the
- * four seconds that a request may take. Requests for `/token` hold fewer connections than there are, and a waiting one
- * is dropped for a new one, so that `/version`, which probes request, always finds a place.
+ * four seconds that a request may take. `/version`, which probes request, is always served: `requests` is less than
+ * `connections`, and a request that is still arriving is dropped for a new one.
  */
 const limits = {
   requestMs: 10_000,

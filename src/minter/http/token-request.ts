@@ -55,7 +55,7 @@ function readRepositories(value: unknown, max: number): string[] {
   return [...names.values()];
 }
 
-/** Names and levels stay texts here: an unknown one is not malformed, it is simply not covered. */
+/** Names and levels stay strings here. An unknown one is not malformed: no scope covers it. */
 function readPermissions(value: unknown): Map<string, string> {
   const entries = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
   const wellFormed = entries.every(([, level]) => typeof level === 'string');

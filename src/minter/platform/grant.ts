@@ -21,8 +21,8 @@ const maxLifeMs = 3_600_000 + 60_000;
 
 /**
  * Compares the platform's grant with the request: the same repositories of the same owner, the same permissions (the
- * platform may add reading metadata by itself), and an end within the hour (and a minute, because clocks differ). Pure
- * and total: any value may come in.
+ * platform may add `metadata: read`), and an expiry within an hour (plus a minute, because clocks differ). Pure and
+ * total: accepts any value.
  * `mismatch` is a fixed word; `token` is set when the answer contained one that should be revoked.
  */
 export function checkGrant(answer: unknown, request: GrantRequest, nowMs: number): GrantResult {
@@ -73,7 +73,7 @@ function expiryMismatch(expiresAt: unknown, nowMs: number): string | null {
   return end <= nowMs + maxLifeMs ? null : 'lives_too_long';
 }
 
-/** The members of a value that should be an object; none of another. */
+/** The members of a value that should be an object; empty for any other value. */
 export function record(value: unknown): Map<string, unknown> {
   return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : []);
 }

@@ -47,8 +47,8 @@ const routes = {
 
 /**
  * The four calls we make, to the configured host only: no URL of an answer is ever followed.
- * One more attempt, with the same body, on connection trouble, 5xx or a secondary limit that ends in time; none for
- * `revoke_token`.
+ * A call is repeated once, with the same body, after a network error, a timeout, a 5xx, or a rate limit that ends
+ * before the deadline. `revoke_token` is never repeated.
  * Errors: PlatformUnreachable. A status is not an error here: the caller interprets it.
  */
 export class PlatformClient {

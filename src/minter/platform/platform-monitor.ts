@@ -53,7 +53,10 @@ export async function askWhoWeAre(
   }
 }
 
-/** The look-up cannot see which repositories are selected; the finding of a mint stays in force for a while. */
+/**
+ * Whether a mint found, in the last ten minutes, that a repository is not selected. The look-up cannot see the selected
+ * repositories, so that finding stays in force.
+ */
 function recentlyNotSelected(readiness: Readiness, clock: Clock): boolean {
   const { reason, since } = readiness.get('InstallationFound');
   return reason === 'RepositoryNotSelected' && clock.now() - Date.parse(since) < notSelectedMs;

@@ -27,8 +27,8 @@ export async function readRuleDirectory(dir: string): Promise<RuleSources> {
 }
 
 /**
- * Compiles the files read. A faulty file keeps its last good version in force; one that never was good denies its
- * repositories and never falls through to the catch-all. A deleted file is no longer in force.
+ * Compiles the files read. A faulty file keeps its last good version in force. Without one, it denies its repository,
+ * which never falls through to the catch-all. A deleted file is no longer in force.
  */
 export function compileRules(sources: RuleSources, last: RuleSet, options: RuleFileOptions): RuleSet {
   const files = new Map<string, RuleFile | null>();
@@ -82,7 +82,7 @@ async function readFileInside(root: string, name: string): Promise<RuleSource | 
     if (!path.startsWith(root + sep)) return fault('link leads out of the directory');
     const stats = await stat(path);
     if (!stats.isFile()) return fault('is not a regular file');
-    // A link or a pipe put there since must not redirect or block the read.
+    // A link or a pipe that has replaced the file since must not redirect or block the read.
     const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const buffer = Buffer.alloc(Math.min(stats.size, maxFileBytes) + 1);

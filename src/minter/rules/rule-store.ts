@@ -18,8 +18,8 @@ export interface RuleStoreOptions extends RuleFileOptions {
 /**
  * The rules in force, kept up to date with their directory.
  * Flow: load → swap the whole set in one assignment → again after a change of the directory (watched) or `pollMs`.
- * Guarantees: a reader sees one complete set; loads never overlap; a directory that cannot be listed for another
- * reason than being absent leaves the set as it is; an absent directory means no rules.
+ * Guarantees: a reader sees one complete set; loads never overlap; a directory that exists but cannot be listed leaves
+ * the set as it is; an absent directory means no rules.
  * Caveats: watching only speeds up detection. Where file events do not work, polling alone finds changes.
  */
 export class RuleStore {
@@ -58,7 +58,7 @@ export class RuleStore {
     this.#cancelPoll();
   }
 
-  /** Loads now. A call during a load makes one more load follow it. */
+  /** Loads now. A call during a load causes one more load after it. */
   async reload(): Promise<void> {
     if (this.#loading) {
       this.#again = true;

@@ -50,12 +50,15 @@ export class AppJwtSource {
     return this.#current!.jwt;
   }
 
-  /** The platform refused it: sign anew next time. No effect when another request has already renewed it. */
+  /**
+   * The platform refused this JWT: the next `get` signs a new one. No effect when another request has already renewed
+   * it.
+   */
   drop(jwt: AppJwt): void {
     if (this.#current?.jwt === jwt) this.#current = undefined;
   }
 
-  /** Shared by all requests that wait for it, so it has its own time limit, not that of the first request. */
+  /** Renews the JWT for all requests that wait for it, so with its own time limit, not that of the first request. */
   #renew(): Promise<AppJwt> {
     this.#signing ??= this.#sign(deadlineIn(this.#options.clock, signBudgetMs)).finally(
       () => (this.#signing = undefined),

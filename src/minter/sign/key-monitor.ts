@@ -13,7 +13,7 @@ export type KeyVerdict = {
 
 const checkMs = 3_000;
 const probeEveryMs = 60_000;
-/** Signed as a probe. No JWT: its bytes can never be a header and claims. */
+/** Signed as a probe. It is not a JWT: its bytes can never be a header and claims. */
 const probeMessage = Buffer.from('svc-minter key probe');
 
 /** The meaning of a version's state and algorithm. Source: the key service's state list. */
@@ -31,7 +31,7 @@ export function judgeState(state: string, algorithm: string): KeyVerdict {
   return { status: 'False', reason: 'Disabled', message };
 }
 
-/** What a failed call reveals about the key; null when nothing (an outage is not a state of the key). */
+/** What a failed call reveals about the key; null when it reveals nothing (an outage is not a state of the key). */
 export function judgeFailure(failure: KeyServiceFailure): KeyVerdict | null {
   switch (failure.kind) {
     case 'not_found':

@@ -52,7 +52,7 @@ export class KmsSigner {
     return this.#loadingKey;
   }
 
-  /** Drops the public key, so that a newly imported version is read anew. */
+  /** Drops the public key, so that the key of a newly imported version is fetched. */
   forgetPublicKey(): void {
     this.#publicKey = undefined;
   }

@@ -23,7 +23,7 @@ const expected = new Map<string, Level>([
 ]);
 
 /**
- * `minter tools check`: makes one signature, then asks the platform which App it belongs to and where the App is
+ * `minter tools check`: makes one signature, then asks the platform which App the key belongs to and where that App is
  * installed. Prints a line per finding; resolves with the exit code, 0 when all requirements of a mint are met.
  */
 export async function checkApp(values: SettingValues<typeof checkSettingTable>, io: ToolIo): Promise<number> {

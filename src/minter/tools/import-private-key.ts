@@ -13,7 +13,7 @@ export interface ImportOptions {
   importJobPrefix: string;
   /** PEM bytes; they are zeroed before the call returns. */
   privateKey: Buffer;
-  /** Import although a version is enabled: a rotation. Without it such a key stays as it is. */
+  /** Import even if a version is enabled, as for a rotation. Without `force` such a key stays as it is. */
   force: boolean;
   /** Only report, change nothing. */
   dryRun: boolean;

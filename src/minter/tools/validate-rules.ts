@@ -25,7 +25,8 @@ export interface ValidateRulesOptions {
 
 /**
  * `minter tools validate-rules`: one line per file, scope and fault; with `token`, the decision and why.
- * Resolves with the exit code: 0 without a fault and, where a request was given, when it is admitted; else 1.
+ * Resolves with the exit code: 0 when rules are in force, none has a fault, and the request, if given, is admitted;
+ * else 1.
  * Errors: ERR_INPUT_INVALID for a directory or a claims file that cannot be read, claims that are not a JSON object,
  * and an invalid name.
  */

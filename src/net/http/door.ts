@@ -34,7 +34,7 @@ export interface DoorOptions {
   readonly form?: RefusalForm;
 }
 
-/** One connection, and what the door knows of its requests. */
+/** One connection and the state of its requests. */
 interface Connection extends Place {
   readonly inFlight: Set<IncomingMessage>;
   /** Set by `close`: requests that the parser still delivers are then not served. */
@@ -243,7 +243,7 @@ export class Door {
     return code.startsWith('HPE_') ? 400 : undefined;
   }
 
-  /** A connection without progress: idle, or a caller that does not read, or a stream with nothing to send. */
+  /** Handles a connection without progress: it is idle, its caller does not read, or its stream has nothing to send. */
   #quiet(socket: Duplex & { setTimeout(ms: number): unknown }): void {
     const busy = this.#bySocket.get(socket)?.busy ?? 0;
     if (busy > 0 && socket.writableLength === 0) return void socket.setTimeout(this.limits.stalledMs);

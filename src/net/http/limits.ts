@@ -69,7 +69,7 @@ export function nodeOptions(limits: HttpLimits): ServerOptions {
     maxHeaderSize: limits.targetBytes + limits.headerBytes,
     insecureHTTPParser: false,
     requireHostHeader: true,
-    // A client that follows a stream and has vanished is detected.
+    // Detects a client that vanished while it followed a stream.
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
   };

@@ -11,9 +11,10 @@ export interface Place {
 /**
  * The connections of one listener, in total and per address.
  *
- * Guarantees: at a limit the longest idle connection is closed for a new one, or, when none is idle, the one whose
- * request has been arriving for longest: of the same address at the address's limit, else of the address with the most
- * connections. So a caller that holds connections open loses its own, and a caller with few keeps them.
+ * Guarantees: at a limit, the connection that has been idle for longest is closed for a new one. When none is idle, it
+ * is the connection whose request has been arriving for longest. At the limit of an address, only connections of that
+ * address are closed; at the total limit, those of the address with the most connections come first. So a caller that
+ * holds connections open loses its own, and a caller with few keeps them.
  */
 export class Places {
   readonly #total: number;

@@ -19,7 +19,7 @@ export interface AdmissionRequest {
   oldObject: KubeObject | undefined;
 }
 
-/** `message` is what `kubectl` shows; so are warnings, also of an allowed request (each cut to 256 characters). */
+/** `kubectl` shows `message`, and the warnings of allowed and denied requests (each cut to 256 characters). */
 export type AdmissionVerdict =
   | { allowed: true; warnings?: readonly string[] }
   | { allowed: false; message: string; reason?: 'Invalid' | 'Forbidden' | 'Conflict'; warnings?: readonly string[] };

@@ -11,7 +11,7 @@ import { admissionAnswer, readAdmissionReview, type Validator } from './admissio
 import { conversionAnswer, readConversionReview, type Converters } from './conversion.ts';
 import { Crowded, ReviewBodies } from './review-bodies.ts';
 
-/** What `webhookHandler` answers reviews with. */
+/** The options of `webhookHandler`. */
 export interface WebhookOptions {
   /** By path, such as `/validate/widgets`. */
   validators: Readonly<Record<string, Validator>>;
@@ -30,7 +30,7 @@ export interface WebhookOptions {
 
 /** The API server sends an object at most twice in one review, and objects are at most 3 MiB in etcd. */
 const maxAdmissionBytes = 8 * 1024 * 1024;
-/** One conversion has all objects of a list that is not asked for in pages. */
+/** One conversion contains all objects of a list that the client does not request in pages. */
 const maxConversionBytes = 24 * 1024 * 1024;
 const bodyLimits = { all: 2 * maxConversionBytes, ofAddress: maxConversionBytes };
 const defaultDeadlineMs = 4_000;
@@ -38,11 +38,11 @@ const defaultDeadlineMs = 4_000;
 /**
  * Answers admission and conversion reviews of the API server.
  *
- * Guarantees: a review is answered within the deadline; a validator that throws or takes too long is HTTP 500, and a
- * review for which there is no memory 503, never "allowed": the webhook's `failurePolicy` then decides about the
- * request.
+ * Guarantees: a review is answered within the deadline; a validator that throws or takes too long results in HTTP 500,
+ * and a review for which there is no memory in 503. Neither is answered as "allowed": the webhook's `failurePolicy`
+ * decides about the request.
  * Assumptions: runs behind TLS that the API server verifies by `caBundle`. Without a required client certificate any
- * caller is answered, so validators then reveal nothing that depends on the user.
+ * caller is answered, so validators must not reveal anything that depends on the user.
  */
 export function webhookHandler(options: WebhookOptions): HttpHandler {
   const bodies = new ReviewBodies(bodyLimits);

@@ -227,7 +227,7 @@ async function severalQuantiles(
   return settle(context, result, frame);
 }
 
-/** A quantile that changes over the steps is a label that changes: one column for each of its values. */
+/** A quantile that changes over the steps changes the label, so each of its values gets its own column. */
 function splitByText(
   { budget }: EvalContext,
   quantiles: Float64Array,

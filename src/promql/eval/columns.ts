@@ -91,7 +91,7 @@ export function histogramWeight({ positive, negative }: FloatHistogram): number 
   return bareHistogram + positive.counts.length + negative.counts.length;
 }
 
-/** Memory of a column beside its steps: its objects and its list of labels. */
+/** Memory of a column without its steps: its objects and its list of labels. */
 const bareColumn = 24;
 
 /** Memory of a column in a budget: its points, or its buffers when few steps have a sample. */

@@ -19,7 +19,7 @@ export interface EvalSettings {
   readonly typeAndUnitLabels: boolean;
 }
 
-/** What every part of one evaluation shares. */
+/** The state that all parts of one evaluation share. */
 export interface EvalContext {
   readonly settings: EvalSettings;
   readonly budget: Budget;
@@ -37,7 +37,7 @@ export interface EvalContext {
   readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
   /** The columns of a subtree that the nodes computed; null, or a promise of null, when it has to be evaluated here. */
   readonly distributed: (expr: Expr, frame: Frame) => Promise<Column[] | null> | null;
-  /** True for a subtree that the nodes were asked for. */
+  /** True for a subtree that was requested from the nodes. */
   readonly isPart: (expr: Expr) => boolean;
 }
 

@@ -31,8 +31,8 @@ export function tellCombined(
 }
 
 /**
- * The sum or the average of histograms, in their order; null, with an annotation that names the metric of the one that
- * does not fit, where schemas cannot be combined.
+ * The sum or the average of histograms, in their order. Null when schemas cannot be combined; an annotation then names
+ * the metric of the first histogram that does not fit.
  */
 export function aggregateHistograms(
   annotations: Annotations,

@@ -21,8 +21,9 @@ export interface QuerySpan {
 }
 
 /**
- * Makes a tree concrete for one query: duration expressions become milliseconds, `@ start()` and `@ end()` times,
- * `start() end() range() step()` numbers, every subquery gets a step, and parentheses around arguments are removed.
+ * Resolves a tree for one query: duration expressions become milliseconds; `@ start()` and `@ end()` become times;
+ * `start()`, `end()`, `range()` and `step()` become numbers; every subquery gets a step; parentheses around arguments
+ * are removed.
  * Errors: ParseError for an invalid duration.
  * A tree that does not depend on the span is resolved once for each parsed tree, and then shared.
  */

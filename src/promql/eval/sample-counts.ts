@@ -4,7 +4,7 @@ import type { WindowGrid } from './range/window-grid.ts';
 import { SampleCounter } from './sample-counter.ts';
 import type { RangeSeries } from './select/raw-series.ts';
 
-/** The frame with a counter, if one is wanted: it holds memory of one sample for each step. */
+/** The frame with a counter, if one is wanted. The counter holds the memory of one sample for each step. */
 export function countedFrame(frame: Frame, budget: Budget, isWanted: boolean): Frame {
   if (!isWanted) return frame;
   budget.hold(frame.count);
@@ -36,8 +36,8 @@ export function countWindows(
 }
 
 /**
- * Counts the samples that were read below a subquery. Those of one of its steps count for the first step of the outer
- * frame whose window contains that step. Steps between two windows are dropped; an outer frame of one step gets all.
+ * Counts the samples that were read below a subquery. Samples of a subquery step count for the first step of the outer
+ * frame whose window contains it. Subquery steps between two windows are dropped; an outer frame of one step gets all.
  */
 export function countReadsBelow(inner: Frame, { offset }: Timing, range: number, outer: Frame): void {
   const { start, step, count, samples } = outer;

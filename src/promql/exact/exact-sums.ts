@@ -80,7 +80,7 @@ export class ExactSums {
     this.#mergeRest(state, null);
   }
 
-  /** Adds the sums of a state of other steps: that of its step i at `places[i]`. */
+  /** Adds the sums of a state with other steps: the sum of its step i is added at step `places[i]`. */
   mergeAt(state: SumState, places: ArrayLike<number>): void {
     for (let i = 0; i < state.count.length; i++) this.#mergeStep(places[i]!, state, i);
     this.#mergeRest(state, places);

@@ -26,7 +26,7 @@ export const emptyHistogram: FloatHistogram = {
   counterReset: 'unknown',
 };
 
-/** Exponential and custom buckets do not mix. */
+/** Thrown when histograms with exponential and with custom buckets are combined. */
 export class IncompatibleSchemas extends Error {
   constructor() {
     super('histograms with exponential and custom buckets cannot be combined');
@@ -59,7 +59,7 @@ function mapCounts(histogram: FloatHistogram, change: (count: number) => number)
   };
 }
 
-/** Every count and the sum times a factor; a negative factor makes it a gauge. */
+/** Every count and the sum times a factor; a negative factor makes the result a gauge. */
 export function scaleHistogram(histogram: FloatHistogram, factor: number): FloatHistogram {
   const result = mapCounts(histogram, (count) => count * factor);
   return factor < 0 ? { ...result, counterReset: 'gauge' } : result;
@@ -152,8 +152,8 @@ export function subtractHistograms(a: FloatHistogram, b: FloatHistogram): Combin
 }
 
 /**
- * A sum of histograms in which every field is summed with compensation, so that small observations survive beside
- * huge ones. The layout follows the coarsest histogram added.
+ * A sum of histograms in which every field is summed with compensation, so that small values are not lost next to huge
+ * ones. The layout follows the coarsest histogram added.
  */
 export class HistogramSum {
   #sum: FloatHistogram;

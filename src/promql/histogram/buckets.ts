@@ -83,7 +83,9 @@ export function allBuckets(histogram: FloatHistogram): BoundedBucket[] {
   });
 }
 
-/** Buckets at other indexes, which ascend as well; the counts of those that come to one index are added up. */
+/**
+ * Buckets moved to the indexes that `target` returns, which must ascend. Counts that move to the same index are added.
+ */
 function moved(buckets: Buckets, target: (index: number) => number): Buckets {
   const indexes: number[] = [];
   const counts: number[] = [];

@@ -31,7 +31,7 @@ function anyFell(current: Buckets, previous: Buckets): boolean {
   });
 }
 
-/** Different custom bounds are compared on those they share. */
+/** Compares histograms with different custom bounds on the bounds that both have. */
 function customReset(current: FloatHistogram, previous: FloatHistogram): boolean {
   const bounds = commonBounds(current.customValues, previous.customValues);
   const now = onBounds(current.positive, current.customValues, bounds);

@@ -6,7 +6,7 @@ import type { LabelList } from './series-pool.ts';
 /** The content type of an answer. */
 export const indexContentType = 'application/x-svc-index; v=1';
 
-/** The header, once its kind is known to be one. */
+/** The header after its kind was validated. */
 export interface IndexHeader extends Header {
   readonly kind: IndexKind;
 }

@@ -17,7 +17,9 @@ export interface IndexRequest {
   readonly kind: IndexKind;
   /** The label whose values are requested; null for other kinds. */
   readonly label: string | null;
-  /** A series must match all of one set. Never empty; an empty set matches every series. */
+  /**
+   * A series must match all matchers of at least one set. There is at least one set; an empty set matches every series.
+   */
   readonly sets: readonly (readonly Matcher[])[];
   /** Series with a sample in [start, end]. */
   readonly startMs: number;

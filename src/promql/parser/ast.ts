@@ -72,7 +72,7 @@ export type DurationExpr = Position &
     | { readonly kind: 'paren'; readonly operand: DurationExpr }
   );
 
-/** A number, or a duration as one. */
+/** A number, or a duration in seconds. */
 export interface NumberLiteral extends Position {
   readonly kind: 'number';
   readonly value: number;

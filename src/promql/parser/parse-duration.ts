@@ -16,7 +16,7 @@ function toDuration(expr: DurationExpr): Duration {
   return expr.kind === 'number' ? { ms: literalMs(expr.seconds) } : { expr };
 }
 
-/** The range or step of `[range:step]`: an expression that, where it is a literal, must be positive. */
+/** The range or step of `[range:step]`. A literal must be positive. */
 export function parsePositiveDuration(stream: TokenStream, context: string, expected: string): Duration {
   const expr = parseDurationExpr(stream, 0, context, expected);
   if (expr.kind === 'number' && expr.seconds <= 0) stream.fail(expr, 'duration must be greater than 0');

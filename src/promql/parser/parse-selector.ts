@@ -70,7 +70,7 @@ export function unquoteToken(stream: TokenStream, token: Token): string {
   }
 }
 
-/** Consumes `[range]` or `[range:step]` behind an expression. */
+/** Consumes `[range]` or `[range:step]` after an expression. */
 export function parseBracket(stream: TokenStream, expr: Expr): MatrixSelector | SubqueryExpr {
   const open = stream.take();
   const range = parsePositiveDuration(stream, 'subquery or range selector', 'number, duration, step(), or range()');

@@ -11,7 +11,7 @@ import { TokenStream } from './token-stream.ts';
 import { canNameMetric, type Token } from './tokens.ts';
 import { checkTypes } from './type-check.ts';
 
-/** As tightly as `*`. */
+/** A sign binds as tightly as `*`. */
 const unaryBinding = binaryOperators['*'];
 
 /**

@@ -1,4 +1,4 @@
-/** Simple escapes of a quoted string, other than numbers. */
+/** Simple escapes of a quoted string, without the numeric ones. */
 const simple: Record<string, string> = {
   a: '\x07',
   b: '\b',

@@ -26,7 +26,7 @@ export interface ExpectedPartial {
   readonly onHeader: (header: PartialHeader) => void;
   /** Checks the labels of each column; throws to refuse it. */
   readonly onColumn: (column: Column) => void;
-  /** Called with the number of numbers in each group, over all steps; throws to refuse it. */
+  /** Called for each group with its count of numbers over all steps; throws to refuse the group. */
   readonly onGroup?: (numbers: number) => void;
 }
 

@@ -79,7 +79,7 @@ export class DictionaryReader {
 
   /**
    * Reads the labels of a series, which no other agent has: labels equal to those at the same index of the previous
-   * series are the same objects. Errors: as of `pooled`.
+   * series are the same objects. Errors: as for `pooled`.
    */
   labels(reader: WireReader): Labels {
     const count = this.#read(reader);

@@ -13,7 +13,7 @@ export const partialContentType = 'application/x-svc-partial; v=1';
 
 /** A frame is closed at about this size. Bytes. */
 const frameBytes = 128 * 1024;
-/** Usual size of a row beside its doubles. Bytes. */
+/** Usual size of a row without its doubles. Bytes. */
 const rowBytes = 64;
 
 /**

@@ -6,7 +6,7 @@ export class Fields {
   readonly #what: string;
   readonly #all: Readonly<Record<string, unknown>>;
 
-  /** `what` begins the errors. */
+  /** `what` is the beginning of each error message. */
   constructor(body: string, what: string) {
     this.#what = what;
     const parsed = parseJson(body, `${what}: body: is not JSON`);

@@ -74,7 +74,7 @@ export class LabelPool {
 
   /**
    * The labels of the first `count` numbers. Labels equal to those at the same index of the previous set are the same
-   * objects, and their names were validated with it. Errors: as of `pooled`.
+   * objects, and their names were validated with it. Errors: as for `pooled`.
    */
   labelsOf(numbers: readonly number[], count: number, numbersBefore: readonly number[], before: Labels): Labels {
     const length = count >> 1;

@@ -88,7 +88,7 @@ export function readDoubles(reader: WireReader, start: number, end: number, mask
   }
 }
 
-/** The values, once each is known to be a count. Errors: ERR_INPUT_INVALID. */
+/** Returns the values after checking that each is a count. Errors: ERR_INPUT_INVALID. */
 export function counts(values: Float64Array): Float64Array {
   for (let i = 0; i < values.length; i++) {
     if (!(values[i]! >= 0 && Number.isInteger(values[i]))) throw malformed('count that is none');

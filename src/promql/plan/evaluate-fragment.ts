@@ -26,7 +26,9 @@ export interface FragmentOptions {
   readonly monotonic?: () => number;
   readonly signal?: AbortSignal;
   readonly turns?: TurnTaking;
-  /** Memory shared with other work; that of the answer is not released. Default: `maxSamples` is the only limit. */
+  /**
+   * Memory shared with other work; the memory of the answer is not released. Default: `maxSamples` is the only limit.
+   */
   readonly memory?: Memory;
 }
 

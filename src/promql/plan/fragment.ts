@@ -28,8 +28,8 @@ export interface FragmentRequest {
   /** The k of topk, bottomk and limitk; the label of count_values. */
   readonly param: number | string | null;
   /**
-   * For a sum by this label: the node sends rows that differ only in it as one (see `packRows`). The engine never uses
-   * it, because it would have to unpack the answer. Default: no label.
+   * For a sum by this label: the node sends rows that differ only in this label as one row (see `packRows`). The engine
+   * never sets it, because the engine would have to unpack the answer. Default: no label.
    */
   readonly packed?: string;
   /** True when the samples of the query are counted: the node reports the counts of its part. Default false. */
@@ -52,9 +52,9 @@ export interface FragmentResult {
   /** Warnings of the node's source, passed on as they are. */
   readonly warnings: readonly string[];
   readonly samplesRead: number;
-  /** Series that it touched; 0 from an agent that does not report it. */
+  /** Series that the node touched; 0 from an agent that does not report them. */
   readonly seriesRead: number;
-  /** Set when they were asked for; absent from the answer of an earlier version's agent, which does not count them. */
+  /** Set when `countSamples` is requested; absent in the answer of an agent of an earlier version. */
   readonly samples?: SampleCounts | undefined;
 }
 

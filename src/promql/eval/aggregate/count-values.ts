@@ -10,7 +10,7 @@ import { sampleBytes } from '../budget.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 
-/** Work of a sample whose value becomes a label, beside the work of reading it. */
+/** Work of a sample whose value becomes a label, in addition to the work of reading it. In samples. */
 const labelWork = 200;
 
 /** How many series of each group have each value; the value becomes a label. */

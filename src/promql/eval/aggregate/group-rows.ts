@@ -11,8 +11,8 @@ import { groupColumns } from './grouping.ts';
 /**
  * The partial state of one group of an aggregation, from one node or from all: plain data that is merged without loss.
  * Shape: arrays have one entry for each step. `present[i]` counts the elements added at step i (0: none); `best` is for
- * min and max, `sums` for sum and avg. `holders` are the members of sum and avg that have native histograms, without
- * floats: these are combined in label order at the end, because their sums are not exact.
+ * min and max, `sums` for sum and avg. `holders` are the native histograms of the members of sum and avg, without the
+ * floats. They are combined in label order at the end, because their sums are not exact.
  */
 export interface GroupRow {
   readonly labels: Labels;
@@ -34,7 +34,7 @@ export function isFoldOperator(op: Aggregator): op is FoldOperator {
   return foldOperators.has(op);
 }
 
-/** Memory of a group beside its buffers, in samples. */
+/** Memory of a group without its buffers, in samples. */
 const bareGroup = 32;
 
 /** A group to which columns, or rows of other nodes, are being added. */
@@ -169,7 +169,7 @@ export class RowMerge {
     return this.#groups.size;
   }
 
-  /** The rows' own arrays are not kept. */
+  /** Adds rows without keeping their arrays. */
   add(rows: readonly GroupRow[]): void {
     for (const row of rows) this.#groupOf(row).merge(row);
   }

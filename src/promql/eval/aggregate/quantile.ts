@@ -41,7 +41,7 @@ export async function quantileAggregate(
   return result;
 }
 
-/** NaN if the parameter has one, its largest and its smallest value: warnings about a parameter are based on these. */
+/** The values of a parameter that warnings are based on: NaN if it occurs, the largest and the smallest value. */
 function extremes(params: Float64Array): number[] {
   const numbers = params.filter((value) => !Number.isNaN(value));
   const found = params.length === numbers.length ? [] : [NaN];

@@ -8,10 +8,7 @@ export interface Element {
   histogram: FloatHistogram | null;
 }
 
-/**
- * The outcome of an operation on two elements: `keep` is false for a comparison that is not true, null stands for no
- * result.
- */
+/** The outcome of an operation on two elements. `keep` is false for a comparison that is not true. */
 export type Outcome = { readonly keep: boolean; readonly value: number; readonly histogram: FloatHistogram | null };
 
 /**

@@ -21,8 +21,8 @@ export async function evaluateUnion(context: EvalContext, expr: BinaryExpr, fram
   const taken: Presence = new Map();
   const union = new Union(context, expr.matching!, frame);
   const unsorted = operands.findIndex(keepsOrder);
-  // Each `or` puts its left side into label order, unless the order of that side is significant. In label order are
-  // therefore the operands before the first one whose order is significant, and never the last operand.
+  // Each `or` puts its left side into label order, unless the order of that side is significant. The operands before
+  // the first one with a significant order are therefore in label order; the last operand never is.
   const sorted = Math.min(unsorted < 0 ? last : unsorted, last) - 1;
   let head = 0;
   for (const [i, operand] of operands.entries()) {
@@ -65,11 +65,11 @@ function matchesAlike(a: VectorMatching, b: VectorMatching): boolean {
   return a.on === b.on && a.labels.length === b.labels.length && a.labels.every((name, i) => name === b.labels[i]);
 }
 
-/** The columns of a union, those of equal labels joined as `settle` joins them. */
+/** The columns of a union. Columns with equal labels are joined as in `settle`. */
 class Union {
   readonly columns: Column[] = [];
   readonly #context: EvalContext;
-  /** The places of label sets; null where equal series stay apart. */
+  /** The index in `columns` of each label set; null when equal series stay separate. */
   readonly #places: Map<string, number> | null;
   /** True when the match key of a series without a metric name equals the key of its labels. */
   readonly #matchesAll: boolean;
@@ -80,7 +80,7 @@ class Union {
     this.#matchesAll = !on && labels.length === 0;
   }
 
-  /** Adds columns whose memory is held, and the keys of their match groups. Errors: as of `joined`. */
+  /** Adds columns whose memory is held, and the keys of their match groups. Errors: as for `joined`. */
   async add(columns: readonly Column[], keys: readonly string[]): Promise<void> {
     const { budget } = this.#context;
     const places = this.#places;

@@ -91,7 +91,7 @@ class Pairing {
     this.#fillOne = fillRight;
   }
 
-  /** Pairs a group; null when that is finished at once, which is the usual case. */
+  /** Pairs a group. Returns null when the group is finished at once, which is the usual case. */
   group(group: Group): Promise<void> | null {
     const { many, one } = group;
     const fills = this.#fillMany !== null || this.#fillOne !== null;
@@ -230,7 +230,7 @@ class Pairing {
 
   #apply(many: Element, one: Element, step: number, out: ColumnBuilder): void {
     const outcome = this.#swapped ? this.#operate(one, many) : this.#operate(many, one);
-    // Incompatible sample types are no match; a comparison that is not true is one.
+    // Incompatible sample types do not count as a match; a comparison that is not true does.
     if (outcome === null) return;
     if (this.#matched !== null) this.#matched[step] = 1;
     if (this.#taken !== null && this.#taken[step]!++ > 0) {

@@ -58,8 +58,9 @@ function makeMonotonic({ bounds, counts, length }: ClassicBuckets): Fixed | null
 
 /**
  * The q-quantile of classic buckets, sorted by bound; the arrays are changed.
- * Linear inside a bucket, the first one from 0 (or its own bound where that is ≤ 0); a rank in the +Inf bucket gives
- * the highest finite bound. NaN without a +Inf bucket, with fewer than two buckets, or without observations.
+ * Interpolates linearly inside a bucket. The first bucket begins at 0; when its bound is ≤ 0, the result is that bound.
+ * A rank in the +Inf bucket gives the highest finite bound. NaN without a +Inf bucket, with fewer than two buckets, or
+ * without observations.
  */
 export function bucketQuantile(q: number, buckets: ClassicBuckets): { value: number; fixed: Fixed | null } {
   const result = (value: number, fixed: Fixed | null = null): { value: number; fixed: Fixed | null } => ({

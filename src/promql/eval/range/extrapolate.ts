@@ -17,8 +17,8 @@ export interface Coverage {
 
 /**
  * The factor that extrapolates the difference over the samples to the whole range.
- * Each side reaches to its bound when a sample is close to it, else by half an interval; a counter never reaches beyond
- * the point where it would have been zero.
+ * On each side, the covered interval is extended to the bound of the range when a sample is close to that bound, else
+ * by half an average interval. A counter is never extended beyond the point where it would have been zero.
  */
 export function extrapolationFactor(coverage: Coverage): number {
   const { first, last, count, start, end, began, increase, firstValue } = coverage;

@@ -2,7 +2,9 @@ import { QueryError } from '../../errors.ts';
 import { CompensatedSum, quantile } from '../../numbers.ts';
 import type { RangeFunction, Window } from './window.ts';
 
-/** Runs a float function; histograms beside floats are ignored with an info, histograms alone give no result. */
+/**
+ * Runs a float function. In a window with floats, histograms are ignored with an info; histograms alone give no result.
+ */
 export function floatsOnly(compute: (window: Window) => number): RangeFunction {
   return (window) => {
     if (window.floatCount === 0) return false;

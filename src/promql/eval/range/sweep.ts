@@ -9,8 +9,9 @@ export interface SweepInput {
 
 /**
  * Computes all steps of one float series at once, sharing work between neighbouring windows. The results equal those of
- * the function's window form bit for bit: it is only an optimisation. False, with nothing computed, when it would have
- * to go through each window after all and the windows are long: the window form gives other work its turns.
+ * the function's window form bit for bit: it is only an optimisation. Returns false, with nothing computed, when it
+ * would have to go through each window and the windows are long. The window form then takes over, because it gives
+ * other work its turns.
  */
 export type Sweep = (sweep: SweepInput, out: ColumnBuilder) => boolean;
 

@@ -22,7 +22,7 @@ export interface RangeFunctionEntry {
   readonly compute: RangeFunction;
   /** first_ and last_over_time act like an offset and keep the metric's name. */
   readonly keepsName?: true;
-  /** May be used behind an anchored or smoothed selector. */
+  /** May be used with an anchored selector; `smoothed`: with a smoothed one. */
   readonly anchored?: true;
   readonly smoothed?: true;
   /** Reads start timestamps when the engine uses them. */

@@ -92,7 +92,7 @@ export class Window {
     return false;
   }
 
-  /** Annotates that histograms beside floats were ignored. */
+  /** Annotates that histograms were ignored in a range with floats. */
   ignoredHistograms(): void {
     const name = JSON.stringify(this.metric);
     this.annotations.info(

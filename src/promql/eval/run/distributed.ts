@@ -56,10 +56,7 @@ export class DistributedParts {
     return this.#parts.has(expr);
   }
 
-  /**
-   * The columns of a subtree; null for one that is not a fragment, a promise of null for one that has to be evaluated
-   * here.
-   */
+  /** The columns of a subtree. Null when it is not a fragment; a promise of null when it has to be evaluated here. */
   columns(context: EvalContext, expr: Expr, frame: Frame): Promise<Column[] | null> | null {
     const part = this.#parts.get(expr);
     return part === undefined ? null : this.#columnsOf(part, context, frame);
@@ -141,7 +138,7 @@ async function answered(results: Promise<readonly FragmentResult[] | null>): Pro
   try {
     return await results;
   } catch (error) {
-    // A conflict on one node may be resolved by another node's series, or the other way round.
+    // Whether the whole query has this conflict can depend on the series of other nodes.
     const isLimit =
       error instanceof QueryError && (error.code === 'ERR_QUERY_LIMIT' || error.code === 'ERR_QUERY_MEMORY');
     if (error instanceof QueryError && error.errorType === 'execution' && !isLimit) return null;
@@ -149,7 +146,7 @@ async function answered(results: Promise<readonly FragmentResult[] | null>): Pro
   }
 }
 
-/** The merged answers. Their annotations are added at their positions in the query, their samples to the frame's. */
+/** Merges the answers. Adds their annotations at the positions in the query, and their sample counts to the frame. */
 async function take(
   context: EvalContext,
   fragment: Fragment,

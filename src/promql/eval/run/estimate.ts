@@ -7,8 +7,8 @@ import { subqueryFrame, type Frame } from '../frame.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 
 /**
- * Refuses a resolved query that has too many steps, before any series is read: the steps of the query, and of each
- * subquery, which spans all windows around it.
+ * Refuses a resolved query before any series is read, when the query itself or one of its subqueries has too many
+ * steps. The steps of a subquery span all windows of the function around it.
  * Errors: QueryError `execution` (ERR_QUERY_LIMIT) with the number and the limit.
  */
 export function refuseTooManySteps(expr: Expr, frame: Frame, maxSamples: number): void {

@@ -3,8 +3,8 @@ import type { Timing } from '../frame.ts';
 import { timingOf } from '../resolve.ts';
 
 /**
- * The one evaluation time that all selectors of an expression share, at which info series are then read as well. It is
- * the step's own time when they differ or when a part of the expression has no selector.
+ * The evaluation time at which info series are read: the one that all selectors of the expression share. It is the
+ * step's own time when the selectors differ or when a part of the expression has no selector.
  */
 export function infoReference(expr: Expr): Timing {
   return sharedReference(expr) ?? { at: null, offset: 0 };

@@ -11,7 +11,7 @@ import { isFloat } from '../columns.ts';
 import type { EvalSettings } from '../context.ts';
 import { resolve } from '../resolve.ts';
 
-/** Size of a row of an answer beside its numbers. Bytes. */
+/** Size of a row of an answer without its numbers. Bytes. */
 const rowBytes = 384;
 /** Work of a series of an answer, in samples: a copy of its labels. */
 const columnWork = 20;
@@ -24,7 +24,7 @@ export interface PackedAnswer {
 /**
  * The elements of several sums at one time, as an engine would return them for `sum or sum or …`, in rows that each
  * combine all values of `label`: the nodes' rows are neither unpacked nor sorted, and no object is created for an
- * element. The parts must have no labels in common.
+ * element. No label set may occur in two parts.
  * Guarantees: the same numbers as an engine's, bit for bit.
  * Returns null when that is not possible: a part that nodes cannot compute, native histograms, or warnings of an
  * evaluation, whose texts only an engine creates.

@@ -1,7 +1,7 @@
 /**
  * Measures the phases of one evaluation.
  * Precondition: an evaluation waits for one thing at a time, so its waits do not overlap.
- * Units: milliseconds. Without a clock all of it is 0.
+ * Units: milliseconds. Without a clock all results are 0.
  */
 export class Stopwatch {
   readonly #monotonic: () => number;
@@ -9,7 +9,7 @@ export class Stopwatch {
   #waited = 0;
   #sorted = 0;
 
-  /** Starts it. */
+  /** Starts the measurement. */
   constructor(monotonic: () => number = () => 0) {
     this.#monotonic = monotonic;
     this.#started = monotonic();

@@ -31,7 +31,7 @@ export interface RangeSeries {
   readonly histograms: HistogramSamples | null;
 }
 
-/** One series from the source, including its stale markers, which `stale` points out. */
+/** One series from the source, including its stale markers; `stale` shows where they are. */
 export interface RawSeries {
   readonly labels: Labels;
   readonly times: Float64Array;

@@ -8,8 +8,8 @@ import { rangeArgument, streamRangeCall } from '../range/range-call.ts';
 
 /**
  * Evaluates a selector, or a function of a range selector, into a sink: series by series, so that its columns are never
- * in memory together. False, with nothing done, for a call of another form, or for one that needs all columns together.
- * Assumptions: the nodes have not computed it, and it may differ from step to step.
+ * in memory together. Returns false, with nothing done, for any other call and for a call that needs all columns
+ * together. Assumptions: the nodes have not computed the expression, and its value may differ from step to step.
  */
 export async function streamExpression(
   context: EvalContext,
