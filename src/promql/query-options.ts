@@ -14,9 +14,9 @@ export interface QueryOptions {
   readonly timeoutMs?: number;
   /** Overrides the engine's limit of samples. */
   readonly maxSamples?: number;
-  /** Series that all selectors may find together. Default: no limit. */
+  /** Most series that all selectors together may find. Default: no limit. */
   readonly maxSeries?: number | undefined;
-  /** Memory shared with other queries; that of the answer is not released. Default: `maxSamples` is the only limit. */
+  /** Memory shared with other queries; the answer's memory is not released. Default: `maxSamples` is the only limit. */
   readonly memory?: Memory | undefined;
   /** Counts the samples of each step (`stats.samples`). Default false. */
   readonly countSamples?: boolean | undefined;

@@ -106,8 +106,8 @@ export interface EngineOptions extends LanguageOptions {
   /** How far an instant selector looks back; left-open. Default 300_000. */
   readonly lookbackDeltaMs?: number;
   /**
-   * Most samples of 16 bytes that one query may hold at a time, buffers counted as the samples that fit into them;
-   * above it the query fails. Default 50_000_000.
+   * Most samples of 16 bytes that one query may hold at a time; a buffer counts as the samples that fit into it. A
+   * query above the limit fails. Default 50_000_000.
    */
   readonly maxSamples?: number;
   /** Wall time of one query; 0 means no limit of the engine's own. Default 120_000. Needs `monotonic`. */
@@ -171,11 +171,11 @@ export interface QueryStats {
   readonly evaluationMs: number;
   /** Time of sorting the result. */
   readonly sortMs: number;
-  /** The samples at each step, if they were to be counted. */
+  /** The samples at each step, if the query counted them. */
   readonly samples?: SampleCounts | undefined;
 }
 
-/** A whole answer. Annotations carry their position in the query (`… (line:col)`), without repetitions. */
+/** A whole answer. Each annotation appears once, with its position in the query (`… (line:col)`). */
 export interface QueryResult {
   readonly value: QueryValue;
   readonly warnings: readonly string[];

@@ -1,6 +1,6 @@
 /**
  * The query server: PromQL over the stores of all agents, with no central store. It finds the agents, reads them over
- * mutual TLS, evaluates centrally, and says which nodes an answer lacks.
+ * mutual TLS, evaluates centrally, and reports which nodes an answer lacks.
  */
 export { querySettingTable } from './settings.ts';
 export { runQuery } from './run-query.ts';

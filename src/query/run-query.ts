@@ -121,7 +121,10 @@ function namespaceList(informer: ReturnType<SharedCache['informer']>): Namespace
   };
 }
 
-/** The built page: beside the compiled code in an image, in `dist/` of a checkout that runs from its sources. */
+/**
+ * The folder of the built page: next to the compiled code in an image, in `dist/` of a checkout that runs from its
+ * sources.
+ */
 function findPage(): string | undefined {
   return ['../ui', '../../dist/ui']
     .map((path) => fileURLToPath(new URL(path, import.meta.url)))

@@ -4,7 +4,8 @@ import { names, ports, selectorLabels } from './names.ts';
 import { base64, objectOf } from './objects.ts';
 
 /**
- * Open: requests that cannot be reviewed are admitted, and the status reports faults later. Closed: they are refused.
+ * `fail-open`: requests that cannot be reviewed are admitted, and the status reports faults later. `fail-closed`: they
+ * are refused.
  */
 export type AdmissionMode = 'off' | 'fail-open' | 'fail-closed';
 
@@ -27,9 +28,7 @@ export const admissionPaths = {
   clustertrafficpolicies: '/validate/clustertrafficpolicies',
 } as const;
 
-/**
- * The `clientConfig` of a webhook of the operator: in a registration, or in the definition of a kind.
- */
+/** The `clientConfig` of a webhook of the operator, for a registration or for a CRD. */
 function clientConfig({ namespace, caBundle, url }: WebhookAddress, path: string): object {
   return {
     caBundle: base64(caBundle),
@@ -41,7 +40,7 @@ function clientConfig({ namespace, caBundle, url }: WebhookAddress, path: string
 export const conversionPath = '/convert';
 
 /**
- * The part of a CRD that makes the API server call the operator to convert a kind. The operator applies it beside the
+ * The part of a CRD that makes the API server call the operator to convert a kind. The operator applies it, not the
  * installer of the CRD, because the CA bundle changes with each rotation and cannot be in a manifest.
  */
 export function renderConversion(kind: ResourceRef, address: WebhookAddress): KubeObject {
@@ -59,8 +58,8 @@ export function renderConversion(kind: ResourceRef, address: WebhookAddress): Ku
 }
 
 /**
- * The objects that route reviews of the API server to the operator: its registration, with the CA that signed the
- * operator's certificate, and, for an operator inside the cluster, the Service with every replica.
+ * The objects that route reviews of the API server to the operator: the webhook's registration, with the CA that signed
+ * the operator's certificate, and, for an operator inside the cluster, the Service that selects every replica.
  */
 export function renderAdmission(input: AdmissionInput): KubeObject[] {
   const { namespace, mode, url } = input;

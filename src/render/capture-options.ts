@@ -3,7 +3,7 @@ import { platformDefaults } from './input.ts';
 
 /**
  * The operator's flags that decide what is captured where no policy does. The operator passes them on to the query
- * server, so that the page explains capture by the values in force.
+ * server, so that the page explains capture with the values in force.
  */
 export const captureOptionTable = {
   obiInstrumentPorts: textSetting(

@@ -95,7 +95,7 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
   });
 }
 
-/** The operator's metrics by name, for scrapers that discover Services. */
+/** The Service of the operator's metrics, for scrapers that discover Services. */
 function renderControllerService(input: ControllerInput): KubeObject {
   return objectOf('Service', ofComponent('controller', input.namespace), {
     spec: {

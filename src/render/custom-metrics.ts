@@ -73,7 +73,7 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
   ];
 }
 
-/** The registrations with the aggregator. Never without the CA, so that no third party can answer for us. */
+/** The registrations with the aggregator. There is none without the CA, so that no third party can answer for us. */
 export function renderApiServices(input: PlatformInput): KubeObject[] {
   const { caBundle, customMetrics, externalMetrics, namespace } = input;
   if (!customMetrics || caBundle === undefined) return [];

@@ -19,7 +19,7 @@ export interface ServiceAccountRef {
 export type CustomMetricsMode = 'auto' | 'force' | 'off';
 /**
  * The rights of the instrument's container: the capabilities that its own check requires, `SYS_ADMIN` in addition, or
- * all of them. Source of which feature needs which: ADR 25.
+ * all of them. ADR 25 lists which feature needs which.
  */
 export type InstrumentPrivileges = (typeof instrumentPrivileges)[number];
 export const instrumentPrivileges = ['capabilities', 'sys-admin', 'privileged'] as const;
@@ -49,28 +49,30 @@ export interface PlatformInput {
   imagePullSecrets?: readonly string[];
   /** Ports that are captured while no policy exists, e.g. `80,443,8080,8443`. */
   instrumentPorts: string;
-  /** Policies may add further keys to the instrument's file. Default: no. */
+  /** Whether policies may add further keys to the instrument's file. Default: no. */
   allowExtraConfig?: boolean;
   /** Folder on the node for the agent's store; empty means an emptyDir that ends with the pod. */
   agentDataHostPath: string;
   logLevel: LogLevel;
-  /** Flows are captured: the instrument then needs the host's network and NET_ADMIN for traffic control. */
+  /** True when flows are captured: the instrument then needs the host's network, and NET_ADMIN for traffic control. */
   hostNetwork: boolean;
   /** Agent pods that may be replaced at a time, a number or a percentage. */
   agentMaxUnavailable: number | string;
   /** Replicas of svc-query; undefined leaves the field to an autoscaler. */
   queryReplicas?: number;
-  /** The managed collector: pre-authorised to scrape, and the namespace that may reach the scrape port. */
+  /** The managed collector: it is authorised to scrape, and its namespace may reach the scrape port. */
   collector: ServiceAccountRef;
   /** The certificates that clients of our servers trust, PEM; published as a ConfigMap. Undefined before any exist. */
   caBundle?: string;
-  /** Custom metrics are served; `register` says whether the API is ours to register. It needs `caBundle`. */
+  /**
+   * Set when custom metrics are served; `register`: the API is registered with the aggregator, which needs `caBundle`.
+   */
   customMetrics?: { register: boolean };
   /** The same for `external.metrics.k8s.io`, on the same port; ignored without `customMetrics`. */
   externalMetrics?: { register: boolean };
   /** The installation's options for its query server. */
   query?: QueryOptions;
-  /** Address ranges of API servers, which alone may then reach the custom metrics port. None means any address. */
+  /** Address ranges of API servers: only they may reach the custom metrics port. Without ranges, any address may. */
   apiServerCidrs?: readonly string[];
   /** Kinds of the Prometheus Operator that the cluster serves. */
   monitors?: { pod: boolean; service: boolean };

@@ -15,7 +15,7 @@ export const names = {
   metricsReader: 'svc-metrics-reader',
   promqlReader: 'svc-promql-reader',
   ca: 'svc-ca',
-  /** Name used by agents of earlier versions. */
+  /** The Secret that agents of earlier versions use. */
   agentTls: sharedAgentSecret,
   queryTls: 'svc-query-tls',
   controllerTls: 'svc-controller-tls',
@@ -26,7 +26,7 @@ export const names = {
   customMetricsReader: 'svc-custom-metrics-reader',
   customMetricsServer: 'svc-query-custom-metrics',
   customMetricsRules: 'svc-custom-metrics-rules',
-  /** The name under which the API is registered for autoscalers in every cluster. */
+  /** The usual name of this role: other servers of the API use it, too. */
   customMetricsAccess: 'custom-metrics-server-resources',
   authDelegator: 'svc-query-auth-delegator',
   authReader: 'svc-query-auth-reader',

@@ -32,7 +32,7 @@ function ingressPolicy(component: Component, name: string, namespace: string, in
 }
 
 /**
- * The sources that may reach agents and query, besides the kubelet's probes, which no policy blocks.
+ * The sources that may reach agents and query, apart from the kubelet's probes, which no policy blocks.
  * Without policy enforcement in the cluster's network these have no effect: tokens and mutual TLS protect the ports
  * too.
  */
@@ -60,14 +60,15 @@ export function renderPlatformNetworkPolicies(input: PlatformInput): KubeObject[
 
 /**
  * The API server calls the custom metrics port. It mostly runs outside the pod network, and its
- * addresses are not known in general: any source is allowed unless ranges are set. Its client certificate is checked.
+ * addresses are not known in general: any source is allowed unless ranges are set. The API server's client certificate
+ * is checked.
  */
 function apiServerIngress(cidrs: readonly string[] | undefined) {
   const from = cidrs && cidrs.length > 0 ? { from: cidrs.map((cidr) => ({ ipBlock: { cidr } })) } : {};
   return { ...from, ports: tcp(ports.customMetrics) };
 }
 
-/** Denies all ingress that no other policy allows; and the collector may read the operator's metrics. */
+/** Denies all ingress that no other policy allows, and lets the collector read the operator's metrics. */
 export function renderControllerNetworkPolicies(namespace: string, collector: ServiceAccountRef): KubeObject[] {
   return [
     objectOf(

@@ -39,7 +39,7 @@ export interface Identity {
   instance?: string;
 }
 
-/** The identity of a component's objects that bear its own name. */
+/** The identity of the objects that are named after their component. */
 export function ofComponent(component: 'agent' | 'query' | 'controller', namespace: string): Identity {
   return { component, name: names[component], namespace };
 }
@@ -58,7 +58,9 @@ export function objectOf(kind: RenderedKind, id: Identity, body: Record<string, 
   };
 }
 
-/** Keeps one replica up while nodes are drained; none with a single replica, which it would make undrainable. */
+/**
+ * Keeps a replica up while nodes are drained. There is none for a single replica, whose node could then not be drained.
+ */
 export function disruptionBudget(component: 'query' | 'controller', namespace: string, replicas = 2): KubeObject[] {
   if (replicas < 2) return [];
   return [

@@ -90,7 +90,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                 fromField('POD_NAME', 'metadata.name'),
                 ...nodeMemoryEnv('query'),
                 ...sinceRelease({
-                  // What decides capture where no policy does: `/api/v1/explain` explains with these values.
+                  // The values that decide capture where no policy does: `/api/v1/explain` uses them.
                   obiInstrumentPorts: input.instrumentPorts,
                   instrumentVersion: instrumentVersion(input),
                   allowExtraConfig: String(input.allowExtraConfig === true),
@@ -133,8 +133,8 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
             ...(input.customMetrics
               ? [{ name: 'rules', configMap: { name: names.customMetricsRules, optional: true } }]
               : []),
-            // Only its authority: the rest of that Secret is not used. When the Secret is missing, the second adapter
-            // is not called, but the query server still runs.
+            // Only `ca.crt` is mounted: the rest of that Secret is not used. When the Secret is missing, the second
+            // adapter is not called, but the query server still runs.
             ...(fallbackSecret === undefined
               ? []
               : [

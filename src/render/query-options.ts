@@ -138,7 +138,9 @@ export type QueryOption = keyof typeof queryOptionTable;
 /** The chosen options, as texts of flags; defaults are left out. */
 export type QueryOptions = Readonly<Partial<Record<QueryOption, string>>>;
 
-/** Options that are not passed to `svc query` unchanged: mounts, mount paths, and options that another one decides. */
+/**
+ * Options that are not passed to `svc query` unchanged: mounts, mount paths, and options that depend on another option.
+ */
 const ofThePod: readonly QueryOption[] = [
   'customMetricsFallbackSecret',
   'longTermSecret',
@@ -146,7 +148,7 @@ const ofThePod: readonly QueryOption[] = [
   'loopbackExempt',
 ];
 
-/** Of settings read with the table (and perhaps others), the options that differ from their defaults. */
+/** Selects the options that differ from their defaults, from settings that were read with the table. */
 export function queryOptions(settings: Readonly<Record<QueryOption, unknown>>): QueryOptions {
   const rows = Object.entries(queryOptionTable) as [QueryOption, Setting<unknown>][];
   return Object.fromEntries(
@@ -157,7 +159,7 @@ export function queryOptions(settings: Readonly<Record<QueryOption, unknown>>): 
   );
 }
 
-/** `--tenancy=true`, …, in the order of the table. */
+/** The options as flags, such as `--tenancy=true`, in the order of the table. */
 export function queryOptionFlags(options: QueryOptions): string[] {
   return (Object.keys(queryOptionTable) as QueryOption[]).flatMap((key) => {
     const text = options[key];

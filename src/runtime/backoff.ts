@@ -1,6 +1,6 @@
 /**
  * Delay before the next list or watch of one source.
- * Shape: pure; `failures` counts them since the last quiet period, from 1; `random` is in [0, 1).
+ * Shape: pure; `failures` counts the failures since the last quiet period, from 1; `random` is in [0, 1).
  * Units: milliseconds. Result in [800, 30_000] before jitter; jitter adds up to 100 %.
  * Source: the numbers of client-go's reflector.
  */
@@ -11,8 +11,8 @@ export function watchBackoff(failures: number, random: number): number {
 
 /**
  * Delay before a key that failed `failures` times in a row (from 1) runs again.
- * Units: ms. 5 ms doubling to five minutes. client-go's cap is 1000 s, which would make objects wait for a quarter of an
- * hour after an outage has ended.
+ * Units: ms. 5 ms doubling to five minutes. client-go's cap is 1000 s, which would make objects wait for a quarter of
+ * an hour after an outage.
  */
 export function itemBackoff(failures: number): number {
   return Math.min(5 * 2 ** Math.min(Math.max(failures, 1) - 1, 30), 300_000);

@@ -12,8 +12,8 @@ export interface MetricFault {
 }
 
 /**
- * Most samples of each series that one evaluation may read: a range of eleven days, or a subquery over ten days of a
- * one-minute rate with one-minute steps.
+ * Most samples of each series that one evaluation may read: enough for a range of eleven days, or for a subquery over
+ * nine days of a one-minute rate with one-minute steps.
  */
 export const metricSamplesPerSeries = 100_000;
 /** Samples that one evaluation may hold. */
@@ -26,8 +26,8 @@ const once: Frame = { start: 0, step: 1, count: 1 };
 
 /**
  * Checks an expression that autoscalers evaluate every 15 seconds, by its text alone: whether it parses, gives a number
- * for each object, and how much it costs. The number of series is not known; the cost is for each series, with a sample
- * every 10 s. Pure; undefined for a valid expression.
+ * for each object, and how much it costs. The number of series is unknown, so the cost is that of one series with a
+ * sample every 10 s. Pure. Returns undefined for a valid expression.
  */
 export function judgeMetric(text: string): MetricFault | undefined {
   let expr: Expr;

@@ -10,19 +10,20 @@ import type { Label, Labels } from '../types.ts';
 
 /** Most values of the packed label in one row: a row's columns have this many times the steps. */
 const longestAxis = 256;
-/** Most characters of an axis with several values, and of any that is read: its text is parsed in one piece. */
+/** Most characters of the values of an axis with several values. */
 const widestAxis = 65_536;
+/** Most characters of the text of an axis that is read: it is parsed in one piece. */
 const longestText = 8 * 1024 * 1024;
 /** Work of building and looking up the key of a row's labels, in samples. */
 const labelsWork = 100;
-/** Work of one value of an axis, in samples: a look into a map. */
+/** Work of one value of an axis, in samples: a lookup in a map. */
 const valueWork = 10;
 /** Work of a part of a sum that needs more than two doubles, in samples: big integers. */
 const restWork = 50;
-/** Size of a row beside its numbers, and of a place on an axis that several rows share. Bytes. */
+/** Size of a row without its numbers, and of a place on an axis that several rows share. Bytes. */
 const rowBytes = 384;
 const placeBytes = 96;
-/** Memory of a row beside its numbers, in samples. */
+/** Memory of a row without its numbers, in samples. */
 const rowSamples = rowBytes / sampleBytes;
 
 /** The sums of one set of labels: one for each existing value of the packed label. */
@@ -36,11 +37,11 @@ export interface PackedSums {
 }
 
 /**
- * Combines rows of a sum that differ in one label only into one row: the label's values become its axis, and the
+ * Combines rows of a sum that differ only in one label into one row: the label's values become its axis, and the
  * columns hold the steps of the first value, then those of the second, and so on. A histogram is then one row instead
  * of one for each bound: labels are most of the cost of sending a row.
- * Guarantees: nothing is rounded or added, so packed rows merge as exactly as plain ones. Rows with native histograms
- * stay alone, on an axis of one. The memory of a row is taken before the row is made.
+ * Guarantees: nothing is rounded or added, so packed rows merge as exactly as plain ones. A row with native histograms
+ * is not combined: its axis has one value. The memory of a row is taken before the row is made.
  */
 export async function packRows(
   budget: Pick<Budget, 'hold' | keyof Pacing>,
@@ -85,7 +86,7 @@ export async function packRows(
   return packed;
 }
 
-/** The values in runs that fit into a row. */
+/** Splits the values into runs that each fit into one row. */
 function* axesOf(values: readonly string[]): Generator<readonly string[]> {
   for (let from = 0, to = 0; from < values.length; from = to) {
     let width = 0;
@@ -124,7 +125,7 @@ function withAxis(rest: Labels, label: string, axis: readonly string[]): Labels 
 }
 
 const noAxis: readonly string[] = [''];
-/** Parsed once for each label object: the rows of an answer share them. */
+/** The parsed axis of each label object: the rows of an answer share these objects. */
 const axes = new WeakMap<Label, readonly string[] | null>();
 
 /** The axis of a packed row; null for an invalid text. */
@@ -169,7 +170,7 @@ export async function sumsOfPacked(
     const axis = axisOf(row.labels, label);
     if (axis === null || row.holders.length > 0 || row.sums === null) return null;
     const rest = row.labels.filter(([name]) => name !== label);
-    // Sums without the label stand beside those with it.
+    // Sums without the label are not added to those with it.
     const key = `${axis === noAxis} ${labelsKey(rest)}`;
     const member = { axis, sums: row.sums };
     const family = families.get(key);
@@ -231,7 +232,7 @@ async function unionOf(pacing: Pacing, memory: Memory | undefined, members: read
   return sortInTurns(pacing, [...union], compareText, 1);
 }
 
-/** The sums of all rows, each value at its place on an axis that has all of them. */
+/** The sums of all rows on `axis`, which has the values of all their axes. */
 async function added(pacing: Pacing, members: readonly Member[], axis: readonly string[]): Promise<ExactSums> {
   const places = new Map<string, number>();
   for (const value of axis) {
@@ -249,7 +250,7 @@ async function added(pacing: Pacing, members: readonly Member[], axis: readonly 
   return all;
 }
 
-/** Labels of a single element as those of a sum. */
+/** Splits the labels of an element that is not packed into the other labels and an axis of one value. */
 export function unpackedLabels(labels: Labels, label: string): Pick<PackedSums, 'labels' | 'axis'> {
   const value = labelValue(labels, label);
   if (value === '') return { labels, axis: noAxis };

@@ -151,7 +151,7 @@ const inexact: Readonly<Record<string, string>> = {
   stdvar: 'the last digits of stdvar depend on the order of all values',
 };
 
-/** The partial state of each operator, as it is given among the reasons. */
+/** The partial state of each operator, as the reasons describe it. */
 const stateOf: Readonly<Record<string, string>> = {
   sum: 'partial state: exact expansion; native histograms as they are',
   avg: 'partial state: exact expansion and count; native histograms as they are',
@@ -165,7 +165,7 @@ const stateOf: Readonly<Record<string, string>> = {
   count_values: 'partial state: count of each value',
 };
 
-/** The agg fragment of an aggregation over a local subtree; null when there is none, mostly with a reason. */
+/** The agg fragment of an aggregation over a local subtree. Null when there is none: `reasons` then mostly says why. */
 function aggregateFragment(node: AggregateExpr, of: (expr: Expr) => Locality, reasons: string[]): Fragment | null {
   const { op, grouping, without } = node;
   if (of(node.expr).place !== 'local') return null;

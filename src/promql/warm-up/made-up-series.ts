@@ -10,7 +10,7 @@ const interval = 30_000;
 const samples = 40;
 const bounds = ['0.1', '1', '+Inf'];
 
-/** Series in memory in the form of captured ones: an `up` metric on each instance, request counters and durations. */
+/** Series in memory that look like captured ones: an `up` metric on each instance, request counters and durations. */
 export class MadeUpSeries implements SeriesSource {
   readonly #series: DeferredSeries[] = [];
 

@@ -9,7 +9,7 @@ import { nodeLabel } from './made-up-series.ts';
 
 const limits = { maxSeries: 10_000, maxBytes: 1e7, maxSamples: 1e6, deadlineMs: 60_000 };
 
-/** A node in this process: it receives, computes and answers in the same bytes as a node behind a network. */
+/** A node in this process: its requests and answers are encoded and decoded as those of a node on the network. */
 export class OwnNode implements Distribution {
   readonly partitionLabel = nodeLabel;
   readonly #source: SeriesSource;

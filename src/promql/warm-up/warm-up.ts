@@ -24,7 +24,7 @@ const rangeStep = 60_000;
 const rangeSpan = 600_000;
 
 export interface WarmUpOptions {
-  /** No query is started after this long. Milliseconds; 0: none at all. */
+  /** No query starts after this time has passed; 0 means no query at all. Milliseconds. */
   readonly budgetMs: number;
   /** Monotonic milliseconds. */
   readonly monotonic: () => number;
@@ -34,7 +34,8 @@ export interface WarmUpOptions {
 
 /**
  * Answers ordinary queries over synthetic series until the time is over, so that the code of a new process is compiled
- * before the first user's query: local evaluation, and a node's share that is sent and read. Nothing of it is kept.
+ * before the first user's query. It covers local evaluation and fragments that are encoded, evaluated and decoded. No
+ * answer is kept.
  * Returns the number of queries.
  */
 export async function warmUp({ budgetMs, monotonic, use }: WarmUpOptions): Promise<number> {
@@ -47,7 +48,8 @@ export async function warmUp({ budgetMs, monotonic, use }: WarmUpOptions): Promi
     const query = queries[asked % queries.length]!;
     const round = Math.floor(asked / queries.length);
     const options = ways[round % ways.length]!;
-    // Three of four rounds are instant queries: they are short, so their overhead beside the samples matters most.
+    // Three of four rounds are instant queries: they are short, so the overhead that does not depend on samples matters
+    // most.
     const isRange = round % 8 >= 6;
     use?.(
       isRange

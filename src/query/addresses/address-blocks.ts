@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** A range that a policy gives a name. */
+/** A range of addresses that a policy names. */
 export interface NamedBlock {
   readonly cidr: string;
   readonly name: string;

@@ -20,7 +20,7 @@ export interface IndexedService {
   readonly namespace: string;
   readonly name: string;
   readonly ips: readonly string[];
-  /** Labels that its pods carry; null for one without a selector. */
+  /** Labels that its pods carry; null for a Service without a selector. */
   readonly selector: Readonly<Record<string, string>> | null;
   readonly fromMs: number;
 }
@@ -54,7 +54,10 @@ export type AddressOwner =
   /** An address of the cluster whose owner at that time is not known, or text that is not an address. */
   | { readonly kind: 'unknown' };
 
-/** From `fromMs` until before `toMs`; Infinity while it lasts. Units: ms since the epoch. */
+/**
+ * An owner has an address from `fromMs` until just before `toMs`, which is Infinity while the owner still has it.
+ * Units: ms since the epoch.
+ */
 interface Holding {
   readonly id: string;
   readonly owner: Exclude<AddressOwner, { kind: 'external' | 'unknown' }>;
@@ -201,7 +204,7 @@ export class AddressIndex {
     return known ?? undefined;
   }
 
-  /** The pod's workload: the same object for all pods of one. */
+  /** The pod's workload. All pods of a workload get the same object. */
   workloadOf(pod: PodFacts): Workload {
     const { kind, name } = ownerOf(pod);
     const key = `${kind} ${pod.namespace}/${name}`;
@@ -274,7 +277,7 @@ function ownerOf(pod: PodFacts): { readonly kind: string; readonly name: string 
   return pod.owner ?? { kind: 'Pod', name: pod.name };
 }
 
-/** An IPv4 address that came over an IPv6 socket is the IPv4 address. */
+/** Turns an IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) into the IPv4 address. */
 function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }

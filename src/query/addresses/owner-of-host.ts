@@ -11,7 +11,8 @@ const noNames: ReadonlySet<string> = new Set(['', 'outgoing', 'incoming', 'unkno
 
 /**
  * Resolves the host of a request that a pod of `namespace` sent: an address, the DNS name of a Service or pod of the
- * cluster (`10-0-0-1.namespace.pod`), the name of a workload as the agent of its node gives it, or a name outside the cluster.
+ * cluster (`10-0-0-1.namespace.pod`), the name of a workload as the agent of its node reports it, or a name outside the
+ * cluster.
  */
 export function ownerOfHost(index: AddressIndex, host: string, namespace: string, timeMs: number): AddressOwner {
   if (isIP(host) !== 0) return index.at(host, timeMs);

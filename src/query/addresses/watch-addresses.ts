@@ -39,8 +39,9 @@ export interface Addresses {
 
 /**
  * Keeps the index of the cluster's addresses by watches. Call it before the cache is started.
- * Guarantees: of each pod, Service and node only what the index reads is kept. While the API server is unreachable, the
- * last known state answers; a kind that may not be listed leaves its addresses unnamed and causes no failure.
+ * Guarantees: only the fields that the index reads are kept of each pod, Service and node. While the API server is
+ * unreachable, the last known state answers; a kind that this process may not list leaves its addresses unnamed but
+ * causes no failure.
  */
 export function watchAddresses(cache: Cache, clock: Pick<Clock, 'now'>): Addresses {
   const index = new AddressIndex();

@@ -5,7 +5,7 @@ const resolutionMs = 1_000;
 
 /**
  * The offsets of the agents' clocks from ours, from the `Date` of their answers.
- * Guarantees: an offset is the smallest that explains the newest answer: 0 for a clock that may be right.
+ * Guarantees: an offset is the smallest that explains the newest answer; it is 0 when the clock may be right.
  */
 export class AgentClocks {
   readonly #clock: Pick<Clock, 'now'>;
@@ -15,7 +15,7 @@ export class AgentClocks {
     this.#clock = clock;
   }
 
-  /** Begins to time one answer; call the result with the answer's `Date`. */
+  /** Begins to time one answer; call the returned function with the answer's `Date`. */
   ask(node: string): (date: string | undefined) => void {
     const askedMs = this.#clock.now();
     return (date) => {

@@ -9,7 +9,7 @@ import type { DepartedNode } from './directory.ts';
 /** Default retention of an agent whose record names none. ms. */
 const defaultKeepMs = builtinRetention.metrics.timeMs;
 /**
- * Most time between the operator's and our observation of the same departure; one that we observe later is another
+ * Most time between the operator's observation of a departure and ours; what we observe later counts as another
  * departure. ms.
  */
 const sameDepartureMs = 5_000;
@@ -18,16 +18,16 @@ const sameDepartureMs = 5_000;
 export const earlierNodes = 'departed-nodes';
 
 /**
- * Nodes that had an agent and left: those of the operator's record, and those whose departure we observed and the
- * record lacks so far. The serving nodes are taken from the record, too, so a process that has just started notices
- * nodes that left while the operator was away.
+ * Nodes that had an agent and left: those of the operator's record, and those whose departure we observed but the
+ * record does not have yet. The serving nodes are taken from the record, too, so a process that has just started
+ * notices nodes that left while the operator was away.
  */
 export class DepartedNodes {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #startedMs: number;
   #own: NodeRecord = emptyRecord;
   #record: NodeRecord = emptyRecord;
-  /** Both combined, cached until one of them changes: every query reads it. */
+  /** The departed nodes of `#own` and `#record`, cached until one of these changes: every query reads them. */
   #departed: readonly Departed[] | undefined;
   /** False: a record exists that we have not read, so the nodes that left before our start are not known. */
   isComplete = true;

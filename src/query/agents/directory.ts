@@ -28,7 +28,7 @@ export interface AgentDirectory {
   departed?(): readonly DepartedNode[];
 }
 
-/** What the certificate at each of an agent's addresses must state for its answer to count. */
+/** The name that an agent's certificate must carry at one of its addresses for its answer to count. */
 export type AgentNames = (agent: Pick<ExpectedAgent, 'node' | 'shared'>, address: string) => AgentServerName;
 
 /** The names of the agents whose operator runs in that namespace. */

@@ -86,7 +86,7 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
   app.disable('x-powered-by');
   app.disable('etag');
   for (const [path, methods, handler] of routes) {
-    // Metrics keep the path labels that they had before there were paths beside `/api/v1`.
+    // Metrics keep the path labels that they had before paths outside `/api/v1` existed.
     const name = path.replace(/^\/api\/v1/, '');
     const serve = (req: Request, res: Response): Promise<void> => answer(req, res, name, handler, deps);
     const route = app.route(path);
@@ -137,7 +137,7 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
     if (known.errorType === 'internal') deps.logger.error('request failed', { path, error: errorText(error) });
     sendError(res, known);
   } finally {
-    // A query that ran beside one that failed ends with the answer.
+    // When one of several parallel queries fails, the others end with the answer.
     ended.abort(answered);
     memory?.close();
     const seconds = (deps.clock.monotonic() - started) / 1000;

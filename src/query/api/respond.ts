@@ -4,7 +4,7 @@ import { goneSignal, writePart } from '../../net/http/index.ts';
 import type { ApiError } from './api-error.ts';
 import { acceptedEncoding, encoded } from './content-encoding.ts';
 
-/** The members beside `data` in the envelope of a success. */
+/** The members of a success's envelope other than `data`. */
 export interface Extras {
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
@@ -69,7 +69,7 @@ export async function sendSuccess(
 /** Collects parts of a body until they are worth sending. Bytes without pending text are passed on without a copy. */
 class Parts {
   #bytes: Uint8Array[] = [];
-  /** Text received after those bytes: many short texts are cheaper to encode as one. */
+  /** Text that was added after those bytes: many short texts are cheaper to encode as one. */
   #text = '';
   /** Approximate size so far: bytes, or characters of text. */
   length = 0;

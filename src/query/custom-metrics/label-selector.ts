@@ -50,7 +50,7 @@ export function matchesLabels(
   });
 }
 
-/** The same terms over the labels of series. */
+/** Turns the terms into matchers on the labels of series. */
 export function toMatchers(requirements: readonly Requirement[]): Matcher[] {
   return requirements.map(({ key: name, operator, values }) => {
     if (operator === 'exists') return { type: '!=', name, value: '' };

@@ -1,10 +1,10 @@
 import { LinkedAbort } from '../../base/linked-abort.ts';
 
 /**
- * Does pieces of work of which none is of use without the others: when one fails, the signal of the others aborts with
- * its error.
- * Guarantees: nothing of the work goes on once the result has settled.
- * Assumptions: the work heeds its signal.
+ * Does pieces of work that are useless without each other. When one fails, the signal of the others aborts with its
+ * error.
+ * Guarantees: no work goes on once the result has settled.
+ * Assumptions: the work stops when its signal aborts.
  * Errors: that of the piece that failed first.
  */
 export async function allOrNone<T>(

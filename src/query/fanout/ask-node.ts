@@ -25,7 +25,8 @@ export type NodeOutcome<T> = { readonly answers: readonly T[] } | { readonly los
 type AskTime = AgentTime & Pick<NodeTime, 'signal'>;
 
 /**
- * Asks the agents of one node, two while one of them is replaced: all of them answer, or the node is lost.
+ * Asks the agents of one node: there are two while its agent is replaced. When one of them does not answer, the node is
+ * lost.
  * Errors: those of `ask` other than AgentFailure, which end the query itself.
  */
 export async function askNode<T>(
@@ -53,8 +54,8 @@ export async function askNode<T>(
 }
 
 /**
- * Asks several nodes at once, each as `askNode` does: the answers of those that answered, in the order of `asked`, and
- * the others.
+ * Asks several nodes at once, each as `askNode` does. Returns the answers of the nodes that answered, in the order of
+ * `asked`, and the lost nodes.
  */
 export async function askNodes<A extends { readonly agent: ExpectedAgent }, T>(
   asked: readonly A[],

@@ -6,9 +6,9 @@ import type { LostNode } from './failure.ts';
 import { nodeFilter } from './fan-out.ts';
 
 /**
- * The departed nodes whose data the reads lack: their times overlap, and the matchers on the node label do not exclude
- * the node. Of several machines of one name, the one that left last. Times before `boundaryMs` are not read from nodes.
- * Sorted by node. Pure.
+ * The departed nodes whose data the reads lack: a read overlaps the missing times, and its matchers on the node label
+ * do not exclude the node. Of several machines with the same name, only the one that left last is returned. Times
+ * before `boundaryMs` are not read from nodes. Sorted by node. Pure.
  */
 export function lackingNodes(
   departed: readonly DepartedNode[],
@@ -80,7 +80,7 @@ export class Departures {
   }
 }
 
-/** The nodes that did not answer and the departed ones; a name that is both is listed once. */
+/** The nodes that did not answer and the departed ones; a node that is both is listed once. */
 export function withDeparted(
   lost: ReadonlyMap<string, LostNode>,
   departed: readonly DepartedNode[],

@@ -4,7 +4,7 @@ import { errorText, isOperatorError } from '../../base/errors.ts';
 export const agentFailureReasons = ['unreachable', 'timeout', 'auth', 'identity', 'protocol', 'over limit'] as const;
 type AgentFailureReason = (typeof agentFailureReasons)[number];
 
-/** Why a node's data is not in an answer: `departed` is a node that no longer exists, so no request was sent. */
+/** Why a node's data is not in an answer: `departed` means that the node no longer exists, so no request was sent. */
 export type FailureReason = AgentFailureReason | 'departed';
 
 /** An agent did not give a whole and valid answer. */
@@ -32,7 +32,7 @@ export interface LostNode {
   readonly elapsedMs: number;
 }
 
-/** The sentence that stands in the answer's `warnings`. */
+/** The sentence about the node in the answer's `warnings`. */
 export function lostNodeWarning({ node, reason, message, elapsedMs }: LostNode): string {
   const what = reason === 'departed' ? reason : `${reason} after ${Math.round(elapsedMs)} ms`;
   return `node ${node} is missing from this answer: ${what}: ${message}`;

@@ -28,7 +28,7 @@ export interface AgentPart {
   readonly node: string;
   /** One list for each query; empty for a query that was not sent to the node. */
   readonly series: readonly (readonly CollectedSeries[])[];
-  /** True when its series may be in other parts too, or twice in this one. */
+  /** True when the node's series may also be in other parts, or twice in this one. */
   readonly overlaps: boolean;
 }
 
@@ -40,7 +40,8 @@ export interface FanOutResult {
 
 /**
  * Reads every agent that may have matching series, all at the same time.
- * Guarantees: an agent's data is in the result for all queries, or for none, and then the agent is in `lost`.
+ * Guarantees: an agent's data is in the result for all queries; otherwise it is there for none, and the agent is in
+ * `lost`.
  * Errors: only those that end the query itself (its signal, its sample budget).
  */
 export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<FanOutResult> {

@@ -30,7 +30,7 @@ export class NodeLedger {
   }
 
   /**
-   * As `settle`, for data that has already been joined: void when any of its nodes is lost.
+   * As `settle`, for data that has already been joined: the evaluation is void when any of its nodes is lost.
    * Errors: QueryError `internal` when the evaluation is void.
    */
   settleAll(answered: readonly string[], lost: readonly LostNode[]): void {

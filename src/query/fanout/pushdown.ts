@@ -40,7 +40,7 @@ export interface PushdownOptions {
 /**
  * Runs fragments on the agents, for one evaluation of a query.
  * Flow: prune agents by the node label → ask all others at once → merge each answer → settle lost nodes with the ledger
- * → hand out the merged answer.
+ * → return the merged answer.
  * When an agent cannot take part, `stepDown` is set and the caller evaluates again by a lower path.
  */
 export class Pushdown implements Distribution {

@@ -64,7 +64,7 @@ export class QueryScope implements SeriesSource {
   readonly #turns: TurnTaking;
   /** Selectors that were read as raw samples. */
   rawSelectors = 0;
-  /** One sentence for each set of nodes that sent series of equal labels, which were joined. */
+  /** One warning for each set of nodes that sent series with equal labels; these series were joined. */
   readonly warnings = new Set<string>();
 
   constructor(options: ScopeOptions) {
@@ -150,7 +150,7 @@ export class QueryScope implements SeriesSource {
     const overlapping = parts.filter(({ overlaps }) => overlaps).map(({ node }) => node);
     const lists = parts.map(({ series }) => series[query]!);
     if (overlapping.length === 0) return mergeSorted(lists, this.#turns);
-    // Of equal series, the first agent's is kept.
+    // Series with equal labels are joined; at equal times the first agent's sample is kept.
     const pace = new Pace(this.#options.signal, this.#turns);
     const { series, duplicates } = await mergeDuplicates(lists.flat(), pace);
     if (duplicates > 0) {

@@ -73,7 +73,7 @@ export class LabelJson {
     this.#taken = out.taken;
   }
 
-  /** Sets the parts to those of a label set; returns how many of the first are unchanged. */
+  /** Sets the parts to those of a label set; returns how many leading parts are unchanged. */
   #update(labels: Labels): number {
     const previous = this.#previous;
     const parts = this.#parts;

@@ -6,7 +6,7 @@ import { textBlocks } from './text-blocks.ts';
 import { formatTimestamp } from './times.ts';
 import { Utf8Text } from './utf8-text.ts';
 
-/** A piece of an answer is handed out at about this size. Bytes. */
+/** An answer is rendered in pieces of about this size. Bytes. */
 const pieceBytes = 64 * 1024;
 /** The size of a piece is checked after this many values. */
 const batch = 256;

@@ -2,7 +2,7 @@ import type { QueryStats, SampleCounts } from '../../promql/index.ts';
 import { queryTimings } from '../timings.ts';
 import type { QuerySeconds } from '../timings.ts';
 
-/** The parts of `stats` beside the query's own numbers. */
+/** The parts of `stats` that `QueryStats` does not have. */
 export interface StatsContext {
   readonly seconds: QuerySeconds;
   /** The samples at each step from `start` on. */
@@ -11,7 +11,7 @@ export interface StatsContext {
   readonly step: number;
 }
 
-/** `stats`: the shape of Prometheus, with a number for each step where `perStep`; timings in seconds. */
+/** `stats`: in Prometheus' form, with numbers for each step when `perStep` is true; timings in seconds. */
 export function statsJson(
   stats: QueryStats,
   { seconds, samples, start, step }: StatsContext,

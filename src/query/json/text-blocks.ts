@@ -4,7 +4,7 @@
  * or above.
  */
 export interface TextBlocks {
-  /** The bytes, eight each, little-endian; zeros behind the last. */
+  /** The bytes, eight in each block, little-endian, padded with zeros. */
   readonly blocks: Float64Array;
   /** Number of bytes in use. */
   readonly length: number;

@@ -78,7 +78,9 @@ export class Utf8Text {
     return this.#length;
   }
 
-  /** Number of calls of `take`: positions of `length` are valid as long as it stays the same. */
+  /**
+   * Number of calls of `take`: a former value of `length` is a valid position as long as this number stays the same.
+   */
   get taken(): number {
     return this.#taken;
   }

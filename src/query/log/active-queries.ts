@@ -23,7 +23,7 @@ const slotBytes = 1_000;
 const emptySlot = Buffer.alloc(slotBytes, ' ');
 
 /**
- * A file with one slot for each query that may run, overwritten in place, so that after the process is killed it names
+ * A file with one slot for each query that may run, overwritten in place. After the process is killed, the file names
  * the queries that were running. The entries of a former process are logged at the start, and the file is cleared.
  * Guarantees: a slot has been handed to the kernel before the query begins: it survives the death of the process (not
  * of the machine). Queries beyond the number of slots are not recorded. When the file cannot be written, a log line

@@ -33,20 +33,20 @@ export interface HttpStoreOptions {
 }
 
 const maxAnswerBytes = 512 * 1024 * 1024;
-/** Of an error's text no more is read. */
+/** Most bytes of an error's text that are read. */
 const maxErrorBytes = 64 * 1024;
 /**
  * Bytes of memory for each byte of a JSON answer: received parts, their concatenation and the text take one each, the
  * parsed objects three.
  */
 const bytesOfJson = 6;
-/** Work of a series beside its samples, in samples. */
+/** Work of a series without its samples, in samples. */
 const seriesWork = 50;
 /** Back-off before the one retry. */
 const pauseMs = 200;
 
 /**
- * A Prometheus, Mimir, Thanos or VictoriaMetrics behind its Prometheus-compatible API.
+ * A Prometheus, Mimir, Thanos or VictoriaMetrics, read through its Prometheus-compatible API.
  * Retry: once within the deadline, when the connection fails or the answer is 429, 502, 503 or 504.
  * Errors: AgentFailure; the signal's reason when the query has ended; QueryError when the budget of samples or memory
  * is spent.
@@ -173,7 +173,7 @@ async function ask(
   throw [429, 502, 503, 504].includes(status) ? new Passing(reason, text) : new AgentFailure(reason, text);
 }
 
-/** The beginning of an error's text: its whole length is not known. */
+/** The beginning of an error's text, which may be of any length. */
 async function beginningOf(response: Response): Promise<string> {
   const parts: Uint8Array[] = [];
   let length = 0;

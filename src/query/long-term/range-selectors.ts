@@ -20,7 +20,7 @@ const wholeOrNothing = {
 
 const numbers: Readonly<Record<string, number>> = { NaN: NaN, '+Inf': Infinity, '-Inf': -Infinity };
 
-/** The request for a selector's raw samples through the query API, or for its series when only those are wanted. */
+/** The request for a selector's raw samples through the query API, or for the labels of its series alone. */
 export function rangeQuery({ matchers, startMs, endMs, hints }: ReadQuery): { path: string; form: string } {
   // Classic names are written without quotes, because Prometheus 2 does not accept quoted names.
   const selector = selectorText('', matchers);

@@ -59,7 +59,7 @@ export class SplicedSource implements SeriesSource {
     return this.#options.scope.lost;
   }
 
-  /** Of a series that crosses the boundary the agents' part stays in its chunks, as do the agents' other series. */
+  /** The agents' series stay in their chunks, also as parts of series that cross the boundary. */
   async select(request: SelectRequest): Promise<SelectResult> {
     const { scope, boundaryMs } = this.#options;
     if (request.mint >= boundaryMs) return scope.select(request);
@@ -121,7 +121,7 @@ export class SplicedSource implements SeriesSource {
     );
   }
 
-  /** The agents compute only fragments that lie wholly within their time. */
+  /** The agents compute only fragments that read nothing before the boundary. */
   distribution(own: Distribution | undefined): Distribution | undefined {
     if (own === undefined) return undefined;
     const { boundaryMs } = this.#options;
@@ -150,7 +150,7 @@ export class SplicedSource implements SeriesSource {
         queries.map((query) => ({ ...query, endMs: Math.min(query.endMs, boundaryMs - 1) })),
         { deadlineMs: (deadline - started) * 0.8, budget: scope.budget, signal },
       );
-      // Another selector has lost the store meanwhile, and goes without it.
+      // Another selector has lost the store meanwhile: the evaluation goes on without the store.
       if (this.lostStore) return queries.map(() => []);
       this.#answered = true;
       // A store may send whole chunks: samples at or after the boundary are read from the agents.

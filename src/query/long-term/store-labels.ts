@@ -22,7 +22,7 @@ export function parseStoreLabels(text: string): StoreLabel[] {
 }
 
 /**
- * The store's series with the agents' labels.
+ * Removes the labels that only the store adds, so that its series have the agents' labels.
  * Guarantees: series that differ in these labels alone are one; a matcher on such a label is evaluated as for an
  * agent's series, which lacks the label.
  */

@@ -5,11 +5,11 @@ import type { IndexedPod } from '../addresses/address-index.ts';
 
 /**
  * A pod has data when one of its series has a sample in this time, whatever the lookback of queries. Units: ms. The
- * plugin asks for the same: `svc explain` and the page give one verdict.
+ * plugin uses the same time, so that `svc explain` and the page agree.
  */
 export const explainedMs = 5 * 60_000;
 
-/** The inputs of an explanation beside the pods. */
+/** The inputs of an explanation other than the pods. */
 export interface ExplainInput {
   /** The inputs of the operator's compile for the namespace of the pods. */
   readonly input: CompileInput;

@@ -68,10 +68,10 @@ const stored = {
   certificateEnd: 'svc_cert_expiry_timestamp_seconds',
 } as const;
 
-/** One query for all of it, so that its parts are of one moment. */
+/** One query for the whole report, so that all values are from the same moment. */
 export const nodesQuery = `{__name__=~"${Object.values(stored).join('|')}"}`;
 
-/** The inputs of a node's report beside the agent's own series. */
+/** The inputs of a node's report other than the agent's own series. */
 export interface NodeSurroundings {
   /** Why the node has no agent that answers; null when it has one. */
   readonly missing: string | null;

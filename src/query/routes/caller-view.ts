@@ -15,7 +15,9 @@ export async function reviewed<T>(review: () => T, { logger }: Pick<HandlerDeps,
   }
 }
 
-/** Why the agent of a node does not answer; undefined for one that does. Based on an answer that lacks these nodes. */
+/**
+ * Why the agent of a node does not answer; undefined when it does. `missingNodes` are the nodes that an answer lacks.
+ */
 export function absences(
   { runner }: Pick<HandlerDeps, 'runner'>,
   missingNodes: readonly string[],

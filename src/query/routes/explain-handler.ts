@@ -62,8 +62,7 @@ async function seriesOf(
 }
 
 /**
- * Errors: ApiError `forbidden` with the first list that the caller may not see: the answer is computed from all of
- * them.
+ * Errors: ApiError `forbidden` that names the lists that the caller may not see: the answer is computed from all four.
  */
 async function mayExplain(namespace: string, call: Call, deps: HandlerDeps): Promise<void> {
   const { access } = deps.objects!;
@@ -87,7 +86,7 @@ async function mayExplain(namespace: string, call: Call, deps: HandlerDeps): Pro
   if (refused.length > 0) throw new ApiError('forbidden', `you may not list ${refused.join(', ')}`);
 }
 
-/** As the operator compiles: it passes its own flags on to the query server. */
+/** The input as the operator compiles it: the operator passes its own flags on to the query server. */
 function inputOf(namespace: string, { objects, settings }: HandlerDeps): CompileInput {
   const { kinds, namespaces } = objects!;
   const monitors = kinds.TrafficMonitor.list() as unknown as TrafficMonitor[];

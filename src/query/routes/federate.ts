@@ -19,7 +19,7 @@ const plainLabel = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 const batchLength = 64 * 1024;
 
 /**
- * `/federate`: the newest sample of every matching series that is not older than the lookback, with its own time, in
+ * `/federate`: the newest sample of every matching series, unless it is older than the lookback, with its own time, in
  * the text format. Missing nodes are named in a header and in a comment at the end.
  */
 export const federate: Handler = async (call, deps) => {
@@ -92,7 +92,7 @@ async function familiesOf(
   return byName;
 }
 
-/** In order of the metrics' names. */
+/** The lines of the answer, in order of metric names. */
 function* lines(byName: Families): Generator<string> {
   for (const name of [...byName.keys()].sort()) {
     yield `# TYPE ${plainMetric.test(name) ? name : quoted(name)} untyped\n`;

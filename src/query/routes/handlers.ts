@@ -116,7 +116,7 @@ async function sendQuery(
   await sendSuccess(req, res, renderQueryData(value, told), { ...answer, warnings, explain });
 }
 
-/** Prometheus' warning for an unknown value; Prometheus gives statistics for such a value all the same. */
+/** Prometheus' warning for an unknown value of `stats`; as in Prometheus, such a value still gives statistics. */
 const unknownStats = (text: string): string =>
   `value ${JSON.stringify(text)} for parameter "stats" is deprecated and will be rejected in the next major release, ` +
   'use "true" or "all"';

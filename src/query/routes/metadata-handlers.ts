@@ -8,8 +8,8 @@ import { compileMatchers } from '../../tsdb/index.ts';
 import { targetLabels } from './targets.ts';
 
 /**
- * `/api/v1/metadata`: the agents' metadata of their metrics, and our own of the fixed ones. A caller restricted to some
- * namespaces gets the metrics that have series there.
+ * `/api/v1/metadata`: the agents' metadata of their metrics, and our own for metrics with fixed names. A caller
+ * restricted to some namespaces gets the metrics that have series there.
  */
 export const metadata: Handler = async (call, deps) => {
   const { req, res, params } = call;
@@ -32,7 +32,7 @@ export const metadata: Handler = async (call, deps) => {
     const missingNodes = [...new Set([...answer.missingNodes, ...seen.missingNodes])].sort();
     extras = { ...answer, missingNodes, warnings: [...new Set([...answer.warnings, ...seen.warnings])] };
   }
-  // As in Prometheus: 0 gives no metric at all, but all entries of each metric.
+  // As in Prometheus: `limit=0` gives no metrics, but `limit_per_metric=0` gives all entries of each metric.
   const shown = limit >= 0 ? names.slice(0, limit) : names;
   const cut = (entries: MetricMetadata[]): MetricMetadata[] => (perMetric > 0 ? entries.slice(0, perMetric) : entries);
   const data = Object.fromEntries(shown.map((name) => [name, cut(found.get(name)!)]));
@@ -69,7 +69,7 @@ function most(params: URLSearchParams, name: string): number {
   return limit;
 }
 
-/** Agents of one version agree; differing entries are listed beside each other. */
+/** Agents of one version agree; of differing entries, all are listed. */
 function add(found: Map<string, MetricMetadata[]>, name: string, entries: readonly MetricMetadata[]): void {
   const known = found.get(name) ?? [];
   for (const entry of entries) {

@@ -17,7 +17,7 @@ import { rateRows, rateSamples, windowParams } from './topology-handler.ts';
 const hourMs = 3_600_000;
 /** Points of a sparkline. */
 const steps = 60;
-/** A rate needs several samples: the window is at least two of the agents' slowest interval. Units: ms. */
+/** A rate needs several samples: the window is at least twice the agents' longest interval. Units: ms. */
 const shortestRateMs = 120_000;
 
 /** `/api/v1/services`: every workload with its numbers, or the reason why it has none. */

@@ -89,7 +89,7 @@ function sampledBytes(results: readonly (readonly ReadSeries[])[]): number {
   return bytes * copiesOfAnswer;
 }
 
-/** The series that were read, as a store that is selected from once for each query, in their order. */
+/** A store over the series that were read: the n-th call of `select` returns those of the n-th query. */
 function inOrder(
   results: readonly (readonly ReadSeries[])[],
   cluster: string,

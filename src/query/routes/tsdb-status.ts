@@ -5,7 +5,7 @@ interface Counted {
   readonly value: number;
 }
 
-/** `/api/v1/status/tsdb` from the labels of all series: the most frequent ones. Pure. */
+/** `/api/v1/status/tsdb` from the labels of all series: the most frequent metrics, labels and pairs. Pure. */
 export function storeStatus(series: LabelList, minTime: number, maxTime: number, limit: number): object {
   const metrics = new Map<string, number>();
   const pairs = new Map<string, number>();

@@ -2,7 +2,7 @@ import { childrenOf, type Expr } from '../../promql/index.ts';
 
 /**
  * Effects of a missing node beyond "less data": one sentence for each part of the query whose meaning depends on absent
- * series. The sentences are added to a degraded answer beside the warnings that name the nodes. Pure.
+ * series. The sentences are added to a degraded answer in addition to the warnings that name the nodes. Pure.
  */
 export function absenceWarnings(expr: Expr): string[] {
   const found = new Set<string>();

@@ -4,13 +4,13 @@ import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 
 /**
  * The label that distinguishes clusters for a consumer that reads several. Its value is the series' own, or else the
- * name of this cluster; with an empty name nothing is added, and conditions on the label are like any others.
+ * name of this cluster; with an empty name nothing is added, and matchers on the label are ordinary matchers.
  */
 export const clusterLabel = 'cluster';
 
 /**
- * A consumer's queries as the agents are asked, whose series lack the name of the cluster. They may find more than the
- * consumer asked for: `ofCluster` selects from that.
+ * Turns a consumer's queries into queries for the agents, whose series lack the name of the cluster. The answer may
+ * have more series than the consumer asked for: `ofCluster` filters it.
  */
 export function clusterQueries(queries: readonly ReadQuery[], cluster: string): ReadQuery[] {
   if (cluster === '') return [...queries];

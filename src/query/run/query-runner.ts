@@ -29,8 +29,8 @@ const compareWork = 20;
 /** How far back a probe looks for a sample of the agent itself. */
 const probeWindowMs = 300_000;
 /**
- * Most concurrent queries for the autoscalers of one namespace, and of all: the values of a metric are shared, so they
- * are few.
+ * Most concurrent queries for the autoscalers of one namespace, and of all: the values of a metric are shared, so few
+ * queries run.
  */
 const autoscalerPlaces = { perUser: 2, all: 64 };
 /** Most concurrent lists of labels and series: they are short, and every dashboard begins with some. */
@@ -50,7 +50,7 @@ export class QueryRunner {
   readonly #departures: Departures;
   readonly #gate: Gate;
   readonly #autoscalers = new Gate(autoscalerPlaces.all, () => ({ perUser: autoscalerPlaces.perUser }));
-  /** The gates of policies, beside the server's own. */
+  /** The gates of policies; each query also passes the server's own gate. */
   readonly #gatesOfPolicies = new Map<string, Gate>();
   readonly #lists = new Gate(listConcurrency, fairPlaces);
   /** The memory of all queries, and of their answers until these have been sent. */
@@ -129,7 +129,7 @@ export class QueryRunner {
     let mayPack = true;
     return this.#query(text, request, span, async (options) => {
       if (mayPack) {
-        // If this evaluation ends without a result, the next one takes the plain way.
+        // If this evaluation ends without a result, the next one is evaluated as `instant` does.
         mayPack = false;
         const own = { ...options, settings: engine.settings(request.lookbackDeltaMs) };
         const packed = await packedSums(exprs, label, timeMs, own);
@@ -155,7 +155,7 @@ export class QueryRunner {
     return { ...answer, result: answer.result.series };
   }
 
-  /** The names of those series' labels, or the values of one of their labels. */
+  /** The label names of the series that `series` finds, or the values of one of their labels. */
   async labelTexts(
     label: string | null,
     sets: readonly (readonly Matcher[])[],
@@ -334,8 +334,8 @@ export class QueryRunner {
   }
 
   /**
-   * Takes a place at the policy's gate, then one at the server's: a query that waits for the first holds none of the
-   * second.
+   * Takes a place at the policy's gate, then one at the server's: a query that waits for the first holds no place at
+   * the second.
    */
   async #enter({ places }: HeldTo, signal: AbortSignal, caller?: string): Promise<() => void> {
     if (places === undefined) return this.#gate.enter(signal, caller);
@@ -353,7 +353,7 @@ export class QueryRunner {
   }
 }
 
-/** The elements of a vector, each a sum of its own. */
+/** Turns each element of a vector into a sum of its own. */
 function unpacked(value: QueryValue, label: string): PackedSums[] {
   if (value.type !== 'vector') throw new ApiError('internal', `a vector was asked for, a ${value.type} came`);
   return value.elements.map(({ labels, value: sum }) => ({

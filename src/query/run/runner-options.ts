@@ -17,7 +17,7 @@ import type { LongTermStore } from '../long-term/long-term-store.ts';
 export interface RunnerOptions {
   readonly directory: AgentDirectory;
   readonly reader: AgentReader;
-  /** Requests shares of queries from agents; without it every query reads raw chunks. */
+  /** Requests partial answers from agents; without it every query reads raw chunks. */
   readonly partialReader?: PartialReader | undefined;
   /** Reads the agents' indexes; without it series are read instead. */
   readonly indexReader?: IndexReader | undefined;
@@ -60,9 +60,9 @@ export interface RunRequest {
   readonly readsOf?: string;
   /** True to count the samples of each step. */
   readonly countSamples?: boolean;
-  /** The key for fair queueing: a caller does not wait behind all requests of another. Default: one key for all. */
+  /** The key for fair queueing: a caller does not wait for all requests of another. Default: one key for all. */
   readonly caller?: string;
-  /** The source of its memory, closed by the caller. Default: an account of its own, closed with the query. */
+  /** The account of the query's memory, closed by the caller. Default: a new account, closed with the query. */
   readonly memory?: MemoryAccount | undefined;
   /** Uses the autoscalers' own gate, so that other queries never delay it. */
   readonly forAutoscaler?: boolean;
@@ -73,7 +73,7 @@ export type Answered<T> = {
   readonly result: T;
   readonly seconds: { queue: number; evaluation: number };
   readonly pushdown: PushdownReport;
-  /** The missing nodes that have left. */
+  /** The missing nodes that have left the cluster. */
   readonly departed: readonly DepartedNode[];
 } & Extras;
 
@@ -100,8 +100,8 @@ export function limitsOf(
     agentTimeoutMs: Math.min(agentTimeoutMs, set.agentTimeoutMs ?? Infinity),
     maxSamples: Math.min(maxSamples, set.maxSamples ?? Infinity, forAutoscaler === true ? metricSamples : Infinity),
     maxSeries: set.maxSeries ?? Infinity,
-    // Values for autoscalers that lack a node are decided one by one: most are refused, those of pods on the node are
-    // left out.
+    // For autoscalers, each value that lacks a node is decided by itself: most are refused, pods on the missing node
+    // are left out.
     partialResponse: partialResponse && (forAutoscaler === true || set.failPartial !== true),
     places: forAutoscaler === true ? undefined : set.places,
   };

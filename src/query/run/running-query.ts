@@ -19,7 +19,7 @@ export type Reading = SeriesSource & Pick<QueryScope, 'read' | 'list' | 'lost' |
 /** One evaluation. It may run several times: each time over another source. */
 export type Evaluate<T> = (options: QueryOptions & { readonly source: Reading }) => Promise<T>;
 
-/** What an evaluation gave, and the nodes and the path that it took. */
+/** The result of an evaluation, the nodes that it lacks, and its execution path. */
 export interface Evaluated<T> {
   readonly result: T;
   readonly lost: ReadonlyMap<string, LostNode>;
@@ -35,7 +35,7 @@ export interface RunningQueryOptions {
   /** Monotonic ms at which the query's time is up. */
   readonly deadline: number;
   readonly turns: TurnTaking;
-  /** The memory of each evaluation comes from here; that of the last is kept, for its result. */
+  /** The source of the memory of each evaluation; the memory of the last one is kept for its result. */
   readonly lease: MemoryLease;
 }
 

@@ -16,7 +16,7 @@ export interface Received {
 export interface AgentAddress {
   readonly node: string;
   readonly address: string;
-  /** As of `ExpectedAgent`. */
+  /** As in `ExpectedAgent`. */
   readonly shared?: readonly string[];
 }
 

@@ -10,18 +10,18 @@ export interface FollowOptions {
   /** Filters and scope; the fields about past and position are set here. */
   readonly request: StreamRequest;
   readonly headMs: number;
-  /** Where to resume; undefined: with new items only. */
+  /** Where to resume; undefined: only new items are read. */
   readonly cursor: string | undefined;
   /** The kind of failure that has already been reported for this agent. */
   readonly told?: FailureReason | undefined;
   readonly signal: AbortSignal;
   readonly onItem: (item: Received) => void;
   readonly onLost: (message: StreamMessage) => void;
-  /** Called with each position, before any later item is handed out. */
+  /** Called with each position, before any later item is passed on. */
   readonly onCursor: (cursor: string) => void;
   /**
-   * Called when the agent is connected. `onFailure` is called for the first failure after that, or for one of another
-   * kind.
+   * Called when the agent is connected. `onFailure` is called for the first failure after that, and for a failure of
+   * another kind than the one before.
    */
   readonly onConnected: () => void;
   readonly onFailure: (failure: AgentFailure) => void;
@@ -35,7 +35,7 @@ const longestDelayMs = 10_000;
 
 /**
  * Follows one agent until the signal aborts: connects, and after a break connects again at the same position.
- * Guarantees: no item is handed out twice, and no item that the agent still has is skipped; the agent reports how many
+ * Guarantees: no item is passed on twice, and no item that the agent still has is skipped; the agent reports how many
  * it no longer has. Never rejects.
  */
 export async function followAgent(agent: AgentAddress, options: FollowOptions): Promise<void> {

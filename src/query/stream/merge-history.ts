@@ -2,7 +2,7 @@ import { timeOf } from '../../stream/index.ts';
 import type { Received } from './agent-stream.ts';
 import { TimeHeap } from './time-heap.ts';
 
-/** One agent's answer, in order of time. It ends with the answer, also when that breaks off. */
+/** One agent's answer, in order of time. It ends when the answer ends or breaks off. */
 export type HistorySource = AsyncIterator<readonly Received[], unknown>;
 
 /**
@@ -57,7 +57,7 @@ export class Newest {
     return this.#kept.slice(this.#head) as Received[];
   }
 
-  /** How many of the newest did not fit. */
+  /** How many of the last `number` items did not fit. */
   get lost(): number {
     return Math.min(this.#number, this.#passed) - (this.#kept.length - this.#head);
   }

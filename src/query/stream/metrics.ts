@@ -24,7 +24,7 @@ export function createStreamMetrics(registry: Registry) {
   for (const reason of agentFailureReasons) failures.inc({ reason }, 0);
   return {
     clients: (now: number) => clients.set(now),
-    /** Sources that are not known, which agents may invent, are counted as one. */
+    /** Agents may report any source: unknown ones are counted together as `other`. */
     lost: (source: string, count: number) => lost.inc({ source: sources.includes(source) ? source : 'other' }, count),
     failed: (reason: FailureReason) => failures.inc({ reason }),
     refused: () => refused.inc(),

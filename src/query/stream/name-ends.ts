@@ -10,8 +10,8 @@ const mostCallers = 10_000;
  * Names the ends of spans and flows that their agents cannot name: an agent knows the pods of its own node alone. A
  * caller is found by its address where the policy lets agents keep it, else by its own span of the same request.
  * Guarantees: a name that an agent gave is never replaced. For a peer in a namespace that the reader may not see, only
- * the namespace and the workload are named, neither pod nor node; or the Service, where the reader's own pod called it
- * by the name or the address of that Service.
+ * the namespace and the workload are named, neither pod nor node; or the Service is named, when the reader's own pod
+ * called the peer by the Service's name or address.
  */
 export class EndNamer {
   readonly #index: AddressIndex;

@@ -3,7 +3,7 @@ import type { Received } from './agent-stream.ts';
 import { TimeHeap } from './time-heap.ts';
 
 export interface OrderLimits {
-  /** How long an item is held back, so that an earlier one of another node can overtake it. Units: ms. */
+  /** How long an item is held back, so that an earlier item of another node can overtake it. Units: ms. */
   readonly holdMs: number;
   /** Most items and bytes in the buffer: beyond them the earliest item leaves at once. */
   readonly items: () => number;

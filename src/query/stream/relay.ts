@@ -57,7 +57,7 @@ const unreviewedMs = 60_000;
 /**
  * One stream of the spans and flows of all agents, in order of time, for many readers.
  * Guarantees: an agent that fails, refuses or lies causes a `node_status` and never ends the stream; agents and other
- * readers never wait for a slow one; the memory of a reader is bounded; a reader never receives data of a namespace
+ * readers never wait for a slow reader; the memory of a reader is bounded; a reader never receives data of a namespace
  * that it may not see, whatever agents send; when a reader leaves, its connections to agents are closed.
  */
 export class StreamRelay {
@@ -145,7 +145,7 @@ export class StreamRelay {
       live = true;
       const ended = new AbortController();
       const drained = queue.drain({ write, gone: sink.gone }, ended.signal);
-      drained.catch(() => {}); // awaited below; a reader that goes before that is no surprise
+      drained.catch(() => {}); // awaited below; the reader may leave before that
       if (scope?.size !== 0) nodes.start(requestOf(plan, scope));
       const last = await this.#whileAllowed(call, signal, (allowed) => {
         namespaces = allowed;
@@ -189,7 +189,7 @@ export class StreamRelay {
     });
   }
 
-  /** New items of the agents, on their way into the queue. */
+  /** Sorts new items of the agents by time and puts them into the queue. */
   #liveItems(
     plan: StreamPlan,
     queue: ReaderQueue,

@@ -31,7 +31,7 @@ export interface AssembleOptions {
   readonly visible: ReadonlySet<string> | undefined;
   /** Only edges with an end in this namespace. */
   readonly namespace: string | undefined;
-  /** Of more edges the busiest are shown. */
+  /** Most edges of the answer; of more edges, the busiest are shown. */
   readonly maxEdges: number;
 }
 
@@ -49,17 +49,17 @@ interface Draft {
   requests?: Requests;
   bytes?: Bytes;
   promql: EdgePromql;
-  /** The one family and caller behind the request numbers; null when there are several. */
+  /** The family and the caller of the request numbers; null when there are several. */
   of?: { readonly family: RequestFamily; readonly subject: Record<string, string>; readonly system: string } | null;
   readonly hosts: Set<string>;
 }
 
 /**
- * Servers and their callers count slightly different numbers in the same window. A rest below this share of the total
- * is not attributed to another caller.
+ * Servers and their callers count slightly different numbers in the same window. A difference below this share of the
+ * total is not attributed to another caller.
  */
 const noise = 0.05;
-/** Work of a row beside its numbers, of an end or edge of the answer, and of a comparison, in samples. */
+/** Work of a row without its numbers, of an end or edge of the answer, and of a comparison, in samples. */
 const rowWork = 500;
 const shownWork = 1_000;
 const compareWork = 30;
@@ -159,7 +159,7 @@ type Served = ReadonlyMap<
 >;
 type DraftOf = (source: End, target: End, protocol: string) => Draft;
 
-/** Requests that servers answered and no captured caller sent get an unknown end as their source. */
+/** Requests that servers answered but no captured caller sent get an unknown end as their source. */
 async function addUncaptured(
   pacing: Pacing,
   drafts: ReadonlyMap<string, Draft>,
@@ -186,7 +186,7 @@ async function addUncaptured(
         continue;
       }
       (draft.requests ??= new Requests()).merge(requests);
-      // While the instruments are upgraded the same calls have two names, and no one query counts them.
+      // While the instruments are upgraded the same calls have two names, and no single query counts all of them.
       draft.of = draft.of === undefined ? { family, subject, system: '' } : null;
     }
   }

@@ -46,7 +46,7 @@ export class Ends {
     return workloadEnd({ namespace, kind: labels['k8s_kind'] || 'Pod', name: labels['k8s_owner_name'] ?? '' });
   }
 
-  /** The end behind a host's name or address. */
+  /** The end that a host's name or address belongs to. */
   host(host: string, namespace: string): End {
     const { index, atMs } = this.#options;
     return this.#end(ownerOfHost(index, host, namespace, atMs));

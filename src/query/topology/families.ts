@@ -16,7 +16,7 @@ export interface RequestFamily {
 
 const httpFailed: Matcher = { type: '=~', name: 'http_response_status_code', value: '5..' };
 const rpcFailed: Matcher = { type: '!~', name: 'rpc_response_status_code', value: '(OK|0)?' };
-/** The name that the instrument's v0.9 gives it. */
+/** v0.9 of the instrument uses this label name. */
 const olderRpcFailed: Matcher = { ...rpcFailed, name: 'rpc_grpc_status_code' };
 const errorType: Matcher = { type: '!=', name: 'error_type', value: '' };
 

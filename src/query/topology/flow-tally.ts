@@ -88,7 +88,7 @@ export class FlowTally {
   }
 }
 
-/** The end that is a pod of the capturing node; of both, the sender. */
+/** The end that is a pod of the capturing node; the sender when both are. */
 function localOf(labels: Labels): Local {
   const node = labels[nodeLabel];
   if (node === labels['k8s_src_node_name']) return 'src';

@@ -32,7 +32,9 @@ export const flowLabels: readonly string[] = [
 /** A range of whole milliseconds, as PromQL writes it. */
 export const rangeText = (ms: number): string => `${Math.round(ms)}ms`;
 
-/** What is read of a family: all its requests, by `_bucket` or `_count`, and those that failed. */
+/**
+ * The series that are read of a family: those of all requests (`_bucket` or `_count`), and those of failed requests.
+ */
 function partsOf({ metric, part, failed }: RequestFamily, all: '_bucket' | '_count') {
   return [
     { name: `${metric}${all}`, part, more: [] },
@@ -61,7 +63,7 @@ function summedRates(parts: ReturnType<typeof partsOf>, by: readonly string[], w
   return `sum by (${by.join(', ')}) (${texts.join(' or ')})`;
 }
 
-/** Rates of requests and failures of servers alone, without durations, for a graph over time. Pure. */
+/** Rates of the servers' requests and failures, without durations, for a graph over time. Pure. */
 export function servedRates(windowMs: number): string {
   const families = requestFamilies.filter(({ side }) => side === 'server');
   const parts = families.flatMap((family) => partsOf(family, '_count'));

@@ -46,7 +46,7 @@ interface Row extends Workload {
   readonly seen: Uint8Array;
 }
 
-/** Work of a pod, of a row beside its numbers, and of a comparison, in samples. */
+/** Work of a pod, of a row without its numbers, and of a comparison, in samples. */
 const podWork = 50;
 const rowWork = 500;
 const compareWork = 30;

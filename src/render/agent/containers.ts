@@ -31,7 +31,8 @@ const dataMount = { name: volumes.data.name, mountPath: volumes.data.path };
 const configMount = { name: volumes.ebpfConfig.name, mountPath: volumes.ebpfConfig.path };
 
 /**
- * Writes the instrument's first file, because the instrument ends at once without one, and brings its supervisor.
+ * Writes the instrument's first file, because the instrument ends at once without one, and copies its supervisor to a
+ * volume.
  *
  * It runs as root for one reason: the kubelet creates the host folder of the store as root, and the volume group has no
  * effect on host paths. With CHOWN and DAC_OVERRIDE alone it can give the folder to the agent's user, and read the
@@ -64,7 +65,7 @@ export function initConfigContainer(input: PlatformInput, pullPolicy: object) {
   };
 }
 
-/** Our container: unprivileged, read-only root, every path and address a flag. */
+/** The agent's container: unprivileged, with a read-only root. It gets every path and address as a flag. */
 export function agentContainer(input: PlatformInput, pullPolicy: object) {
   return {
     name: 'agent',

@@ -8,9 +8,9 @@ import { objectOf, ofComponent } from '../objects.ts';
 import { podMetadata, pullSecrets, sharedVolumes } from '../pod-security.ts';
 
 /**
- * The DaemonSet of the agents: on every Linux node, whatever its taints.
+ * The DaemonSet of the agents. It runs on every Linux node, whatever its taints.
  * hostPID lets the instrument see the processes of the node and tell containers apart; the host's network is used only
- * where flows are captured, because NetworkPolicies do not hold there.
+ * where flows are captured, because NetworkPolicies do not apply to pods on it.
  */
 export function renderAgentDaemonSet(input: PlatformInput): KubeObject {
   const labels = selectorLabels('agent');
@@ -43,7 +43,10 @@ export function renderAgentDaemonSet(input: PlatformInput): KubeObject {
   });
 }
 
-/** Above ordinary workloads, so that a full node is still observed; below the node's own components. */
+/**
+ * The agents' priority: above ordinary workloads, so that a full node is still observed; below the node's own
+ * components.
+ */
 export function renderAgentPriorityClass(): KubeObject {
   return objectOf(
     'PriorityClass',

@@ -19,7 +19,7 @@ export const captureCapabilities: readonly string[] = [
 
 /**
  * The instrument's environment. Flows and TCP statistics each need the node's address. Without it the instrument opens
- * a connection to the internet to find one, and ends on a node that has no way there.
+ * a connection to the internet to find one, and ends on a node without access to it.
  */
 export const instrumentEnv = [
   { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },

@@ -16,8 +16,8 @@ export const volumes = {
 const tokenSeconds = 3_600;
 
 /**
- * The volumes of the agent pod. There is none for its certificate: the agent creates its key itself, and uses this
- * token to request a certificate. The pod waits until the operator has published its authorities.
+ * The volumes of the agent pod. There is no volume for the certificate: the agent creates its key itself, and requests
+ * a certificate with the token in `tls`. The pod waits until the operator has published its CAs.
  */
 export function agentVolumes(input: PlatformInput) {
   return [

@@ -117,7 +117,7 @@ export function renderMinterService(input: MinterInput): KubeObject {
   });
 }
 
-/** Keeps one pod up while nodes are drained; none with a single replica, which it would make undrainable. */
+/** Keeps a pod up while nodes are drained. There is none for a single replica, whose node could then not be drained. */
 export function renderMinterDisruptionBudget(input: MinterInput): KubeObject[] {
   const { spec } = input.minter;
   if (!spec.podDisruptionBudget || spec.replicas < 2) return [];

@@ -5,9 +5,9 @@ import { names } from '../names.ts';
 import { clusterRole, clusterRoleBinding, role, roleBinding, serviceAccount } from './rbac.ts';
 
 /**
- * Identity and rights of the operator: exactly the calls that it makes. A test runs it with exactly these. The rights
- * for minters are a separate role, which is bound in no namespace until an installer or the namespace's administrator
- * binds it.
+ * Identity and rights of the operator: exactly what its calls need. A test runs it with exactly these rights. The
+ * rights for minters are a separate role, which is bound in no namespace until an installer or the namespace's
+ * administrator binds it.
  */
 export function renderControllerRbac(input: ControllerInput): KubeObject[] {
   const account = { namespace: input.namespace, name: names.controller };

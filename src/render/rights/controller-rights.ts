@@ -22,7 +22,7 @@ const handedOut = [
 /** Bindings of those roles, and of one of the API server's own roles. */
 const bindings = [...handedOut, names.scraper, names.authDelegator];
 
-/** In the whole cluster. Writes are restricted to names, except for the status of our kinds and for Events. */
+/** Rights in the whole cluster. Writes are restricted to names, except for the status of our kinds and for Events. */
 const cluster: Right[] = [
   {
     rule: rule(group, ourKinds, read),
@@ -115,7 +115,7 @@ const cluster: Right[] = [
   ...reviewRights('Reviews the tokens of scrapers, and of agents that ask for a certificate.'),
 ];
 
-/** In its own namespace: agents, query server, certificates, lease. */
+/** Rights in its own namespace: for agents, query server, certificates and lease. */
 const own: Right[] = [
   {
     rule: rule('', ['serviceaccounts', 'configmaps', 'services'], keep),
@@ -147,7 +147,7 @@ const own: Right[] = [
   },
 ];
 
-/** In kube-system: one binding, of one role, for the query server's APIs for autoscalers. */
+/** Rights in kube-system: for one binding of one role, which the query server's APIs for autoscalers need. */
 const kubeSystem: Right[] = [
   {
     rule: rule(rbacGroup, ['rolebindings'], read),
@@ -163,7 +163,7 @@ const kubeSystem: Right[] = [
   },
 ];
 
-/** In each namespace that a RoleBinding opens to it for minters. */
+/** Rights in each namespace in which a RoleBinding lets it run minters. */
 const minters: Right[] = [
   {
     rule: rule('', ['serviceaccounts', 'configmaps', 'services'], write),

@@ -4,7 +4,7 @@ import { ourKinds, reviewRights, rule, type Right } from './rbac.ts';
 
 const listWatch = ['list', 'watch'];
 
-/** Of each agent: ClusterRole `svc-agent`. The instrument beside it uses the same account. */
+/** Rights of each agent: ClusterRole `svc-agent`. The instrument in its pod uses the same account. */
 const agent: Right[] = [
   {
     rule: rule('', ['pods', 'services', 'nodes'], listWatch),
@@ -17,7 +17,7 @@ const agent: Right[] = [
   ...reviewRights('Who scrapes its metrics.'),
 ];
 
-/** Of the query server: ClusterRole `svc-query`. */
+/** Rights of the query server: ClusterRole `svc-query`. */
 const query: Right[] = [
   {
     rule: rule('', ['pods', 'services', 'nodes', 'namespaces'], listWatch),

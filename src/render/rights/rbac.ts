@@ -36,7 +36,7 @@ export function clusterRole(component: Component, name: string, rules: PolicyRul
   return objectOf('ClusterRole', { component, name }, { rules });
 }
 
-/** The role as a part of the API server's own roles for users. */
+/** Makes the role a part of the API server's own roles for users. */
 export function aggregatedTo(roles: readonly ('view' | 'edit' | 'admin')[], object: KubeObject): KubeObject {
   const labels = roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']);
   return {
@@ -93,7 +93,7 @@ export interface Right {
 /** Resources of our kinds. */
 export const ourKinds = ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments'];
 
-/** What may be done to resources of one group: to all of them, or to those with these names. */
+/** A rule for resources of one group: for all of them, or for those with these names. */
 export const rule = (
   apiGroup: string,
   resources: string[],
@@ -106,7 +106,7 @@ export const rule = (
   verbs,
 });
 
-/** Asks the API server for the owner of a token, and for the owner's rights. */
+/** The rights to ask the API server for the owner of a token, and for the owner's rights. */
 export const reviewRights = (why: string): Right[] => [
   { rule: rule('authentication.k8s.io', ['tokenreviews'], ['create']), why },
   { rule: rule('authorization.k8s.io', ['subjectaccessreviews'], ['create']), why },

@@ -7,9 +7,9 @@ const ofNamespaces = ['trafficmonitors', 'minterdeployments'];
 
 /**
  * Users' rights on our kinds, added to the API server's own roles: users who may view a namespace see its monitors and
- * minters, users who may edit it write them. Neither gives more than that account has anyway: a minter's pod and
- * service account could be made by hand. Policies concern the whole cluster: they are shown where a role is bound for
- * all of it, and written by its administrators.
+ * minters, users who may edit it write them. Neither role gives such users more than they have anyway: they could
+ * create a minter's pod and service account by hand. Policies concern the whole cluster: they are shown where a role is
+ * bound for all of it, and written by its administrators.
  * Source: kubernetes.io/docs, "Aggregated ClusterRoles".
  */
 export function renderUserRbac(): KubeObject[] {

@@ -41,14 +41,14 @@ export interface ApplySetOptions {
 export interface ApplyRequest {
   /** What must exist, in the order it is applied. */
   wanted: readonly KubeObject[];
-  /** The object that owns the children; it gets into their `ownerReferences`. Leave out for cluster-wide sets. */
+  /** The object that owns the children; it is set in their `ownerReferences`. Leave it out for cluster-wide sets. */
   owner?: { object: TypedObject; resource: ResourceRef } | undefined;
   /**
    * Which existing children belong to this set, in addition to the informers' selectors. Default: those that `owner`
    * controls; without an owner, all.
    */
   belongs?: ((object: KubeObject) => boolean) | undefined;
-  /** Last change before a child is compared and applied; it gets the live object too. */
+  /** Changes a child just before it is compared and applied; it also gets the live object. */
   adjust?: ((child: KubeObject, live: KubeObject | undefined) => KubeObject) | undefined;
   /** Take over fields from other managers: only when all applied fields belong to this manager alone. Default false. */
   force?: boolean | undefined;
@@ -105,11 +105,11 @@ export class ApplySet {
     const { client, fieldManager: manager, children } = options;
     this.#lost = new LostChildren({ client, manager, children, deletedHere: (uid) => this.#deleted.has(uid) });
     this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
-    // Without it, each reconcile would scan the children of all owners to find its own.
+    // Without this index, each reconcile would scan the children of all owners to find those of its own.
     for (const child of options.children) child.addIndex(ownerIndex, controllerUids);
   }
 
-  /** Errors: the first that is not a conflict, else ERR_APPLY_CONFLICT. */
+  /** Errors: that of the only failure, ERR_APPLY_CONFLICT for a conflict; several failures as an AggregateError. */
   async apply(request: ApplyRequest): Promise<ApplyOutcome> {
     const outcome = await this.tryApply(request);
     throwFailures(outcome);
@@ -319,7 +319,8 @@ export function controllerReference(owner: TypedObject, resource: ResourceRef): 
 }
 
 /**
- * The child with its owner, and without empty maps: those own nothing, but would differ from entries of other managers.
+ * The child with its owner, and without empty maps: an empty map owns nothing, but would differ from a map with entries
+ * of other managers.
  */
 function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject {
   const entries = Object.entries(child.metadata).filter(

@@ -12,7 +12,7 @@ interface InPlace {
   owners: string;
 }
 
-/** Children that are remembered; beyond it the oldest are forgotten, which only loses the report of their drift. */
+/** Most children that are remembered. The oldest are forgotten first; this only loses the report of their drift. */
 const maxRemembered = 20_000;
 
 /**

@@ -3,7 +3,7 @@ import { errorText, OperatorError } from '../../base/errors.ts';
 import { isInvalid, isNotFound, type JsonPatchOperation, type KubeClient, type TypedObject } from '../../kube/index.ts';
 import { keyOf } from '../keys.ts';
 
-/** The object, its finalizer, and what is cleaned up before the object goes. */
+/** The kind of the object, its finalizer, and the client and field manager that patch it. */
 export interface FinalizerOptions {
   client: KubeClient;
   resource: ResourceRef;
@@ -18,7 +18,7 @@ export interface FinalizerOptions {
  * Flow: object without our finalizer → add it, return `added` · object being deleted with it → run `cleanup`, remove
  * it, return `removed` · else `present` (go on) or `absent` (being deleted, nothing left to do).
  * Guarantees: the patch tests the list it was computed from, so finalizers of others are never lost: a race ends in
- * ERR_API_INVALID or ERR_API_CONFLICT and the next run sees the new list; the cached object is not changed.
+ * ERR_API_CONFLICT, and the next run sees the new list; the cached object is not changed.
  * Assumptions: `cleanup` is idempotent: it runs again when removing fails.
  * Errors: ERR_FINALIZER when the clean-up failed (cause kept); otherwise those of the patch.
  */

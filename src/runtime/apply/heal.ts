@@ -58,8 +58,8 @@ export async function heal(
  * Guarantees: nothing is deleted unless the server accepts the new object; an object that took the name since is never
  * deleted.
  * Caveats: dependents of the old object (pods of a Deployment) are deleted with it.
- * Errors: `refusal` when it must not or cannot be done this way; ERR_API_CONFLICT while the old object is still being
- * deleted.
+ * Errors: `refusal` when the object must not be deleted; those of the requests; ERR_API_CONFLICT while the old object
+ * is still being deleted.
  */
 async function recreate(
   object: KubeObject,
@@ -88,7 +88,7 @@ async function recreate(
 
 /**
  * Repairs lists that an apply cannot: after an edit, an item under another key belongs to another manager and stays,
- * and the object is invalid with that item beside ours (a Service whose port was changed has two ports of one name).
+ * and the object is invalid with both that item and ours (a Service whose port was changed has two ports of one name).
  *
  * Flow: replace each list that holds unwanted items → apply → release the ownership that the replacement brought.
  * Guarantees: the replacement is conditional on the version that was read; values that the server assigned to an item
@@ -138,7 +138,7 @@ function foreignLists(wanted: unknown, live: unknown, path: string): JsonPatchOp
     );
 }
 
-/** Members that list items are merged by in the built-in kinds. */
+/** Members by which the built-in kinds merge list items. */
 const keys = ['name', 'port', 'containerPort', 'protocol', 'mountPath', 'ip', 'type', 'topologyKey'];
 
 function sameIdentity(wanted: Json, live: Json): boolean {

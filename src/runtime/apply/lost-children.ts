@@ -39,9 +39,9 @@ const pageSize = 500;
  * the same.
  *
  * Flow: each departure leaves a trace, and so does each write without an answer, which may have created a child that
- * lost its label before a watch could show it → the next run for the owner asks the API server for it by name. A
- * departure while no operator ran leaves no trace, so each process once lists the metadata of all objects in the scope
- * of each source, for those that this manager applied and the cache lacks.
+ * lost its label before a watch could show it → the next run for the owner asks the API server for that child by name.
+ * A departure while no operator ran leaves no trace, so each process once lists the metadata of all objects in the
+ * scope of each source, for those that this manager applied and the cache lacks.
  * Guarantees: an object is found only by the uid that was lost and while the owner still controls it; when uid or owner
  * is unknown, only if this manager applied it; no request when nothing was lost, except that first list.
  * Caveats: without an owner there is no first list, because nothing shows which set a stray object belongs to.
@@ -104,7 +104,7 @@ export class LostChildren {
     return found;
   }
 
-  /** A write of `object` failed or had no answer: the object may exist all the same, whatever the cache shows. */
+  /** A write of `object` failed or had no answer: the object may exist nevertheless, whatever the cache shows. */
   suspect(informer: Informer, object: KubeObject): void {
     if (this.#scoped.includes(informer)) this.#leaveTrace(informer, object, true);
   }
@@ -164,7 +164,7 @@ export class LostChildren {
   }
 }
 
-/** Judged by the labels that it had when it was last visible. */
+/** Judges a child by the labels that it had when it was last visible. */
 function belongs({ labels }: Trace, live: KubeObject, query: LostQuery): boolean {
   if (!query.belongs) return true;
   return query.belongs(labels ? { ...live, metadata: { ...live.metadata, labels } } : live);

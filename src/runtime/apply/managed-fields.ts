@@ -7,9 +7,9 @@ import type { TypedObject } from '../../kube/index.ts';
  * Whether a server-side apply of `wanted` by `manager` would change nothing: the manager owns exactly the fields that
  * `wanted` has, and the live object holds their values.
  *
- * It follows the structure that the server recorded in `managedFields`, so lists merge by the keys the server used and
- * values that others own or the server defaulted do not matter. When in doubt it says false: the cost is one apply that
- * changes nothing.
+ * It follows the structure that the server recorded in `managedFields`, so lists merge by the keys that the server
+ * used, and values that others own or that the server defaulted do not matter. When in doubt it returns false: the cost
+ * is one apply that changes nothing.
  * Caveats: needs `managedFields` on the live object (no transform may strip them).
  */
 export function ownsExactly(live: TypedObject, wanted: KubeObject, manager: string, subresource?: 'status'): boolean {
@@ -27,7 +27,7 @@ interface FieldSet {
 }
 type Json = Record<string, unknown>;
 
-/** What an apply claims: identity is never recorded as owned. */
+/** The fields that an apply claims: those of the identity are never recorded as owned. */
 function content(object: KubeObject): Json {
   const { apiVersion: _a, kind: _k, metadata, ...rest } = object;
   const { name: _n, namespace: _ns, ...meta } = metadata;
@@ -49,7 +49,7 @@ function sameTree(wanted: unknown, live: unknown, owned: FieldSet, path: string)
     }
     if (!sameTree(wanted[name], live[name], set, `${path}.${name}`)) return false;
   }
-  // Giving up an owned field that is no longer wanted takes an apply.
+  // Giving up an owned field that is no longer wanted requires an apply.
   return children.every((child) => child.startsWith('f:') && wanted[child.slice(2)] !== undefined);
 }
 
@@ -77,7 +77,7 @@ export function matches(child: string, item: unknown): boolean {
   return Object.entries(keys).every(([name, value]) => item[name] === undefined || item[name] === value);
 }
 
-/** Equal values, quantities by amount. `path` tells where quantities are. */
+/** Equal values, quantities by amount. `path` decides which values are quantities. */
 export function sameValue(wanted: unknown, live: unknown, path: string): boolean {
   if (Array.isArray(wanted)) {
     return (

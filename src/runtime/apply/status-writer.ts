@@ -8,7 +8,8 @@ import { ownsExactly } from './managed-fields.ts';
 export interface StatusWriterOptions<T extends TypedObject> {
   client: KubeClient;
   /**
-   * `<component>/<controller>`: owns the fields that it writes and no others, so several controllers share one status.
+   * `<component>/<controller>`: owns the fields that it writes and no others, so that several controllers can share one
+   * status.
    */
   fieldManager: string;
   informer: Informer<T>;
@@ -18,7 +19,8 @@ export interface StatusWriterOptions<T extends TypedObject> {
  * Writes the status of an object by server-side apply on its status subresource.
  *
  * Guarantees: no request when the live status already holds exactly this; fields of other managers stay; there is no
- * version to conflict with, so nothing is lost to a race; fields of an earlier status that are left out now are removed.
+ * version to conflict with, so nothing is lost to a race; fields of an earlier status that are now left out are
+ * removed.
  * Caveats: `status` must be complete for this manager: the apply removes every field that is left out.
  * Errors: those of the apply; a deleted object is not an error.
  */

@@ -45,7 +45,7 @@ const defaultTimeoutMs = 120_000;
  * Flow: `start` subscribes to the informers and starts the workers; each worker takes a key, runs `reconcile` under a
  * time limit and acts on its result; `drain` stops taking keys and waits for the running ones.
  * Guarantees: one run per key at a time; nothing that a reconcile, predicate or mapper throws is lost or fatal: it is
- * counted, logged and retried; an error beats `requeueAfterMs`.
+ * counted, logged and retried; an error takes precedence over `requeueAfterMs`.
  * Caveats: a reconcile that ignores its signal holds its worker, because running its key twice would be worse.
  */
 export class Controller implements ControllerHandle {

@@ -8,9 +8,9 @@ export interface ReplayedEvent {
 }
 
 /**
- * Derives events from levels, for handlers that were written for events: the changes of a key since its handler last
- * succeeded. It handles a delete that the watch missed, a name that returned with a new uid, and an unchanged object in
- * a new list. States between two runs are skipped.
+ * Derives events from the current state of objects, for handlers that were written for events: the changes of a key
+ * since its handler last succeeded. It handles a delete that the watch missed, a name that returned with a new uid, and
+ * an unchanged object in a new list. States between two runs are skipped.
  */
 export class EventReplay {
   readonly #informer: Informer;
@@ -26,8 +26,8 @@ export class EventReplay {
   }
 
   /**
-   * Passes the events of a key to `handle`, in order, all as copies. An error of `handle` is thrown, and the event
-   * comes again.
+   * Passes the events of a key to `handle`, in order, with copies of the objects. An error of `handle` is thrown, and
+   * the next run passes that event again.
    */
   async run(key: ObjectKey, handle: (event: ReplayedEvent) => Promise<void>): Promise<void> {
     const text = keyText(key);

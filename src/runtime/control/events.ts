@@ -18,7 +18,7 @@ export interface EventRecorderOptions {
   /** `reportingInstance`: the pod's name. */
   instance: string;
   metrics?: RuntimeMetrics | undefined;
-  /** Events that may wait. Default 1,000. */
+  /** Most Events in the queue. Default 1,000. */
   capacity?: number | undefined;
 }
 

@@ -7,12 +7,12 @@ import { decideLease, observe, type LeaseDecision, type LeaseRecord, type Observ
 import type { RuntimeMetrics } from '../metrics.ts';
 import { microTime } from '../micro-time.ts';
 
-/** The Lease, who this is, and the times of the election. The times are client-go's by default. */
+/** The Lease, the identity of this process, and the times of the election. The times are client-go's by default. */
 export interface LeaderElectionOptions {
   client: KubeClient;
   clock: Clock;
   logger: Logger;
-  /** Of the Lease. */
+  /** Namespace and name of the Lease. */
   namespace: string;
   name: string;
   /** Unique to this process: pod name and a random part. */
@@ -21,7 +21,7 @@ export interface LeaderElectionOptions {
   leaseMs?: number;
   /** How long the holder may fail to renew before it stops working. Units: ms. Default 10 s. */
   renewDeadlineMs?: number;
-  /** Between two attempts. Units: ms. Default 2 s. */
+  /** Time between two attempts. Units: ms. Default 2 s. */
   retryMs?: number;
   random?: () => number;
   metrics?: RuntimeMetrics | undefined;
@@ -111,7 +111,7 @@ export class LeaderElector {
     this.#holds = false;
     metrics?.leader.set({ name }, 0);
     try {
-      // A renewal that the end cut off may still be carried out, between our reading and our writing.
+      // A renewal that was aborted at the end may still be executed between our read and our write.
       await this.#giveBack().catch((error: unknown) => {
         if (!isConflict(error)) throw error;
         this.#lease = undefined;
@@ -123,7 +123,7 @@ export class LeaderElector {
     }
   }
 
-  /** Writes the lease as one without a holder. Errors: those of the API server; another holds it. */
+  /** Writes the lease without a holder. Errors: those of the API server; an Error when another process holds it. */
   async #giveBack(): Promise<void> {
     const { client, clock, namespace, name, identity } = this.#options;
     const options = { deadlineMs: 3_000 };
@@ -150,7 +150,7 @@ export class LeaderElector {
   async #try(signal: AbortSignal, deadlineMs = 5_000): Promise<LeaseDecision> {
     const { client, clock, namespace, name, identity } = this.#options;
     const options = { signal, deadlineMs, retry: false };
-    // The leader is the only writer: the version of its last write saves the read.
+    // The leader is the only writer: with the version of its last write it needs no read.
     if (!this.#holds || !this.#lease) {
       this.#lease = await getIfExists(client, coreResources.leases, { namespace, name }, options);
       if (this.#lease) this.#seen = observe(this.#seen, readRecord(this.#lease), clock.monotonic());

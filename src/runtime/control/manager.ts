@@ -46,8 +46,8 @@ export interface ManagerOptions {
  * Flow of `run`: the caches fill, while the runnables with `beforeCaches` run already → the runnables of every replica
  * start → leadership → controllers and the leader's runnables start → the signal aborts → controllers drain → the
  * leader's runnables end → the lease is released → all other runnables end. It resolves when everything has ended.
- * Guarantees: no reconcile starts before every cache is filled, though the cache of a kind that the server does not
- * know is not waited for; no reconcile goes on after the lease is lost; `run` never exits the process.
+ * Guarantees: no reconcile starts before every cache is filled, except the cache of a kind that the server does not
+ * know; no reconcile goes on after the lease is lost; `run` never exits the process.
  * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped;
  * several come as an AggregateError.
  */

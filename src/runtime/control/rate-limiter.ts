@@ -1,8 +1,8 @@
 import { itemBackoff } from '../backoff.ts';
 
 /**
- * When a failed key may run again: the later of its own back-off and of a token bucket that all keys of a controller
- * share, so that a thousand keys that fail together are not retried together.
+ * When a failed key may run again: after its own back-off, and when a token bucket that all keys of a controller share
+ * allows it, so that a thousand keys that fail together are not retried together.
  */
 export class RetryLimiter {
   readonly #now: () => number;

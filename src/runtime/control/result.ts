@@ -1,6 +1,6 @@
 import { OperatorError } from '../../base/errors.ts';
 
-/** This reconcile cannot succeed before the object changes: no retry; the next event starts afresh. */
+/** This reconcile cannot succeed before the object changes: no retry; the next event runs it again. */
 export class TerminalError extends OperatorError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('ERR_TERMINAL', message, options);

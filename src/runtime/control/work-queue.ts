@@ -11,7 +11,7 @@ const patientTurn = 4;
 export const lowPriority = -100;
 
 export interface AddOptions {
-  /** Not before this many ms from now. */
+  /** The earliest time of the run, in ms from now. */
   afterMs?: number | undefined;
   /** Higher runs first. Default 0. */
   priority?: number | undefined;
@@ -53,7 +53,7 @@ export interface WorkItem {
  * Guarantees: a key is in the queue at most once (a duplicate takes the higher priority and the earlier time); it is
  * never handed out while it is being worked on; an add during work leads to exactly one more run; order is priority,
  * then first come; a key that runs again goes to the end of the line; no priority waits for ever, because every fourth
- * turn goes to what has waited longest beyond ten seconds.
+ * turn goes to the key that has waited longest, if it has waited for more than ten seconds.
  * Assumptions: every item that `take` returned comes back through `done`.
  */
 export class WorkQueue {
@@ -67,7 +67,7 @@ export class WorkQueue {
     ({ entry: a }, { entry: b }) => a.priority > b.priority || (a.priority === b.priority && a.order < b.order),
   );
   readonly #delayed = new Heap<Slot>(({ entry: a }, { entry: b }) => a.readyAt < b.readyAt);
-  /** The same ready entries of low priority, by how long they have waited. */
+  /** The ready entries of low priority once more, by how long they have waited. */
   readonly #patient = new Heap<Slot>(({ entry: a }, { entry: b }) => a.waitingSince < b.waitingSince);
   readonly #takers: ((item: WorkItem | undefined) => void)[] = [];
   #cancelTimer: (() => void) | undefined;
@@ -239,7 +239,9 @@ export class WorkQueue {
     return undefined;
   }
 
-  /** The next slot in line, stale ones included; on every fourth turn the one that waited too long. */
+  /**
+   * The next slot in line, which may be stale; on every fourth turn the slot that has waited longest, if for too long.
+   */
   #popReady(): Slot | undefined {
     while (this.#patient.size > 0 && !this.#alive(this.#patient.peek()!)) this.#patient.pop();
     const oldest = this.#patient.peek();

@@ -95,7 +95,7 @@ function externalMetrics({ external = [], passedOn }: Offer): readonly string[] 
   return others.length === 0 ? external : [...new Set([...external, ...others])].sort();
 }
 
-/** All groups in one document: metrics are subresources of what they describe. */
+/** All groups in one document: metrics are subresources of the resources that they describe. */
 function aggregated(offer: Offer, version: 'v2' | 'v2beta1'): unknown {
   const items = groupsOf(offer).map(({ group, versions }) => ({
     metadata: { name: group, creationTimestamp: null },

@@ -22,7 +22,7 @@ export interface HandlerOptions {
   readonly offer: () => Offer;
   /** True during shutdown, when readiness fails; requests are still answered. */
   readonly draining?: () => boolean;
-  /** Why not ready; undefined when ready. */
+  /** Why the server is not ready; undefined when it is. */
   readonly notReady: () => string | undefined;
   readonly version: string;
   readonly clock: Clock;

@@ -3,7 +3,7 @@ import { describedResource, type DescribedResource } from '../resources.ts';
 export const customGroup = 'custom.metrics.k8s.io';
 export const externalGroup = 'external.metrics.k8s.io';
 export type CustomVersion = 'v1beta1' | 'v1beta2';
-/** The newest last; it is the preferred one. */
+/** The newest version is last, and is preferred. */
 export const customVersions: readonly CustomVersion[] = ['v1beta1', 'v1beta2'];
 
 /** The attributes for the authorizer, as the API server would set them. */

@@ -3,7 +3,7 @@ const most = 2n ** 63n - 1n;
 
 /**
  * A number as a Kubernetes quantity in its canonical decimal form, rounded to thousandths: `1500m`, `2`, `3k`.
- * Beyond what thousandths in 64 bits hold it becomes an integer with a suffix. The number must be finite.
+ * A number whose thousandths exceed 64 bits becomes an integer with a suffix. The number must be finite.
  */
 export function quantity(value: number): string {
   const sign = value < 0 ? '-' : '';

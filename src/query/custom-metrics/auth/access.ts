@@ -39,7 +39,7 @@ const deadlineMs = 5_000;
 
 /**
  * Authorizes requests as an aggregated API server does: front proxy, client certificate, bearer token, anonymous; then
- * a SubjectAccessReview. Results are cached for ten seconds, failed reviews are not.
+ * a SubjectAccessReview. Results are cached for ten seconds; failed reviews are not cached.
  * Errors: StatusError 401, 403, 429, 500.
  */
 export class Access {

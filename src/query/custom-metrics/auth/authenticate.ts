@@ -5,7 +5,7 @@ import { percentDecoded } from '../../../base/text/texts.ts';
 import type { UserInfo } from '../../../net/token-auth.ts';
 import type { AuthenticationConfig, ClientCas } from './client-ca.ts';
 
-/** The client's certificate and the intermediates that it sent, leaf first; empty without one that TLS accepted. */
+/** The client's certificate and the intermediates that it sent, leaf first; empty when TLS accepted no certificate. */
 export function peerChain(req: IncomingMessage): X509Certificate[] {
   const socket = req.socket as TLSSocket;
   if (typeof socket.getPeerCertificate !== 'function' || !socket.authorized) return [];
@@ -78,8 +78,8 @@ function withAuthenticated(username: string, groups: string[]): string[] {
 }
 
 /**
- * Whether a chain leads to one of these CAs. TLS verified it against all of them together; this determines which one
- * signed it.
+ * Whether a chain leads to one of these CAs. TLS verified it against the CAs of clients and of the front proxy
+ * together; this finds out which of the two signed it.
  */
 function isIssuedBy(chain: readonly X509Certificate[], cas: readonly X509Certificate[], now: number): boolean {
   for (const [i, certificate] of chain.entries()) {

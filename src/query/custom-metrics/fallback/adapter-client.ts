@@ -22,7 +22,7 @@ class TrustedFile implements TlsSource {
     this.#path = path;
   }
 
-  /** Errors: those of reading the file, or when it holds no certificate; the former content then stays in force. */
+  /** Errors: those of reading the file, and of a file without a certificate; the former content then stays in force. */
   async refresh(): Promise<void> {
     if (this.#path === '') return;
     const ca = await readFile(this.#path, 'utf8');

@@ -23,7 +23,7 @@ export interface AdapterDiscoveryOptions {
 const everyMs = 60_000;
 /** Delay after a failure. */
 const againMs = 10_000;
-/** How long its last answer is shown after it stops answering. */
+/** How long the adapter's last answer is used after it stops answering. */
 const keptMs = 600_000;
 const maxBytes = 16 * 1024 * 1024;
 const nothing: AdapterOffer = { custom: { v1beta1: [], v1beta2: [] }, external: [] };
@@ -43,7 +43,7 @@ export class AdapterDiscovery {
     return this.#offer;
   }
 
-  /** How many metrics it offers in any version, one for each kind of object. */
+  /** The number of metrics that it offers in any version; a metric counts once for each kind of object. */
   get size(): number {
     const offered = Object.values(this.#offer.custom).flat();
     return new Set(offered.map(({ resource, metric }) => `${resource}/${metric}`)).size;

@@ -28,7 +28,7 @@ export function readCustomNames(text: Buffer, groupVersion: string): OfferedMetr
   return names;
 }
 
-/** As above, for the external metrics API. */
+/** Like `readCustomNames`, for the external metrics API. */
 export function readExternalNames(text: Buffer, groupVersion: string): string[] {
   const names = resources(text, groupVersion).map(({ name }) => name);
   return names.filter((name) => externalName.test(name)).slice(0, maxNames);

@@ -18,12 +18,12 @@ export interface SecondAdapterOptions {
   readonly meter: Pick<CustomMetricsMeter, 'fallback'>;
 }
 
-/** Most bytes of a list of values: some 50,000 pods. */
+/** Most bytes of a list of values: enough for some 50,000 pods. */
 const maxBytes = 16 * 1024 * 1024;
 
 /**
  * Forwards requests for metrics that this server does not have to another server of the same API.
- * Guarantees: an answer that is passed on is a list of the requested kind and version, of the requested objects and
+ * Guarantees: an answer that is passed on is a list of the requested kind and version, with the requested objects and
  * metric.
  */
 export class SecondAdapter {

@@ -21,8 +21,8 @@ export const presetProvider: MetricProvider = {
 };
 
 /**
- * A preset over the objects of one kind; as an external metric over a namespace's services, one row for each, which an
- * autoscaler adds up.
+ * The query of a preset for the objects of one kind. As an external metric it has one row for each service of a
+ * namespace; an autoscaler adds the rows up.
  */
 export function presetQuery(
   preset: Preset,

@@ -92,8 +92,8 @@ export const builtInPresets: Readonly<Record<string, Preset>> = {
 };
 
 /**
- * Bytes of one end of the flows. A flow between two nodes is captured on both, and each agent adds its node's name to
- * the ends that are pods of its node: only the record of this end's own node counts.
+ * Rate of the bytes at one end of the flows. A flow between two nodes is captured on both, and each agent adds its
+ * node's name to the ends that are pods of its node: only the record of this end's own node counts.
  */
 function flowRate(end: 'src' | 'dst'): Preset {
   return (scope) => {

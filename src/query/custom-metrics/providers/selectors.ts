@@ -5,7 +5,7 @@ export function selectorText(name: string, matchers: readonly Matcher[]): string
   return `${name}{${matchers.map(printMatcher).join(',')}}`;
 }
 
-/** The instant selectors behind an expression, each once and without offset; at most `limit`. */
+/** The instant selectors in an expression, each once and without offset; at most `limit`. */
 export function sampleSelectors(expr: Expr, limit = 4): string[] {
   const found = new Set<string>();
   const visit = (one: Expr): void => {

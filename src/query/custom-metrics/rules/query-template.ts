@@ -27,10 +27,10 @@ const slot =
   /^<<\s*(?:\.(Series)|\.(LabelMatchers)|\.(GroupBy(?:Slice)?)|\.LabelValuesByName\.(\w+)|index\s+\.LabelValuesByName\s+"(\w+)")\s*>>/;
 
 /**
- * Parses a rule's query and finds the position of every placeholder. A string in back quotes becomes one in double
- * quotes, because nothing can be escaped in it; comments are dropped.
- * Errors: ERR_INPUT_INVALID that names the field: an unknown `<<…>>`, conditions inside of a string, a label's value
- * outside of one.
+ * Parses a rule's query and finds the position of every placeholder. A string in back quotes becomes a string in double
+ * quotes, because back quotes allow no escapes; comments are dropped.
+ * Errors: ERR_INPUT_INVALID that names the field: an unknown `<<…>>`, label matchers inside of a string, or a label's
+ * value outside of a string.
  */
 export function readTemplate(text: string, at: string): QueryTemplate {
   const parts: Part[] = [];
@@ -121,7 +121,7 @@ export function fillTemplate(template: QueryTemplate, { series, matchers, label 
     .join('');
 }
 
-/** A label's name; one that is not plain is quoted, as PromQL allows. */
+/** A label's name; a name that is not plain is quoted, as PromQL allows. */
 function labelText(name: string): string {
   return name === '' || isPlainLabelName(name) ? name : quote(name);
 }

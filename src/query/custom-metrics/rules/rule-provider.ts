@@ -36,7 +36,7 @@ export function ruleProvider(metrics: () => RuleMetrics): MetricProvider {
   };
 }
 
-/** Undefined when the series carry no namespace: they can then not be assigned to the objects of one. */
+/** Undefined when the series carry no namespace: they then cannot be assigned to the objects of a namespace. */
 function namespaceMatcher({ labels }: RuleMetric, value: string): Matcher[] | undefined {
   const name = labels.get('namespaces');
   return name === undefined ? undefined : [{ type: '=', name, value }];

@@ -10,7 +10,7 @@ export interface RuleMetric {
   readonly metric: string;
   /** The series' own name. */
   readonly series: string;
-  /** Kind of object → the label that names it. */
+  /** Kind of object → the label that names the object. */
   readonly labels: ReadonlyMap<string, string>;
 }
 

@@ -7,7 +7,7 @@ import { type QueryTemplate, readTemplate } from './query-template.ts';
 export interface AdapterRule {
   readonly seriesQuery: string;
   readonly matchers: readonly Matcher[];
-  /** A series is taken when its metric name passes all. */
+  /** A series is selected when its metric name passes all filters. */
   readonly seriesFilters: readonly { readonly is?: RegExp; readonly isNot?: RegExp }[];
   /** Label → kind of object, such as `pod` or `deployments.apps`. */
   readonly overrides: ReadonlyMap<string, string>;

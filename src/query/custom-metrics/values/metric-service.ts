@@ -56,7 +56,7 @@ export interface MetricServiceOptions {
   readonly objects: Pick<ObjectLookup, 'names' | 'ready'>;
   readonly logger: Logger;
   readonly meter: CustomMetricsMeter;
-  /** True: aggregates that lack a node are served all the same. */
+  /** True: an aggregate is served even when it lacks a node. */
   readonly partialAggregates: boolean;
   /** Wall time, ms. */
   readonly now: () => number;
@@ -72,8 +72,8 @@ type ExternalPath = Extract<ValuePath, { kind: 'external' }>;
 
 /**
  * Values for autoscalers.
- * Guarantees: pods (and nodes) that live on a missing node are left out; a value over several nodes that lacks one is
- * an error, never a smaller number. NaN and infinities are left out.
+ * Guarantees: pods (and nodes) that live on a missing node are left out; a value over several nodes is an error when
+ * one of them is missing, never a smaller number. NaN and infinities are left out.
  * Errors: StatusError.
  */
 export class MetricService {
@@ -83,7 +83,7 @@ export class MetricService {
     this.#options = options;
   }
 
-  /** Whether any provider has the metric for this kind of object, or this external one. Errors: StatusError 500. */
+  /** Whether any provider has the metric for this kind of object, or the external metric. Errors: StatusError 500. */
   knows(path: CustomPath | ExternalPath): boolean {
     const { namespace, metric } = path;
     const resource = path.kind === 'custom' ? path.resource : undefined;

@@ -3,8 +3,8 @@ import type { SampleBudget } from './series-collector.ts';
 
 /**
  * Does work that takes from a budget.
- * Guarantees: work that fails has taken nothing; what others take of the same budget meanwhile stays theirs.
- * Assumptions: nothing of the work goes on once it has failed, and it keeps nothing of what it has read.
+ * Guarantees: work that fails returns what it took; what other work takes from the same budget meanwhile stays taken.
+ * Assumptions: work that has failed is over, and keeps nothing of what it has read.
  */
 export async function attempt<T>(budget: SampleBudget, work: (own: SampleBudget) => Promise<T>): Promise<T> {
   const own = new AttemptBudget(budget);

@@ -4,20 +4,21 @@ import { labelsKey } from '../../../tsdb/index.ts';
 import { bytesOfSeries, wholeSeries } from './series-collector.ts';
 import type { CollectedSeries, ReadSeries } from './series-collector.ts';
 
-/** Series in order of preference, each pair of equal labels joined. */
+/** Series in order of preference; series with equal labels are joined. */
 export interface Merged<S> {
   readonly series: S[];
   /** How many series occurred more than once. */
   readonly duplicates: number;
 }
 
-/** Work of finding the other series of equal labels, in samples. */
+/** Work of finding the other series with equal labels, in samples. */
 const keyWork = 100;
 
 /**
- * Joins series of equal labels: the samples of both; at a time that both have, the sample of the first. Labels identify
- * a series; two agents have the same one while a node's agent is replaced. Pure but for its turns.
- * Guarantees: a series in chunks stays in them, also as part of a joined one, which is joined when it is read.
+ * Joins series with equal labels. The result has the samples of both; at a time that both have, it has the sample of
+ * the first. Labels identify a series; two agents have the same series while a node's agent is replaced. Pure but for
+ * its turns.
+ * Guarantees: a series in chunks stays in chunks. A joined series with such a part is joined when it is read.
  */
 export async function mergeDuplicates(all: readonly ReadSeries[], pacing: Pacing): Promise<Merged<ReadSeries>>;
 export async function mergeDuplicates(
@@ -47,7 +48,7 @@ function joinedSeries(first: CollectedSeries, second: CollectedSeries): Collecte
   return {
     labels: first.labels,
     heldBytes: bytesOfSeries(first) + bytesOfSeries(second),
-    // Each is copied out: the second may be decoded into the buffers of the first.
+    // Each is copied: the second may be decoded into the buffers of the first.
     read: () => joined(wholeSeries(first), wholeSeries(second)),
   };
 }

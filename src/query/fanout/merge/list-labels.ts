@@ -79,7 +79,7 @@ async function readInstead(
   return { ...listsOf(labels, question), foreign };
 }
 
-/** The request as selectors whose series are read. */
+/** The queries that read the series of the request by remote read. */
 export function readQueries({ sets, startMs, endMs }: IndexQuestion) {
   return sets.map((matchers) => ({ startMs, endMs, matchers, hints: { func: 'series' } }));
 }
@@ -97,7 +97,7 @@ export function listsOf(all: readonly Labels[], { kind, label }: Pick<IndexQuest
   return { texts: [...texts].sort(compareUtf8), series: [] };
 }
 
-/** Several answers as one, sorted; an element of several answers occurs once. */
+/** Joins several answers into one that is sorted; an element of several answers occurs once. */
 export async function joinLists(
   all: readonly IndexLists[],
   { kind }: Pick<IndexQuestion, 'kind'>,

@@ -19,10 +19,12 @@ import type { HeldSeries } from '../readers/held-chunks.ts';
 /** A series with all its samples. */
 export type ReadSeries = Series;
 
-/** A series as it was collected: floats in their chunks; decoded, when there are native histograms among them. */
+/** A series as it was collected: in chunks when all samples are floats, decoded when it has native histograms. */
 export type CollectedSeries = HeldSeries | ReadSeries;
 
-/** The series with samples of its own: a series that is decoded on demand shares reused buffers. Bits are kept. */
+/**
+ * The series with samples of its own: those of a series that is decoded on demand are in reused buffers. Bits are kept.
+ */
 export function wholeSeries(series: Series | DeferredSeries): ReadSeries {
   if (!('read' in series)) return series;
   const samples = series.read();
@@ -46,7 +48,7 @@ export interface SampleBudget {
   readonly memory?: Memory | undefined;
 }
 
-/** Counts samples that are loaded. Errors: that of `spent` when the budget is. */
+/** Counts samples that are loaded. Errors: the error of `spent` when the budget is used up. */
 export function takeSamples(budget: SampleBudget, samples: number, spent: () => Error = tooManySamples): void {
   budget.left -= samples;
   if (budget.left < 0) throw spent();
@@ -66,7 +68,7 @@ const bucketsPerSample = 2;
 /** One series whose frames are being received. */
 interface Collected {
   readonly labels: Labels;
-  /** Chunks of floats, as long as the series has no others. */
+  /** Chunks of floats, as long as the series has no histogram. */
   chunks: Uint8Array[];
   lastTime: number;
   /** All samples, once the series has a histogram. */
@@ -182,7 +184,7 @@ export class SeriesCollector {
   }
 }
 
-/** The series with these labels: a large one comes in several frames. */
+/** The series with these labels: a large series arrives in several frames. */
 function seriesOf(result: Result, labels: Labels): Collected {
   const last = result.series.at(-1);
   const order = last === undefined ? -1 : compareLabels(last.labels, labels);

@@ -74,7 +74,7 @@ export function createIndexReader(way: AgentWay): IndexReader {
         const { status } = response;
         const error = await refusal(response);
         if (status === 413) throw new AgentFailure('over limit', error.message);
-        // A list evaluates no query that could fail: one agent's word must not end the lists of all.
+        // A list evaluates no query that could fail: one agent's answer must not fail the whole request.
         if (error instanceof QueryError) throw new AgentFailure('protocol', `HTTP ${status}: ${error.message}`);
         throw error;
       }
@@ -109,8 +109,8 @@ export function createIndexReader(way: AgentWay): IndexReader {
 }
 
 /**
- * Checks that every series carries its node's name: every list of names without a limit contains that label, and the
- * label has this one value.
+ * Checks that every series carries its node's name: a list of names without a limit contains the node label, and a list
+ * of that label's values contains only the node's name.
  */
 function checkTexts({ kind, label, limit }: IndexQuestion, texts: readonly string[], node: string): void {
   if (kind === 'values' && label === nodeLabel) for (const text of texts) checkNode(text, node);

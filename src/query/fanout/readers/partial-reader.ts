@@ -33,7 +33,7 @@ const maxSeries = 1_000_000;
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 128 * 1024 * 1024;
 
-/** Size of a row beside its steps: its objects and labels. Bytes. */
+/** Size of a row without its steps: its objects and labels. Bytes. */
 const rowBytes = 384;
 
 /** Size of the counts of the samples of a step. Bytes. */
@@ -132,7 +132,7 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
         onColumn: ({ labels, kinds }) => {
           takeMemory(budget.memory, rowBytes + 9 * kinds.length);
           held.columns += rowBytes + 9 * kinds.length;
-          // The result of a whole fragment has the labels that the query leaves, which may lack the node's.
+          // The result of a whole fragment has the labels that the query keeps; the node label may not be among them.
           if (fragment.kind !== 'whole') checkNode(labelValue(labels, nodeLabel), agent.node);
         },
       });
@@ -189,7 +189,7 @@ export async function refusal(
     case 405:
       return new StepDown('the agent has no partial answers');
     case 413:
-      // For the parts of a whole query, the agent's limits apply to each part by itself.
+      // On a lower path, the agent's limits apply to each part of the query by itself.
       return new StepDown(`over a limit of the agent: ${message}`, kind === 'whole');
     case 422:
       return new QueryError('execution', message);

@@ -12,11 +12,12 @@ import type { PartialCall, PartialReader } from './partial-reader.ts';
 const namespaceLabels = [namespaceLabel, 'k8s_src_namespace', 'k8s_dst_namespace'] as const;
 
 /**
- * A reader that hands out only what concerns the given namespaces: series of theirs, and flows with an end in one of
- * them. Everything that the query server reads passes through such a reader, so no endpoint and no part of a query can
- * bypass the restriction.
+ * A reader that returns only the series of the given namespaces, and the flows with an end in one of them. Everything
+ * that the query server reads passes through such a reader, so no endpoint and no part of a query can bypass the
+ * restriction.
  *
- * How: each selector becomes up to three that have no series in common, with the condition as matchers of their own.
+ * How: each selector becomes three selectors that have no series in common, each with additional matchers for the
+ * namespaces.
  * A series without any of the labels (a node's own state) concerns no namespace and is not shown.
  */
 export function restrictReader(reader: AgentReader, namespaces: ReadonlySet<string>): AgentReader {
@@ -33,8 +34,8 @@ export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<strin
 }
 
 /**
- * The same for shares of queries: agents evaluate over the visible series only. An agent that does not know
- * restrictions refuses, and the query takes a lower path. Undefined where nothing is visible: no agent is then asked.
+ * The same for partial answers: agents evaluate over the visible series only. An agent that does not know restrictions
+ * refuses, and the query takes a lower path. Undefined where nothing is visible: no agent is then asked.
  */
 export function restrictPartials(
   reader: PartialReader | undefined,
