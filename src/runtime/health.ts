@@ -18,7 +18,7 @@ export class Health {
     this.#checks.set(name, check);
   }
 
-  /** Runs all checks but those excluded, or `only` one. Never rejects. */
+  /** Runs all checks but the excluded ones, or only the check named `only`. Never rejects. */
   async run(options: { exclude?: readonly string[]; only?: string | undefined } = {}): Promise<CheckReport> {
     const { exclude = [], only } = options;
     const checks = await Promise.all(

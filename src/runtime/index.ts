@@ -38,11 +38,11 @@
  * - To fail, throw: the key is retried with backoff (5 ms doubling to 5 min). `TerminalError`: no retry until the next
  *   event. `RequeueError(after)`: again after a delay, not a failure. `{ requeueAfterMs }`: again after a delay.
  * - From outside a watch (a callback, a timer): `handle.trigger(key)`.
- * - A loop beside the controllers: `env.addRunnable({ name, needsLeader: true, run(signal) {…} })`.
+ * - A loop outside of the controllers: `env.addRunnable({ name, needsLeader: true, run(signal) {…} })`.
  * - People see `env.events.record(object, { type, reason, message })` in `kubectl describe`.
  * - Tests: `src/testing` is the kit. `FakeApiServer` is an API server on loopback that misbehaves as scripted;
  *   `runController(reconciler, objects, script)` drives controllers on it with a fake clock.
- * - The whole way, with a program that runs: `docs/guides/write-a-controller.md` and `examples/greeter`.
+ * - A full walk-through with a working program: `docs/guides/write-a-controller.md` and `examples/greeter`.
  */
 export type * from './types.ts';
 export { RequeueError, TerminalError } from './control/result.ts';

@@ -23,8 +23,8 @@ export interface ReflectorHooks {
 export type ReconcileOutcome = 'success' | 'error' | 'requeue' | 'requeue_after';
 
 /**
- * All metrics of the runtime. Names and labels are controller-runtime's, so that existing dashboards work; every label
- * set of a controller exists from its start at 0.
+ * All metrics of the runtime. Names and labels are controller-runtime's, so that existing dashboards work. Every series
+ * of a controller exists from its start, with the value 0.
  */
 export class RuntimeMetrics {
   readonly registry: Registry;
@@ -147,7 +147,7 @@ export class RuntimeMetrics {
     this.webhookInFlight.set({ webhook }, 0);
   }
 
-  /** Counts one review from now; the returned function ends it with its HTTP status. */
+  /** Begins to measure one review; call the returned function with the HTTP status when it ends. */
   observeWebhook(webhook: string, clock: Pick<Clock, 'monotonic'>): (code: number) => void {
     const started = clock.monotonic();
     this.webhookInFlight.inc({ webhook });

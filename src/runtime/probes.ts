@@ -10,16 +10,16 @@ export interface ProbeParts {
   metricsText(): Promise<string>;
   /**
    * Why a request for `/metrics` is refused; undefined: it is answered. May set headers of the refusal. Absent: any
-   * caller that reaches the port may read the metrics.
+   * client that reaches the port may read the metrics.
    */
   refuseScrape?(req: IncomingMessage, res: ServerResponse): Promise<{ status: number; message: string } | undefined>;
 }
 
 /**
  * Answers `/healthz`, `/livez` (the same), `/readyz` and `/metrics` as the API server and controller-runtime do:
- * `?verbose` lists every check, `?exclude=name` leaves one out, `/readyz/name` asks for one alone. 200 or 503. The
- * program provides the listener: `createServer(probeHandler(manager)).listen(8080)`. It does not throw for any request
- * target.
+ * `?verbose` lists every check, `?exclude=name` leaves one out, `/readyz/name` runs only one. The status is 200 or 503.
+ * The program provides the listener: `createServer(probeHandler(manager)).listen(8080)`. It does not throw for any
+ * request target.
  */
 export function probeHandler(parts: ProbeParts): (req: IncomingMessage, res: ServerResponse) => void | Promise<void> {
   return (req, res) => {

@@ -10,7 +10,7 @@ export interface RunAttributes {
   kind: string;
   /** `namespace/name`. */
   key: string;
-  /** What enqueued it: `Deployment updated`, `initial list`, `retry`, `requeue`, `trigger`. */
+  /** What enqueued the key: `Deployment updated`, `initial list`, `retry`, `requeue`, `trigger`. */
   reason: string;
   /** Failures in a row before this run. */
   attempt: number;
@@ -30,7 +30,7 @@ export interface RunTracer {
 
 const statusError = 2;
 
-/** Spans on an OpenTelemetry tracer: `reconcile <controller>`, with its attributes under their own names. */
+/** Creates a span `reconcile <controller>` per run on an OpenTelemetry tracer; attributes keep their names. */
 export class SpanPerRun implements RunTracer {
   readonly #tracer: Tracer;
   readonly #clock: Clock;
@@ -58,7 +58,7 @@ export class SpanPerRun implements RunTracer {
   }
 }
 
-/** A tracer, and a function that sends the queued rest. */
+/** A tracer, and a function that sends the spans that are still queued. */
 export interface Tracing {
   tracer: RunTracer;
   /** Sends what is queued, for at most three seconds. Never rejects. */

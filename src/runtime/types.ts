@@ -24,8 +24,8 @@ export interface Source {
   /** Fetch `metadata` only, for kinds whose spec and status are not read. */
   metadataOnly?: boolean | undefined;
   /**
-   * Strips fields that are not read before an object is kept; it may change the object it gets. Named, because sources
-   * are shared by name: two transforms under one name on one resource are a programming error.
+   * Before an object is kept, strips the fields that nothing reads; it may change the object it gets. Named, because
+   * sources are shared by name: two transforms under one name on one resource are a programming error.
    */
   transform?: { name: string; apply(object: KubeObject): KubeObject } | undefined;
 }
@@ -74,14 +74,15 @@ export interface Cache {
 }
 
 /**
- * Decides whether an event causes a reconcile. Must be pure. (A method type, so that a typed one fits an untyped slot.)
+ * Decides whether an event causes a reconcile. Must be pure. (A method type, so that a predicate of one kind is
+ * assignable where a predicate of any kind is expected.)
  */
 export type Predicate<T extends TypedObject = TypedObject> = { test(event: SourceEvent<T>): boolean }['test'];
 
 /** Returns the keys that an event of another object concerns. A throw is logged, counted, and the event retried. */
 export type Mapper<T extends TypedObject = TypedObject> = { map(object: T): readonly ObjectKey[] }['map'];
 
-/** A source beside the primary kind and its children, with its own mapping to keys. */
+/** A source other than the primary kind and its children, with its own mapping to keys. */
 export interface Watch {
   source: Source;
   map: Mapper;
@@ -91,7 +92,7 @@ export interface Watch {
 /** The arguments of a reconcile. Everything it needs from outside is here or in the closure that created it. */
 export interface ReconcileContext {
   key: ObjectKey;
-  /** Carries controller, object, namespace, name and reconcileID. */
+  /** Its fields: controller, object, namespace, name and reconcileID. */
   logger: Logger;
   /** Aborts when the time limit passes, when the lease is lost, or when the drain time of a shutdown is over. */
   signal: AbortSignal;
@@ -138,14 +139,14 @@ export interface ControllerHandle {
   trigger(key: ObjectKey, options?: { afterMs?: number | undefined }): void;
 }
 
-/** Work beside the controllers that the manager starts and stops. */
+/** Work other than a controller that the manager starts and stops. */
 export interface Runnable {
   name: string;
   /** True: only while this process leads. False: on every replica, from the moment caches are synced. */
   needsLeader: boolean;
   /**
-   * True: on every replica, before the caches are synced. A conversion webhook needs it: the API server asks it for the
-   * objects of the very lists that fill the caches. Default false.
+   * True: on every replica, before the caches are synced. A conversion webhook needs it: the API server calls the
+   * webhook to convert the objects of the lists that fill the caches. Default false.
    */
   beforeCaches?: boolean | undefined;
   /** Runs until the signal aborts. Ending earlier is allowed; a rejection stops the whole process. */

@@ -28,13 +28,13 @@ export const filterFields = [
 ] as const;
 export type FilterField = (typeof filterFields)[number];
 
-/** The inputs of a filter beside the item. */
+/** The inputs of a filter other than the item. */
 export interface FilterContext {
   /** The node of the stream. */
   readonly node: string;
   /** Labels of a pod of this node; undefined for an unknown pod. */
   readonly podLabels: (namespace: string, name: string) => Readonly<Record<string, string>> | undefined;
-  /** Namespaces whose pods' labels may be used; all when it is not given. */
+  /** Namespaces whose pods' labels may be used; absent: all. */
   readonly namespaces?: ReadonlySet<string> | undefined;
 }
 

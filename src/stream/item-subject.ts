@@ -2,8 +2,8 @@ import type { FlowEnd, Recorded, SpanRecord } from './records.ts';
 import { spanProtocol } from './span-protocol.ts';
 
 /**
- * The fields of an item that filters use, the same for spans and flows. A flow has two ends, a span one pod and its
- * peer.
+ * The fields of an item that filters use, the same for spans and flows. A flow has two ends. A span has one pod, and of
+ * its peer only addresses and ports.
  */
 export interface ItemSubject {
   readonly pods: readonly { readonly namespace: string; readonly name: string }[];
@@ -15,7 +15,7 @@ export interface ItemSubject {
   readonly ports: readonly number[];
 }
 
-/** The subject of an item of the node with this name. */
+/** The subject of an item that the node with this name recorded. */
 export function itemSubject(item: Recorded, node: string): ItemSubject {
   return item.span
     ? ofSpan(item.span, node)

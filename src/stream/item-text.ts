@@ -14,7 +14,7 @@ export function endText({ namespace, name, kind, workload, address, port, cidr }
   return withPort(who, port);
 }
 
-/** The client and the server of a span; the second is empty for a span that is neither's, as an internal one. Pure. */
+/** The client and the server of a span; the server is empty for a span of neither, such as an internal one. Pure. */
 export function endsOfSpan(span: SpanRecord): { readonly source: string; readonly destination: string } {
   const own = span.pod === undefined ? (span.service ?? 'unknown') : `${span.namespace ?? '?'}/${span.pod}`;
   const attribute = (...keys: string[]): string | undefined => {

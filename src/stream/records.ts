@@ -64,7 +64,7 @@ export type Recorded = { readonly timeMs: number } & (
   { readonly span: SpanRecord; readonly flow?: undefined } | { readonly flow: FlowRecord; readonly span?: undefined }
 );
 
-/** Whether an item belongs to one of the namespaces: a span by its pod's, a flow by that of either end. */
+/** Whether an item belongs to one of the namespaces: a span by its pod's namespace, a flow by that of either end. */
 export function concerns({ span, flow }: Pick<Recorded, 'span' | 'flow'>, namespaces: ReadonlySet<string>): boolean {
   if (span) return namespaces.has(span.namespace ?? '');
   return namespaces.has(flow!.source.namespace ?? '') || namespaces.has(flow!.destination.namespace ?? '');

@@ -8,8 +8,8 @@ const overlapMs = 10_000;
 const generation = 10_000;
 
 /**
- * The items of a stream that were already shown, so that a stream that is resumed after a break shows no item twice. It
- * remembers the newest 10,000 to 20,000 items by identity: spans by their ids, flows by all of their members.
+ * Remembers which items of a stream were shown, so that a stream resumed after a break shows no item twice. It keeps
+ * the newest 10,000 to 20,000 items by identity: spans by their ids, flows by all of their members.
  */
 export class SeenItems {
   /** Whole generations are dropped: finding the oldest key of a set steps over every key that was deleted before it. */
@@ -22,7 +22,7 @@ export class SeenItems {
     this.#newestMs = startMs;
   }
 
-  /** Records an item; false for a recorded one. */
+  /** Records an item; false when it was already recorded. */
   add({ node, time, span, flow }: StreamMessage): boolean {
     const key = `${node} ${time} ${span ? `${span.traceId} ${span.spanId} ${span.kind}` : JSON.stringify(flow)}`;
     if (this.#keys.has(key) || this.#older.has(key)) return false;

@@ -18,7 +18,7 @@ export const brokers: Readonly<Record<string, Protocol>> = {
   rabbitmq: 'AMQP',
 };
 
-/** The protocol of a span, by the attributes of its kind of operation; null when none of them names one. */
+/** The protocol of a span, from its attributes; null when none of them names a protocol. */
 export function spanProtocol(attribute: (key: string) => string): Protocol | null {
   const system = attribute('db.system.name') || attribute('db.system');
   if (system) return databases[system] ?? 'SQL';

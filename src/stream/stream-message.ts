@@ -6,7 +6,10 @@ import { type FlowRecord, type Recorded, rfc3339Nano, type SpanRecord } from './
 
 export type NodeState = 'NODE_CONNECTED' | 'NODE_UNAVAILABLE' | 'NODE_ERROR';
 
-/** One message of the stream: a line of NDJSON, or a gRPC message. It has exactly one of the four kinds. */
+/**
+ * One message of the stream: a line of NDJSON, or a gRPC message. It has exactly one of `span`, `flow`, `node_status`
+ * and `lost`.
+ */
 export interface StreamMessage {
   readonly node: string;
   /** RFC 3339, UTC: the start of a span, the report time of a flow, the present time of other messages. */
@@ -16,8 +19,8 @@ export interface StreamMessage {
   readonly node_status?: { readonly state: NodeState; readonly nodes: readonly string[]; readonly message?: string };
   readonly lost?: { readonly source: string; readonly count: number };
   /**
-   * The position of the stream after this message, when the request asked for cursors. Only the agent that sent it can
-   * interpret it.
+   * The position of the stream after this message, when the request asked for cursors. Only the agent that sent the
+   * cursor can interpret it.
    */
   readonly cursor?: string;
 }

@@ -47,7 +47,9 @@ export const streamRequestSchema = Type.Object(
     types: Type.Optional(
       Type.Array(Type.Union([Type.Literal('span'), Type.Literal('flow')]), { maxItems: 2, uniqueItems: true }),
     ),
-    /** Only items of these namespaces, whatever the filters match. A flow belongs to those of both its ends. */
+    /**
+     * Only items of these namespaces, whatever the filters match. A flow belongs to the namespaces of both its ends.
+     */
     namespaces: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 63 }), { maxItems: 50_000 })),
     /**
      * Messages carry the position of the stream, for `after`; the first message is a `node_status` with the position.
@@ -146,7 +148,7 @@ export function requestOfBody(body: Buffer): StreamRequest {
 }
 
 /**
- * The request of a URL's query: `number=all`; flags as `follow` or `follow=true`; `include` and `exclude` as JSON
+ * The request in a URL's query: `number=all`; flags as `follow` or `follow=true`; `include` and `exclude` as JSON
  * objects, any number of them. Parameters named after filter fields form one more include filter:
  * `namespace=shop&status=5%2B`.
  * Errors: ERR_INPUT_INVALID that names the field.

@@ -38,7 +38,7 @@ export class FakeClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Moves the wall clock alone, as an NTP step or a skewed machine would. */
+  /** Moves only the wall clock, as an NTP step or a skewed machine would. */
   jumpWall(ms: number): void {
     this.#now += ms;
   }

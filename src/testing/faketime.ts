@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import type { Need } from './needs.ts';
 
-/** Debian's libfaketime, or `SVC_LIBFAKETIME`; undefined without one. */
+/** The path of libfaketime: `SVC_LIBFAKETIME` or Debian's; undefined when there is neither. */
 export function findFaketime(): string | undefined {
   const named = process.env['SVC_LIBFAKETIME'];
   if (named) return named;

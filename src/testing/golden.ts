@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 declare const expect: { (actual: string): { toBe(expected: string): void }; getState(): object };
 
 /**
- * Compares a text with a golden file, so that a reviewer sees an effect in the diff and not only the code.
- * `npm run test:update-golden` (jest's `-u`) writes the files anew instead.
+ * Compares a text with a golden file, so that a reviewer sees the effect of a change in the diff, not only its code.
+ * `npm run test:update-golden` (jest's `-u`) rewrites the files instead.
  * Shape: `folder` is the test's `import.meta.dirname`; the file is `<folder>/testdata/<name>`.
  * Errors: fails the test where the file is missing or differs.
  */

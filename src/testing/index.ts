@@ -1,5 +1,5 @@
 /**
- * The kit for testing controllers: what this project tests its own with.
+ * The kit for testing controllers; this project tests its own with it.
  *
  * ```ts
  * const harness = await runController(
@@ -13,15 +13,15 @@
  * ```
  *
  * - `FakeApiServer`: an API server on loopback that holds objects in memory and misbehaves as scripted. Requests:
- *   `script(match, fault, times)` fails, resets, holds or garbles them. Streams: `openWatches()` gives each watch, to
- *   be cut, silenced, ended or fed with any bytes. Storage: `put`, `putStatus`, `storage.remove` are other people's
- *   writes, `storage.compact()` makes resumes fail with 410. `e2e/runtime/api-parity.ts` compares it with a real
+ *   `script(match, fault, times)` fails, resets, holds or garbles them. Streams: `openWatches()` returns the open
+ *   watches: cut, silence or end one, or send it any bytes. Storage: `put`, `putStatus`, `storage.remove` are writes of
+ *   other clients, `storage.compact()` makes resumes fail with 410. `e2e/runtime/api-parity.ts` compares it with a real
  *   API server.
- * - `FakeClock`: time that passes when a test says so; back-off, leases and time limits are instant.
- * - `runController`: both of them with a manager, and cached objects frozen.
+ * - `FakeClock`: time that passes only when a test moves it; back-off, leases and time limits are instant.
+ * - `runController`: runs a manager on both, with frozen cached objects.
  * - Builders: objects of which a test states only what differs.
  *
- * None of it belongs into a running program.
+ * None of it belongs in a production program.
  */
 export * from './fake-api-server/index.ts';
 export { FakeClock, settle } from './fake-clock.ts';

@@ -14,7 +14,7 @@ export interface LoopReport {
   readonly p999Ms: number;
   /** At index `n`, how many rounds of the event loop took `n` whole milliseconds of processor time; most take none. */
   readonly slices: readonly number[];
-  /** Most memory that was resident at a look. */
+  /** Largest resident memory seen at a look. */
   readonly residentBytes: number;
   /** By path, the longest processor time of the main thread from a request's head to the end of its answer. */
   readonly answersMs: Readonly<Record<string, number>>;
@@ -35,7 +35,7 @@ export function percentileOfSlices(all: readonly (readonly number[])[], share: n
   return 0;
 }
 
-/** What `http.server.request.start` tells. */
+/** The message of the diagnostics channel `http.server.request.start`. */
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -57,7 +57,7 @@ export class LoopWatch {
   #quiet = 0;
   /** Processor time when a client last went away, or when the time of a request was up. */
   #closedUs: number | null = null;
-  /** How long the next request may compute, as `afterTime` was told; null once that request has come. */
+  /** How long the next request may compute: the argument of `afterTime`. Null once that request has arrived. */
   #allowedMs: number | null = null;
   #isTimed = false;
   /** Processor time when something was last computed. */
@@ -93,13 +93,14 @@ export class LoopWatch {
 
   /**
    * Processor time that the main thread used from the moment a client went away from its request until nothing was
-   * computed any more. Units: ms. Resolves then; a client that went away before the call counts too.
+   * computed any more. Units: ms. Resolves when the work has ended. A client that went away before the call counts,
+   * too.
    */
   afterClose(): Promise<number> {
     return new Promise((resolve) => (this.#onQuiet = resolve));
   }
 
-  /** As `afterClose`, but from `allowedMs` after the next request came, whenever its answer ends. */
+  /** As `afterClose`, but from `allowedMs` after the next request arrived, no matter when its answer ends. */
   afterTime(allowedMs: number): Promise<number> {
     this.#allowedMs = allowedMs;
     this.#isTimed = true;

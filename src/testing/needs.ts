@@ -1,6 +1,6 @@
 /**
  * What a test needs of its machine. A test that cannot run is skipped with a reason, chosen while Jest collects the
- * tests: the reason stands in its title, where people and the tally of `make test` find it.
+ * tests: the reason is in its title, where people and the tally of `make test` find it.
  */
 
 /** One thing that a machine may lack. */
@@ -11,7 +11,7 @@ export interface Need {
   readonly missing: string | undefined;
 }
 
-/** `describe` and `test` for what runs only where its needs are met. */
+/** `describe` and `test` for tests that run only where their needs are met. */
 export interface Needing {
   describe(title: string, tests: () => void): void;
   test(title: string, body: () => Promise<unknown>, timeoutMs?: number): void;
@@ -33,14 +33,14 @@ export function skipNote(name: string, reason: string): string {
   return `[needs ${name}: ${reason}]`;
 }
 
-/** What a title says of its skip; undefined where it says nothing. */
+/** Reads the skip note in a title; undefined without one. */
 export function readSkipNote(title: string): { name: string; reason: string; rest: string } | undefined {
   const found = /\s*\[needs (\S+?): ([^\]]*)\]/.exec(title);
   if (!found) return undefined;
   return { name: found[1]!, reason: found[2]!, rest: title.replace(found[0], '') };
 }
 
-/** Root: mounts, network namespaces and control groups. */
+/** Root, for mounts, network namespaces and control groups. */
 export const root: Need = {
   name: 'root',
   missing: process.getuid?.() === 0 ? undefined : 'the user is not root, who alone may mount volumes',
@@ -49,7 +49,7 @@ export const root: Need = {
 /** The folder of the PromQL conformance data: golden/*.golden.json.gz, input/*.om.gz, promqltest, compliance. */
 export const conformanceDir = process.env['SVC_PROMQL_DATA'] ?? '';
 
-/** Prometheus' scripts and recorded answers, which are no part of this repository. */
+/** Prometheus' scripts and recorded answers, which are not part of this repository. */
 export const conformanceData: Need = {
   name: 'conformance-data',
   missing: conformanceDir === '' ? 'SVC_PROMQL_DATA names no folder with the PromQL conformance data' : undefined,

@@ -37,8 +37,8 @@ export interface Connection {
 
 /**
  * Whether NetworkPolicies let a connection through, by the rules of networking.k8s.io/v1.
- * Shape: pure; `policies` is any list of objects, all but NetworkPolicies are skipped; a namespace has the label
- * `kubernetes.io/metadata.name` and no other unless `namespaceLabels` has more.
+ * Shape: pure; `policies` is any list of objects, of which all but NetworkPolicies are skipped; a namespace has the
+ * label `kubernetes.io/metadata.name` and no other unless `namespaceLabels` has more.
  * Caveats: ports by number only; the kubelet's own traffic and what a network plugin adds are not part of it.
  */
 export function mayConnect(
@@ -101,7 +101,7 @@ function matchesPort(rule: Rule, { port, protocol = 'TCP' }: Connection): boolea
   );
 }
 
-/** Whether labels fulfil a selector; an empty one is fulfilled by all. */
+/** Whether labels match a selector; an empty selector matches all labels. */
 export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
   const exact = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
   return (

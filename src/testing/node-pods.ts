@@ -4,7 +4,7 @@ import { podIdentity } from '../agent/identity/pod-identity.ts';
 import type { Attribute } from '../agent/otlp/model.ts';
 import type { KubeObject } from '../api/meta.ts';
 
-/** How a pod differs from the plain one of that name. */
+/** How a pod differs from the plain pod of its name. */
 export interface PodChange {
   readonly uid?: string;
   readonly ip?: string;
@@ -35,7 +35,7 @@ export function aPod(path: string, change: PodChange = {}): KubeObject {
   } as unknown as KubeObject;
 }
 
-/** An identity that knows all pods of its node: these. */
+/** An identity that knows all pods of its node, which are these. */
 export function nodePods(...pods: readonly (string | KubeObject)[]): Identity {
   const identity = new Identity();
   for (const pod of pods) identity.pods.upsert(podIdentity(typeof pod === 'string' ? aPod(pod) : pod));
@@ -43,7 +43,9 @@ export function nodePods(...pods: readonly (string | KubeObject)[]): Identity {
   return identity;
 }
 
-/** The Resource that the instrument sends for a container, less what describes the instrument itself. */
+/**
+ * The Resource that the instrument sends for a container, without the attributes that describe the instrument itself.
+ */
 export function senderAttributes(path: string, more: Readonly<Record<string, string>> = {}): Attribute[] {
   const [namespace, name] = path.split('/');
   const labels = {

@@ -13,7 +13,7 @@ export function servePortForward(
   connect: (port: number) => Promise<Duplex>,
 ): void {
   const { searchParams } = new URL(req.url ?? '/', 'http://kubelet');
-  // The API server is asked for `ports`, and asks the kubelet for `port`.
+  // A client names `ports` to the API server, which names `port` to the kubelet.
   const port = Number(searchParams.get('port') ?? searchParams.get('ports'));
   const client = acceptWebSocket(req, socket, ['v4.channel.k8s.io']);
   const message = (channel: number, content: Buffer): void => client.send(Buffer.concat([Buffer.of(channel), content]));

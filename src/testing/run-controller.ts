@@ -22,7 +22,7 @@ export interface ControllerHarness {
 
 /** What differs from the default server and manager. */
 export interface HarnessOptions {
-  /** Kinds beside the built-in ones go into `server.resources`. */
+  /** Kinds other than the built-in ones go into `server.resources`. */
   server?: FakeApiServerOptions;
   manager?: Partial<ManagerOptions>;
   logger?: Logger;
@@ -35,8 +35,9 @@ export const noFaults = (): void => {};
  * Runs a controller against the scripted API server with a fake clock.
  *
  * - `reconciler`: a controller, or a function that registers controllers, informers and runnables with the manager.
- * - `objects`: what is there before the start; their kinds are built-in ones or among `options.server.resources`.
- * - `script`: disturbs the server before the start. During the run, `harness.server` can be told to misbehave.
+ * - `objects`: the objects that exist before the start; their kinds are built-in ones or among
+ *   `options.server.resources`.
+ * - `script`: disturbs the server before the start. During the run, script `harness.server` instead.
  *
  * Cached objects are frozen, so that a reconcile that changes one fails. Time passes only in `passUntil`, `idle` and
  * by `harness.clock`.

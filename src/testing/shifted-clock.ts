@@ -1,8 +1,8 @@
 import { systemClock, type Clock } from '../base/clock.ts';
 
 /**
- * The machine's clock, at another date or ahead by as much as a test says. Timers run in real time: for tests over
- * real sockets that need a cache to grow old or the date of recorded data, where a clock that stands still would also
+ * The machine's clock, moved to another date or ahead by an amount that a test sets. Timers run in real time. It serves
+ * tests over real sockets that need an old cache or the date of recorded data: a clock that stands still would also
  * stop every deadline.
  */
 export class ShiftedClock implements Clock {

@@ -41,8 +41,8 @@ const texts = [
 ];
 
 /**
- * Every leaf of the spec of a kind. An object gets what its schema requires, with some valid value; `needs` says, by
- * the end of an object's path, what else it needs to have an effect.
+ * Every leaf of the spec of a kind. An object gets the members that its schema requires, with some valid value. `needs`
+ * states, by the end of an object's path, which other members the object needs to have an effect.
  */
 export function leavesOf(kind: KindDefinition, needs: Readonly<Record<string, Spec>> = {}): Leaf[] {
   const spec = (objectSchema(kind)['properties'] as Record<string, JsonSchema>)['spec']!;
@@ -72,7 +72,7 @@ function* walk(
   }
 }
 
-/** Values that the schema takes, without what only its CEL rules demand. */
+/** Values that the schema accepts, apart from its CEL rules. */
 function valuesOf(schema: JsonSchema): unknown[] {
   if (Array.isArray(schema['enum'])) return schema['enum'];
   if (schema['x-kubernetes-int-or-string']) return [3, ...textsOf(schema)];

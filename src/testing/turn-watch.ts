@@ -1,6 +1,6 @@
 import type { TurnTaking } from '../base/turns/turns.ts';
 
-/** Takes a turn at every opportunity; records the longest computation between two of them, in processor time. */
+/** Takes a turn at every opportunity; records the longest computation between two turns, in processor time. */
 export class TurnWatch implements TurnTaking {
   turns = 0;
   longestMs = 0;

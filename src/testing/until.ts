@@ -3,11 +3,11 @@ import { types } from 'node:util';
 /** What counts as an answer when nothing else is said: anything but undefined, null, false, 0 and an empty text. */
 export type Something<T> = Exclude<T, undefined | null | false | 0 | ''>;
 
-/** How long an answer is waited for, and what ends the wait before. */
+/** How long to wait for an answer, and what ends the wait earlier. */
 export interface Waiting {
   /**
-   * Of real time: long, because a busy machine is slow and a broken test is rare. Default 55 s, so that a unit test
-   * says what it waited for before Jest ends it; both are stretched by `SVC_TEST_PATIENCE`. Units: ms.
+   * In real time. It is long, because a busy machine is slow and a broken test is rare. Default 55 s, so that a unit
+   * test says what it waited for before Jest ends it; both limits are stretched by `SVC_TEST_PATIENCE`. Units: ms.
    */
   timeoutMs?: number;
   signal?: AbortSignal;
@@ -15,18 +15,19 @@ export interface Waiting {
 
 /** See `Waiting`. */
 const defaultTimeoutMs = 55_000 * readPatience(process.env);
-/** The longest pause between two questions. Units: ms. */
+/** The longest pause between two calls of `ask`. Units: ms. */
 const longestPauseMs = 200;
-/** How long an answer within this process is asked for without letting the event loop wait for anything. Units: ms. */
+/** How long a synchronous `ask` is called at every turn without letting the event loop wait for anything. Units: ms. */
 const eagerMs = 10;
 
 /**
  * Asks again until the answer is good and returns it; for effects that cross a socket or a process, where a fake clock
  * cannot say when they are over. `good`: by default any answer that is something.
- * Flow: a question that is answered at once looks into this process, where a state may be over after one turn of the
- * event loop: it is asked at every turn, and while nothing happens, once a millisecond. Other questions are asked after
- * a pause of a tenth of the time waited so far, no shorter than the question took and at most 200 ms: one that starts a
- * short program keeps a core busy for at most half of the time. An error of `ask` is an answer that is not good.
+ * Flow: an `ask` that answers synchronously looks into this process, where a state may be over after one turn of the
+ * event loop: it is called at every turn, and while nothing happens, once a millisecond. Other `ask`s are called after
+ * a pause of a tenth of the time waited so far, no shorter than the last call took and at most 200 ms: an `ask` that
+ * starts a short program keeps a core busy for at most half of the time. An error of `ask` is an answer that is not
+ * good.
  * Errors: after `timeoutMs`, with `what` and the last answer or error; when `signal` aborts, its reason.
  */
 export function until<T>(
@@ -70,7 +71,7 @@ export async function until(
     if (waitedMs > timeoutMs)
       throw new Error(`${what}: not so after ${timeoutMs} ms; last: ${describe(last, cause)}`, { cause });
     const pauseMs = isAnsweredAtOnce ? 0 : Math.min(longestPauseMs, Math.floor(Math.max(waitedMs / 10, now - askedAt)));
-    // One turn that waits, then one that does not: what a timer did is asked about before the next event.
+    // One turn that waits, then one that does not: the effect of a timer is checked before the next event.
     waits = !waits && isAnsweredAtOnce && waitedMs > eagerMs;
     if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     else if (waits) await eventfulTurn();
@@ -87,12 +88,12 @@ function eventfulTurn(): Promise<void> {
       resolve();
     };
     const timer = setTimeout(done, 1);
-    // The event loop does not hurry for one that is unreferenced: it runs after what was waited for.
+    // An unreferenced immediate does not wake the event loop: it runs after the awaited event.
     const turn = setImmediate(done).unref();
   });
 }
 
-/** The last answer or error, for the message alone: an answer may be large, and most are never shown. */
+/** The last answer or error as text, only for the message: an answer may be large, and most are never shown. */
 function describe(answer: unknown, cause: unknown): string {
   if (cause instanceof Error) return cause.message;
   if (cause !== undefined) return String(cause);

@@ -41,7 +41,7 @@ export function acceptWebSocket(req: IncomingMessage, socket: Duplex, protocols:
       if (frame.last) use(Buffer.concat(parts.splice(0)));
     }
   });
-  // The HTTP server allows half-open connections: its side ends only when it is told to.
+  // The HTTP server allows half-open connections: its side must be ended explicitly.
   socket.on('end', () => socket.end());
   socket.on('error', () => socket.destroy());
   return {
@@ -52,7 +52,7 @@ export function acceptWebSocket(req: IncomingMessage, socket: Duplex, protocols:
   };
 }
 
-/** A client's frame, unmasked; undefined until all of it has come. */
+/** A client's frame, unmasked; undefined until all of it has arrived. */
 function readFrame(bytes: Buffer): { opcode: number; last: boolean; payload: Buffer; size: number } | undefined {
   if (bytes.length < 2) return undefined;
   const short = bytes[1]! & 0x7f;

@@ -20,7 +20,7 @@ export interface BlockSetOptions {
 
 /**
  * The finished blocks of a store, in time order: they are added, get tombstones for deleted samples, are merged, and
- * are removed. Readers keep blocks that have left the set open until they are done.
+ * are removed. A block that has left the set stays open until its readers are done.
  * Assumptions: one change at a time; `quarantine` may run in between.
  */
 export class BlockSet {
@@ -71,8 +71,9 @@ export class BlockSet {
   }
 
   /**
-   * Writes a block and adds it to the set. `taken` runs in the same turn in which readers find the block, also when
-   * there is nothing to write: readers find the samples that `taken` drops from the head exactly once.
+   * Writes a block and adds it to the set. `taken` runs in the same turn in which readers first find the block, and
+   * also when there is nothing to write. It drops the samples of the block from the head, so that readers find them
+   * exactly once.
    */
   async write(range: { from: number; to: number }, series: Iterable<BlockSource>, taken: () => void): Promise<void> {
     const written = await writeBlock(this.#options.dir, this.#options.files, range, series);
@@ -84,7 +85,7 @@ export class BlockSet {
     this.#options.logger.info('store: block written', { path: block.path, series: written.series, samples, bytes });
   }
 
-  /** Merges blocks into one of the given range, which contains no other block, and removes them. */
+  /** Merges `parts` into one block of the given range, and removes them. The range contains no other block. */
   async merge(
     range: { from: number; to: number },
     parts: readonly Block[],
@@ -204,8 +205,8 @@ export class BlockSet {
   }
 
   /**
-   * Without its tombstones a block would show deleted samples: when they cannot be read, the block goes to quarantine
-   * with them.
+   * Without its tombstones, a block would show deleted samples: when the tombstones cannot be read, the block goes to
+   * quarantine, too.
    */
   async #readTombstones(block: Block): Promise<Tombstones> {
     const { files, dir } = this.#options;

@@ -147,7 +147,7 @@ export class ByteReader {
     this.end = end;
   }
 
-  /** Goes on at another part of the same bytes. */
+  /** Continues at another part of the same bytes. */
   moveTo(start: number, end: number): void {
     this.pos = start;
     this.end = end;

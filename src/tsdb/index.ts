@@ -1,7 +1,7 @@
 /**
  * The agent's embedded time-series store: XOR chunks byte for byte as Prometheus writes them, a write-ahead log,
  * blocks of two hours, and the stock remote-read protocol. It knows nothing of OTLP, PromQL or HTTP frameworks.
- * Not for: several writers, or data that does not come roughly in time order.
+ * It is not made for several writers, or for data that does not arrive roughly in time order.
  */
 export { openStore } from './store.ts';
 export type {

@@ -27,7 +27,7 @@ const seriesPerTurn = 2_048;
 /** Work of listing a series, and of comparing two, in samples. */
 const seriesWork = 100;
 const compareWork = 20;
-/** Memory of a listed series, of each of its labels and of a listed text, beside their characters. Bytes. */
+/** Memory of a listed series, of each of its labels and of a listed text, without their characters. Bytes. */
 const seriesBytes = 48;
 const labelBytes = 64;
 const textBytes = 48;

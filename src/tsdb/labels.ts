@@ -43,9 +43,9 @@ export function withExternalLabels(labels: Labels, external: Labels): Labels {
 }
 
 /**
- * Validates that labels from outside have the shape of `Labels`, and that names and values are well-formed text. Pair
- * objects that `checked`, which are valid labels, has at about the same index are not validated again, and two that are
- * neighbours there are not compared.
+ * Validates that labels from outside have the shape of `Labels`, and that names and values are well-formed text.
+ * `checked` holds valid labels: a pair object that it has at about the same index is not validated again, and two pair
+ * objects that are neighbours in it are not compared.
  * Errors: ERR_INPUT_INVALID that names the label.
  */
 export function assertLabels(labels: Labels, checked: Labels = []): void {

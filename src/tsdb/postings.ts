@@ -19,7 +19,7 @@ const none: PostingList = [];
 
 /**
  * The series that satisfy every matcher, ascending. Matchers that need the label present are intersected first;
- * those that an absent label satisfies are then subtracted by the values that do not match.
+ * for each matcher that an absent label satisfies, the series with a value that does not match are then removed.
  */
 export function selectPostings(index: PostingsIndex, matchers: readonly CompiledMatcher[]): PostingList {
   if (matchers.some((matcher) => isRefusedByAll(index, matcher))) return none;
@@ -58,7 +58,7 @@ function withValues(
   return union(lists);
 }
 
-/** The lists of different values of one name: a series has one value for a name, so they are disjoint. */
+/** The union of the lists of different values of one name; a series has one value for a name, so they are disjoint. */
 function union(lists: readonly PostingList[]): PostingList {
   if (lists.length <= 1) return lists[0] ?? none;
   let total = 0;
@@ -85,8 +85,8 @@ function filtered(a: PostingList, b: PostingList, isIn: boolean): number[] {
 }
 
 /**
- * The first index from `from` on whose number is not below `x`, in strides that double: a short list need not walk a
- * long one.
+ * The first index from `from` on whose number is not below `x`. The search strides double, so that a short list need
+ * not walk a long one.
  */
 function seek(list: PostingList, from: number, x: number): number {
   let low = from;
@@ -148,7 +148,7 @@ export class GrowingList {
 
 /**
  * The head's index: series are added in ascending order of their numbers and removed in bulk.
- * Most values of a label that identifies instances have one series: they are stored as the number alone, without a
+ * Most values of a label that identifies instances have one series: such a value stores the series' number instead of a
  * list.
  */
 export class MemoryPostings implements PostingsIndex {
@@ -164,7 +164,7 @@ export class MemoryPostings implements PostingsIndex {
     this.#all.push(ref);
   }
 
-  /** Returns the list of the label, once it has a second series: until the next `remove`, the caller may push to it. */
+  /** Returns the label's list, once the label has two series: until the next `remove`, the caller may push to it. */
   add(ref: number, name: string, value: string): GrowingList | undefined {
     let values = this.#names.get(name);
     if (!values) this.#names.set(name, (values = new Map()));

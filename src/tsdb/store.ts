@@ -335,7 +335,8 @@ class EmbeddedStore implements Store {
   }
 
   /**
-   * Moves one aligned range from the head into a block. From its first line on, no sample can be added to the range.
+   * Moves one aligned range from the head into a block. Its first statement ensures that no sample is added to the
+   * range any more.
    */
   async #moveRange(from: number, to: number): Promise<void> {
     this.#head.minValidT = Math.max(this.#head.minValidT, to);

@@ -12,9 +12,9 @@ import type { Matcher } from './matcher.ts';
  * `appended`: in the store (durable once a later `commit()` has resolved). `duplicate`: the same time and the same bits
  * were already there; nothing changed. `conflict`: the series has another value at that time; the first one stays.
  * `late`: older than the series' newest sample by more than the out-of-order window, or inside a finished block; also a
- * time that is no whole number of ms. `tooNew`: further ahead of the clock than `maxFutureMs`. `full`: the write-ahead
- * log cannot be written (disk full) and its memory buffer is at its cap, or the store is closed. Everything but
- * `appended` and `duplicate` is counted as rejected.
+ * time that is not a whole number of ms. `tooNew`: further ahead of the clock than `maxFutureMs`. `full`: the
+ * write-ahead log cannot be written (disk full) and its memory buffer is at its cap, or the store is closed. Everything
+ * but `appended` and `duplicate` is counted as rejected.
  */
 export type AppendResult = 'appended' | 'duplicate' | 'conflict' | 'late' | 'tooNew' | 'full';
 
@@ -45,12 +45,12 @@ export interface Chunk {
   readonly crc?: number;
 }
 
-/** One selected series. Chunks are in time order and may reach beyond the asked range. */
+/** One selected series. Chunks are in time order and may reach beyond the requested range. */
 export interface SelectedSeries {
   readonly labels: Labels;
   /**
-   * Reads the chunks that overlap the asked range; the work is done here, not in `select`. Valid until the iteration
-   * ends.
+   * Reads the chunks that overlap the requested range; the work is done here, not in `select`. Valid until the
+   * iteration ends.
    */
   chunks(): Chunk[];
   /** As `chunks`, but their bytes are valid only until the next series is read: they lie in memory that reads share. */
@@ -61,9 +61,9 @@ export interface SelectedSeries {
  * One series of a selection that stays open: it can be read at any time, and repeatedly, until the selection is closed.
  */
 export interface HeldSeries extends SelectedSeries {
-  /** How many samples the chunks that overlap the asked range hold: at least as many as are read. */
+  /** How many samples the chunks that overlap the requested range hold; those in the range may be fewer. */
   readonly sampleCount: number;
-  /** Whether all of them are floats. */
+  /** Whether all of these samples are floats. */
   readonly isFloats: boolean;
   /**
    * Appends the samples of those chunks from time `mint` on to `out`, without copying a chunk. For floats.
@@ -89,7 +89,7 @@ export interface LatestSample {
   readonly histogram?: NativeHistogram;
 }
 
-/** Selectors of which a series must match one. */
+/** Selectors of which a series must match at least one. */
 export type MatcherSets = readonly (readonly Matcher[])[];
 
 /** Limits of a list. */
@@ -118,7 +118,9 @@ export interface StoreStats {
   readonly quarantinedBlocks: number;
   /** Bytes of chunks in memory. */
   readonly headChunkBytes: number;
-  /** Oldest and newest sample anywhere, ms; undefined in an empty store. */
+  /**
+   * Times of the oldest and the newest sample, ms. For blocks, the bounds of their range. Undefined in an empty store.
+   */
   readonly oldestMs: number | undefined;
   readonly newestMs: number | undefined;
   /**
@@ -180,8 +182,8 @@ export interface Store {
   /**
    * Makes a reset visible that happened while no agent ran. Appends a zero at `startMs`, the counter's start time, if
    * the newest sample of the series is older and not a zero, and returns true; otherwise it appends and counts nothing.
-   * To be called before the counter's next sample. Source: Prometheus' start timestamps (`AppendSTZeroSample`), which
-   * also put a zero before the first sample of a series.
+   * Call it before the counter's next sample. Source: Prometheus' start timestamps (`AppendSTZeroSample`), which also
+   * put a zero before the first sample of a series.
    */
   appendStart(series: Labels | SeriesRef, startMs: number): boolean;
   /**
@@ -208,13 +210,14 @@ export interface Store {
   /** The newest sample of every matching head series that is not older than `sinceMs`, sorted by labels. */
   latest(matchers: readonly Matcher[], sinceMs: number): LatestSample[];
   /**
-   * Labels of the series that match any of the sets (none: all) with a sample in the range, sorted. From the indexes: a
-   * chunk is decoded only when the range lies within it. Errors: ERR_INPUT_INVALID, ERR_STORE_CORRUPT, the signal's.
+   * Labels of the series that match any of the sets (none: all) with a sample in the range, sorted. They are read from
+   * the indexes: a chunk is decoded only when the range lies within it. Errors: ERR_INPUT_INVALID, ERR_STORE_CORRUPT,
+   * the signal's.
    */
   series(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<Labels[]>;
   /** The names of those series' labels, sorted. */
   labelNames(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<string[]>;
-  /** The values of one of their labels, sorted. */
+  /** The values of label `name` of those series, sorted. */
   labelValues(
     name: string,
     matcherSets: MatcherSets,

@@ -15,9 +15,9 @@ export interface InformerOptions {
   clock: Clock;
   /** Applied to each object before it is kept; the source's own by default. */
   transform?: ((object: KubeObject) => KubeObject) | undefined;
-  /** We wrote an object of the source. */
+  /** Called after we wrote an object of the source. */
   onWrote?: () => void;
-  /** Differences that only a later list showed: losses of the watch. */
+  /** Called with the number of differences that only a later list showed: the watch missed them. */
   onMissed?: (count: number) => void;
 }
 
@@ -85,7 +85,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
     this.#options.onWrote?.();
   }
 
-  /** No further events come: stops its timers, so that the process can end. */
+  /** Stops its timers, so that the process can end. Call it when no further events come. */
   close(): void {
     this.#store.close();
   }

@@ -61,16 +61,16 @@ const missingWaitMs = 5_000;
  *
  * Flow: list (streamed or in pages) → replace → watch from its version → upserts and removals; on a failure wait, then
  * go on from the last version seen; on 410 list again.
- * Guarantees: never gives up and never ends but by its signal; no failure is silent; at most one request at a time;
- * request rate bounded by the backoff, and Retry-After honoured.
+ * Guarantees: never gives up, and ends only by its signal; no failure is silent; at most one request at a time; request
+ * rate bounded by the backoff, and Retry-After honoured.
  * Assumptions: `sink` methods do not throw.
- * Caveats: kinds without a watch cache on the server (Events) get no bookmarks. After a first silence of 70 s such a
- * source requests one object from the server instead of reconnecting; a half-open connection is then detected when the
- * stream's time is up (5 to 10 minutes).
+ * Caveats: kinds without a watch cache on the server (Events) get no bookmarks. The first silence of 70 s reconnects
+ * such a source. From then on, a silence makes it request one object from the server instead; a half-open connection is
+ * then detected when the stream's time is up (5 to 10 minutes).
  */
 export class Reflector {
   readonly health: SourceHealth;
-  /** Whether bookmarks arrive: `no` after a whole stream without one that ended by silence. */
+  /** Whether bookmarks arrive: `no` after a stream that fell silent without a bookmark. */
   #bookmarks: 'unknown' | 'yes' | 'no' = 'unknown';
   /** Set while the source waits for an optional kind. */
   #isThere: LinkedAbort | undefined;
@@ -218,7 +218,7 @@ export class Reflector {
     }
   }
 
-  /** Starts the silence timer anew. */
+  /** Restarts the silence timer. */
   #listen(stream: StreamGuard): void {
     stream.silenceAfter(inactivityMs, () => {
       if (this.#bookmarks === 'no') void this.#ask(stream);

@@ -123,7 +123,7 @@ export class SharedCache implements Cache {
   }
 
   /**
-   * Like `check`, for liveness: only a source counts that was synced once and has been silent since, whatever its
+   * Like `check`, for liveness: a source counts only if it was synced once and has been silent since, whatever its
    * present state. A process that cannot see the cluster does not work, and a new process starts with fresh
    * connections.
    */

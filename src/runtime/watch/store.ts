@@ -23,7 +23,7 @@ interface Written {
 }
 
 /**
- * The objects of one source by key, and what changed when the source reports.
+ * The objects of one source by key. Its listener gets an event for each difference that a report of the source makes.
  *
  * Guarantees: a missed delete is reported with the last known state; a name that returns with a new uid is reported as
  * deleted, then added; an object with an unchanged resource version is not reported; a write that no watch or list

@@ -8,7 +8,7 @@ import { writeReadResponse } from './stream.pb.ts';
 /** The method of `stream.proto`, written out here: a schema library would have to load that file at run time. */
 export const readPath = '/svc.stream.v1.Stream/Read';
 
-/** One for all messages, since tens of thousands are written a second. */
+/** One writer for all messages, since tens of thousands are encoded each second. */
 const writer = new WireWriter(16 * 1024);
 
 export function encodeMessage(message: StreamMessage): Buffer {

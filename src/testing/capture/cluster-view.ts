@@ -56,7 +56,7 @@ function aDeployment(name: string, args: readonly string[], replicas = 2): KubeO
   });
 }
 
-/** A condition as it stands in a status. */
+/** A condition as in a status. */
 export function aCondition(type: string, status: string, reason: string, message = ''): object {
   return { type, status, reason, message, observedGeneration: 1, lastTransitionTime: '2026-01-01T00:00:00Z' };
 }
@@ -75,7 +75,7 @@ function anApiService(name: string): KubeObject {
   });
 }
 
-/** A cluster of two nodes in which everything is well; state only what differs. */
+/** A healthy cluster of two nodes; state only what differs. */
 export function aView(more: Partial<ClusterView> = {}): ClusterView {
   const view = bareView(more);
   const own = itemsOf(view.pods).filter(({ metadata }) => metadata.namespace === view.namespace);

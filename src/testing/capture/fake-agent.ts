@@ -28,7 +28,7 @@ export interface FakeAgentOptions {
   /**
    * What the agent does with a config that is put. `Running`, `Written`, `Failed`: acknowledges it with this phase, but
    * a new file with `restart=hold` always as Written. `refuse` answers 400; `hold` never answers; `cut` closes the
-   * connection and ignores the config; `deaf` takes it as Written and closes the connection without an answer.
+   * connection and ignores the config; `deaf` accepts it as Written and closes the connection without an answer.
    * Default Running.
    */
   onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold' | 'cut' | 'deaf';

@@ -7,7 +7,7 @@ import { agentTls } from '../agent-tls.ts';
 import { FakeApiServer } from '../fake-api-server/index.ts';
 import { FakeAgent, type FakeAgentOptions } from './fake-agent.ts';
 
-/** Certificates of one CA for both sides: one for each of `agents` agents, `node-1` first. */
+/** Certificates of one CA: one for the controller, and one for each of `agents` agents, `node-1` first. */
 async function captureIdentities(agents: number): Promise<{ agents: TlsMaterial[]; controller: TlsMaterial }> {
   const ca = await createCa({ commonName: 'svc-ca', now: Date.now() });
   const commonName = 'svc-controller';

@@ -61,7 +61,10 @@ export function startCaptureOperator(options: {
   };
 }
 
-/** A fleet with the capture part of an operator in the same process; its certificate reaches it as in a cluster. */
+/**
+ * A fleet with the capture part of an operator in the same process. The operator reads its certificate from its Secret,
+ * as in a cluster.
+ */
 export class CaptureWorld extends CaptureFleet {
   readonly clock = new ShiftedClock();
   readonly #client: KubeClient;
@@ -85,7 +88,7 @@ export class CaptureWorld extends CaptureFleet {
     return this.#operator.reconciles(controller);
   }
 
-  /** The leader ends, and another process takes over that knows nothing but what the cluster tells it. */
+  /** Ends the leader. The one that takes over knows only what the API server and the agents report. */
   async changeLeader(): Promise<void> {
     await this.#operator.stop();
     this.#operator = this.#lead();

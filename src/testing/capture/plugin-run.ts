@@ -31,7 +31,10 @@ export async function runWith(args: readonly string[], { api, answer, ...more }:
   });
 }
 
-/** Puts every object of a view into the server, each with its status. A view without Secrets makes them forbidden. */
+/**
+ * Puts every object of a view into the server, each with its status. If the view has a fault in place of Secrets, the
+ * server refuses requests for them.
+ */
 export function fill(api: FakeApiServer, view: ClusterView): void {
   const refused = new StatusError(403, 'Forbidden', 'no');
   if (view.secrets.fault !== undefined) api.script({ plural: 'secrets' }, { do: 'fail', error: refused }, 1_000);

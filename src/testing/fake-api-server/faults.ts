@@ -41,7 +41,7 @@ interface Rule {
   times: number;
 }
 
-/** Faults for future requests. A request gets the first one added that matches it. */
+/** Faults for future requests. A request gets the earliest added fault that matches it. */
 export class FaultScript {
   readonly #rules: Rule[] = [];
 

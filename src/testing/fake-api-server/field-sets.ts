@@ -1,6 +1,6 @@
 /**
- * Server-side apply in small: which fields an object claims, who owns them, and how two claims merge. Lists merge by
- * key where the real schemas say so for the kinds that we render; every other list is replaced whole.
+ * A small server-side apply: which fields an object claims, who owns them, and how two claims merge. Lists merge by key
+ * where the real schemas say so for the kinds that we render; every other list is replaced whole.
  */
 type Json = Record<string, unknown>;
 

@@ -19,22 +19,24 @@ import { WatchConnection } from './watch-connection.ts';
 
 /** Which kinds the server knows, and how it is set up. */
 export interface FakeApiServerOptions {
-  /** Kinds beside the built-in ones. */
+  /** Kinds in addition to the built-in ones. */
   resources?: readonly ResourceRef[];
-  /** Serve `sendInitialEvents`. Off, the server refuses it as one without the feature does. Default true. */
+  /**
+   * Serve `sendInitialEvents`. When false, the server refuses it, as a server without the feature does. Default true.
+   */
   streamingList?: boolean;
   /** How a watch from a forgotten version ends. Default `frame`, as the real server mostly does. */
   expiry?: 'frame' | 'http';
-  /** Only this bearer token is let in. */
+  /** The only bearer token that is accepted. Default: no token is required. */
   token?: string;
   /** Wall time for creation timestamps. Default the system's. */
   now?: () => number;
 }
 
 /**
- * An API server on loopback that holds objects in memory and can be told to misbehave.
+ * An API server on loopback that holds objects in memory and misbehaves as scripted.
  *
- * What it does like a real one (a test compares each with a real one): paths, versions, generations, uids, label and
+ * What it does like a real server (a test compares each point with one): paths, versions, generations, uids, label and
  * field selectors, paging, watch with resume, bookmarks and streaming list, 404/409/410/422, status subresource,
  * server-side apply with managedFields and conflicts, JSON, merge and strategic patch, finalizers, preconditions.
  * What it does not: validation, defaulting, admission, RBAC, garbage collection. Strategic patches merge lists by the
@@ -89,7 +91,7 @@ export class FakeApiServer {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** Goes away as a killed process does: every connection is cut. What is stored stays. */
+  /** Stops as a killed process does: every connection is cut. The stored objects stay. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (!server) return;
@@ -109,7 +111,7 @@ export class FakeApiServer {
     return createKubeClient({ ...options, server: this.url, ...(clock ? { clock } : {}) });
   }
 
-  /** Teaches it one more kind, as creating a CRD does. */
+  /** Adds a kind, as creating a CRD does. */
   addResource(resource: ResourceRef): void {
     this.#resources.set(`${resource.apiVersion}/${resource.plural}`, resource);
   }
@@ -143,13 +145,13 @@ export class FakeApiServer {
     for (const watch of this.openWatches()) watch.bookmark(String(this.storage.version));
   }
 
-  /** Makes all continue tokens that were handed out so far too old, and all versions to resume a watch from. */
+  /** Makes the continue tokens issued so far too old, and with them all versions from which a watch could resume. */
   expireContinueTokens(): void {
     this.#continueBefore = this.storage.version + 1;
     this.storage.compact();
   }
 
-  /** Somebody else writes: `manager` becomes the owner of what `object` sets. */
+  /** A write of another client: `manager` becomes the owner of the fields that `object` sets. */
   put(resource: ResourceRef, object: KubeObject, manager = 'somebody'): KubeObject {
     const { namespace, name = '' } = object.metadata;
     const old = this.storage.find(resource, namespace, name);
@@ -262,7 +264,7 @@ export class FakeApiServer {
 
   #patched(seen: SeenRequest, resource: ResourceRef, patch: unknown): KubeObject {
     const old = this.storage.get(resource, seen.namespace, seen.name ?? '');
-    // A patch is based on what is there; only one that names a version is conditional.
+    // A patch is based on the stored object; only a patch that names a version is conditional.
     const base = { ...old, metadata: { ...old.metadata } };
     if (Array.isArray(patch)) {
       const result = applyJsonPatch(base, patch as never) as KubeObject;
@@ -294,7 +296,7 @@ export class FakeApiServer {
     const items = limit > 0 ? all.slice(from, from + limit) : all;
     const more = limit > 0 && from + limit < all.length;
     const metadata = { resourceVersion: String(version), ...(more ? { continue: `${version}:${from + limit}` } : {}) };
-    // Items of built-in kinds come without their kind, as from the real server.
+    // Items of built-in kinds lack apiVersion and kind, as in the answers of the real server.
     const builtIn = !resource.group.includes('.') || resource.group.endsWith('.k8s.io');
     const shown = builtIn ? items.map(({ apiVersion: _a, kind: _k, ...rest }) => rest) : items;
     return { apiVersion: resource.apiVersion, kind: `${resource.kind}List`, metadata, items: shown };

@@ -31,10 +31,10 @@ export const expired = (message = 'The resourceVersion for the provided watch is
   new StatusError(410, 'Expired', message);
 /** 404: `what` does not exist. */
 export const notFound = (what: string): StatusError => new StatusError(404, 'NotFound', `${what} not found`);
-/** 409: somebody else has changed `what` since it was read. */
+/** 409: another client has changed `what` since it was read. */
 export const conflict = (what: string): StatusError =>
   new StatusError(409, 'Conflict', `Operation cannot be fulfilled on ${what}: the object has been modified`);
-/** 429: the server is busy, and asks to wait for `retryAfterSeconds` where it is given. */
+/** 429: the server is busy. It asks to wait for `retryAfterSeconds`, if given. */
 export const busy = (retryAfterSeconds?: number): StatusError =>
   new StatusError(
     429,
@@ -43,7 +43,7 @@ export const busy = (retryAfterSeconds?: number): StatusError =>
     retryAfterSeconds === undefined ? {} : { retryAfterSeconds },
   );
 
-/** The server has not seen the version that was asked for; the real one waits three seconds for it first. */
+/** 504: the requested version is newer than the server's. A real server first waits three seconds for it. */
 export const tooLargeVersion = (asked: string, current: number): StatusError =>
   new StatusError(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
     retryAfterSeconds: 1,

@@ -20,7 +20,7 @@ export class WatchConnection {
     response.on('close', () => (this.open = false));
   }
 
-  /** Whether the watch's namespace and selectors take the object in. */
+  /** Whether the watch's namespace and selectors select the object. */
   selects(object: KubeObject): boolean {
     const { namespace, query } = this.request;
     if (namespace !== undefined && object.metadata.namespace !== namespace) return false;
@@ -60,7 +60,7 @@ export class WatchConnection {
     if (this.open && !this.#silent) this.#response.write(bytes);
   }
 
-  /** From now on the connection stays up and says nothing, as one whose other end is gone. */
+  /** From now on the connection stays open and sends nothing, like one whose other end is gone. */
   fallSilent(): void {
     this.#silent = true;
   }

@@ -34,7 +34,7 @@ export class FakeIssuer {
   /** Requests for the key set so far. */
   hits = 0;
   fault: JwksFault | undefined;
-  /** Extra members of the key set, as they are. */
+  /** Extra members of the key set, sent unchanged. */
   extraKeys: unknown[] = [];
   readonly issuer: string;
   readonly jwksUri: string;
@@ -84,7 +84,7 @@ export class FakeIssuer {
     return this.#close();
   }
 
-  /** Signs from now on with another key; with `keepOld` the old one stays in the set. */
+  /** From now on signs with another key; with `keepOld` the old key stays in the set. */
   rotate(privateKey: KeyObject, options: { kid: string; keepOld: boolean }): void {
     if (!options.keepOld) this.#keys.length = 0;
     this.#keys.unshift({ kid: options.kid, privateKey });

@@ -13,7 +13,7 @@ import {
 } from './key-store.ts';
 import { keyManagementService } from './service-definition.ts';
 
-/** What can be made to go wrong. Each stays until `clearFaults()`, but for those that count down. */
+/** The faults that a test can set. Each stays until `clearFaults()`, except those that count down. */
 export interface KmsFaults {
   signatureCrc?: 'wrong' | 'absent';
   digestNotVerified?: boolean;
@@ -31,7 +31,7 @@ export interface KmsFaults {
   delayMs?: number;
   denyDescribe?: boolean;
   importFails?: string;
-  /** How often an import job is shown as still being generated. */
+  /** How many reads show an import job as still being generated. */
   jobPendingReads?: number;
   versionPendingReads?: number;
 }
@@ -81,7 +81,7 @@ export class FakeKms {
     return { host: '127.0.0.1', port: this.port };
   }
 
-  /** Cuts everything, also calls that hang. */
+  /** Cuts all connections, including calls that hang. */
   stop(): Promise<void> {
     this.#server.forceShutdown();
     return Promise.resolve();

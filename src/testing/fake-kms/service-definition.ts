@@ -4,8 +4,8 @@ import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
 let made: ServiceDefinition | undefined;
 
 /**
- * The key service's gRPC definition, made from the protocol description that the official client itself ships: once, as
- * it takes tens of milliseconds and every fake key service needs it.
+ * The key service's gRPC definition, made from the protocol description that the official client itself ships. It is
+ * made once: making it takes tens of milliseconds, and every fake key service needs it.
  */
 export function keyManagementService(): ServiceDefinition {
   return (made ??= readDefinition());

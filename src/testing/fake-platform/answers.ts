@@ -31,7 +31,7 @@ export function installationAnswer(
     account: { login: account.login, type: account.type },
     target_type: account.type,
     repository_selection: found.selected ? 'selected' : 'all',
-    // A trap: whoever follows this sends the App's credential to somebody else.
+    // A trap: a client that follows this URL sends the App's credential to another server.
     access_tokens_url: 'http://127.0.0.1:9/stolen',
     permissions: found.permissions as Published<'app-permissions'>,
     suspended_at: found.suspended ? '2026-01-01T00:00:00Z' : null,

@@ -16,7 +16,10 @@ export type PlatformRoute =
   | 'pulls'
   | 'git';
 
-/** Instead of the computed answer. `times` absent: until cleared. `change` edits the computed answer. */
+/**
+ * What a route answers instead of the computed answer. Without `times`, the fault stays until it is cleared. `change`
+ * edits the computed answer.
+ */
 export interface PlatformFault {
   times?: number;
   status?: number;
@@ -37,7 +40,7 @@ export interface FakePlatformOptions {
   /** Prefix of the API, e.g. `/api/v3` as on an enterprise host. */
   basePath?: string;
   now?: () => number;
-  /** Where bare git repositories live as `<owner>/<name>.git`; absent: git answers stubs. */
+  /** Where bare git repositories live as `<owner>/<name>.git`; absent: git requests get stub answers. */
   git?: GitOptions;
 }
 
@@ -46,7 +49,7 @@ interface Reply {
   body: unknown;
 }
 
-/** A code-hosting platform with Apps: what the minter calls, and enough behind it to use a token. */
+/** A code-hosting platform with Apps: the routes that the minter calls, and others that take its tokens. */
 export class FakePlatform {
   readonly state: PlatformState;
   readonly apiBaseUrl: string;
@@ -89,7 +92,7 @@ export class FakePlatform {
     return this.requests.filter((r) => r.route === route).length;
   }
 
-  /** How many requests came so far, to any route. */
+  /** How many requests have arrived so far, on any route. */
   get appCalls(): number {
     return this.requests.length;
   }

@@ -20,7 +20,7 @@ export interface IssuedToken {
   expiresAtMs: number;
 }
 
-/** An answer with status and JSON body; thrown where a rule of the platform refuses. */
+/** An answer with status and JSON body; thrown when a rule of the platform refuses the request. */
 export class PlatformAnswerError extends Error {
   readonly status: number;
 
@@ -68,7 +68,7 @@ export class PlatformState {
     return installation;
   }
 
-  /** The App whose key signed this JWT. Verified for real: signature, issuer, times, span. */
+  /** The App whose key signed this JWT. The signature, issuer, times and life span are verified. */
   authenticateApp(authorization: string | undefined): { id: number } {
     const jwt = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1] ?? '';
     const [head, body, signature] = jwt.split('.');
@@ -102,7 +102,7 @@ export class PlatformState {
     return found;
   }
 
-  /** The rules of the exchange: subset of repositories and permissions, 500 names at most, one hour. */
+  /** Issues a token by the platform's rules: a subset of repositories and permissions, at most 500 names, one hour. */
   issueToken(
     id: number,
     appId: number,

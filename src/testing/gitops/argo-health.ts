@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { LuaFactory } from 'wasmoon';
 import type { KubeObject } from '../../api/meta.ts';
 
-/** What our health script for Argo CD says of an object. */
+/** The result of our health script for Argo CD. */
 export interface ArgoHealth {
   status: 'Healthy' | 'Progressing' | 'Degraded' | 'Suspended';
   message: string;
 }
 
-/** The interpreter, compiled at its first use. Each run has a state of its own in it. */
+/** The interpreter, compiled at its first use. Each run has a Lua state of its own. */
 let interpreter: LuaFactory | undefined;
 const script = join(import.meta.dirname, '../../../config/argocd/health.lua');
 

@@ -1,9 +1,9 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
 
-/** What kstatus, and with it Flux, kpt and `kubectl wait`-like tools, make of an object. */
+/** The status of an object as kstatus computes it, which Flux, kpt and tools like `kubectl wait` use. */
 export type KStatus = 'InProgress' | 'Failed' | 'Current' | 'Terminating';
 
-/** What tools that read kstatus make of an object. */
+/** The status of an object, and its reason. */
 export interface KStatusResult {
   status: KStatus;
   /** Why, for a failing test. */

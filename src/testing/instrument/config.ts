@@ -7,7 +7,7 @@ export interface Selector {
   readonly k8s_pod_labels?: Readonly<Record<string, string>>;
   readonly exports?: readonly ('metrics' | 'traces')[];
   readonly sampler?: Sampler;
-  /** The name globs, `k8s_namespace` and the rest, and what the stand-in does not look at. */
+  /** The other fields: name globs such as `k8s_namespace`, and fields that the stand-in ignores. */
   readonly [field: string]: unknown;
 }
 
@@ -16,7 +16,7 @@ export interface Sampler {
   readonly arg?: string;
 }
 
-/** What the stand-in reads of the instrument's file. Times in ms. */
+/** The settings that the stand-in reads from the instrument's file. Times in ms. */
 export interface InstrumentConfig {
   readonly enforceSysCaps: boolean;
   readonly healthSocket: string | null;
@@ -50,8 +50,9 @@ const defaultExclude: readonly Selector[] = [
 
 /**
  * Reads the file once, as the real instrument does, and ends for the same reasons: no file, broken YAML, a wrong type,
- * a value outside its set, no feature, no exporter. Unknown keys and unknown feature names pass in silence, too.
- * Errors: StartError with the line the real one would print, as far as its wording is known.
+ * a value outside its set, no feature, no exporter. Like the real one, it silently ignores unknown keys and feature
+ * names.
+ * Errors: StartError with the line that the real instrument would print, if its wording is known.
  */
 export function readInstrumentConfig(path: string | undefined, env: NodeJS.ProcessEnv): InstrumentConfig {
   if (!path) throw new StartError('wrong configuration: no configuration file given');

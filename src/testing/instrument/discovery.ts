@@ -1,7 +1,7 @@
 import type { InstrumentConfig, Sampler, Selector } from './config.ts';
 import { globMatches } from './glob.ts';
 
-/** What the instrument knows of a process and its pod when it decides whether to instrument it. */
+/** The facts about a process and its pod by which the instrument decides whether to instrument the process. */
 export interface Workload {
   readonly namespace: string;
   readonly pod: string;
@@ -43,8 +43,8 @@ export function select(config: InstrumentConfig, workload: Workload): Selection 
 const notSelecting = new Set(['exports', 'sampler', 'routes', 'metrics', 'name', 'namespace', 'containers_only']);
 
 /**
- * True when all selecting fields of the entry match. An entry matches nothing if it has no such field, or one that this
- * stand-in does not know.
+ * True when all selecting fields of the entry match. An entry matches nothing if it has no selecting field, or a field
+ * that this stand-in does not know.
  */
 export function matches(entry: Selector, workload: Workload): boolean {
   const fields = Object.keys(entry).filter((key) => !notSelecting.has(key));

@@ -1,6 +1,6 @@
 import type { Attribute, Metric, NumberPoint } from '../../agent/otlp/model.ts';
 
-/** A TCP socket of this machine as `ss -tinpHO` shows it. Bytes are of its payload, since it was opened. */
+/** A TCP socket of this machine as `ss -tinpHO` shows it. Bytes count its payload since it was opened. */
 export interface Socket {
   readonly local: string;
   readonly peer: string;
@@ -23,7 +23,7 @@ export interface FlowWatchOptions {
   readonly node: string;
   /** The attributes that the file selects; a name, or a prefix with `*`. */
   readonly include: readonly string[];
-  /** The pod that a process is a container of. */
+  /** The pod that a process runs in. */
   readonly endOf: (pid: number) => Promise<FlowEnd | null>;
 }
 
@@ -60,7 +60,10 @@ export class FlowWatch {
     this.#options = options;
   }
 
-  /** Adds the bytes since the last look. It asks for the pod of a process at most once, and only where bytes passed. */
+  /**
+   * Adds the bytes since the last look. It asks for the pod of a process at most once, and only if bytes were sent or
+   * received.
+   */
   async look(sockets: readonly Socket[], nowNs: number): Promise<void> {
     this.#startNs ||= nowNs;
     const byEnds = new Map(sockets.map((socket) => [`${socket.local} ${socket.peer}`, socket]));

@@ -3,23 +3,23 @@
  * everything around it, and captures nothing by itself.
  *
  * Like the real one: it reads its file once and ends with code 255 for the same mistakes; it ends at once when a
- * capability is missing and enforcement is on; it answers on the health socket; it decides by the discovery entries
- * of its file whose data passes; it adds the Kubernetes attributes; it posts cumulative metrics each interval, with
+ * capability is missing and enforcement is on; it answers on the health socket; the discovery entries of its file
+ * decide whose data it passes on; it adds the Kubernetes attributes; it posts cumulative metrics each interval, with
  * empty posts and info metrics among them; SIGTERM ends it with code 0.
  *
- * Unlike the real one: no program of its runs in the kernel. Services instrument their own HTTP traffic with the
- * OpenTelemetry SDK and post to `STANDIN_LISTEN`; every number is theirs. So there are no body sizes, no protocols but
- * HTTP, and no requests of a process that does not report itself. Flows are the TCP payload that the kernel counts for
- * each socket (`ss`, once a second), of processes whose environment names their pod; see `FlowWatch` for what is
- * missed. It must never be used to judge what the eBPF instrument captures or costs.
+ * Unlike the real one: it runs no program in the kernel. Services instrument their own HTTP traffic with the
+ * OpenTelemetry SDK and post to `STANDIN_LISTEN`; every number comes from them. So there are no body sizes, no
+ * protocols but HTTP, and no requests of a process that does not report itself. Flows are the TCP payload that the
+ * kernel counts for each socket (`ss`, once a second), of processes whose environment names their pod; see `FlowWatch`
+ * for what is missed. It must never be used to judge what the eBPF instrument captures or costs.
  *
  * Environment: OTEL_EBPF_CONFIG_PATH, OTEL_EBPF_ENFORCE_SYS_CAPS, NODE_NAME, KUBECONFIG, and of the stand-in itself
  * STANDIN_LISTEN (host:port for the services), STANDIN_LOOPBACK (what 127.0.0.1 in the file means),
- * STANDIN_SOCKET_SUFFIX (appended to the health socket's name), STANDIN_MISSING_CAPS (capabilities to be missing,
- * comma-separated), STANDIN_FAULTS (`no-kprobes`, `no-metadata`: see `faults` of the reporter), STANDIN_HEALTH_MS (from
- * reading the file to the first health answer and the first data, which takes the real one 2 to 35 s; default 0),
- * STANDIN_NETWORKS (`pods`: flows are looked for in the network namespace of every process, as the real one sees the
- * interfaces of all pods; needs root).
+ * STANDIN_SOCKET_SUFFIX (appended to the health socket's name), STANDIN_MISSING_CAPS (capabilities that count as
+ * missing, comma-separated), STANDIN_FAULTS (`no-kprobes`, `no-metadata`: see `faults` of the reporter),
+ * STANDIN_HEALTH_MS (from reading the file to the first health answer and the first data, which takes the real one 2 to
+ * 35 s; default 0), STANDIN_NETWORKS (`pods`: flows are looked for in the network namespace of every process, as the
+ * real one sees the interfaces of all pods; needs root).
  */
 import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
@@ -69,7 +69,7 @@ function healthServer(): Server {
 
 const kept = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) };
 
-/** Posts a body; whatever goes wrong is an INFO line, as with the real exporters. */
+/** Posts a body; any failure is an INFO line, as with the real exporters. */
 async function post(url: string, body: Uint8Array): Promise<void> {
   try {
     const status = await send(url, body);
@@ -79,7 +79,9 @@ async function post(url: string, body: Uint8Array): Promise<void> {
   }
 }
 
-/** One POST, and a second one where the peer closed a kept connection before it answered. Returns the status. */
+/**
+ * Sends one POST, and a second one if the peer closed a kept-alive connection before it answered. Returns the status.
+ */
 function send(url: string, body: Uint8Array): Promise<number> {
   return new Promise((resolve, reject) => {
     const secure = url.startsWith('https:');
@@ -111,7 +113,7 @@ async function cluster(): Promise<Pick<KubeClient, 'list'>> {
   }
 }
 
-/** The TCP sockets of this machine, without those of loopback, as in the real one; none where `ss` is missing. */
+/** The TCP sockets of this machine except those on loopback, as in the real one; none if `ss` is missing. */
 async function sockets(): Promise<ReturnType<typeof parseSockets>> {
   const look = ['ss', '-tinpHO', 'not', 'src', '127.0.0.1'];
   const options = { maxBuffer: 64 * 1024 * 1024, timeout: 20_000 };

@@ -13,7 +13,7 @@ const replicaSets = resourceRef({
   namespaced: true,
 });
 
-/** What the instrument's informer would know of a pod. */
+/** The facts about a pod that the instrument's informer holds. */
 export interface PodFacts {
   readonly uid: string;
   readonly namespace: string;
@@ -48,8 +48,8 @@ export class PodDirectory {
   }
 
   /**
-   * Facts of a pod; null for one that the API server does not know. While the API server does not answer, the last
-   * facts are returned again, or null without any. An empty namespace finds the pod by its name alone.
+   * Facts of a pod; null for a pod that the API server does not know. While the API server does not answer, the last
+   * facts are returned again, or null without any. With an empty namespace, it finds the pod by its name only.
    */
   find(namespace: string, pod: string): Promise<PodFacts | null> {
     const key = `${namespace}/${pod}`;
@@ -76,7 +76,8 @@ export class PodDirectory {
       const parent = await this.#get(replicaSets, namespace, owner.name);
       if (parent) note(owners, parent);
     }
-    // An instrument may not read Jobs, so the Job's name tells the CronJob: it is the CronJob's name and the minute.
+    // An instrument may not read Jobs, so the CronJob is derived from the Job's name, which consists of the CronJob's
+    // name and the minute.
     const cronJob = owner?.kind === 'Job' ? /^(.+)-[0-9]{8,}$/.exec(owner.name)?.[1] : undefined;
     if (cronJob !== undefined) owners['k8s_cronjob_name'] = cronJob;
     const status = pod['status'] as { startTime?: string } | undefined;
@@ -90,7 +91,7 @@ export class PodDirectory {
     };
   }
 
-  /** By list, because an instrument may list and watch, and nothing else. */
+  /** Reads by a list request, because an instrument may only list and watch. */
   async #get(resource: typeof pods, namespace: string, name: string): Promise<KubeObject | null> {
     const at = namespace === '' ? {} : { namespace };
     const fieldSelector = `metadata.name=${name}`;

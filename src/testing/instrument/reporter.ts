@@ -13,21 +13,21 @@ export interface ReporterOptions {
   readonly pods: Pick<PodDirectory, 'find'>;
   readonly node: string;
   readonly now: () => number;
-  /** Posts one body; failures are told to the log and forgotten, as the real exporters do after their retries. */
+  /** Posts one body; failures are logged and dropped, as the real exporters do after their retries. */
   readonly post: (url: string, body: Uint8Array) => Promise<void>;
-  /** Where flows come from; absent where the file does not ask for them. */
+  /** The source of flows; absent if the file does not enable them. */
   readonly flows?: Pick<FlowWatch, 'metric'>;
   /** What is wrong with the node; see `faults`. */
   readonly faults?: ReadonlySet<string>;
 }
 
 /**
- * Faults that a node can have, as the real instrument shows them: without kprobes its process lives on and watches
- * nothing; without metadata its data names a container and no pod.
+ * Faults that a node can have, as the real instrument shows them: without kprobes it keeps running but watches nothing;
+ * without metadata its data names a container but no pod.
  */
 export const faults: readonly string[] = ['no-kprobes', 'no-metadata'];
 
-/** A sender that has said nothing for this long is gone: its series are not repeated. Units: ms. */
+/** A sender that has been silent for this long is gone: its series are not repeated. Units: ms. */
 const silentMs = 10_000;
 const scope = { name: 'go.opentelemetry.io/obi', version: '' };
 
@@ -38,7 +38,7 @@ interface Held {
 }
 
 /**
- * Holds what the instrumented services reported last and passes it on as the instrument would: one post per service
+ * Holds the last reports of the instrumented services and passes them on as the instrument would: one post per service
  * and interval with cumulative values, one empty post each interval, spans in batches.
  * Metrics of a process whose pod is not known yet wait until its metadata has arrived; its spans are dropped.
  */
@@ -87,7 +87,7 @@ export class Reporter implements OtlpConsumer {
       if (!judged?.selection.metrics) continue;
       const nowNs = now() * 1e6;
       const { instanceOnPoints } = config;
-      // Without metadata it knows the process alone.
+      // Without metadata, the instrument knows only the process.
       const onPoints = instanceOnPoints && !this.#options.faults?.has('no-metadata');
       const metrics = held.request.scopes.flatMap((s) => reshapeHttpMetrics(s.metrics, held.sender, nowNs, onPoints));
       if (metrics.length === 0) continue;
@@ -98,7 +98,7 @@ export class Reporter implements OtlpConsumer {
     }
     const flows = this.#options.flows?.metric(now() * 1e6);
     if (flows) {
-      // As the real one: a Resource that names the host, and a scope of its own.
+      // As in the real one, flows have a Resource that names the host, and their own scope.
       const attributes = [{ key: 'host.id', value: node }];
       const scopes = [{ scope: { name: 'network_ebpf_events', version: '' }, metrics: [flows] }];
       await post(url, encodeMetricsRequest({ resources: [{ attributes, scopes }] }));

@@ -1,7 +1,7 @@
 import type { Attribute, HistogramPoint, Metric } from '../../agent/otlp/model.ts';
 import { instanceOf, type Sender } from './resource-attributes.ts';
 
-/** The attributes that the real instrument puts on points of `http.*`; the SDK's others are taken away. */
+/** The attributes that the real instrument puts on points of `http.*`; the SDK's other attributes are removed. */
 const pointAttributes = new Set([
   'http.request.method',
   'http.response.status_code',
@@ -13,8 +13,8 @@ const pointAttributes = new Set([
 
 /**
  * An SDK's HTTP metrics as the real instrument sends them: its point attributes, its times, its first bound of 0.
- * `instanceOnPoints`: the file asks for the instance on them.
- * No number is made up: counts and sums are the SDK's, and points that become one by losing an attribute are added.
+ * `instanceOnPoints`: the file enables the instance attribute on points.
+ * No number is made up: counts and sums are the SDK's. Points with equal attributes after the change are added up.
  * Metrics of other names are left out, as the instrument would not see them.
  */
 export function reshapeHttpMetrics(
@@ -58,7 +58,7 @@ function reshapeAttributes(attributes: readonly Attribute[], sender: Sender, wit
   return [...kept, ...own].sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** The instrument's bounds start at 0; no request takes less than nothing, so the new bucket is empty. */
+/** The instrument's bounds start at 0; no request takes less than 0 s, so the new bucket is empty. */
 function withZeroBound(point: HistogramPoint): HistogramPoint {
   if (point.bounds.length === 0 || point.bounds[0]! <= 0) return point;
   return { ...point, bounds: [0, ...point.bounds], bucketCounts: [0, ...point.bucketCounts] };
@@ -78,8 +78,8 @@ function added(a: HistogramPoint, b: HistogramPoint): HistogramPoint {
 }
 
 /**
- * What the instrument says about itself: its build, and how many processes of each name it watches, a sum that goes up
- * and down. While it watches none, the real one has no such sum at all. All processes here are Node's.
+ * The instrument's own metrics: its build, and how many processes of each name it watches (a non-monotonic sum). While
+ * it watches none, the real one has no such sum at all. All processes here are Node's.
  */
 export function selfMetrics(processes: number, startNs: number, nowNs: number): Metric[] {
   const point = { startNs, timeNs: nowNs, noValue: false, exemplars: [] };

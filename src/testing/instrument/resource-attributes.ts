@@ -11,7 +11,7 @@ export interface Sender {
   readonly port: number;
 }
 
-/** Reads who sent a resource; null for one that does not name its pod. */
+/** The sender of a resource; null when the resource does not name its pod. */
 export function senderOf(attributes: readonly Attribute[]): Sender | null {
   const text = (key: string): string => String(attributes.find((a) => a.key === key)?.value ?? '');
   const namespace = text('k8s.namespace.name');
@@ -35,7 +35,7 @@ const ownerAttributes: readonly (readonly [field: string, attribute: string])[] 
   ['k8s_replicaset_name', 'k8s.replicaset.name'],
 ];
 
-/** How the instrument names a container of which it knows the pod. */
+/** How the instrument names a container whose pod it knows. */
 export function instanceOf({ namespace, pod, container }: Sender): string {
   return `${namespace}.${pod}.${container}`;
 }

@@ -4,7 +4,7 @@ import type { MinterWorld } from './world.ts';
 /**
  * Lets a demo control a minter's world over plain HTTP:
  * - `GET /identity?email=…&audience=…` → an identity token, as a cloud's metadata server would give one;
- *   `claims=<JSON object>` adds or replaces claims, `expired=true` makes it old.
+ *   `claims=<JSON object>` adds or replaces claims, `expired=true` makes the token expired.
  * - `GET /counts` → calls that reached the key service and the platform.
  * - `POST /faults` `{"kms":{…},"platform":{"create_token":{…}},"jwks":{…}}` → in force until `{}` is posted.
  * - `POST /key` `{"state":"DISABLED"}` → state of the key version in use.

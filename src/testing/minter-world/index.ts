@@ -1,4 +1,6 @@
-/** Everything the minter talks to, as real servers on loopback with faults to order. For tests, demos and users. */
+/**
+ * Everything the minter talks to, as real servers on loopback whose faults a test can set. For tests, demos and users.
+ */
 export { FakeIssuer, type FakeIssuerOptions, type JwksFault } from '../fake-issuer/fake-issuer.ts';
 export { FakeKms, type KmsFaults } from '../fake-kms/fake-kms.ts';
 export {

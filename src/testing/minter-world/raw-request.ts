@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 
 /**
- * Sends bytes as they are over a fresh connection and gives back everything that comes until the other side closes,
- * for requests that no HTTP client would make. With `pour` it goes on sending that text until an answer comes or the
+ * Sends bytes as they are over a fresh connection and returns everything that arrives until the other side closes,
+ * for requests that no HTTP client would make. With `pour` it keeps sending that text until an answer arrives or the
  * connection is cut.
  */
 export function rawRequest(

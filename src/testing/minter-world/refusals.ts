@@ -2,7 +2,7 @@ import type { askToken } from './running-minter.ts';
 import { type RunningMinter } from './running-minter.ts';
 import type { MinterWorld } from './world.ts';
 
-/** Where the costs and the leaks of an attack are looked for. */
+/** The world and the minter in which a test looks for the costs and the leaks of an attack. */
 export interface Watched {
   world: MinterWorld;
   minter: RunningMinter;
@@ -16,7 +16,7 @@ export function costs({ world }: Watched): { signs: number; platformCalls: numbe
 }
 
 /**
- * Runs one attack and checks what every refusal owes: no signature, no call to the platform, at most a second of
+ * Runs one attack and checks what holds for every refusal: no signature, no call to the platform, at most a second of
  * processor time (which a busy machine does not change), our JSON, the protective headers, no token in the answer, and
  * neither the identity token nor a platform token in any log.
  */

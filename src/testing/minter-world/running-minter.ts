@@ -9,13 +9,13 @@ import { minterSettingTable } from '../../minter/setting-table.ts';
 import { minterSettings, type MinterSettings } from '../../minter/settings.ts';
 import { audience, type MinterWorld } from './world.ts';
 
-/** A minter of this process, with everything it said. */
+/** A minter in this process, with all of its output. */
 export interface RunningMinter {
   url: string;
   adminUrl: string;
   /** Parsed audit lines. */
   audit: Record<string, unknown>[];
-  /** Everything that was written anywhere, as text. */
+  /** All log and audit lines, as text. */
   output: () => string;
   /** Drops the audit lines and the output so far, which a test of memory would count as the minter's. */
   forget(): void;
@@ -66,7 +66,7 @@ export async function startMinter(
   };
 }
 
-/** What a minter in front of this world is set to, unless the variables say otherwise. */
+/** The settings of a minter in front of this world; the variables in `env` override them. */
 export function settingsOf(world: MinterWorld, env: Record<string, string> = {}): MinterSettings {
   const defaults = {
     AUDIENCES: audience,
@@ -83,7 +83,7 @@ export async function untilReady(minter: RunningMinter): Promise<MinterReadiness
   return until('a minter that is ready', () => minter.readiness(), { good: (report) => report.ready });
 }
 
-/** `POST /token` with a good body unless told otherwise. */
+/** Sends `POST /token`, by default with a good body. */
 export async function askToken(
   minter: Pick<RunningMinter, 'url'>,
   token: string | undefined,

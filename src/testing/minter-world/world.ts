@@ -21,7 +21,7 @@ export interface MinterWorldOptions {
   host?: string;
   publicHost?: string;
   ports?: { kms?: number; platform?: number; issuer?: number };
-  /** Bring the App key in by a real import instead of putting it in place. */
+  /** Import the App key as in production instead of adding it to the fake directly. */
   importKey?: boolean;
   /** Progress of that import. */
   progress?: (line: string) => void;
@@ -121,7 +121,7 @@ export async function startMinterWorld(options: MinterWorldOptions = {}): Promis
   };
 }
 
-/** The key takes the same way as in production: an import job, wrapping, and the official client. */
+/** The key is imported the same way as in production: an import job, wrapping, and the official client. */
 async function importAppKey(kms: FakeKms, progress: (line: string) => void): Promise<string> {
   const client = createKmsClient(kms.endpoint);
   try {

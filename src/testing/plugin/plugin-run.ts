@@ -4,7 +4,7 @@ import type { QueryRequest, QueryResponse, QueryServer } from '../../bin/kubectl
 import { runPlugin } from '../../bin/kubectl-svc/program.ts';
 import type { RestClient } from '../../kube/index.ts';
 
-/** What a run of the plugin gave. */
+/** The result of a run of the plugin. */
 export interface PluginResult {
   code: number;
   stdout: string;
@@ -18,16 +18,19 @@ export interface PluginRunOptions {
   stream?: QueryServer['stream'];
   kube?: () => RestClient;
   stdin?: string;
-  /** Columns of the terminal that stdout and stderr are; they are no terminal unless it is set. */
+  /** Columns of the terminal. Unless it is set, stdout and stderr are not terminals. */
   terminal?: number;
   env?: Record<string, string>;
   clock?: Clock;
   signal?: AbortSignal;
-  /** Hears what is written to stdout as it is written. */
+  /** Called with each text as it is written to stdout. */
   onStdout?: (text: string) => void;
 }
 
-/** Runs `kubectl svc ARGS` in this process, with a query server that `answer` plays: a plain object is an envelope. */
+/**
+ * Runs `kubectl svc ARGS` in this process, with `answer` as the query server. A plain object becomes part of an
+ * envelope.
+ */
 export async function runPluginHere(args: readonly string[], options: PluginRunOptions = {}): Promise<PluginResult> {
   const result = { stdout: '', stderr: '' };
   const output = (name: 'stdout' | 'stderr'): Host['stdout'] => ({

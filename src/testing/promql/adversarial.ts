@@ -1,6 +1,6 @@
 /**
- * Questions made to hold a process, to fill its memory, or to starve those beside them. They are about the series of
- * `adversarialSeries`; the fuzz command varies them. Whatever they are answered with, the process goes on serving.
+ * Queries made to block a process, to fill its memory, or to starve other queries. They are about the series of
+ * `adversarialSeries`; the fuzz command varies them. Whatever the answers, the process must keep serving.
  */
 export interface AdversarialQuestion {
   /** What it tries. */
@@ -10,9 +10,9 @@ export interface AdversarialQuestion {
     'query' | 'query_range' | 'series' | 'labels' | 'label/pod/values' | 'parse_query' | 'format_query' | '/federate';
   readonly query?: string;
   readonly match?: readonly string[];
-  /** Of a range query, ending now. Units: seconds. */
+  /** The range of a range query; it ends now. Units: seconds. */
   readonly range?: { readonly seconds: number; readonly step: number };
-  /** The error type that it has to be answered with. Default: an answer, or any error that is not the server's own. */
+  /** The error type that the answer must have. Default: an answer, or any error that is not the server's own. */
   readonly refused?: 'bad_data' | 'execution';
 }
 
@@ -42,7 +42,7 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     query: 'count_over_time(vector(1)[10d:1ms])',
     refused: 'execution',
   },
-  { name: 'the same pushed down', query: 'max(count_over_time(load[7d:1ms]))', refused: 'execution' },
+  { name: 'every millisecond, pushed down', query: 'max(count_over_time(load[7d:1ms]))', refused: 'execution' },
   { name: 'absence every ten milliseconds', query: 'absent_over_time(load[30d:10ms])', refused: 'execution' },
   {
     name: 'smoothing every ten milliseconds',
@@ -50,7 +50,7 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     refused: 'execution',
   },
   { name: 'a line through every ten milliseconds', query: 'predict_linear(load[30d:10ms], 60)', refused: 'execution' },
-  { name: 'the most steps that are let in', query: 'count_over_time(vector(1)[249s:1ms])' },
+  { name: 'the most steps that are accepted', query: 'count_over_time(vector(1)[249s:1ms])' },
   { name: 'the most steps, of a series', query: 'max(max_over_time(load{pod="pod-1"}[249s:1ms]))' },
   { name: 'the most steps, of all series', query: 'max(max_over_time(load[249s:1ms]))' },
   { name: 'the most steps, sorted', query: 'quantile_over_time(0.5, load{pod="pod-1"}[249s:1ms])' },
@@ -175,7 +175,7 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     range: { seconds: 3_600, step: 5 },
   },
   {
-    name: 'quantiles of buckets that are none',
+    name: 'quantiles of series that are not buckets',
     query: 'histogram_quantile(0.9, label_replace(load, "le", "$1", "pod", "pod-(.*)"))',
   },
   {
@@ -234,8 +234,8 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     ),
   },
   { name: 'long labels of all series', query: `label_replace(load, "a", "${'x'.repeat(4_000)}$1", "pod", "(.*)")` },
-  { name: 'labels joined of a thousand', query: `label_join(load, "a", ",", ${joined(2_000, ',', (i) => `"l${i}"`)})` },
-  { name: 'grouped by a thousand labels', query: `sum by (${joined(2_000, ',', (i) => `l${i}`)}) (load)` },
+  { name: 'one label of two thousand', query: `label_join(load, "a", ",", ${joined(2_000, ',', (i) => `"l${i}"`)})` },
+  { name: 'grouped by two thousand labels', query: `sum by (${joined(2_000, ',', (i) => `l${i}`)}) (load)` },
   // Regular expressions.
   {
     name: 'sixty regular expressions of Unicode classes',
@@ -255,12 +255,12 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
   },
   { name: 'a matcher of three megabytes', query: `load{pod="${'x'.repeat(3_000_000)}"}`, refused: 'bad_data' },
   { name: 'a matcher as long as is let in', query: `load{pod=~"${joined(12_000, '|', (i) => `pod-${i}`)}"}` },
-  { name: 'a thousand matchers', query: `load{${joined(1_900, ',', (i) => `l${i}!="x"`)}}` },
+  { name: 'nearly two thousand matchers', query: `load{${joined(1_900, ',', (i) => `l${i}!="x"`)}}` },
   {
     name: 'regular expressions on long labels',
     query: `label_replace(label_replace(load, "a", "${'x'.repeat(4_000)}", "", ""), "b", "$1", "a", ${quoted('(.*.*.*.*)x*')})`,
   },
-  { name: 'dear ones replaced', query: `label_replace(load, "b", "$1", "pod", ${quoted('((?:.?){440})x')})` },
+  { name: 'an expensive replacement', query: `label_replace(load, "b", "$1", "pod", ${quoted('((?:.?){440})x')})` },
   // Texts.
   { name: 'a chain of five thousand', query: joined(5_000, ' or ', (i) => `vector(${i})`), refused: 'bad_data' },
   { name: 'a chain as long as is let in', query: joined(500, ' or ', (i) => `vector(${i})`) },
@@ -323,9 +323,9 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     match: Array.from({ length: 5_000 }, () => 'load'),
     refused: 'bad_data',
   },
-  { name: 'all labels by a dear expression', path: 'labels', match: [`{pod=~${quoted('(?:.?){440}x?')}}`] },
+  { name: 'all labels by an expensive pattern', path: 'labels', match: [`{pod=~${quoted('(?:.?){440}x?')}}`] },
   {
-    name: 'all values by a dear expression',
+    name: 'all values by an expensive pattern',
     path: 'label/pod/values',
     match: [`load{pod!~${quoted('\\pL'.repeat(240))}}`],
   },

@@ -8,8 +8,9 @@ import {
 } from '../../promql/index.ts';
 
 /**
- * The query with `@ timeMs` on every selector and subquery that has none (not inside a subquery that has one), with the
- * times to evaluate it at: its answer must not change. Null where a function depends on the evaluation time.
+ * Adds `@ timeMs` to every subquery, and to every selector outside of subqueries, that has no `@`. Returns the query
+ * and the times at which to evaluate it: the answer must be the same at each. Null if a function depends on the
+ * evaluation time.
  */
 export function atModifierCases(
   query: string,

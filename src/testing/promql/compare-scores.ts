@@ -14,8 +14,8 @@ export interface Scores {
 }
 
 /**
- * What differs from the record, a sentence each; empty where every case has its recorded result. A case that passes
- * though the record has it failing differs too: left on record, its next failure would pass unseen.
+ * What differs from the record, a sentence each; empty where every case has its recorded result. A case that passes but
+ * is on record as failing differs, too: left on record, its next failure would go unnoticed.
  */
 export function differences(recorded: Scores, now: Scores): string[] {
   const found: string[] = [];

@@ -2,9 +2,9 @@ import { adversarialSeries, type AdversarialQuestion } from './adversarial.ts';
 import type { Random } from './random.ts';
 
 /**
- * Random questions of the kinds that `adversarialQuestions` lists: deep subqueries, windows that cost, chains, labels
- * that grow, joins, regular expressions. Equal seeds give equal questions. Whatever they are answered with, the process
- * goes on serving.
+ * Random queries of the kinds that `adversarialQuestions` lists: deep subqueries, expensive windows, chains, labels
+ * that grow, joins, regular expressions. Equal seeds give equal queries. Whatever the answers, the process must keep
+ * serving.
  */
 export function hostileQuestion(random: Random): AdversarialQuestion {
   const query = vector(random, 2 + random.below(4));

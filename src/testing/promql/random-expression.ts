@@ -20,10 +20,10 @@ const arithmetic = ['+', '-', '*', '/', '%', '^', 'atan2'];
 const comparisons = ['==', '!=', '>', '<', '>=', '<='];
 const ranges = ['1m', '2m30s', '5m', '10m'];
 
-/** Functions that are written in a form of their own. */
+/** Functions whose calls are written by code of their own. */
 const apart = new Set(['info', 'label_replace', 'label_join', 'histogram_quantiles', 'absent_over_time']);
 
-/** The text of a random expression: mostly well-typed, some of it bound to fail while it is evaluated. */
+/** The text of a random expression: mostly well-typed; some fail while they are evaluated. */
 export function randomExpression(random: Random, scope: ExpressionScope, depth = 3): string {
   return new Writer(random, scope).expression(random.chance(0.93) ? 'instant vector' : 'scalar', depth);
 }
@@ -139,7 +139,7 @@ class Writer {
     if (random.chance(0.03)) return `absent_over_time(${this.#range(depth)})`;
     if (this.#scope.experimental && random.chance(0.04)) return this.#severalQuantiles(depth);
     if (this.#scope.experimental && random.chance(0.05)) return this.#info(depth);
-    // The ones people use most come up most.
+    // The most common functions are the most likely ones.
     if (random.chance(0.35)) return `${random.pick(['rate', 'increase', 'avg_over_time'])}(${this.#range(depth)})`;
     const { name, args, variadic, returns } = random.pick(this.#functions);
     if (returns !== 'instant vector') return this.#vector(depth - 1);

@@ -14,11 +14,11 @@ export interface SeriesShape {
   readonly interval: number;
   readonly samples: number;
   readonly nodes: number;
-  /** Native histograms, too. */
+  /** Whether there are native histograms, too. */
   readonly histograms: boolean;
 }
 
-/** The label that tells a series' node. */
+/** The label that names a series' node. */
 export const nodeLabel = 'node';
 
 /** The metric names that the generator of expressions uses, by what they hold. */
@@ -67,7 +67,7 @@ export function randomSeries(random: Random, shape: SeriesShape): RandomSeries[]
   return found;
 }
 
-/** The info metrics of targets. Mostly one node alone has those of an instance; some versions change in the middle. */
+/** The info metrics of targets. Mostly only one node has those of an instance. Some versions change midway. */
 function addInfos(random: Random, shape: SeriesShape, targets: readonly Record<string, string>[], add: Add): void {
   const told = new Set<string>();
   for (const target of targets) {
@@ -142,7 +142,7 @@ function counter(random: Random, shape: SeriesShape, rate: number): LoadedSample
 
 function histograms(random: Random, shape: SeriesShape): LoadedSample[] {
   const schema = random.pick([0, 0, 1, 3]);
-  // No bucket is ever empty: a store may keep an empty one or leave it out, and both are seen in answers.
+  // No bucket is ever empty: a store may keep an empty bucket or leave it out, and answers would show which.
   let counts = [1 + random.below(5), 1 + random.below(9), 1 + random.below(5)];
   let zero = random.below(3);
   const resets = random.chance(0.3) ? 0.05 : 0;

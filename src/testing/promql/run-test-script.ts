@@ -13,7 +13,9 @@ import { withStoredHints } from './stored-hints.ts';
 import type { Labels } from '../../promql/index.ts';
 import { parseTestScript, type EvalCommand, type LoadCommand, type TextCheck } from './test-script.ts';
 
-/** The settings that the test language assumes: everything experimental is on, metric names are removed at the end. */
+/**
+ * The settings that the test language assumes: everything experimental is on, and metric names are removed at the end.
+ */
 export const testScriptOptions: EngineOptions = {
   experimentalFunctions: true,
   fillModifiers: true,
@@ -154,7 +156,7 @@ function checkAnnotations(command: EvalCommand, { warnings, infos }: QueryResult
   return checkTexts('warning', command.warn, warnings) ?? checkTexts('info', command.info, infos);
 }
 
-/** Every check must be met by a text and every text meet a check, where there are checks at all. */
+/** If there are checks, every check must match a text, and every text must match a check. */
 function checkTexts(kind: string, checks: readonly TextCheck[], texts: readonly string[]): string | null {
   if (checks.length === 0) return null;
   const unmet = checks.findIndex((one) => !texts.some(one));

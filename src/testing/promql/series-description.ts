@@ -58,7 +58,7 @@ export function parseMetric(text: string): Labels {
   return sortedLabels(matchers.map(({ name, value }): Label => [name, value]));
 }
 
-/** Parses a selector that may match everything, as that of an expected result may. */
+/** Parses a selector that may match everything, as the selector of an expected result may. */
 function parseSelectorText(text: string): ReturnType<typeof parseSelector> {
   const braces = text.lastIndexOf('}');
   const sure = '__parse__="x"';

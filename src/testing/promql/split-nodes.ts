@@ -16,12 +16,12 @@ export class SplitNodes implements Distribution {
   readonly partitionLabel: string;
   /** All series together, as a central evaluation reads them. */
   readonly whole = new MemorySource();
-  /** Fragments that were run, for tests to look at. */
+  /** The fragments that were run, for tests to check. */
   readonly ran: FragmentRequest[] = [];
   readonly #nodes = new Map<string, MemorySource>();
   readonly #mayBeWhole: boolean;
 
-  /** With `mayBeWhole` a node computes all of a query whose selectors match there only. */
+  /** With `mayBeWhole`, a node computes all of a query whose selectors match series of that node only. */
   constructor(partitionLabel: string, series: readonly RandomSeries[], mayBeWhole = false) {
     this.partitionLabel = partitionLabel;
     this.#mayBeWhole = mayBeWhole;

@@ -3,7 +3,7 @@ import { parseDurationLiteral } from '../../promql/index.ts';
 const item = /^([+-]?)(0|\d+(?:ms|[smhdwy])(?:\d+(?:ms|[smhd]))*)(?:([+-])(\d+(?:ms|[smhdwy])))?(?:x(\d+))?$/;
 
 /**
- * The sequence behind `metric@st`: for each sample how far its counter's start lies from it, in milliseconds;
+ * The sequence after `metric@st`: for each sample, the distance from it to its counter's start, in milliseconds;
  * null where it is unknown. Errors: throws an Error that quotes the item it cannot read.
  */
 export function parseStartTimes(text: string): (number | null)[] {

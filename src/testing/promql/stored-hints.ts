@@ -2,8 +2,9 @@ import { detectReset, type FloatHistogram } from '../../promql/index.ts';
 import type { LoadedSample } from './memory-source.ts';
 
 /**
- * Histogram samples with the counter reset hints a store gives back: the first of a run is unknown (or a reset), the
- * following ones are "not reset", a new run starts where a reset is found or the kind of sample changes.
+ * Histogram samples with the counter reset hints that a store returns. The first sample of a run is "unknown" (or a
+ * reset), and the following ones are "not reset". A new run starts where a reset is found or the kind of sample
+ * changes.
  * Shape: samples in time order.
  */
 export function withStoredHints(samples: readonly LoadedSample[]): LoadedSample[] {

@@ -17,7 +17,7 @@ export interface LoadCommand {
   readonly series: {
     readonly labels: Labels;
     readonly values: readonly SequenceValue[];
-    /** Per value, how long before its sample the counter began, in milliseconds (negative); null unknown. */
+    /** Per value, how long before its sample the counter began, in milliseconds (negative); null: unknown. */
     readonly startOffsets: readonly (number | null)[] | null;
   }[];
 }
@@ -37,7 +37,7 @@ export interface EvalCommand {
   readonly start: number;
   readonly end: number;
   readonly step: number;
-  /** The bounds by which range results are checked; differ from start/end for `expect range vector`. */
+  /** The bounds by which range results are checked; for `expect range vector` they differ from start and end. */
   expectRange: { readonly start: number; readonly end: number; readonly step: number } | null;
   ordered: boolean;
   fail: TextCheck | null;
@@ -45,7 +45,7 @@ export interface EvalCommand {
   info: TextCheck[];
   noWarn: boolean;
   noInfo: boolean;
-  /** Older spelling: at least one, whatever it says. */
+  /** Older spelling: expects at least one annotation, with any text. */
   someWarn: boolean;
   someInfo: boolean;
   expectedString: string | null;

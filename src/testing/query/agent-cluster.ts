@@ -33,7 +33,7 @@ export interface SimulatedAgent {
   readonly families: Family[];
   /** When set, it answers instead of the store. */
   misbehave: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
-  /** Answers as a healthy agent does: for a `misbehave` that concerns only some requests. */
+  /** Answers as a healthy agent does; a `misbehave` that concerns only some requests calls it for the others. */
   serve(req: IncomingMessage, res: ServerResponse): void;
   /** Requests received. */
   requests: number;

@@ -14,7 +14,7 @@ import {
 } from '../../tsdb/index.ts';
 import { MemoryFiles } from '../tsdb/memory-files.ts';
 
-/** What may become of a long-term store. `partial`: one of the stores behind it does not answer. */
+/** How the long-term store behaves. `partial`: one of the stores that it queries does not answer. */
 export type LongTermState = 'well' | 'gone' | 'frozen' | 'guarded' | 'limited' | 'partial';
 
 /**
@@ -29,7 +29,7 @@ export interface LongTermStandIn {
   close(): Promise<void>;
 }
 
-/** Starts it; `external` are labels that it shows on every series. */
+/** Starts a long-term store that adds the labels `external` to every series. */
 export async function startLongTermStandIn(external: Readonly<Record<string, string>> = {}): Promise<LongTermStandIn> {
   const store = await openStore({ dir: '/long', files: new MemoryFiles(), clock: systemClock, logger: silentLogger });
   const read = createRemoteReadHandler(store);
@@ -74,7 +74,7 @@ export async function startLongTermStandIn(external: Readonly<Record<string, str
       for await (const frame of frames) res.write(frame);
       return void res.end();
     }
-    // Thanos warns of a store that refuses connections, even where it is asked for no partial answer.
+    // Thanos warns of a store that refuses connections, even if the request does not allow partial answers.
     const warnings = standIn.state === 'partial' ? { warnings: ['a store is unavailable'] } : {};
     json(200, { status: 'success', data: byApi(path, form), ...warnings });
   };

@@ -12,9 +12,9 @@ import type { ApiAnswer, ApiParams } from './api-client.ts';
 
 export interface QueryStageOptions {
   readonly nodes?: readonly string[];
-  /** Settings by key, beside those that make it listen on loopback. */
+  /** Settings by key, in addition to those that make the server listen on loopback. */
   readonly flags?: Readonly<Record<string, string>>;
-  /** For the agents' stores and the query servers. Default: the machine's; recorded data needs one with its date. */
+  /** For the agents' stores and the query servers. Default: the machine's; recorded data needs a clock at its date. */
   readonly clock?: Clock;
   /** The disk of each agent. Default: one in memory. */
   readonly files?: () => FileLayer;
@@ -25,9 +25,9 @@ export interface QueryStageOptions {
   readonly tenants?: QueryServerOptions['tenants'];
   readonly pageDir?: string;
   readonly limits?: QueryServerOptions['limits'];
-  /** Who has which address. Default: nobody is known. */
+  /** The owners of addresses. Default: none. */
   readonly addresses?: QueryServerOptions['addresses'];
-  /** Objects of the API server. Default: there is none. */
+  /** Objects of the API server. Default: none. */
   readonly objects?: QueryServerOptions['objects'];
 }
 

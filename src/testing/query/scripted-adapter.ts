@@ -9,20 +9,20 @@ export interface AdapterRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** An HTTPS server of an API for autoscalers that answers as a test says. */
+/** An HTTPS server of an API for autoscalers whose answers a test scripts. */
 export interface ScriptedAdapter {
   readonly url: string;
   /** The authority of its certificate, PEM. */
   ca: string;
-  /** What it was asked. */
+  /** The requests so far. */
   readonly requests: AdapterRequest[];
   answer: (req: IncomingMessage, res: ServerResponse) => void;
-  /** Gives it a certificate of a new authority, and drops all connections. */
+  /** Changes to a certificate of a new authority, and drops all connections. */
   rotate(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Starts one on loopback; until a test says otherwise it knows nothing. */
+/** Starts an adapter on loopback that answers 404 until a test sets `answer`. */
 export async function startScriptedAdapter(now = Date.now()): Promise<ScriptedAdapter> {
   const make = async (): Promise<{ ca: string; leaf: KeyPairPem }> => {
     const ca = await createCa({ commonName: 'adapter-ca', now });

@@ -11,13 +11,13 @@ import { bitsHex, histogramText, readSamples } from './read-samples.ts';
 
 /** The program that writes until it is killed. */
 export const crashWriterSource = fileURLToPath(new URL('./crash-writer.ts', import.meta.url));
-/** A writer is killed within so many milliseconds of its first answer. */
+/** A writer is killed at most this many milliseconds after its first answer. */
 const longestLifeMs = 60;
 
 /**
- * Starts a writer on a store, kills it at a random moment, opens the store and looks at every sample; again and again
- * on the same directory. `writer`: the program, as source or bundled (which starts faster). Returns the number of
- * rounds. Errors: which sample was lost or wrong, and the round.
+ * Starts a writer on a store, kills it at a random moment, opens the store and checks every sample. All rounds use the
+ * same directory. `writer`: the program, as source or bundled (which starts faster). Returns the number of rounds.
+ * Errors: which sample was lost or wrong, and the round.
  */
 export async function crashRounds(
   dir: string,
@@ -30,7 +30,7 @@ export async function crashRounds(
   let first = 0;
   for (let round = 0; round < rounds; round++) {
     const acked = await writeUntilKilled(writer, dir, first, next() * longestLifeMs);
-    // The clock stands where the writer's stood, so nothing is moved or removed by opening.
+    // The clock shows the same time as the writer's, so that opening neither moves nor removes samples.
     const clock = { ...systemClock, now: () => crashTime(acked) };
     const store = await openStore({ dir, clock, logger: silentLogger, retentionMs: 1e12 });
     try {
@@ -62,8 +62,8 @@ async function writeUntilKilled(writer: string, dir: string, first: number, life
 }
 
 /**
- * Every sample up to `acked` is there, and none has another value; one of `unacknowledged` may be missing. Returns the
- * newest number found.
+ * Checks that every sample up to `acked` is there, except those in `unacknowledged`, and that no sample has a wrong
+ * value. Returns the newest number found.
  */
 export function checkAll(store: Store, acked: number, unacknowledged: ReadonlySet<number> = new Set()): number {
   const found = readSamples(store);

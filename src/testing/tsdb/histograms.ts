@@ -3,7 +3,7 @@ import type { NativeHistogram } from '../../tsdb/index.ts';
 
 /**
  * Histograms for tests, the `n`th of a kind that `shape` chooses: whole or float counts, gauges, custom bounds; buckets
- * come and go and counters start anew now and then, so that every way to cut and to widen a chunk is taken.
+ * come and go, and counters reset now and then, so that every way to cut and to widen a chunk occurs.
  */
 export function aHistogram(shape: number, n: number): NativeHistogram {
   const kind = shape % 2 === 0 ? 'integer' : 'float';

@@ -21,7 +21,7 @@ export class MemoryFiles implements FileLayer {
   fault: ((call: FileCall, path: string) => boolean | number) | undefined;
 
   /**
-   * Power loss: open handles die, unsynced bytes go, except a part of each file's tail that `keep` asks for (0…1).
+   * Power loss: open handles die and unsynced bytes are lost, except the share that `keep` returns for a file (0…1).
    */
   crash(keep: (path: string) => number = () => 0): void {
     this.#locked.clear();

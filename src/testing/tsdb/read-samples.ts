@@ -36,7 +36,7 @@ export function bitsHex(high: number, low: number): string {
   return (high >>> 0).toString(16).padStart(8, '0') + (low >>> 0).toString(16).padStart(8, '0');
 }
 
-/** What a histogram says, whatever its spelling: empty buckets and reset hints are left out. */
+/** The content of a histogram as text, independent of its encoding: empty buckets and reset hints are left out. */
 export function histogramText(h: NativeHistogram): string {
   const side = (name: 'positive' | 'negative'): string => {
     let next = 0;

@@ -29,7 +29,7 @@ export class Block {
   readonly #size: number;
   #window: Uint8Array = new Uint8Array(0);
   #windowAt = 0;
-  /** Whether chunks that were read may still be views of the window: its memory is then not read into again. */
+  /** Whether chunks that were read may still be views of the window: the next read then must not overwrite it. */
   #isHeld = false;
   #nextRead = -1;
   #readers = 0;

@@ -36,7 +36,7 @@ export function encodeTombstones(indexCrc: number, tombstones: Tombstones): Uint
   return out.view();
 }
 
-/** Empty when they belong to another index. Errors: ERR_STORE_CORRUPT. */
+/** Decodes tombstones; empty when they belong to another index. Errors: ERR_STORE_CORRUPT. */
 export function decodeTombstones(bytes: Uint8Array, indexCrc: number): Map<number, readonly Interval[]> {
   const end = bytes.length - 4;
   const sound =

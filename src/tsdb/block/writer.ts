@@ -8,7 +8,7 @@ import { blockMagic, encodeFooter } from './format.ts';
 import type { ChunkPlace } from './format.ts';
 import { IndexBuilder } from './index-builder.ts';
 
-/** Size of one write to the file, about. */
+/** Approximate size of one write to the file. */
 const batchBytes = 1 << 20;
 /** After this many series the event loop gets a turn, so that other work does not wait for a block to be written. */
 const seriesPerTurn = 500;
@@ -27,7 +27,7 @@ export function blockName(from: number, to: number): string {
  * Writes a block: temporary file, fsync, rename, fsync of the directory. After a crash either the whole block exists or
  * none.
  * Shape: `series` in label order; those without a chunk are left out. Returns the path and the number of series
- * written; undefined, and no file, when there is no chunk at all.
+ * written; undefined when there is no chunk at all: then no file is left.
  */
 export async function writeBlock(
   dir: string,

@@ -33,7 +33,7 @@ export interface DecodedHistograms {
 /**
  * Decodes a chunk of encoding 2 (integer) or 3 (float).
  * The first sample's hint is unknown unless the chunk holds gauges: the decoder cannot know whether the previous chunk
- * still exists. Later samples are no resets, since a reset always begins a chunk.
+ * still exists. Later samples are never resets, since a reset always begins a chunk.
  * Errors: ERR_STORE_CORRUPT for bits that end early, unknown schemas and numbers beyond a double.
  */
 export function decodeHistogramChunk(kind: NativeHistogram['kind'], bytes: Uint8Array): DecodedHistograms {

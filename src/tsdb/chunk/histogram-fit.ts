@@ -66,7 +66,7 @@ interface Expansion {
   readonly fell: boolean;
 }
 
-/** How the buckets of `h` differ from those of the chunk's layout: above zero, and below. */
+/** How the positive and the negative buckets of `h` differ from those of the chunk's layout. */
 function expansions(
   layout: HistogramLayout,
   last: Pick<NativeHistogram, 'positive' | 'negative'>,

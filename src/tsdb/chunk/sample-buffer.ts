@@ -7,8 +7,8 @@ export interface SampleColumns {
 }
 
 /**
- * Samples as two columns that grow together. Times are doubles (ms); values keep their exact bits, so a stale
- * marker stays one: read it with `isStaleAt`, not by looking at the NaN.
+ * Samples as two columns that grow together. Times are doubles (ms). Values keep their exact bits, and so do stale
+ * markers: detect them with `isStaleAt`, not by looking for a NaN.
  */
 export class SampleBuffer {
   #times: Float64Array;

@@ -23,7 +23,7 @@ export const headerBits = 16;
 /**
  * The states of many XOR chunks that are open at once: ten thousand open series cost one typed array instead of ten
  * thousand objects, and one sample touches one cache line. The caller decides where the bytes lie; `encodeXor` writes
- * both.
+ * the state and the bytes.
  */
 export class XorStates {
   doubles: Float64Array;

@@ -1,9 +1,9 @@
 import type { FileLayer } from './file-layer.ts';
 
 /**
- * Replaces a small file as a whole: after a crash it has its old content or all of the new one. It is on the disk when
- * the promise resolves.
- * Errors: those of the system; after one of them, too, the file has its old content or all of the new one.
+ * Replaces a small file as a whole: after a crash, it has its old content or all of the new content. The new content is
+ * on disk when the promise resolves.
+ * Errors: those of the system; after an error, too, the file has its old content or all of the new content.
  */
 export async function writeDurably(files: FileLayer, dir: string, name: string, content: Uint8Array): Promise<void> {
   const path = `${dir}/${name}`;

@@ -47,7 +47,7 @@ export class ChunkTable {
     return this.#chunk(id, this.#slab.read(this.#address[id]!, this.#length[id]!));
   }
 
-  /** The chunk, whose bytes are the head's own: they never change, and hold until the chunk is released. */
+  /** The chunk, whose bytes are the head's own: they never change, and stay valid until the chunk is released. */
   lend(id: number): Chunk {
     return this.#chunk(id, this.#slab.lend(this.#address[id]!, this.#length[id]!));
   }

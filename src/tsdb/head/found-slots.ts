@@ -30,14 +30,14 @@ export class FoundSlots {
   }
 }
 
-/** Most selections in the cache. */
+/** Largest number of selections in the cache. */
 const maxSelections = 64;
-/** Most series of all selections together: some megabytes with their labels. */
+/** Largest number of series of all selections together: some megabytes with their labels. */
 export const maxKnownSeries = 10_000;
 
 /**
  * Caches the results of selectors and evicts the least recently used: dashboards and autoscalers repeat the same
- * selectors, and series appear and disappear far less often. The whole cache is dropped when one does.
+ * selectors, and series appear and disappear far less often. When a series does so, the whole cache is dropped.
  */
 export class KnownSelections {
   readonly #known = new Map<string, FoundSlots>();

@@ -27,8 +27,8 @@ const splitAbove = samplesPerChunk * 2;
 /** A chunk of floats takes no further sample above this size, as in Prometheus. */
 const maxXorBytes = 1024 - 19;
 /**
- * The first size of an open chunk, and how much it grows by when it is full. Small steps: fifty thousand chunks are
- * open at a time, and what each of them has free is as much as the samples of minutes.
+ * The first size of an open chunk, and how much it grows by when it is full. The steps are small, because fifty
+ * thousand chunks are open at a time: the free room of each could hold the samples of minutes.
  */
 const firstOpenBytes = 96;
 const growBytes = 64;

@@ -156,7 +156,7 @@ export class HeadView {
     return this.#chunksBy(i, (id) => this.#series.chunks.get(id));
   }
 
-  /** As `chunks`, without copies of what cannot change: the bytes hold until the view is closed. */
+  /** As `chunks`, without copies of what cannot change: the bytes stay valid until the view is closed. */
   lentChunks(i: number): Chunk[] {
     return this.#chunksBy(i, (id) => this.#series.chunks.lend(id));
   }

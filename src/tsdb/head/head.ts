@@ -30,8 +30,8 @@ export class Head {
   /** Numbers from replayed records for labels that already had another number. */
   readonly #aliases = new Map<number, number>();
   /**
-   * By slot, the writer's `SeriesRef` that was resolved to it last. Another one that names the same slot may be of an
-   * earlier series and is looked up again.
+   * By slot, the writer's `SeriesRef` that was resolved to it last. Another `SeriesRef` with the same slot may belong
+   * to an earlier series and is looked up again.
    */
   readonly #holders: (SeriesRef | undefined)[] = [];
   /** Labels that were validated last: the next new series mostly shares all but one. */
@@ -252,7 +252,7 @@ export class Head {
     }
   }
 
-  /** Label names or values of all series, from the index alone, without looking at a sample. */
+  /** Label names or values of all series, from the index only, without reading a sample. */
   get postings() {
     return this.#dictionary.postings;
   }

@@ -4,8 +4,8 @@ import { grown } from './grown.ts';
 import { SymbolTable } from './symbol-table.ts';
 
 /**
- * The symbols and lists of the series that was added last. New series come in groups (the buckets of a histogram) whose
- * labels are the same pair objects but for one or two: those need not be looked up again.
+ * The symbols and lists of the series that was added last. New series come in groups (the buckets of a histogram) that
+ * share all but one or two of their label pair objects: a shared pair need not be looked up again.
  */
 class LastSeries {
   #labels: Labels = [];
@@ -264,7 +264,7 @@ export class SeriesDictionary {
     this.#byRef[this.#refPlace(this.refs[slot]!)] = slot + 1;
   }
 
-  /** The ref's place in its table, or the free place where it belongs. The golden ratio spreads refs in a row. */
+  /** The ref's place in its table, or the free place where it belongs. The golden ratio spreads consecutive refs. */
   #refPlace(ref: number): number {
     const table = this.#byRef;
     const mask = table.length - 1;

@@ -12,7 +12,7 @@ const maxShared = 32_768;
  * Allocates small pieces of bytes in large pages: an array object for each chunk would cost as much as the chunk.
  * Shape: an address is page × 2^13 + offset / 32, which fits a word up to 128 GiB. Sizes are rounded up to 32 bytes.
  * Pieces that are freed side by side become one: the small pieces that open chunks outgrow make room for larger ones.
- * A page without a piece is given back to the system, but for one. Chunks may be decoded in place.
+ * Pages without a piece are given back to the system, except for one. Chunks may be decoded in place.
  */
 export class Slab {
   readonly #pages: (Uint8Array | undefined)[] = [];
@@ -73,7 +73,7 @@ export class Slab {
     return this.page(address).slice(at, at + length);
   }
 
-  /** The bytes themselves: they change with the piece, and are another's once it is freed. */
+  /** The bytes themselves: they change with the piece, and may belong to another piece once it is freed. */
   lend(address: number, length: number): Uint8Array {
     const at = this.offset(address);
     return this.page(address).subarray(at, at + length);

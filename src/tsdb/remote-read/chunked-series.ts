@@ -51,8 +51,8 @@ function messageLength(series: number, queryIndex: number): number {
 }
 
 /**
- * Writes a frame at `start`, where there is room for it; returns its end. It goes straight to its place, since a scan
- * of many series does little else.
+ * Writes a frame at `start`, where there is room for it; returns its end. The frame is written in place, without a
+ * copy: writing frames is most of the work of a scan of many series.
  */
 export function putSeriesFrame(
   out: Buffer,
@@ -104,7 +104,7 @@ function timeLength(t: number): number {
   return 1 + (t < 0 ? 10 : varintLength(t));
 }
 
-/** Four bytes of a varint: higher bits are split off without division, since bit operations end at 32 bits. */
+/** How many values four varint bytes have: larger numbers are split, since bit operations end at 32 bits. */
 const fourBytes = 2 ** 28;
 
 function varintLength(value: number): number {

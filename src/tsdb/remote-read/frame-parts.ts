@@ -6,7 +6,7 @@ const partBytes = 128 * 1024;
 /** Room for the frame that fills a part; a larger one makes the memory grow. */
 const roomBytes = 32 * 1024;
 
-/** Frames of a streamed answer, written one behind the other into the memory of one part. */
+/** Frames of a streamed answer, written one after the other into the memory of one part. */
 export class FrameParts {
   readonly #reuses: boolean;
   #memory = Buffer.allocUnsafeSlow(partBytes + roomBytes);

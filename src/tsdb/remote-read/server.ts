@@ -27,8 +27,8 @@ export interface RemoteReadLimits {
   /** A frame of a streamed answer is closed at about this size. Default 1 MiB. */
   readonly maxFrameBytes?: number;
   /**
-   * The parts of a streamed answer share memory: a part is overwritten once the next one is asked for. For callers that
-   * wait until a part has been written out. Default false.
+   * The parts of a streamed answer share memory: a part is overwritten once the next one is requested. It is for
+   * callers that wait until a part has been written out. Default false.
    */
   readonly reusesParts?: boolean;
   /** Most concurrent requests; others wait. Default 10. */
@@ -50,8 +50,8 @@ export interface RemoteReadHttpRequest {
 }
 
 /**
- * An answer for any HTTP framework. Write the parts of `body` with back-pressure (with `reusesParts` a part must be
- * written out before the next one is asked for). When the iteration throws after the first part, cut the connection: a
+ * An answer for any HTTP framework. Write the parts of `body` with back-pressure (with `reusesParts`, a part must be
+ * written out before the next one is requested). When the iteration throws after the first part, cut the connection: a
  * normal end would make a partial answer look complete.
  */
 export interface RemoteReadHttpResponse {
@@ -72,7 +72,8 @@ const recutWindowMs = 2 * 3_600_000;
 /**
  * Serves Prometheus' remote read v1 (`POST /api/v1/read`) from a store: SAMPLES and STREAMED_XOR_CHUNKS.
  * Flow: decompress and decode → negotiate → gate → select → encode.
- * Errors: plain text; 400 for a request that cannot be read or negotiated and for too many samples, 500 for the store.
+ * Errors: plain text; 400 for a request that cannot be read or negotiated and for too many samples, 500 for errors of
+ * the store.
  */
 export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimits = {}): RemoteReadHandler {
   const gate = new Gate(limits.concurrency ?? 10, fairPlaces);

@@ -56,7 +56,7 @@ export interface RecordSink {
   checkpointEnd?(): void;
 }
 
-/** The checksum of each type byte alone. */
+/** By record type, the checksum of the type byte. */
 const typeSums: number[] = [];
 
 /** Appends a payload as a frame to `out`. */
@@ -204,7 +204,7 @@ function walk(
   visit: (type: number, payload: ByteReader) => void,
 ): { records: number; damage?: Damage } {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  // One for all records: a checkpoint has more than a hundred thousand.
+  // One reader for all records: a checkpoint has more than a hundred thousand.
   const reader = new ByteReader(bytes);
   let at = start;
   let records = 0;

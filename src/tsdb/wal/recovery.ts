@@ -17,9 +17,9 @@ export interface WalRecovery {
 
 /**
  * Reads the newest complete checkpoint, then every later segment in order.
- * Damage is cut off: a torn tail (a crash during a write that was not acknowledged) with a note; a bad checksum with an
- * error and a copy of the bytes in `quarantine`; a damaged checkpoint is moved there. Segments after a damaged one are still read: acknowledged samples in
- * them must not be lost.
+ * Damage is cut off. A torn tail (a crash during a write that was not acknowledged) is logged as a warning. A bad
+ * checksum is logged as an error, and its bytes are copied to `quarantine`; a damaged checkpoint is moved there.
+ * Segments after a damaged one are still read, since acknowledged samples in them must not be lost.
  */
 export async function recoverWal(
   dir: string,

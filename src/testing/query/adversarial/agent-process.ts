@@ -9,7 +9,7 @@ import { adversarialSeries } from '../../promql/adversarial.ts';
 import type { AgentStart } from './messages.ts';
 import { serveStage } from './serve-stage.ts';
 
-/** A whole agent over a store that has its series already. */
+/** A whole agent over a store that already holds its series. */
 await serveStage(async (input) => {
   const start = input as AgentStart;
   await fill(start);

@@ -1,7 +1,7 @@
 import { LoopWatch } from '../../loop-watch.ts';
 import type { FromProcess, ToProcess } from './messages.ts';
 
-/** Runs a part in a process of its own: says when it serves, reports on its event loop, ends when it is told to. */
+/** Runs a part in its own process: reports when it serves and what its event loop does, and ends on request. */
 export async function serveStage(start: (input: unknown) => Promise<StagePart>): Promise<void> {
   const send = (message: FromProcess): void => void process.send!(message);
   const watch = new LoopWatch();

@@ -13,15 +13,17 @@ import type { AgentStart, FromProcess, QueryStart, ToProcess } from './messages.
 /** A process of the stage. */
 export interface StageProcess {
   readonly ports: Readonly<Record<string, number>>;
-  /** What its event loop did since it was asked last. */
+  /** What its event loop did since the last report. */
   report(): Promise<LoopReport>;
   /** Processor time that it used after a client went away, until the work had ended. Units: ms. */
   afterClose(): Promise<number>;
-  /** Processor time that it used from `allowedMs` after the next request came until the work had ended. Units: ms. */
+  /**
+   * Processor time that it used from `allowedMs` after the next request arrived until the work had ended. Units: ms.
+   */
   afterTime(allowedMs: number): Promise<number>;
 }
 
-/** A query server and whole agents, each in a process of its own, so that each one's event loop is seen alone. */
+/** A query server and whole agents, each in a process of its own, so that each event loop is measured alone. */
 export interface AdversarialStage {
   readonly query: StageProcess;
   readonly agents: readonly (StageProcess & { readonly address: string })[];
@@ -43,7 +45,7 @@ export interface AdversarialStageOptions {
   readonly flags?: Readonly<Record<string, string>>;
 }
 
-/** What the containers of query server and agents are limited to. Bytes. */
+/** The memory limits of the containers of the query server and the agents. Bytes. */
 export const containerBytes = { query: 2 * 1024 ** 3, agent: 1024 ** 3 } as const;
 
 export async function startAdversarialStage(options: AdversarialStageOptions = {}): Promise<AdversarialStage> {
@@ -106,7 +108,7 @@ async function startProcess(
   { children, bytes }: { readonly children: ChildProcess[]; readonly bytes: number },
 ): Promise<StageProcess> {
   const path = join(import.meta.dirname, file);
-  // What V8 takes in a container of that size: half of it.
+  // By default, V8 uses half of a container's memory.
   const execArgv = [`--max-old-space-size=${bytes / 2 / 1024 ** 2}`];
   const child = fork(path, [JSON.stringify(input)], { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   children.push(child);
@@ -173,7 +175,7 @@ function ask(
     params['step'] = String(range.step);
   }
   const target = path.startsWith('/') ? path : `/api/v1/${path}`;
-  // These two take GET alone.
+  // These two accept only GET.
   const form = path !== 'label/pod/values' && path !== '/federate';
   return askApi(server, target, params, { form });
 }

@@ -2,12 +2,12 @@ import { request } from 'node:http';
 import { percentileOfSlices, type LoopReport } from '../../loop-watch.ts';
 import { startAdversarialStage, type AdversarialStage, type StageProcess } from './stage.ts';
 
-/** Longest that a process may compute without giving other work a turn: processor time, so that it holds anywhere. */
+/** Longest that a process may compute without giving other work a turn. In processor time, to hold on any machine. */
 export const longestCpuMs = 100;
 
 /** A stage whose event loops are watched from its start to its end. */
 export interface WatchedStage extends AdversarialStage {
-  /** What each event loop did since it was asked last. */
+  /** What each event loop did since its last report. */
   reports(): Promise<{ query: LoopReport; agents: LoopReport[] }>;
   /** Of all rounds so far, the time that one in a thousand exceeds, by process. Units: ms of processor time. */
   longRounds(): number[];
@@ -15,7 +15,7 @@ export interface WatchedStage extends AdversarialStage {
   metric(name: string): Promise<number>;
 }
 
-/** Starts one, and warms it up. */
+/** Starts a watched stage, and warms it up. */
 export async function startWatchedStage(): Promise<WatchedStage> {
   const stage = await startAdversarialStage({ pods: 500, samples: 40 });
   /** The slices of each process, of all reports. */
