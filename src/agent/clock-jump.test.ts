@@ -10,7 +10,7 @@ import { SeriesMapper } from './mapping/mapper.ts';
 import { defaultPolicy } from './mapping/policy.ts';
 import { createSelfMetrics } from './self-metrics.ts';
 
-/** An agent's ingest into a real store, on a node whose wall clock is set. The sender reads the same clock. */
+/** An agent's ingest into a real store, on a node whose wall clock jumps. The sender reads the same clock. */
 let dir: string;
 let clock: FakeClock;
 let store: Store;
@@ -36,7 +36,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-/** A report every ten seconds. */
+/** Sends this many reports, one every ten seconds. */
 async function report(times: number, startNs = 1e18): Promise<void> {
   for (let i = 0; i < times; i++) {
     await clock.advance(10_000);
@@ -52,7 +52,7 @@ async function report(times: number, startNs = 1e18): Promise<void> {
 const newest = (): number | undefined =>
   store.latest([{ type: '=', name: '__name__', value: 'orders' }], 0).find((s) => !s.stale)?.value;
 
-/** What a scrape shows of the counter. */
+/** The value of the counter in a scrape. */
 const shown = (): number | undefined =>
   [...(mapper.table.families.get('orders')?.groups.values() ?? [])][0]?.series[0]?.total;
 
@@ -95,7 +95,7 @@ test('a clock set back by a minute costs that minute, not the series', async () 
   expect(reports().size).toBeGreaterThanOrEqual(9);
 });
 
-test('while a clock that was set back catches up, a scrape shows what is counted, and nothing of it is stored', async () => {
+test('while a clock that was set back catches up, a scrape shows new counts, and none of them is stored', async () => {
   await report(3);
   const stored = reports();
   clock.jumpWall(-600_000);
@@ -105,7 +105,7 @@ test('while a clock that was set back catches up, a scrape shows what is counted
   expect({ shown: shown(), newest: newest() }).toEqual({ shown: value, newest: value });
 });
 
-test('a counter that restarts while the clock catches up is a reset in the store, however large it has become', async () => {
+test('a counter that restarts while the clock catches up is stored with a reset, however large it has become', async () => {
   value = 100;
   await report(3);
   const before = value;

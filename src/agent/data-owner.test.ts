@@ -15,7 +15,7 @@ describe('handOverDataDir', () => {
   beforeEach(() => calls.splice(0));
   afterAll(() => rmSync(root, { recursive: true }));
 
-  test('leaves everything alone without an owner, and where it does not run as root', async () => {
+  test('leaves everything alone without an owner, or where it does not run as root', async () => {
     await handOverDataDir(dataDir, '', { isRoot: true, chown: record });
     await handOverDataDir(dataDir, '65532:65532', { isRoot: false, chown: record });
     expect(calls).toEqual([]);

@@ -5,7 +5,7 @@ import { followRetention } from './follow-retention.ts';
 const hour = 3_600_000;
 const flags = { retentionTime: 6 * hour, retentionSize: 1000 };
 
-/** What the store is set to by a row of configs, in order. */
+/** The retentions that a sequence of configs sets on the store, in order. */
 function followed(...configs: CaptureConfig['retention']['metrics'][]): object[] {
   const set: object[] = [];
   const store = { setRetention: (r: object) => void set.push(r), maintain: () => Promise.resolve() };
@@ -18,7 +18,7 @@ test("a policy that states the built-in retention beats the agent's flags", () =
   expect(followed({ timeMs: 24 * hour, sizeBytes: 2 * 1024 ** 3 })).toEqual([{ ms: 24 * hour, bytes: 2 * 1024 ** 3 }]);
 });
 
-test('a member that no policy states is that of the flags, and comes back when a policy takes its value away', () => {
+test('a limit that no policy states comes from the flags, also after a policy no longer states it', () => {
   expect(followed({})).toEqual([]);
   expect(followed({ timeMs: hour }, {})).toEqual([
     { ms: hour, bytes: 1000 },

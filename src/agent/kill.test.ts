@@ -10,7 +10,7 @@ import { readSamples } from '../testing/tsdb/read-samples.ts';
 import { until } from '../testing/until.ts';
 import { openStore } from '../tsdb/index.ts';
 
-/** A real agent process: what it has acknowledged is on disk after it was killed, or told to end. */
+/** Tests with a real agent process: samples that it acknowledged are on disk after SIGKILL and SIGTERM. */
 const svc = fileURLToPath(new URL('../bin/svc.ts', import.meta.url));
 let dir: string;
 const running: ChildProcess[] = [];
@@ -20,7 +20,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** Starts an agent on free ports; resolves with that of OTLP, read from its own log. */
+/** Starts an agent on free ports; resolves with its OTLP port, which its log names. */
 async function startAgent(): Promise<{ child: ChildProcess; otlp: number }> {
   const flags = {
     'node-name': 'n1',
@@ -76,7 +76,7 @@ async function stored(): Promise<number[]> {
   return found.flatMap((samples) => [...samples.values()].map((hex) => Buffer.from(hex, 'hex').readDoubleBE()));
 }
 
-test('kill -9 right after the answer loses nothing of what was answered', async () => {
+test('kill -9 right after an answer loses no acknowledged sample', async () => {
   const { child, otlp } = await startAgent();
   const taken = await send(otlp, 41);
   child.kill('SIGKILL');
@@ -85,7 +85,7 @@ test('kill -9 right after the answer loses nothing of what was answered', async 
   expect(await stored()).toEqual([41]);
 }, 30_000);
 
-test('a counter that restarted while no agent ran is a reset, also when it is as large as it was', async () => {
+test('a counter that restarted while no agent ran is stored with a reset, even with the same value', async () => {
   const first = await startAgent();
   expect(await send(first.otlp, 41)).toBe(true);
   first.child.kill('SIGKILL');
@@ -98,7 +98,7 @@ test('a counter that restarted while no agent ran is a reset, also when it is as
   expect(await stored()).toEqual([41, 0, 41]);
 }, 30_000);
 
-test('SIGTERM while requests come in: what was answered is on disk, and it ends with 0 well inside the grace period', async () => {
+test('SIGTERM during requests: what was answered is on disk, and the agent exits with 0 within the grace period', async () => {
   const { child, otlp } = await startAgent();
   const answered: number[] = [];
   const ended = exited(child);

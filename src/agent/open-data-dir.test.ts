@@ -21,14 +21,14 @@ const options = (dataDir: string) => ({
   retentionBytes: 1 << 20,
 });
 
-test('a directory that is not there yet is made', async () => {
+test('a missing directory is created', async () => {
   const dataDir = join(dir, 'a/b');
   const store = await openDataDir(dataDir, options(dataDir));
   expect(store.stats().series).toBe(0);
   await store.close();
 });
 
-test('a place that cannot be written ends the start with the path, the reason and what to do', async () => {
+test('a directory that cannot be written fails the start with its path, the reason and what to do', async () => {
   writeFileSync(join(dir, 'file'), '');
   const dataDir = join(dir, 'file/data');
   await expect(openDataDir(dataDir, options(dataDir))).rejects.toMatchObject({

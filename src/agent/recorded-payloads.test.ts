@@ -61,7 +61,7 @@ test.each(names)('%s becomes exactly the golden exposition', (name) => {
   expect(text).toBe(readFileSync(golden, 'utf8'));
 });
 
-test.each(names)('%s gives each series once, sorted labels, this node and the time of its point', (name) => {
+test.each(names)('%s gives each series once, with sorted labels, this node and the time of its point', (name) => {
   const { mapper, samples } = ingest(name);
   expect(new Set(samples.map((s) => JSON.stringify(s.labels))).size).toBe(samples.length);
   expect(samples).toHaveLength(mapper.table.size);
@@ -74,7 +74,7 @@ test.each(names)('%s gives each series once, sorted labels, this node and the ti
   }
 });
 
-test('the info metrics leave nothing behind', () => {
+test('the info metrics give no samples', () => {
   expect(ingest('06-patched-http-metrics-go-targetinfo').samples).toEqual([]);
 });
 

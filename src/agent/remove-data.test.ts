@@ -6,7 +6,7 @@ import { removeData } from './remove-data.ts';
 
 const deps = { logger: silentLogger, signal: new AbortController().signal };
 
-test('everything in the folder goes, the folder stays, and an empty or a missing folder is fine', async () => {
+test('the contents of the folder are deleted, the folder stays, and an empty or missing one is no error', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-data-'));
   await mkdir(join(dataDir, 'wal'));
   await writeFile(join(dataDir, 'wal', '000001'), 'x');

@@ -63,7 +63,7 @@ beforeEach(async () => {
 });
 const runs: Running[] = [];
 afterEach(async () => {
-  // Also those of a test that failed half-way.
+  // This stops also the agents of a test that failed half-way.
   for (const { stop } of runs.splice(0)) await stop();
   rmSync(dir, { recursive: true });
 });
@@ -246,7 +246,7 @@ test('a wrong OTLP body is 400, counted, and leaves the store alone', async () =
   const text = await (await fetch(`http://127.0.0.1:${agent.ports.scrape}/metrics`)).text();
   expect(text).toContain('svc_otlp_rejected_total{reason="malformed",k8s_node_name="node-1"} 1\n');
   expect(text).not.toContain('http_');
-  // The agent's own are there.
+  // The agent's own metrics are there.
   expect((await readBack(agent.ports.remoteRead, 'svc_.*', '=~')).length).toBeGreaterThan(0);
   expect(await readBack(agent.ports.remoteRead, 'svc_.*', '!~')).toEqual([]);
   await agent.stop();
@@ -274,7 +274,7 @@ test('probes need no token; metrics do when the loopback exemption is withdrawn'
   await agent.stop();
 });
 
-test('before the log is replayed the scrape listener answers: alive, not ready, and a scrape hears why', async () => {
+test('before the WAL is replayed the scrape listener answers: alive, not ready, and scrapes get the reason', async () => {
   const abort = new AbortController();
   let running: Promise<void> = Promise.resolve();
   const answers = async (port: number): Promise<[number, string][]> =>
@@ -294,7 +294,7 @@ test('before the log is replayed the scrape listener answers: alive, not ready, 
         answers(port!).then(resolve, reject);
       },
     });
-    // A cluster that does not answer keeps it from being ready for longer than the answers take.
+    // The API server never answers, so the agent is still not ready when the answers come.
     const silent = () => new Promise<never>(() => {});
     const kube = { list: silent, watch: silent, bearerToken: silent } as unknown as RestClient;
     running = runAgent(settingsOf({}), { logger, clock: systemClock, signal: abort.signal, kube });
@@ -309,7 +309,7 @@ test('before the log is replayed the scrape listener answers: alive, not ready, 
   await running;
 }, 20_000);
 
-test('the controller pushes a config, hears how far it came, and an outsider does not get in', async () => {
+test('the controller pushes a config and reads its phase; other clients are refused', async () => {
   let instrument: RunningInstrument | null = null;
   const agent = await start({}, () => instrument);
   const port = agent.ports.captureConfig;
@@ -342,7 +342,7 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
     restarts: 0,
     runs: captureHash(config),
   });
-  // A file on hold: the instrument goes on with the one before, and both can be asked for.
+  // A file on hold: the instrument goes on with the previous one, and both configs can be read.
   const yaml = `${config.instrument.yaml}# newer\n`;
   const newer = { ...config, instrument: { ...config.instrument, yaml } };
   const newerPath = capturePutPath(captureHash(newer), 'hold');
@@ -362,7 +362,7 @@ test('the controller pushes a config, hears how far it came, and an outsider doe
   await again.stop();
 });
 
-test('the page has every metric that an agent is to show of itself, with its labels', async () => {
+test('the page has every metric that an agent exposes about itself, with its labels', async () => {
   const config = zeroConfig({ node: 'node-1', ports: '8080', instrumentVersion: 'v0.10.0' });
   const agent = await start({}, () => started(config.instrument.yaml));
   const path = capturePutPath(captureHash(config));
@@ -409,7 +409,7 @@ test('the page has every metric that an agent is to show of itself, with its lab
   await agent.stop();
 });
 
-test('a shorter retention of a policy reaches the store: old blocks go at once, and what is newer stays', async () => {
+test('a shorter retention of a policy reaches the store: old blocks are deleted at once, newer ones stay', async () => {
   const hour = 3_600_000;
   const now = Date.now();
   const clock = new FakeClock(now - 12 * hour);
@@ -452,7 +452,7 @@ test('a shorter retention of a policy reaches the store: old blocks go at once, 
   }
 });
 
-test('spans are streamed as lines, filtered, to query and controller alone', async () => {
+test('spans are streamed as filtered lines, to query and controller only', async () => {
   const agent = await start();
   const span = (name: string, status: number) => ({
     traceId: '0af7651916cd43dd8448eb211c80319c',
@@ -486,7 +486,7 @@ test.each([
   ['capture-config', 'captureConfigPort'],
   ['otlp-http', 'otlpHttpPort'],
   ['otlp-grpc', 'otlpGrpcPort'],
-])('the port of %s in use ends the agent with the documented words, and all is closed again', async (name, flag) => {
+])('the port of %s in use ends the agent with the documented error, and every listener closes', async (name, flag) => {
   const taken: Server = createServer();
   const port = await listen('other', taken, { host: '127.0.0.1', port: 0 });
   await expect(start({ [flag]: String(port) })).rejects.toMatchObject({
@@ -503,6 +503,6 @@ test.each([
   [{ otlpHttpPort: '99999' }, '--otlp-http-port'],
   [{ obiInstrumentPorts: '80;81' }, '--obi-instrument-ports'],
   [{ retentionTime: '1d' }, '--retention-time'],
-])('the setting %p is refused by its flag', async (flags, name) => {
+])('the setting %p is refused with the name of its flag', async (flags, name) => {
   await expect(start(flags)).rejects.toThrow(name);
 });

@@ -2,7 +2,7 @@ import { eachError, errorText, OperatorError, throwAll } from './errors.ts';
 
 const failure = (text: string): OperatorError => new OperatorError('ERR_API_REQUEST', text);
 
-test('one failure is thrown as it is, several as one error with all of them, none not at all', () => {
+test('one failure is thrown as it is, several as one error with all of them; without any nothing is thrown', () => {
   const [a, b] = [failure('a'), failure('b')];
   expect(() => throwAll([])).not.toThrow();
   expect(() => throwAll([a])).toThrow(a);

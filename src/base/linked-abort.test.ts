@@ -1,6 +1,6 @@
 import { LinkedAbort } from './linked-abort.ts';
 
-test('it ends with the outer signal, for the same reason', () => {
+test('a linked signal aborts with the outer one, for the same reason', () => {
   const outer = new AbortController();
   const { signal } = new LinkedAbort(outer.signal);
   expect(signal.aborted).toBe(false);
@@ -9,19 +9,19 @@ test('it ends with the outer signal, for the same reason', () => {
   expect(signal.reason).toBe(reason);
 });
 
-test('what begins when the outer signal has ended already is over at once', () => {
+test('a link to a signal that has already aborted is aborted at once', () => {
   const linked = new LinkedAbort(AbortSignal.abort('gone'));
   expect([linked.signal.aborted, linked.signal.reason]).toEqual([true, 'gone']);
 });
 
-test('ended by itself it leaves the outer signal alone', () => {
+test('aborting a link leaves the outer signal alone', () => {
   const outer = new AbortController();
   const linked = new LinkedAbort(outer.signal);
   linked.abort('late');
   expect([linked.signal.reason, outer.signal.aborted]).toEqual(['late', false]);
 });
 
-test('once released it hears of the outer signal no more', () => {
+test('a released link no longer follows the outer signal', () => {
   const outer = new AbortController();
   const linked = new LinkedAbort(outer.signal);
   linked.release();

@@ -36,7 +36,7 @@ function work(pool: MemoryPool, user: string, first: number) {
   return { done, grow: (bytes: number) => grow(bytes), end: () => end(), runs: () => runs, has: () => has };
 }
 
-test('what alone is larger than the pool is refused at once, with its size and the limit', async () => {
+test('work that needs more than the whole pool is refused at once, with its size and the limit', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 10 });
   const account = pool.open('a');
   const run = account.run(never, async ({ part }) => take(part(), 111));
@@ -53,7 +53,7 @@ test('work that finds no memory gives back what it has, waits until there is eno
   expect([first.runs(), second.runs(), pool.heldBytes]).toEqual([1, 1, 60]);
   first.end();
   await settled();
-  // What it needed before is kept for it.
+  // The memory that it needed before is reserved for it.
   expect([second.runs(), pool.heldBytes]).toEqual([2, 60]);
   second.end();
   await Promise.all([first.done, second.done]);
@@ -76,7 +76,7 @@ test('work that waits holds no memory: twenty growing pieces of work all end, an
     account.close();
   };
   await Promise.all(Array.from({ length: 20 }, () => one('a')));
-  // One alone holds 90: they did run side by side, and some had to begin again.
+  // One piece alone holds 90, so several ran at once, and some had to restart.
   expect(most).toBe(100);
   expect(pool.restarts).toBeGreaterThan(0);
   expect(pool.heldBytes).toBe(0);
@@ -92,7 +92,7 @@ test('free bytes can be taken however full the pool is', () => {
   expect([larger.has(), pool.heldBytes]).toEqual([false, 100]);
 });
 
-test('work of the user who holds most memory ends for that of others, and runs again when there is room', async () => {
+test('work of the user who holds most memory stops for that of others, and restarts when there is room', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const [large, larger] = [work(pool, 'a', 40), work(pool, 'a', 50)];
   const other = work(pool, 'b', 30);
@@ -106,7 +106,7 @@ test('work of the user who holds most memory ends for that of others, and runs a
   expect(pool.heldBytes).toBe(0);
 });
 
-test('no work ends for a user who would then hold more memory than its own', async () => {
+test('no work stops for a user who would then hold more memory than its owner', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const small = work(pool, 'a', 40);
   const large = work(pool, 'b', 70);
@@ -129,7 +129,7 @@ test('an answer that is still being read is ended to make room, once', () => {
     });
 });
 
-test('a request that is aborted leaves the line, and the next one gets its memory', async () => {
+test('a request that is aborted leaves the queue, and the next one gets its memory', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const first = work(pool, 'a', 60);
   const gone = new AbortController();

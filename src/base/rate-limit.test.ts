@@ -1,7 +1,7 @@
 import { FakeClock } from '../testing/fake-clock.ts';
 import { RateLimiter } from './rate-limit.ts';
 
-test('grants the limit at once, then one per interval, each caller for itself', async () => {
+test('grants the limit at once, then one per interval, separately for each caller', async () => {
   const clock = new FakeClock();
   const limiter = new RateLimiter(30, clock);
   for (let i = 0; i < 30; i++) expect(limiter.take('a')).toBeNull();
@@ -17,7 +17,7 @@ test('grants the limit at once, then one per interval, each caller for itself', 
   expect(limiter.take('a')).not.toBeNull();
 });
 
-test('a refused caller does not push its own next token away', async () => {
+test('a refused call does not delay the next token of its caller', async () => {
   const clock = new FakeClock();
   const limiter = new RateLimiter(60, clock);
   while (limiter.take('a') === null);
@@ -41,6 +41,6 @@ test('remembers at most ten thousand callers, and forgets the idle first', () =>
   }
   expect([granted, most]).toEqual([0, 10_000]);
   expect(limiter.take('caller-24999')).not.toBeNull();
-  // Whoever is forgotten has the whole limit again.
+  // A forgotten caller has the whole limit again.
   expect(limiter.take('caller-0')).toBeNull();
 });

@@ -12,14 +12,14 @@ function subject({ most = 10, from }: { most?: number; from?: 'question' | 'answ
   return { clock, answers };
 }
 
-test('everybody who asks while an answer is being found waits for it', async () => {
+test('callers that ask while an answer is being found share it', async () => {
   const { answers } = subject();
   const ask = jest.fn(() => Promise.resolve('a'));
   await expect(Promise.all([answers.get('k', ask), answers.get('k', ask)])).resolves.toEqual(['a', 'a']);
   expect(ask).toHaveBeenCalledTimes(1);
 });
 
-test('an answer is reused until its time has passed since the question', async () => {
+test('an answer is reused until keptMs after the question', async () => {
   const { answers, clock } = subject();
   await answers.get('k', () => Promise.resolve('first'));
   await clock.advance(999);
@@ -30,7 +30,7 @@ test('an answer is reused until its time has passed since the question', async (
   await expect(answers.get('k', () => Promise.resolve('second'))).resolves.toBe('second');
 });
 
-test('the time may begin with the answer', async () => {
+test('keptMs can count from the answer instead', async () => {
   const { answers, clock } = subject({ from: 'answer' });
   const { promise, resolve } = Promise.withResolvers<string>();
   const asked = answers.get('k', () => promise);
@@ -44,7 +44,7 @@ test('the time may begin with the answer', async () => {
   expect(answers.has('k')).toBe(false);
 });
 
-test('a failure, and an answer that is not to be kept, go only to those who waited', async () => {
+test('a failure, and an answer that is not to be kept, go only to the callers that waited', async () => {
   const { answers } = subject();
   await expect(answers.get('k', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(answers.has('k')).toBe(false);
@@ -61,7 +61,7 @@ test('the oldest answer makes room for a new one', async () => {
   expect(['a', 'b', 'c'].map((key) => answers.has(key))).toEqual([false, true, true]);
 });
 
-test('answers that have expired go when another one comes, however much room there is', async () => {
+test('expired answers are dropped when another one comes, however much room there is', async () => {
   const clock = new FakeClock();
   const answers = new RecentAnswers<object>({ clock, keptMs: 1_000, most: 10 });
   const answer = async (key: string): Promise<WeakRef<object>> =>

@@ -20,12 +20,12 @@ test.each<[string, string | undefined]>([
   expect(originForm(target)).toBe(origin);
 });
 
-test('a target is taken apart without decoding its path', () => {
+test('a target is split without decoding its path', () => {
   const { path, search, params } = requestTarget({ url: '/a%2Fb?query=up%7B%7D&query=2' });
   expect([path, search, params.getAll('query')]).toEqual(['/a%2Fb', '?query=up%7B%7D&query=2', ['up{}', '2']]);
 });
 
-test('no target makes it throw', () => {
+test('no target throws', () => {
   fc.assert(
     fc.property(
       fc.constantFrom('', '/', 'http://', 'https://host', 'http://host?', '/?', '/a?b=%', '//'),

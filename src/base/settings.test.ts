@@ -41,7 +41,7 @@ test('a flag beats its variable, which beats the default', () => {
   });
 });
 
-test('a settings file stands between variable and default, and is named where it is wrong', () => {
+test('a settings file overrides defaults but not variables, and an error in it names the file', () => {
   const file = (values: Record<string, string>): unknown =>
     readSettings(table, {
       flags: { nodeName: 'a', replicas: '1' },
@@ -57,7 +57,7 @@ test('a settings file stands between variable and default, and is named where it
   expect(() => file({ onLimit: 'Stop' })).toThrow('on-limit in /etc/svc.yaml: "Stop" is not one of Drop, Aggregate');
 });
 
-test('names flag and variable of what is missing', () => {
+test('names flag and variable of a missing setting', () => {
   expect(() => read({})).toThrow('--node-name (or SVC_NODE_NAME) is required: name of this node');
 });
 
@@ -74,7 +74,7 @@ test.each([
   ).toThrow(message);
 });
 
-test('reports everything that is wrong at once', () => {
+test('reports all faults at once', () => {
   expect(() => read({ scrapePort: 'x', replicas: '9' })).toThrow(/--node-name.*--scrape-port.*--replicas/);
 });
 

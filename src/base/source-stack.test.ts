@@ -23,7 +23,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** A stack as Node would give it for the bundle, which need not run for that. */
+/** A stack as Node would give it for the bundle. The bundle itself does not run. */
 function stackIn(file: string, frames: readonly string[]): Error {
   const error = new Error('it broke');
   error.stack = ['Error: it broke', ...frames.map((place) => `    at fn (${file}:${place})`)].join('\n');
@@ -54,7 +54,7 @@ test('a stack names the sources of a bundle that has a map', () => {
   const sourceUrl = new URL('../src/broken.ts', file).href;
   const expected = ['Error: it broke', `    at fn (${sourceUrl}:7:9)`, `    at fn (${sourceUrl}:3:10)`].join('\n');
   expect(sourceStack(error)).toBe(expected);
-  // The second time nothing is read.
+  // The second call reads no file.
   rmSync(dir, { recursive: true });
   expect(sourceStack(error)).toBe(expected);
 });
@@ -82,6 +82,6 @@ test('a path in the message is not looked up: a caller may have sent it', () => 
   expect(sourceStack(error)).toContain('broken.ts:7:9)');
 });
 
-test('what is no error has no stack', () => {
+test('a value that is not an error has no stack', () => {
   expect(sourceStack('text')).toBeUndefined();
 });

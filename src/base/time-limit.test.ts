@@ -1,7 +1,7 @@
 import { FakeClock } from '../testing/fake-clock.ts';
 import { TimeLimit, within } from './time-limit.ts';
 
-test('it aborts with a TimeoutError when its time on the clock has passed, and not before', async () => {
+test('a limit aborts with a TimeoutError when its time on the clock has passed, and not before', async () => {
   const clock = new FakeClock();
   const limit = new TimeLimit(clock, 1_000);
   await clock.advance(999);
@@ -11,7 +11,7 @@ test('it aborts with a TimeoutError when its time on the clock has passed, and n
   expect(limit.signal.reason).toMatchObject({ name: 'TimeoutError', message: 'not done within 1000 ms' });
 });
 
-test('it aborts with the reason of the outer signal when that ends first', () => {
+test('a limit aborts with the reason of the outer signal when that aborts first', () => {
   const outer = new AbortController();
   const limit = new TimeLimit(new FakeClock(), 1_000, outer.signal);
   outer.abort('the caller left');

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-/** A process of the build `commit` that loads a part, says what it got, and writes the folder at once. */
+/** A process of the build `commit` that loads a module, prints its result, and writes the cache at once. */
 async function start(commit: string): Promise<string> {
   const text = `
     import { compileCache } from ${JSON.stringify(cache)};
@@ -34,7 +34,7 @@ const entries = (): string[] =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 
-test('what a start compiled is in the folder of its build, and that of another build goes', async () => {
+test('compiled code is in the folder of its build, and the folder of another build is deleted', async () => {
   expect(await start('a')).toBe('42');
   expect(readdirSync(parent)).toEqual(['1.2.3-a']);
   expect(entries().length).toBeGreaterThan(0);
@@ -43,21 +43,21 @@ test('what a start compiled is in the folder of its build, and that of another b
 });
 
 test.each([
-  ['cut', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
+  ['truncated', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
   ['empty', () => Buffer.alloc(0)],
   ['of other bytes', (bytes: Buffer) => Buffer.from(bytes.map((byte) => byte ^ 0x55))],
-  ['damaged behind its header', (bytes: Buffer) => Buffer.concat([bytes.subarray(0, 64), Buffer.alloc(bytes.length)])],
+  ['damaged after the header', (bytes: Buffer) => Buffer.concat([bytes.subarray(0, 64), Buffer.alloc(bytes.length)])],
 ])('a start whose files of compiled code are %s compiles its sources', async (_how, damage) => {
   await start('a');
   const damaged = new Map(entries().map((path) => [path, damage(readFileSync(path))]));
   expect(damaged.size).toBeGreaterThan(0);
   for (const [path, bytes] of damaged) writeFileSync(path, bytes);
   expect(await start('a')).toBe('42');
-  // They are of use to the next start again.
+  // The files were written again, for the next start.
   for (const [path, bytes] of damaged) expect(readFileSync(path).equals(bytes)).toBe(false);
 });
 
-test('a folder that cannot be made prevents no start', async () => {
+test('a start works without a folder that cannot be created', async () => {
   mkdirSync(join(dir, 'data'));
   writeFileSync(parent, 'a file');
   expect(await start('a')).toBe('42');

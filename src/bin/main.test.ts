@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 
-/** The exit code of a process whose part ends with an error once SIGTERM has come, and what it logged. */
+/** The exit code and the log of a process whose work fails with this error once SIGTERM has come. */
 function endsWith(error: string): { status: number | null; log: string } {
   const program = `
     import { runMain } from ${JSON.stringify(import.meta.resolve('./main.ts'))};
@@ -21,7 +21,7 @@ const lost = "new OperatorError('ERR_LEASE_LOST', 'the lease is lost')";
 
 test.each([
   ['one error of its own', lost],
-  ['several, of which one is its own', `new AggregateError([new Error('socket closed'), ${lost}])`],
+  ['several, one of them its own', `new AggregateError([new Error('socket closed'), ${lost}])`],
 ])('a process that fails while it stops says so: %s', (_, error) => {
   const { status, log } = endsWith(error);
   expect(status).toBe(1);
@@ -29,6 +29,6 @@ test.each([
   expect(log).toContain('the lease is lost');
 });
 
-test('whatever the end of a connection throws while the process stops is no failure', () => {
+test('an error from closing a connection while the process stops is not a failure', () => {
   expect(endsWith("new AggregateError([new Error('socket closed')])").status).toBe(0);
 });

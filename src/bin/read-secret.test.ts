@@ -6,7 +6,7 @@ const script = `
   import { readSecret } from ${JSON.stringify(module)};
   readSecret('-', '').then((secret) => console.log(secret.length), (error) => console.log(error.message));`;
 
-/** What a process that reads the secret from its standard input says of it. */
+/** The output of a process that reads the secret from its standard input. */
 function read(input: string): string {
   return spawnSync(process.execPath, ['--input-type=module', '-e', script], { input, encoding: 'utf8' }).stdout.trim();
 }

@@ -12,7 +12,7 @@ test('every test that the page names exists', () => {
   expect(files.filter((path) => !/\.(test|e2e)\.ts$/.test(path))).toEqual([]);
 });
 
-test('every port of ours has a row that says what it asks of a caller', () => {
+test('every port of the product has a row that says what it asks of a caller', () => {
   const rows = page.split('\n').filter((line) => /^\| \d/.test(line));
   const cells = rows.map((row) => row.split('|').map((cell) => cell.trim()));
   const missing = Object.values(ports).filter(

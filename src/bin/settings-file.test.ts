@@ -21,7 +21,7 @@ function read(text: string): Readonly<Record<string, string | undefined>> {
   return readSettingsFile(path, table).values;
 }
 
-test('keys are the flags, numbers and words are taken as they are written', () => {
+test('keys are the names of flags; numbers and words are taken as they are written', () => {
   expect(read('app-id: 7\nlog-level: debug # loud\n')).toEqual({ appId: '7', logLevel: 'debug' });
 });
 
@@ -35,13 +35,13 @@ test.each([
   ['a list', '- app-id', /must be a map of settings/],
   ['a nested value', 'log-level: {a: SECRET}', /log-level must be one plain value/],
   ['an empty value', 'log-level:', /log-level must be one plain value/],
-  ['a file that is no YAML', 'log-level: "SECRET', /line 1: missing char/],
+  ['a file that is not YAML', 'log-level: "SECRET', /line 1: missing char/],
   ['a file that is too large', `# ${'x'.repeat(70_000)}`, /is larger than 65536 bytes/],
 ])('%s is refused with the place and without the value', (_case, text, message) => {
   expect(() => read(text)).toThrow(message);
   expect(() => read(text)).not.toThrow(/SECRET/);
 });
 
-test('a file that is not there is refused by name', () => {
+test('a missing file is refused with its name', () => {
   expect(() => readSettingsFile(join(dir, 'none.yaml'), table)).toThrow(/none\.yaml: cannot be read: .*ENOENT/);
 });

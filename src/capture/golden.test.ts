@@ -9,8 +9,8 @@ import { emitYaml, type YamlValue } from './instrument-yaml/emit.ts';
 import { instrumentVersions } from './instrument-yaml/version.ts';
 
 /**
- * `testdata/cases/<case>.yaml` holds policies and monitors; what nodes get for them is in `testdata/<version>/`.
- * v0.12 reads what v0.10 reads, so both are held to the same files.
+ * `testdata/cases/<case>.yaml` holds policies and monitors, `testdata/<version>/` the files that nodes get for them.
+ * v0.12 and v0.10 accept the same config, so both are compared with the same files.
  * The golden file shows node-1 and, where it differs, node-3 (of another pool); rules follow the file.
  */
 const folder = join(import.meta.dirname, 'testdata/cases');

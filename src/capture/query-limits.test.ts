@@ -27,7 +27,7 @@ const namespaces = [
 const limits = (all: readonly QueryPolicy[], of?: typeof namespaces): ReturnType<typeof queryLimits> =>
   queryLimits(queryPolicies(all), of);
 
-test('without a policy that says so nothing is limited', () => {
+test('without a policy with limits no query is limited', () => {
   expect(limits([])).toEqual({});
   expect(limits([policy('a', { priority: 3 })], namespaces)).toEqual({});
 });

@@ -19,7 +19,7 @@ test.each([
   expect(pathRewriter(pattern, replacement)(path)).toBe(expected);
 });
 
-test('a pattern that would take exponential time elsewhere is done at once', () => {
+test('a pattern that would take exponential time in a backtracking engine is fast', () => {
   const rewrite = pathRewriter('(a+)+$', 'b');
   const before = process.cpuUsage();
   expect(rewrite(`${'a'.repeat(5_000)}!`)).toBe(`${'a'.repeat(5_000)}!`);

@@ -137,7 +137,7 @@ describe('canaries', () => {
     const recent = node('a', { restartedAt: 1_000 }, { canary: false });
     expect(planRollout([recent, canary()], 2_000)).toMatchObject({ deliver: [], hold: new Map([['a', 'Canary']]) });
   });
-  test('hold the others while a new leader has not heard of them yet', () => {
+  test('hold the others while they have not reported to a new leader yet', () => {
     const unheard = canary({ reachable: false, unheard: true, held: null, runs: null });
     expect(planRollout([other, unheard], 0)).toMatchObject({ push: [], deliver: [] });
   });
@@ -213,7 +213,7 @@ describe('a node without a pod that the change concerns', () => {
     expect(planRollout([{ ...idle, down: true }], 0).push).toEqual(['idle']);
   });
 
-  test('is restarted as a canary, for the others wait for it', () => {
+  test('is restarted as a canary, because the others wait for it', () => {
     const rules = { ...idle.rules, canary: true };
     expect(planRollout([{ ...idle, rules }], 0).push).toEqual(['idle']);
   });
@@ -256,7 +256,7 @@ test('a newer edit during a restart asks for one more, and so is held up by the 
   expect(planRollout([{ ...restarting, allowedAt: 0 }], 2_000).push).toEqual(['a']);
 });
 
-test('of both waits the longer one is named', () => {
+test('of two waits the longer one is reported', () => {
   const waiting = node('a', { restartedAt: 50_000, allowedAt: 90_000 });
   expect(planRollout([waiting], 70_000)).toMatchObject({ hold: new Map([['a', 'MinInterval']]), wakeAt: 110_000 });
   expect(planRollout([{ ...waiting, restartedAt: 20_000 }], 70_000)).toMatchObject({

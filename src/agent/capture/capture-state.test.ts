@@ -69,12 +69,12 @@ test('a pushed config goes through Written to Running once the instrument was st
   state.stop();
 });
 
-test('a file that came while the instrument was starting with the one before is not Running', async () => {
+test('a file written while the instrument starts with the previous one is not Running', async () => {
   const { state, clock, health } = setUp();
   await state.apply(seed, 'seed');
   state.start();
   await state.apply(other, 'push');
-  // Its health server answers for the first time now, long after both files: it has read the first.
+  // The health server answers for the first time now, long after both files came. The instrument read the first.
   health.is = running(seed, Date.now() + 60_000);
   await clock.advance(1_000);
   expect(state.ack).toMatchObject({ phase: 'Written' });
@@ -85,7 +85,7 @@ test('a file that came while the instrument was starting with the one before is 
   state.stop();
 });
 
-test('an agent beside an instrument with an older file does not report the file in place as running', async () => {
+test('an agent next to an instrument with an old file does not report the new file as running', async () => {
   await setUp().state.apply(other, 'push');
   const { state, clock, health } = setUp();
   health.is = running(seed, Date.now() + 60_000);
@@ -141,7 +141,7 @@ test('a file on hold is written, but no restart is ordered until the same config
   state.stop();
 });
 
-test('what the instrument runs, and that it may not restart yet, outlive the agent until the newer file runs', async () => {
+test('an agent restart keeps the running config and the hold on a restart, until the newer file runs', async () => {
   const { state, clock, health } = setUp();
   const older: CaptureConfig = { ...seed, generations: { 'TrafficMonitor/shop/m': 1 } };
   await state.apply(older, 'push');
@@ -208,7 +208,7 @@ test('a config for another node is refused and nothing changes', async () => {
   expect(readdirSync(dir)).toEqual([]);
 });
 
-test('a file that cannot be written is a Failed ack that says so', async () => {
+test('a file that cannot be written gives a Failed ack with the reason WriteFailed', async () => {
   writeFileSync(join(dir, 'plain'), '');
   const blocked = new CaptureState(optionsOf(join(dir, 'plain', 'config.yaml')));
   expect(await blocked.apply(seed, 'push')).toMatchObject({ phase: 'Failed', reason: 'WriteFailed' });
@@ -227,7 +227,7 @@ function optionsOf(instrumentFile: string): ConstructorParameters<typeof Capture
   };
 }
 
-test('a status poll waits for a change, for its time, or not at all', async () => {
+test('a status poll waits for a change or for its timeout, and not at all with another revision', async () => {
   const { state, clock } = setUp();
   const { revision } = state.status();
   let answered = 0;
@@ -236,7 +236,7 @@ test('a status poll waits for a change, for its time, or not at all', async () =
   expect(answered).toBe(0);
   await state.apply(seed, 'push');
   await clock.advance(999);
-  // Whoever pushed has the ack already; those who poll are told a second later.
+  // The push was answered with the ack already; polls are answered a second later.
   expect(answered).toBe(0);
   await clock.advance(1);
   expect(answered).toBe(1);
@@ -249,7 +249,7 @@ test('a status poll waits for a change, for its time, or not at all', async () =
   expect((await state.statusAfter(999_999, 30_000, never)).node).toBe('n1');
 });
 
-test('an agent starts with the last good config, and without one with the seed, which it logs', async () => {
+test('an agent starts with the last good config, or without one with the seed, which it logs', async () => {
   const log: string[] = [];
   const logger = createLogger({ write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) });
   const settings = {

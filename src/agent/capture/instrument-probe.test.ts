@@ -6,7 +6,7 @@ import { instrumentFileHash } from '../supervisor/state.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { instrumentProbe } from './instrument-probe.ts';
 
-/** It stands still, so the deadline of an answer never passes. */
+/** A clock that stands still, so no probe times out. */
 const clock = new FakeClock();
 
 let dir: string;
@@ -40,7 +40,7 @@ const healthy = (answer: () => { status: number; body?: object }): Promise<void>
     }).listen(join(dir, 'health'), resolve);
   });
 
-test('what runs is what the supervisor says, whatever the uptime of the health server makes of the start', async () => {
+test('the probe reports what the supervisor wrote, whatever start the health server suggests', async () => {
   told();
   // The health server came up half a minute after the file was read: long after a newer file was in place.
   await healthy(() => ({ status: 200, body: { now_unix_ns: 40e15, process_uptime_ns: 1e9 } }));
@@ -71,7 +71,7 @@ test('an answer during which the instrument restarted counts for neither run', a
   expect(await probe(never)).toMatchObject({ pid: 8, startMs: 2_000, stoppedMs: 1_900 });
 });
 
-test('before the first start and between two runs none is up', async () => {
+test('no instrument is up before the first start or between two runs', async () => {
   await healthy(() => ({ status: 200 }));
   const probe = instrumentProbe(settings('v0.10.0'), clock);
   expect(await probe(never)).toBeNull();
@@ -79,7 +79,7 @@ test('before the first start and between two runs none is up', async () => {
   expect(await probe(never)).toBeNull();
 });
 
-test('a version without a health check is up while its process exists', async () => {
+test('an instrument whose version has no health check is up while its process exists', async () => {
   told();
   const probe = instrumentProbe(settings('v0.9.0'), clock, join(dir, 'proc'));
   expect(await probe(never)).toBeNull();
@@ -88,9 +88,9 @@ test('a version without a health check is up while its process exists', async ()
 });
 
 test.each([
-  ['no JSON', '{"version":1', /not JSON/],
-  ['another form', '{"version":1,"config":"x"}', /state of the instrument \//],
-])('a state of %s is an error that says so', async (_what, text, words) => {
+  ['that is not JSON', '{"version":1', /not JSON/],
+  ['of another form', '{"version":1,"config":"x"}', /state of the instrument \//],
+])('a state file %s is an error that says so', async (_what, text, words) => {
   writeFileSync(join(dir, 'state.json'), text);
   await expect(instrumentProbe(settings('v0.10.0'), clock)(never)).rejects.toThrow(words);
 });

@@ -23,7 +23,7 @@ const probed = (
   wallMs = monoMs,
 ): InstrumentView => afterProbe(view, process, { monoMs, wallMs });
 
-test('nothing is known at first: the config is no further than written', () => {
+test('before the first probe a config is Written', () => {
   const view = afterFile(unknownInstrument, 'a', false, 0);
   expect(runsOldFile(view)).toBe(false);
   expect(phase(view, 10)).toBe('Written');
@@ -35,7 +35,7 @@ test('an instrument that was started with the file runs it', () => {
   expect(phase(view, 10)).toBe('Running');
 });
 
-test('an instrument that was started with another file does not run it, however late its health server came up', () => {
+test('an instrument started with an older file does not run the new one, however late its health server is up', () => {
   let view = afterFile(unknownInstrument, 'b', true, 0);
   // It read `a`, looked up metadata for half a minute and answers for the first time now.
   view = probed(view, running('a', 29_000), 30_000);
@@ -49,7 +49,7 @@ test('an instrument that was started with another file does not run it, however 
   expect(view.restarts).toBe(1);
 });
 
-test('the same process seen again is no restart', () => {
+test('the same process seen again is not a restart', () => {
   let view = probed(unknownInstrument, running('a', 1_500), 0);
   view = probed(view, null, 1);
   view = probed(view, running('a', 1_500), 2);
@@ -57,7 +57,7 @@ test('the same process seen again is no restart', () => {
   expect(view.gapMs).toBeNull();
 });
 
-test('the gap of a restart is from the order to end until the next one answers; after a crash, from its start', () => {
+test('the gap of a restart runs from the stop order, or after a crash from the new start, to the next answer', () => {
   let view = probed(unknownInstrument, running('a', 1_000), 2_000);
   view = probed(view, running('b', 12_000, 10_000), 15_000);
   expect(view.gapMs).toBe(5_000);
@@ -65,7 +65,7 @@ test('the gap of a restart is from the order to end until the next one answers; 
   expect(view.gapMs).toBe(3_000);
 });
 
-test('a new file that does not run in time fails; the reason tells a silent instrument from an old one', () => {
+test('a new file that does not run in time fails; the reason tells a silent instrument from an old file', () => {
   const silent = afterFile(unknownInstrument, 'b', true, 0);
   expect(phase(silent, 89_999)).toBe('Written');
   expect(phaseOf(silent, { deadlineMs: 90_000, monoMs: 90_000 })).toMatchObject({ reason: 'InstrumentNotRunning' });
@@ -73,7 +73,7 @@ test('a new file that does not run in time fails; the reason tells a silent inst
   expect(phaseOf(old, { deadlineMs: 90_000, monoMs: 90_000 })).toMatchObject({ reason: 'InstrumentNotRestarted' });
 });
 
-test('the message of a failure tells for how long the file has not run, not how long the instrument was silent', () => {
+test('the message of a failure says how long the file has not run, not how long the instrument was silent', () => {
   let view = probed(afterFile(unknownInstrument, 'b', true, 0), running('a', 500), 10);
   const message = (monoMs: number): string | undefined => phaseOf(view, { deadlineMs: 90_000, monoMs }).message;
   expect(message(90_000)).toBe('the instrument has not run its file for 90 s: it still runs an older one');
@@ -82,7 +82,7 @@ test('the message of a failure tells for how long the file has not run, not how 
   expect(message(90_000)).toBe('the instrument has not run its file for 90 s: its health socket does not answer');
 });
 
-test('a second file starts the wait afresh, and running at last mends a failure', () => {
+test('a second file restarts the deadline, and a failed config that runs at last is Running', () => {
   let view = afterFile(unknownInstrument, 'a', true, 0);
   view = afterFile(view, 'b', true, 80_000);
   expect(phase(view, 100_000)).toBe('Written');

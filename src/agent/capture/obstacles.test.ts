@@ -18,7 +18,7 @@ const fine: CaptureFacts = {
 
 describe('a monitor without data', () => {
   test('has no obstacle where all is in place', () => expect(obstacleOf(rule, fine)).toBeNull());
-  test('has none yet while the instrument has just started', () => {
+  test('has no obstacle yet while the instrument has just started', () => {
     expect(obstacleOf(rule, { ...fine, runningMs: 59_000, kernel: 'no', attached: 0 })).toBeNull();
   });
   test.each<[string, Partial<CaptureFacts>, object]>([
@@ -28,7 +28,7 @@ describe('a monitor without data', () => {
       { reason: 'KernelUnsupported', message: 'the kernel has no kprobes' },
     ],
     [
-      'ports that no pod of it has open',
+      'ports that none of its pods has open',
       { ports: () => new Set([80]), attached: 0 },
       { reason: 'PortNotOpen', message: 'pod a and 1 more does not listen on 8080,9000-9010' },
     ],
@@ -38,11 +38,11 @@ describe('a monitor without data', () => {
       { attached: 0, paranoid: 3 },
       { reason: 'NotAttached', message: expect.stringMatching(/perf_event_paranoid is 3.*--instrument-privileges/) },
     ],
-    ['data of containers that nobody knows', { unplaced: 4 }, { reason: 'MetadataMissing' }],
+    ['data of unknown containers', { unplaced: 4 }, { reason: 'MetadataMissing' }],
   ])('has %s in its way', (_sentence, facts, expected) => {
     expect(obstacleOf(rule, { ...fine, ...facts })).toMatchObject(expected);
   });
-  test('is not told that its ports are closed when one pod cannot be seen, has one open, or no port was asked for', () => {
+  test('has no PortNotOpen when one pod cannot be seen or has one of the ports open, or when it names no port', () => {
     const closed = new Set([80]);
     expect(obstacleOf(rule, { ...fine, ports: (_, pod) => (pod === 'a' ? closed : null) })).toBeNull();
     expect(obstacleOf(rule, { ...fine, ports: (_, pod) => (pod === 'a' ? closed : new Set([8080])) })).toBeNull();
@@ -50,7 +50,7 @@ describe('a monitor without data', () => {
   });
 });
 
-test('facts are gathered for idle monitors alone, limits at each look; an obstacle goes with the first sample', async () => {
+test('facts are gathered for idle monitors only, limits at every check; the first sample clears an obstacle', async () => {
   const clock = new FakeClock(1_000_000_000);
   const monitor = { rule, lastSampleMs: 0 };
   const busy = { rule: { ...rule, name: 'busy' }, lastSampleMs: clock.now() + 15_000 };
@@ -80,7 +80,7 @@ test('facts are gathered for idle monitors alone, limits at each look; an obstac
   watch.stop();
 });
 
-describe('what is read of the system', () => {
+describe('facts read from the system', () => {
   let root: string;
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'facts-'));

@@ -34,7 +34,7 @@ describe('what the kernel refuses to the instrument', () => {
   };
   const without = 'Name:\tobi\nCapEff:\t000000c001082004\n';
 
-  test('is nothing where it has SYS_ADMIN, and where its process cannot be seen', async () => {
+  test('is nothing where the instrument has SYS_ADMIN, or where its process cannot be seen', async () => {
     put('version', 'Linux version 6.17.0 (me@here)');
     put('7/status', 'Name:\tobi\nCapEff:\t000001ffffffffff\n');
     expect(await captureLimits(7, root)).toEqual([]);
@@ -54,7 +54,7 @@ describe('what the kernel refuses to the instrument', () => {
       { version: 'Linux version 6.8.0-64-generic (x)', version_signature: 'Ubuntu 6.8.0-64.67-generic 6.8.12\n' },
       'Linux 6.8.12 may refuse',
     ],
-    // Red Hat's has PERFMON, that of Ubuntu 20.04 has not.
+    // The kernel of Red Hat has CAP_PERFMON; that of Ubuntu 20.04 does not.
     [{ version: 'Linux version 4.18.0-553.el8_10.x86_64 (x)' }, 'Linux 4.18.0 may refuse'],
     [{ version: 'Linux version 5.4.0-216-generic (x)' }, 'Linux 5.4.0 may refuse'],
     [{}, 'the kernel may refuse'],

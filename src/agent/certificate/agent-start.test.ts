@@ -80,14 +80,14 @@ test('an agent without a certificate is scraped but not ready; with one it answe
   await expect(operator.deliver(certificate, signal)).rejects.toThrow('agent answered 400');
   await agent.stop();
 
-  // No operator is there now.
+  // No operator delivers a certificate this time.
   const again = await start();
   expect((await scraped(again.ports.scrape, '/readyz'))[0]).toBe(200);
   expect((await status(again.ports.captureConfig)).status).toBe(200);
   await again.stop();
 });
 
-test('a body that is no certificate is refused by its field, and one that is too large with 413', async () => {
+test('a body that is not a certificate gets 400 with the faulty field, one that is too large gets 413', async () => {
   const agent = await start();
   const put = async (body: string) => {
     const target = { host: '127.0.0.1', port: agent.ports.captureConfig, servername: names.servername };

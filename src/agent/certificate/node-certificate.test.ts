@@ -47,14 +47,14 @@ async function certified(certificate: NodeCertificate, authority = ca): Promise<
   return signLeaf(authority, await readCertificateRequest(request), names, { now: clock.now(), days: 30 });
 }
 
-test('before it has a certificate it answers with one that no client trusts, and offers a request and its token', async () => {
+test('before its first certificate an agent serves one that no client trusts, and offers its request and token', async () => {
   const certificate = await open();
   expect(certificate.isIssued).toBe(false);
   const standIn = new X509Certificate(certificate.current.cert);
   expect(standIn.verify(new X509Certificate(ca.cert).publicKey)).toBe(false);
   const offer = await certificate.offer();
   expect(offer).toEqual({ node: 'node-1', request: expect.stringContaining('REQUEST') as string, token: 'the-token' });
-  // The same key until a certificate for it came, however often it is asked.
+  // The request has the same key, however often it is read, until the certificate for that key comes.
   expect(await certificate.offer()).toEqual(offer);
 });
 
@@ -89,7 +89,7 @@ test('each renewal has a new key', async () => {
 });
 
 test.each<[string, (certificate: NodeCertificate) => Promise<string>, RegExp]>([
-  ['that is none', () => Promise.resolve('nonsense'), /no certificate in PEM/],
+  ['that is not PEM', () => Promise.resolve('nonsense'), /no certificate in PEM/],
   ['for another key', async () => (await issueLeaf(ca, names, { now: clock.now() })).cert, /not for the key/],
   [
     'of another authority of the same name',
@@ -119,9 +119,9 @@ test('a certificate that was not requested, or that comes twice, is refused', as
 
 test.each([
   ['damaged', (text: string) => text.replace(/[A-Z]/g, 'x')],
-  ['cut', (text: string) => text.slice(0, 300)],
+  ['truncated', (text: string) => text.slice(0, 300)],
   ['empty', () => ''],
-])('a %s file is passed over, and the agent asks anew', async (_what, harm) => {
+])('a %s certificate file is ignored, and the agent requests a new one', async (_what, harm) => {
   const certificate = await open();
   await certificate.install(await certified(certificate));
   writeFileSync(kept(), harm(readFileSync(kept(), 'utf8')));
@@ -130,7 +130,7 @@ test.each([
 });
 
 test('a certificate comes into force even where the disk cannot be written', async () => {
-  // A file where the folder should be: no write succeeds, whoever runs this.
+  // A file where the folder should be: no write succeeds, not even as root.
   writeFileSync(join(dir, 'data'), '');
   const certificate = await open();
   await certificate.install(await certified(certificate));
@@ -138,7 +138,7 @@ test('a certificate comes into force even where the disk cannot be written', asy
   expect(log).toContain('certificate not kept');
 });
 
-test('new authorities are trusted without a restart, also for certificates to come', async () => {
+test('new authorities are trusted without a restart, also for later certificates', async () => {
   const certificate = await open();
   await certificate.install(await certified(certificate));
   const pair = await createCa({ commonName: 'svc-ca', now: clock.now() });
@@ -152,11 +152,11 @@ test('new authorities are trusted without a restart, also for certificates to co
   expect(certificate.generation).toBe(4);
 });
 
-test('authorities that cannot be read at the start are an error; later the last good ones stay', async () => {
+test('authorities that cannot be read at the start are an error; later the last good ones stay in force', async () => {
   const certificate = await open();
   writeFileSync(join(dir, 'tls/ca.crt'), '');
   await expect(open()).rejects.toMatchObject({ code: 'ERR_TLS_MATERIAL' });
   await clock.advance(1_000);
-  await until('the look at them', () => log.includes('authorities not reloaded'));
+  await until('the failed reload', () => log.includes('authorities not reloaded'));
   expect(certificate.current.ca).toBe(ca.cert);
 });

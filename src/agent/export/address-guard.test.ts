@@ -16,8 +16,8 @@ test.each([
   ['fe80::1', /link-local/],
   ['fd00:ec2::254', /metadata/],
   ['::ffff:169.254.169.254', /metadata/],
-])('an address that a name leads to: %s', (address, fault) => {
-  // The list `*` allows these addresses too; a list of names, or no list, does not.
+])('whether a name may resolve to %s', (address, fault) => {
+  // The list `*` allows every address; a list of names, or no list, refuses those with a fault.
   expect(addressFault({ host: 'mimir.example.com', allow: ['*'] }, address)).toBeNull();
   const expected: unknown = fault === null ? null : expect.stringMatching(fault);
   expect(addressFault({ host: 'mimir.example.com', allow: ['*.example.com'] }, address)).toEqual(expected);

@@ -70,7 +70,7 @@ const policyExport = (name: string, change: Partial<Rule> = {}): Rule => ({
   ...change,
 });
 
-/** A series is one object, whose newest exemplar changes. */
+/** A series stays one object; only its newest exemplar changes. */
 const held = new WeakMap<Labels, { labels: Labels; exemplar: Exemplar | null }>();
 
 async function take(labels: Labels, exemplar: Exemplar | null = null): Promise<void> {
@@ -84,7 +84,7 @@ async function take(labels: Labels, exemplar: Exemplar | null = null): Promise<v
 const statusOf = (name: string): NonNullable<AgentStatus['exports']>[number] | undefined =>
   exports.statuses().find((s) => s.name === name);
 
-/** Lets the exporters' time pass until something holds. */
+/** Advances the clock of the exporters until the condition holds. */
 const comesTrue = (holds: () => boolean): Promise<unknown> =>
   until('what the exporters do', async () => {
     await clock.advance(1_000);
@@ -140,7 +140,7 @@ test('an exemplar goes out once, with the first sample after it', async () => {
   expect(seen()).toEqual(['1', '', '2']);
 });
 
-test.each([200, 400])('an answer %i with a very long text is final as one without it', async (status) => {
+test.each([200, 400])('an answer %i with a very long body is as final as one without a body', async (status) => {
   answer = { status, text: 'x'.repeat(1 << 20) };
   exports.setConfig(config({ exports: [policyExport('a')] }));
   await take(series);
@@ -149,7 +149,7 @@ test.each([200, 400])('an answer %i with a very long text is final as one withou
   expect(requests).toHaveLength(1);
 });
 
-test('each destination gets the families, namespaces and pods that are its own', async () => {
+test('each destination gets only the families, namespaces and pods that its rule selects', async () => {
   exports.setConfig(
     config({
       exports: [
@@ -167,10 +167,10 @@ test('each destination gets the families, namespaces and pods that are its own',
   expect(requests.map((r) => r.path).toSorted()).toEqual(['/all', '/all', '/flows', '/other']);
 });
 
-/** A Secret that is missing keeps what waits where it is. */
+/** A destination whose Secret is missing, so that its samples stay in the queue. */
 const waiting = (): CaptureConfig => config({ exports: [policyExport('a', { secret: 'ns/s/key' })] });
 
-test('a destination that comes back while its end is under way keeps its queue', async () => {
+test('a destination that comes back while its removal is under way keeps its queue', async () => {
   exports.setConfig(waiting());
   await take(series);
   exports.setConfig(config({}));
@@ -184,7 +184,7 @@ test('a destination that comes back while its end is under way keeps its queue',
   await comesTrue(() => requests.length === 2);
 });
 
-test('a destination that left twice has its 30 seconds from the second time on', async () => {
+test('a destination that was removed twice has 30 seconds from the second removal to send the rest', async () => {
   exports.setConfig(waiting());
   await take(series);
   exports.setConfig(config({}));
@@ -196,5 +196,5 @@ test('a destination that left twice has its 30 seconds from the second time on',
   await clock.advance(2_000);
   await until('the sample', () => requests.length === 1);
   await clock.advance(13_000);
-  await until('the end of its folder', () => readdirSync(dir).length === 0);
+  await until('the removal of its folder', () => readdirSync(dir).length === 0);
 });

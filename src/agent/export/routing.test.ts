@@ -16,21 +16,21 @@ test.each([
   ['of its pods', {}, {}, true],
   ['of a container that it includes', { containers: ['app'] }, { k8s_container_name: 'app' }, true],
   ['of a sidecar that it does not include', { containers: ['app'] }, { k8s_container_name: 'proxy' }, false],
-  ['that does not say its container', { containers: ['app'] }, {}, true],
-  ['of a port that it is for', { ports: '8080-8090' }, { server_port: '8081' }, true],
+  ['without a container label', { containers: ['app'] }, {}, true],
+  ['of one of its ports', { ports: '8080-8090' }, { server_port: '8081' }, true],
   ['of another port', { ports: '8080-8090' }, { server_port: '9090' }, false],
   ['of another pod', {}, { k8s_pod_name: 'web-2' }, false],
-])('a destination of a monitor and a series %s', (_what, sender, labels, wanted) => {
+])('whether a destination of a monitor takes a series %s', (_what, sender, labels, wanted) => {
   expect(wantsSeries(to(sender), series(labels))).toBe(wanted);
 });
 
-test('the port of a server that a client calls is not one of the monitor’s', () => {
+test('the ports of a monitor do not filter client series', () => {
   expect(wantsSeries(to({ ports: '8080' }), series({ server_port: '443' }, 'http_client_request_duration_sum'))).toBe(
     true,
   );
 });
 
-test('spans go by the same rules', () => {
+test('spans follow the same rules', () => {
   const span = (change: Partial<SpanRecord>) =>
     ({ namespace: 'shop', pod: 'web-1', container: 'app', kind: 'server', attributes: {}, ...change }) as SpanRecord;
   const wanted = (change: Partial<SpanRecord>): boolean =>

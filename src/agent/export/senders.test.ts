@@ -75,7 +75,7 @@ function fieldsOf({ body }: Sent): Record<number, number> {
 }
 const isNew = ({ headers }: Sent): boolean => headers['x-prometheus-remote-write-version'] === '2.0.0';
 
-test('version 2.0 is spoken first, with its headers and the token', async () => {
+test('the first request is in version 2.0, with its headers and the token', async () => {
   const { post, sent } = aReceiver(() => answer(204, written(4)));
   expect(await remoteWrite(post, 'Bearer t').samples(four)).toEqual({ taken: 4, refused: 0 });
   expect(sent).toHaveLength(1);
@@ -91,7 +91,7 @@ test.each([
   ['answers 415', (s: Sent) => (isNew(s) ? answer(415) : answer(204))],
   ['takes the request and understands nothing of it', () => answer(204)],
   ['answers 400', (s: Sent) => (isNew(s) ? answer(400) : answer(200))],
-])('a receiver of 1.0 that %s is spoken to in 1.0 from then on', async (_, answers) => {
+])('a receiver of 1.0 that %s gets 1.0 from then on', async (_, answers) => {
   const { post, sent } = aReceiver(answers);
   const sender = remoteWrite(post);
   expect(await sender.samples(four)).toEqual({ taken: 4, refused: 0 });
@@ -100,7 +100,7 @@ test.each([
   expect(fieldsOf(sent[1]!)).toEqual({ 1: 4, 3: 4 });
 });
 
-test('metadata of a request that a receiver of 1.0 did not take goes with the next one, then no more for a minute', async () => {
+test('metadata that a receiver of 1.0 did not take goes out again with the next request, then not for a minute', async () => {
   let away = true;
   const { post, sent } = aReceiver((s) => answer(isNew(s) ? 415 : away ? 503 : 204));
   const sender = remoteWrite(post);
@@ -174,7 +174,7 @@ test('OTLP carries exemplars in the points that they belong to', async () => {
   expect(of('orders')).toEqual([[{ ...plain, spanId: '' }]]);
 });
 
-test('a receiver of 2.0 says itself how many it refused', async () => {
+test('a receiver of 2.0 reports how many samples it wrote, and the rest count as refused', async () => {
   const { post, sent } = aReceiver(() => answer(400, written(3), 'out of order'));
   expect(await remoteWrite(post).samples(four)).toEqual({ taken: 3, refused: 1, reason: 'HTTP 400: out of order' });
   expect(sent).toHaveLength(1);
@@ -220,7 +220,7 @@ function otlp(post: Post, endpoint = 'https://o.example.com/api/v1/otlp'): OtlpS
   return new OtlpSender({ ...common, endpoint: new URL(endpoint), node: 'n1' });
 }
 
-test('OTLP puts histograms together again and ends series without a value', async () => {
+test('OTLP joins the series of a histogram again, and ends a stale series with a point without a value', async () => {
   const { post, sent } = aReceiver(() => answer(200));
   const name = 'http_server_request_duration';
   const samples = [
@@ -264,7 +264,7 @@ test('a partial success counts what was rejected', async () => {
   expect(await otlp(post).samples(four)).toEqual({ taken: 2, refused: 2, reason: 'no' });
 });
 
-test('spans go to their own path, and no more to a receiver without that path, while metrics go on', async () => {
+test('spans go to their own path; a receiver without that path gets no more spans, but still metrics', async () => {
   const record = {
     traceId: '0af7651916cd43dd8448eb211c80319c',
     spanId: 'b7ad6b7169203331',

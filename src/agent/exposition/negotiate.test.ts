@@ -14,21 +14,21 @@ test.each([
   ['text where OpenMetrics is refused', 'application/openmetrics-text;q=0, */*', 'text'],
   ['text where only an unknown version is wanted', 'application/openmetrics-text;version=9.0.0', 'text'],
   ['text where only something else is wanted', 'application/json', 'text'],
-  ['a quoted version', 'application/openmetrics-text; version="1.0.0"', 'openmetrics'],
+  ['OpenMetrics for a quoted version', 'application/openmetrics-text; version="1.0.0"', 'openmetrics'],
 ])('the format is %s', (_, accept, format) => {
   expect(chooseFormat(accept)).toBe(format);
 });
 
 test.each([
-  ['nothing where nothing is asked for', undefined, 'identity'],
+  ['none where nothing is asked for', undefined, 'identity'],
   ['gzip for Prometheus', 'gzip', 'gzip'],
   ['zstd where it is named alone', 'zstd', 'zstd'],
-  ['gzip of two equals', 'zstd, gzip', 'gzip'],
+  ['gzip of two with equal weights', 'zstd, gzip', 'gzip'],
   ['zstd where it weighs more', 'gzip;q=0.5, zstd', 'zstd'],
-  ['nothing where gzip is refused', 'gzip;q=0', 'identity'],
+  ['none where gzip is refused', 'gzip;q=0', 'identity'],
   ['gzip for anything', '*', 'gzip'],
-  ['nothing where identity weighs more', 'identity, gzip;q=0.5', 'identity'],
-  ['nothing for an unknown one', 'br', 'identity'],
+  ['none where identity weighs more', 'identity, gzip;q=0.5', 'identity'],
+  ['none for an unknown encoding', 'br', 'identity'],
 ])('the encoding is %s', (_, header, encoding) => {
   expect(chooseEncoding(header)).toBe(encoding);
 });

@@ -53,7 +53,7 @@ const counter = (name: string, unit: string): Metric => ({
   },
 });
 
-test('OpenMetrics carries exemplars on buckets, bounds with a point, escaped help and an end', () => {
+test('OpenMetrics carries exemplars on buckets, bounds with a decimal point, escaped help and an EOF line', () => {
   expect(captured([histogram], 'openmetrics')).toBe(
     [
       '# TYPE http_server_request_duration histogram',
@@ -69,7 +69,7 @@ test('OpenMetrics carries exemplars on buckets, bounds with a point, escaped hel
   );
 });
 
-test('plain text carries neither exemplars nor units nor an end', () => {
+test('plain text carries neither exemplars nor units nor an EOF line', () => {
   const text = captured([histogram], 'text');
   expect(text).toContain('# HELP http_server_request_duration How "long"\\nit took\n# TYPE');
   expect(text).toContain('http_server_request_duration_bucket{k8s_node_name="n1",le="1"} 3\n');
@@ -88,7 +88,7 @@ test('a counter keeps its name in both formats; without _total it is of unknown 
   expect(open).toMatch(/# TYPE calls counter\ncalls_total\{k8s_node_name="n1"\} 5 # \{trace_id=/);
 });
 
-test('the agent’s own metrics stand on the same page in either format, with units by their names', async () => {
+test('the agent’s own metrics are on the same page in either format, with units taken from their names', async () => {
   const registry = new Registry();
   registry.setDefaultLabels({ k8s_node_name: 'n1' });
   const registers = [registry];
@@ -105,7 +105,7 @@ test('the agent’s own metrics stand on the same page in either format, with un
   );
 });
 
-test('a large page comes in many chunks, none of them cut inside a label set', () => {
+test('a large page comes in many chunks, none of them cut inside a line', () => {
   const points = Array.from({ length: 10_000 }, (_, i) => ({
     ...base,
     attributes: [{ key: 'i', value: i }],

@@ -10,7 +10,7 @@ import { StreamRing } from '../spans/stream-ring.ts';
 import { unshownLimits } from '../spans/unshown-spans.ts';
 import type { Identity } from './identity.ts';
 
-/** What a pod may write about itself, in every spelling that becomes the label of an identity. */
+/** Keys that a pod may set about itself, in every spelling that becomes an identity label. */
 const keys = [
   ...[
     'namespace.name',
@@ -45,7 +45,7 @@ const attribute: fc.Arbitrary<Attribute> = fc.record({
   ),
 });
 const attributes = fc.array(attribute, { maxLength: 12 });
-/** What the instrument writes itself, after all that a pod can set. */
+/** The instance, which the instrument writes after everything that a pod can set. */
 const written: Attribute = { key: 'service.instance.id', value: 'shop.web-1.main' };
 /** Attributes of a point. The instance is left out: a test adds it where the instrument writes it. */
 const point = attributes.map((list) => list.filter(({ key }) => key !== written.key));
@@ -115,7 +115,7 @@ test('a forged instance in the Resource makes no series of another pod once the 
   );
 });
 
-/** Where a span with this Resource shows up, once nothing can change that any more. */
+/** The record of a span with this Resource, once its pod is final. */
 function spanOf(
   identity: Identity,
   resource: readonly Attribute[],
@@ -152,11 +152,11 @@ function spanOf(
 /** The Resource of the pod itself, and that of the pod that it pretends to be. */
 const honest = senderAttributes('shop/web-1');
 const victim = senderAttributes('pay/db-0', { 'k8s.pod.uid': 'known to the namespace pay alone' });
-/** As `node`, with a uid that no pod of another namespace can have learnt. */
+/** Like `node`, but no other namespace can know the uid of the victim. */
 const guarded = () => nodePods('shop/web-1', aPod('pay/db-0', { uid: 'known to the namespace pay alone' }));
 const both = fc.subarray(['the sender', 'the victim'] as const);
 
-test('a span is of its pod once points have shown it, whatever it says itself', () => {
+test('a span belongs to the pod that points have shown, whatever the span itself claims', () => {
   fc.assert(
     fc.property(attributes, fc.boolean(), (ofSpan, isLate) => {
       const identity = guarded();
@@ -175,7 +175,7 @@ test('a span is of its pod once points have shown it, whatever it says itself', 
   );
 });
 
-test('no attributes of a pod make a span of another pod, whose points came or not, before its own or after', () => {
+test('no attributes of a pod make a span of another pod, whichever points of the two came, and in any order', () => {
   const uid = victim.filter(({ key }) => key !== 'k8s.pod.uid');
   const claims = fc.oneof(attributes, fc.constant(uid), fc.shuffledSubarray(uid));
   const seen = new Set<string | undefined>();
@@ -216,7 +216,7 @@ test('a copy of another pod’s Resource makes no span of that pod, unless that 
   );
 });
 
-test('a flow is of a namespace only where one of its ends is a pod of this node, and counts for that one', () => {
+test('a flow belongs to a namespace only where one of its ends is a pod of this node, and counts for it', () => {
   const address = fc.constantFrom('10.0.0.5', '10.0.0.9', '10.9.9.9', '');
   const reached = [0, 0, 0];
   fc.assert(

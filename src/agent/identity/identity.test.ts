@@ -52,7 +52,7 @@ test.each([
   expect(parseInstanceId(text)).toEqual(name);
 });
 
-test('a sender is the pod of its instance, under all the names that the API server has for it', () => {
+test('a sender is the pod that its instance names, with all the attributes that the API server has for it', () => {
   const { attributes: got, pod, contradicts } = enrichResource(attributes({ 'service.name': 's', ...instance }), pods);
   expect(plain(got)).toEqual({ 'service.name': 's', ...instance, ...full });
   expect([pod?.uid, contradicts]).toEqual(['u1', false]);
@@ -62,16 +62,16 @@ test.each<[string, Record<string, string>]>([
   ['its namespace and name', { 'k8s.namespace.name': 'pay', 'k8s.pod.name': 'db-0' }],
   ['its node', { 'k8s.node.name': 'another' }],
   ['its workload', { 'k8s.deployment.name': 'db', 'k8s.statefulset.name': 'db', 'k8s.owner.name': 'db' }],
-  ['the spelling of labels', { k8s_namespace_name: 'pay', 'k8s-pod-name': 'db-0', label_team: 'pay' }],
-  ['ends of a flow', { 'k8s.src.namespace': 'pay', 'k8s.dst.namespace': 'pay' }],
-  ['another container by id', { 'container.id': 'abc', 'k8s.pod.uid': 'uid of pay/db-0', 'k8s.pod.ip': '10.0.0.9' }],
-])('what a sender claims of %s is replaced by what is true', (_what, claims) => {
+  ['itself in the spelling of labels', { k8s_namespace_name: 'pay', 'k8s-pod-name': 'db-0', label_team: 'pay' }],
+  ['the ends of a flow', { 'k8s.src.namespace': 'pay', 'k8s.dst.namespace': 'pay' }],
+  ['its container, uid and IP', { 'container.id': 'abc', 'k8s.pod.uid': 'uid of pay/db-0', 'k8s.pod.ip': '10.0.0.9' }],
+])('what a sender claims about %s is replaced by the truth', (_what, claims) => {
   const { attributes: got } = enrichResource(attributes({ ...claims, ...instance }), pods);
   const labels = Object.entries(plain(got)).filter(([key]) => /^(?:k8s|label)[^a-z0-9]/.test(key));
   expect(Object.fromEntries(labels)).toEqual(full);
 });
 
-test('a claim of another namespace, pod or node contradicts, what is only older or more precise does not', () => {
+test('a claim of another namespace, pod or node contradicts; one that is only older or more precise does not', () => {
   const claims = (more: Record<string, string>) =>
     enrichResource(attributes({ ...instance, ...more }), pods).contradicts;
   expect(claims({ 'k8s.namespace.name': 'pay' })).toBe(true);
@@ -80,7 +80,7 @@ test('a claim of another namespace, pod or node contradicts, what is only older 
   expect(claims({ ...full, 'k8s.pod.uid': 'before', 'k8s.owner.name': 'rollout' })).toBe(false);
 });
 
-test('the instance of a point counts before that of its Resource, which a process can set', () => {
+test('the instance of a point takes precedence over that of its Resource, which a process can set', () => {
   const resource = attributes({ 'service.instance.id': 'pay.db-0.main', 'k8s.namespace.name': 'pay' });
   const sender = node.point(resource, attributes(instance));
   expect([sender.pod?.name, sender.contradicts, sender.forged]).toEqual(['web-7d9f-x', true, true]);
@@ -102,7 +102,7 @@ describe('the Resource of spans', () => {
     expect(identity.spans(other)).toMatchObject({ ...unknown, unshown: { name: 'db-0' } });
   });
 
-  test('is not believed without the uid of the pod that it names, nor with another', () => {
+  test('is not believed without the uid of the pod that it names, nor with another uid', () => {
     const identity = nodePods(web(), 'pay/db-0');
     const bare = attributes({ ...said, 'k8s.pod.uid': '' });
     const wrong = attributes({ ...said, 'k8s.pod.uid': 'u1' });
@@ -122,7 +122,7 @@ describe('the Resource of spans', () => {
     expect(identity.spans(ofSpans).pod?.name).toBe('db-0');
   });
 
-  test('is to be shown anew for the next pod of the same name', () => {
+  test('must be confirmed by points again for the next pod of the same name', () => {
     const identity = nodePods(web(), 'pay/db-0');
     showPoints(identity, resource);
     identity.pods.upsert(podIdentity(aPod('pay/db-0', { uid: 'u2' })));
@@ -130,7 +130,7 @@ describe('the Resource of spans', () => {
     expect(identity.spans(attributes({ ...said, 'k8s.pod.uid': 'u2' })).unshown?.uid).toBe('u2');
   });
 
-  test('speaks for itself on points only while the instrument writes the instance on none', () => {
+  test('is confirmed by points without an instance only while no point has one', () => {
     const identity = nodePods(web(), 'pay/db-0');
     const pointWithout = (): void => identity.notePoint(resource, [], identity.point(resource, []), 0);
     pointWithout();
@@ -141,7 +141,7 @@ describe('the Resource of spans', () => {
     expect(identity.spans(ofSpans).unshown?.name).toBe('db-0');
   });
 
-  test('a pod cannot fill the memory with Resources of its own, nor take the place of another pod’s', () => {
+  test('gives way to later ones of its own pod, but not to those of another pod', () => {
     const identity = nodePods(web(), 'pay/db-0');
     showPoints(identity, resource);
     const nth = (i: number): Attribute[] => attributes({ ...instance, 'k8s.pod.uid': 'u1', 'k8s.x': String(i) });
@@ -205,7 +205,7 @@ describe('the ends of a flow', () => {
   test.each([
     ['8080', '8080'],
     ['41000', undefined],
-  ])('the port of a connection older than the instrument, which it guesses as %s, is %s', (guessed, told) => {
+  ])('a server port that the instrument guesses as %s for an older connection becomes %s', (guessed, told) => {
     const older = { direction: 'unknown', 'src.address': '10.0.0.5', 'server.port': guessed, ...remote };
     expect(flow(older).ends['server.port']).toBe(told);
     expect(flow({ ...older, direction: 'request' }).ends['server.port']).toBe(guessed);
@@ -229,7 +229,7 @@ describe('the ends of a flow', () => {
     expect(flow({ 'k8s.src.namespace': 'pay', 'k8s.src.owner.name': 'web', ...remote }).local).toEqual([]);
   });
 
-  test('both ends may be here, and then it counts for both', () => {
+  test('a flow with both ends on this node counts for the namespace of each', () => {
     const ends = { 'k8s.src.namespace': 'shop', 'k8s.src.owner.name': 'web', 'dst.address': '10.0.0.5' };
     expect(flow(ends).local).toEqual(['shop']);
     expect(flow({ ...ends, 'k8s.dst.namespace': 'pay', 'k8s.dst.name': 'db-0', 'dst.address': '' }).local).toEqual([
@@ -248,7 +248,7 @@ describe('the ends of a flow', () => {
     expect([ends, unknown]).toEqual([{ direction: 'request' }, true]);
   });
 
-  test('the node itself keeps its name, and its far end has none', () => {
+  test('an end that is the node itself keeps its name, and the far end gets none', () => {
     const { ends, unknown } = flow({ 'k8s.src.owner.name': 'n', 'k8s.src.owner.type': 'Node', ...remote });
     expect([ends, unknown]).toEqual([{ 'k8s.src.owner.name': 'n', 'k8s.src.owner.type': 'Node' }, false]);
   });
@@ -256,10 +256,10 @@ describe('the ends of a flow', () => {
   test.each<[string, Record<string, string>, Record<string, string>]>([
     ['a request', { direction: 'request', 'src.port': '51000', 'dst.port': '80' }, { 'dst.port': '80' }],
     ['a response', { direction: 'response', 'src.port': '80', 'dst.port': '51000' }, { 'src.port': '80' }],
-    ['a response of which the far port alone is told', { direction: 'response', 'dst.port': '51000' }, {}],
-    ['a response with the server’s', { direction: 'response', 'server.port': '80' }, { 'src.port': '80' }],
-    ['neither', { direction: 'unknown', 'src.port': '51000', 'dst.port': '80' }, { 'dst.port': '80' }],
-    ['neither, between high ports', { direction: 'unknown', 'dst.port': '51000' }, {}],
+    ['a response with the far port only', { direction: 'response', 'dst.port': '51000' }, {}],
+    ['a response with a server port', { direction: 'response', 'server.port': '80' }, { 'src.port': '80' }],
+    ['an unknown direction', { direction: 'unknown', 'src.port': '51000', 'dst.port': '80' }, { 'dst.port': '80' }],
+    ['an unknown direction between high ports', { direction: 'unknown', 'dst.port': '51000' }, {}],
   ])('of %s the port of the server is kept, that of the client is not', (_what, given, ports) => {
     const { direction, ...rest } = flow(given).ends;
     expect(direction).toBe(given['direction']);
@@ -268,7 +268,7 @@ describe('the ends of a flow', () => {
   });
 });
 
-test('a pod that went is known a minute more, unless its name was given to another', () => {
+test('a deleted pod stays known for another minute, unless another pod takes its name', () => {
   const { pods: index } = nodePods(web());
   index.deleted(podIdentity(web()), 0);
   index.sweep(59_000);
@@ -286,7 +286,7 @@ test('a pod that went is known a minute more, unless its name was given to anoth
   ]);
 });
 
-test('a pod whose name has passed on is known by its address a minute more, unless another pod has it', () => {
+test('a deleted pod whose name is taken stays known by its address for a minute, unless that is taken too', () => {
   const { pods: index } = nodePods(web());
   index.deleted(podIdentity(web()), 0);
   index.upsert(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })));
@@ -303,7 +303,7 @@ test.each([
   ['first', ['job', 'web']],
   ['last', ['web', 'job']],
 ])(
-  'a pod that has run to completion does not take its former address from the pod that has it: seen %s',
+  'a pod that has run to completion, and is seen %s, does not take its former address from the pod that has it',
   (_, order) => {
     const { pods: index } = nodePods();
     const job = {
@@ -318,7 +318,7 @@ test.each([
   },
 );
 
-test('a pod that is back after a list that lacked it stays', () => {
+test('a pod that comes back after a list without it stays known', () => {
   const { pods: index } = nodePods(web());
   index.deleted(podIdentity(web()), 0);
   index.upsert(podIdentity(web()));
@@ -382,7 +382,7 @@ test('a series of an unknown pod is counted, then named unknown, then given its 
   expect(mapper.counts.unknownPods).toBe(1);
 });
 
-test('a sender whose Resource names another container than its points is told as forged, whatever it was before', () => {
+test('a sender whose Resource names another container than its point is forged, whatever the last point said', () => {
   const identity = new Identity(pods);
   const resource = attributes({ ...instance, 'k8s.namespace.name': 'bank' });
   const forged = (container: string): boolean =>

@@ -34,14 +34,14 @@ function create(name: string, nodeName = 'n'): void {
   });
 }
 
-test('pods of the node are known from the list and from the watch after it, those of other nodes never', async () => {
+test('pods of the node are known from the list and from the watch after it; those of other nodes are not', async () => {
   create('listed');
   create('elsewhere', 'other');
   expect([pods.synced, pods.size]).toEqual([false, 0]);
   let known = false;
   void watch().then(() => (known = true));
   await until('the first list', () => clock.advance(500).then(() => pods.synced));
-  await until('the one who waits for it', () => known);
+  await until('the return of watchPods', () => known);
   expect(pods.named('shop', 'listed')).toMatchObject({ namespace: 'shop', name: 'listed' });
   await until('the watch', () => server.openWatches('pods').length === 1);
   create('elsewhere-too', 'other');
@@ -50,7 +50,7 @@ test('pods of the node are known from the list and from the watch after it, thos
   expect(pods.size).toBe(2);
 });
 
-test('an API server that comes late is asked until it answers; the index is empty and not synced until then', async () => {
+test('the API server is asked until it answers; until then the index is empty and not synced', async () => {
   create('listed');
   let late = true;
   server.script(() => late, { do: 'reset' }, Number.POSITIVE_INFINITY);

@@ -27,7 +27,7 @@ const bodies = readdirSync(payloads)
   .filter((name) => name.endsWith('.bin'))
   .map((name) => ({ name, isTraces: name.includes('traces'), body: plain(readFileSync(join(payloads, name))) }));
 
-/** Without gzip, which some of the bodies have. */
+/** The body, decompressed where it is gzip. */
 function plain(body: Buffer): Buffer {
   return body[0] === 0x1f && body[1] === 0x8b ? gunzipSync(body) : body;
 }
@@ -141,7 +141,7 @@ test('a hundred thousand labels on one point, and a name of a megabyte, are refu
   );
 });
 
-test('a value of a megabyte is cut to the longest a label may be', async () => {
+test('a value of a megabyte is cut to the maximum length of a label value', async () => {
   expect(
     take(encodeMetricsRequest(aRequest({ attributes: attributes({ big: 'x'.repeat(1_000_000) }) }))),
   ).toMatchObject({ rejected: 0 });

@@ -128,7 +128,7 @@ test('stores its own named metrics every ten seconds, so that a query over the n
   expect(world.samples.some((s) => labelsKey(s.labels).includes('svc_capture_events_total'))).toBe(true);
 });
 
-test('a stored series of its own that gives way to another one ends with a stale marker', async () => {
+test('a series of the agent’s own metrics that another one replaces ends with a stale marker', async () => {
   const hashOf = (labels: Labels): string[] => labels.flatMap(([name, value]) => (name === 'hash' ? [value] : []));
   const ended: string[] = [];
   let hash = 'a';
@@ -155,7 +155,7 @@ test('counts capture events by module', async () => {
   });
 });
 
-test('a store that cannot write is logged once, and once again when it can', async () => {
+test('a store that cannot write is logged once, and once more when it can again', async () => {
   const world = setUp();
   world.store.commit = () => Promise.reject(new Error('no space left on device'));
   await world.ingest.process();
@@ -180,7 +180,7 @@ test('a fault of the agent’s own metrics is logged, and neither ends the proce
   expect(world.log.filter((line) => line.includes('no such metric')).length).toBeGreaterThan(0);
 });
 
-test('samples that the store refuses are counted, duplicates are not', async () => {
+test('samples that the store refuses are counted; duplicates are not', async () => {
   const world = setUp();
   const results = ['full', 'duplicate', 'late'] as const;
   let n = 0;

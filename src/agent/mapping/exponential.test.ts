@@ -47,7 +47,7 @@ test('each count is a lower bound of the truth and misses at most the bucket tha
   );
 });
 
-test('zeros count at every bound from the threshold on, negative values below them', () => {
+test('zeros count at every bound from the threshold up, negative values also below it', () => {
   const point = {
     ...pointOf([1], 0),
     zeroCount: 3,

@@ -10,7 +10,7 @@ import { defaultPolicy, type MappingPolicy } from './policy.ts';
 const known = nodePods(...['shop/p1', 'shop/p2', 'pay/db-0'].map((path) => aPod(path, { containers: [] })));
 const t0 = 1_800_000_000_000;
 
-/** A mapper with everything it hands out, written as `name{label=value} value @seconds`. */
+/** A mapper and the samples that it hands out, written as `name{label=value} value @seconds`. */
 function setUp(
   change: Partial<MappingPolicy> = {},
   identity = known,
@@ -117,7 +117,7 @@ test('the zero of a restart never comes before the last sample nor after the new
   expect(send(12, counter([{ at: 12, start: 50, value: 8 }]))).toEqual(['c{} 0 @11.999', 'c{} 8 @12']);
 });
 
-test('before the first sample of a counter the store learns since when it counts, once', () => {
+test('the start time of a counter goes to the store once, before its first sample', () => {
   const { send, starts } = setUp();
   send(11, counter([{ at: 11, start: 8, value: 5 }]));
   send(21, counter([{ at: 21, start: 8, value: 6 }]));
@@ -137,7 +137,7 @@ test('no start is handed out for the sum of several streams, for a gauge, or for
   expect([...starts, ...merged.starts]).toEqual([]);
 });
 
-test('a restarted histogram gets its zeros in all series, once one of them would hide it', () => {
+test('a restarted histogram gets zeros in all its series as soon as one of them would hide the restart', () => {
   const { send } = setUp();
   send(1, histogram({ at: 1, count: 3, sum: 1.5, bounds: [1], bucketCounts: [1, 2] }));
   expect(send(11, histogram({ at: 11, start: 9, count: 2, sum: 0.5, bounds: [1], bucketCounts: [2, 0] }))).toEqual([
@@ -152,7 +152,7 @@ test('a restarted histogram gets its zeros in all series, once one of them would
   ]);
 });
 
-test('a point that comes again, or behind a newer one, changes nothing', () => {
+test('a point that comes again, or after a newer one, changes nothing', () => {
   const { send, mapper } = setUp();
   send(1, counter([{ at: 5, value: 5 }]));
   expect(send(2, counter([{ at: 5, value: 5 }]))).toEqual([]);
@@ -173,7 +173,7 @@ test('two points of one stream in one group are both handed out', () => {
   ).toEqual(['c{} 5 @1', 'c{} 6 @2']);
 });
 
-test('two processes that only a dropped label told apart are added, and neither restart nor end makes the sum fall', () => {
+test('streams that differ only in a dropped label are added up; neither a restart nor an end lowers the sum', () => {
   const { send, mapper, sink, out, at } = setUp();
   const a = { 'service.instance.id': 'a' };
   const b = { 'service.instance.id': 'b' };
@@ -214,7 +214,7 @@ test('a merged series never hands out two samples of one time', () => {
   expect(send(1, counter([{ at: 1, value: 1 }], b))).toEqual(['c{} 2 @1.001']);
 });
 
-test('levels of merged streams are added as they stand, and an ended stream takes its part away', () => {
+test('gauges of merged streams are added up, and a stream that ends takes its value out of the sum', () => {
   const { send, mapper, sink, at } = setUp();
   const level = (at_: number, value: number, id: string): MetricsRequest => {
     const points = [numberPoint({ at: at_, value })];
@@ -318,7 +318,7 @@ test.each([
   expect(send(1, request([{ name, description: '', unit: '', data: { kind: 'gauge', points } }]))).toEqual([]);
 });
 
-test('values are cut to the longest length, and keys that escape alike are joined', () => {
+test('values are cut to the maximum length, and values of keys that escape to the same label are joined', () => {
   const limits = { ...defaultPolicy('n1').limits, maxLabelValueLength: 4 };
   const { send } = setUp({ limits });
   const labels = { 'x.y': 'b', x_y: 'a', long: 'abcdef', wide: 'abc😀' };
@@ -355,7 +355,7 @@ test('series of a pod count for the monitor that covers it, with the time of the
 const routes = (n: number, at = 1): PointOf[] =>
   Array.from({ length: n }, (_, i) => ({ at, value: 1, labels: { route: `/r${i}` } }));
 
-test('beyond a monitor limit series are added up in one that says so, and the namespace sum stays whole', () => {
+test('beyond a monitor limit series are added up in an overflow series, and the namespace sum stays complete', () => {
   const { send, mapper } = setUp({ monitors: [rule({ maxSeries: 2 })] });
   const sent = send(1, counter(routes(5), pod('p1')));
   expect(sent).toEqual([
@@ -368,7 +368,7 @@ test('beyond a monitor limit series are added up in one that says so, and the na
   expect(send(2, counter(routes(5, 2), pod('p1')))).toHaveLength(3);
 });
 
-test('beyond a limit with Drop nothing is kept, and nothing is made up later', () => {
+test('beyond a limit with Drop further series are dropped, also in later requests', () => {
   const limits = { ...defaultPolicy('n1').limits, maxSeriesPerNamespace: 1, onLimit: 'Drop' as const };
   const { send, mapper } = setUp({ limits });
   expect(send(1, counter(routes(3), pod('p1')))).toHaveLength(1);
@@ -378,7 +378,7 @@ test('beyond a limit with Drop nothing is kept, and nothing is made up later', (
   ]);
 });
 
-test('the node limit folds namespaces together too', () => {
+test('beyond the node limit the overflow series joins namespaces too', () => {
   const limits = { ...defaultPolicy('n1').limits, maxSeriesPerNode: 2 };
   const { send } = setUp({ limits });
   expect(send(1, counter(routes(4), pod('p1'))).at(-1)).toBe(
@@ -386,7 +386,7 @@ test('the node limit folds namespaces together too', () => {
   );
 });
 
-test('a dropped label merges series on the next config without a reset, and the old series end', () => {
+test('a config that drops a label merges series without a reset, and the old series end', () => {
   const { send, mapper, sink, out, at } = setUp({ monitors: [rule({})] });
   send(1, counter(routes(2), pod('p1')));
   out.length = 0;
@@ -416,7 +416,7 @@ test('a config without changes for a stream keeps its series, its sum and its co
   expect(report(11)).toEqual([0, 1, 2].map((i) => `c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r${i}} 2 @11`));
 });
 
-test('families and ignored paths of all monitors of a pod decide together', () => {
+test('a point is kept where any monitor of its pod takes its family, and not every one ignores its path', () => {
   const http: Metric = {
     name: 'http.server.x',
     description: '',
@@ -435,7 +435,7 @@ test('families and ignored paths of all monitors of a pod decide together', () =
   expect(sentWith(ignoring('/health*'), ignoring('*/users/*', '/healthz'))).toBe(0);
 });
 
-test('counts are given back when series end', () => {
+test('series that end no longer count against the limits', () => {
   const { send, mapper, sink, at } = setUp({ monitors: [rule({ maxSeries: 2 })] });
   send(1, counter(routes(4), pod('p1')));
   mapper.expire(at(100), sink);
@@ -463,7 +463,7 @@ test('a second list of equal attributes, in another order or another object, is 
 const victim = { 'service.instance.id': 'pay.db-0.' };
 const small = { ...defaultPolicy('n1').limits, maxSeriesPerNode: 100, maxSeriesPerNamespace: 20 };
 
-test('labels that say whose a series is stay, whatever a rule or a redaction drops, and so do the limits', () => {
+test('identity labels stay, whatever a rule or a redaction drops, and the limits still apply', () => {
   const names = ['k8s_namespace_name', 'k8s_pod_name', 'k8s_node_name'];
   const redactors = new Redactors([{ labels: names.map((name) => ({ name, action: 'Drop' as const })) }]);
   const { send, mapper } = setUp({ limits: small, redactors, monitors: [rule({ dropLabels: names })] });
@@ -503,7 +503,7 @@ test('a namespace gets its own series and streams on a node that others have fil
   expect(victims()).toBe(10);
 });
 
-test('flows that others make of a pod leave half of its namespace’s series to what the pod reports', () => {
+test('flows that others open to a pod leave half of its namespace’s series to the metrics of the pod itself', () => {
   const identity = nodePods(aPod('pay/db-0', { ip: '10.0.0.9', containers: [] }));
   const { send, mapper } = setUp({ limits: small }, identity);
   const scan = Array.from({ length: 60 }, (_, i) =>
@@ -520,7 +520,7 @@ test('flows that others make of a pod leave half of its namespace’s series to 
   expect(sent.filter((line) => line.includes('k8s_namespace_name=pay,k8s_pod_name=db-0'))).toHaveLength(10);
 });
 
-test('series that stand for others are bounded for each namespace, so that one leaves room for another’s', () => {
+test('overflow series are limited for each namespace, so that one namespace leaves room for another', () => {
   const limits = { ...small, maxSeriesPerNode: 20_000, maxSeriesPerNamespace: 2_000 };
   const { send } = setUp({ limits });
   const kinds = (n: number, at: number): PointOf[] =>
@@ -530,7 +530,7 @@ test('series that stand for others are bounded for each namespace, so that one l
   expect(folded(send(2, counter(kinds(2_010, 2), victim)))).toBe(10);
 });
 
-test('clients show which server they talk to, by its workload where it is a pod of this node, up to a hundred', () => {
+test('client series name up to a hundred servers, a pod of this node by its workload', () => {
   const identity = nodePods(
     aPod('shop/p1', { containers: [] }),
     aPod('pay/db-0', { ip: '10.0.0.9', owner: ['StatefulSet', 'db'] }),

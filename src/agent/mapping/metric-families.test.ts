@@ -19,6 +19,6 @@ test.each(Object.entries(names))('%s is of the family %s, as it arrives and as i
   expect([metricFamily(otlpName), storedFamily(`${metricName(otlpName)}_bucket`)]).toEqual([family, family]);
 });
 
-test('the names above are of every family', () => {
+test('the names above cover every family', () => {
   expect(new Set(Object.values(names).filter((family) => family !== null))).toEqual(new Set(familyNames));
 });

@@ -91,7 +91,7 @@ test.each<[string, Rule[], string[]]>([
       'rpc_server_call_count',
     ],
   ],
-  ['SQL alone', [{ protocols: ['SQL'] }], ['db_client_postgres', 'ebpf_network_flow_bytes']],
+  ['SQL only', [{ protocols: ['SQL'] }], ['db_client_postgres', 'ebpf_network_flow_bytes']],
   [
     'HTTP of one monitor and Redis of another',
     [{ protocols: ['HTTP'] }, { protocols: ['Redis'] }],
@@ -120,7 +120,7 @@ test.each<[string, Rule[], string[]]>([
     // A flow has two ends, so the rules of one pod do not drop it.
     ['ebpf_network_flow_bytes', 'messaging_kafka'],
   ],
-])('with %s the pod keeps what they want', (_what, rules, expected) => {
+])('with %s a pod keeps only the selected families', (_what, rules, expected) => {
   const run = new Run(aConfig(rules));
   for (const t of told) run.send(t, 1);
   expect(run.names).toEqual(expected);
@@ -128,7 +128,7 @@ test.each<[string, Rule[], string[]]>([
 
 describe('an interval that is longer than the export interval', () => {
   const name = 'http.server.request.count';
-  test('keeps one sample in each of its stretches, and the newest when the series ends', () => {
+  test('keeps one sample per interval, and the newest when the series ends', () => {
     const run = new Run(aConfig([{ intervalMs: 30_000 }]));
     for (let s = 0; s <= 100; s += 10) run.send({ name, value: s }, s);
     expect(run.samples.map((s) => s.split(' ').slice(1).join(' '))).toEqual(['0 0', '30 30', '60 60', '90 90']);
@@ -136,7 +136,7 @@ describe('an interval that is longer than the export interval', () => {
     expect(run.samples.slice(4).map((s) => s.split(' ').slice(-2).join(' '))).toEqual(['100 100', 'web-1 300']);
   });
 
-  test('hides no reset: a zero stands before the first sample after it', () => {
+  test('hides no reset: a zero comes before the first sample after the reset', () => {
     const run = new Run(aConfig([{ intervalMs: 30_000 }]));
     run.send({ name, value: 5 }, 0);
     run.send({ name, value: 50 }, 10);
@@ -145,7 +145,7 @@ describe('an interval that is longer than the export interval', () => {
     expect(run.samples.map((s) => s.split(' ').slice(1).join(' '))).toEqual(['0 5', '15 0', '30 30']);
   });
 
-  test('is taken back at once by a config without it', () => {
+  test('ends at once with a config without it', () => {
     const run = new Run(aConfig([{ intervalMs: 30_000 }]));
     run.send({ name, value: 1 }, 0);
     run.mapper.setPolicy(policyOf('n', aConfig([{}])), { wall: t0, mono: 0 }, run.sink);
@@ -176,7 +176,7 @@ test('pod labels become labels and follow the pod: the old series ends, and the 
   expect(run.samples[2]).toMatch(/label_team=blue 3 9$/);
 });
 
-test('redaction rules of a policy hold for labels, those of a namespace for its own alone', () => {
+test('redaction rules of a policy apply to labels, those of a namespace only to its own series', () => {
   const redaction: CaptureConfig['redaction'] = [
     { labels: [{ name: 'http_route', action: 'Drop' }], paths: [{ pattern: '[0-9]+', replacement: '#' }] },
     { namespaces: ['pay'], labels: [{ name: 'service_name', action: 'Drop' }] },
@@ -191,7 +191,7 @@ test('redaction rules of a policy hold for labels, those of a namespace for its 
   ]);
 });
 
-test('the bounds of the policy are those that exponential histograms are converted into', () => {
+test('exponential histograms are converted to the bounds of the policy', () => {
   const config = aConfig([], { histogram: { durationBounds: [1, 2] } });
   expect(policyOf('n', config).durationBounds).toEqual([1, 2]);
   expect(policyOf('n', config).sizeBounds[0]).toBe(0);
@@ -222,7 +222,7 @@ describe('a monitor of some containers or ports', () => {
     made.identity.pods.upsert(podIdentity(aPod('shop/two', { containers: ['app', 'proxy'] })));
     return made;
   };
-  /** The container of each sample, and whose rules it went by: each of them drops a label of its own. */
+  /** The container of each sample, and whose rules applied: monitor and namespace drop one label each. */
   const ruled = (made: Run): string[] =>
     made.samples.map((text) => {
       const left = ['http_route', 'url_scheme'].filter((label) => text.includes(`${label}=`)).join();
@@ -237,7 +237,7 @@ describe('a monitor of some containers or ports', () => {
     expect(made.mapper.limits.monitors[0]!.activeSeries).toBe(1);
   });
 
-  test('leaves other ports of the process to the rules of its namespace, and covers what it does as a client', () => {
+  test('leaves other ports of the process to the rules of its namespace, and covers its client series', () => {
     const made = run({ ports: '8000-8090,9000' });
     made.send({ name: 'http.server.x', resource: main, point }, 1);
     made.send({ name: 'http.server.x', resource: main, point: { ...point, 'server.port': '15001' } }, 1);
@@ -246,7 +246,7 @@ describe('a monitor of some containers or ports', () => {
   });
 });
 
-test('a monitor of spans alone keeps no series of its pods, but another one of the same pod does, and points show the pod', () => {
+test('a monitor of spans only keeps no series, another monitor of the pod does, and points still identify the pod', () => {
   const resource = senderAttributes('shop/web-1');
   const told: Told[] = ['http.server.request.duration', 'jvm.threads'].map((name) => ({ name, resource }));
   const spansOnly = new Run(aConfig([{ families: [] }]));

@@ -9,12 +9,12 @@ function filled(...namespaces: readonly string[]): StreamShares {
 }
 const times = (n: number, namespace: string): string[] => Array.from({ length: n }, () => namespace);
 
-test('one namespace gets as many streams as one may have, and those of others go on', () => {
+test('a namespace at its limit gets no more streams; other namespaces do', () => {
   const shares = filled(...times(8, 'noisy'));
   expect([shares.exceeded('noisy', bounds), shares.exceeded('quiet', bounds)]).toEqual(['namespace', null]);
 });
 
-test('when several have filled the node, each other one still gets its own', () => {
+test('on a full node each other namespace still gets its own share', () => {
   const shares = filled(...times(5, 'a'), ...times(5, 'b'), ...times(2, 'quiet'));
   expect([shares.exceeded('a', bounds), shares.exceeded('quiet', bounds)]).toEqual(['node', null]);
   shares.add('quiet');
@@ -26,7 +26,7 @@ test('unknown senders are counted together and have no share of their own', () =
   expect(filled(...times(5, 'a'), ...times(5, 'b')).exceeded('', bounds)).toBe('node');
 });
 
-test('what is forgotten leaves room', () => {
+test('a removed stream leaves room for another', () => {
   const shares = filled(...times(8, 'noisy'));
   shares.remove('noisy');
   expect(shares.exceeded('noisy', bounds)).toBeNull();

@@ -36,7 +36,7 @@ test('takes a valid request unchanged', () => {
   expect(admitMetrics(good, now)).toEqual({ request: good, rejected: 0, reason: '' });
 });
 
-test('gives a point without a time the present one', () => {
+test('gives a point without a time the current time', () => {
   const { request: taken } = admitMetrics(request(gauge(number(1, 0))), now);
   expect(taken.resources[0]!.scopes[0]!.metrics[0]!.data!.points[0]!.timeNs).toBe(now * 1e6);
 });
@@ -62,7 +62,7 @@ test.each([
   expect(admitted.request.resources[0]!.scopes[0]!.metrics[0]!.data!.points).toEqual([]);
 });
 
-test('one bad point does not take the others with it', () => {
+test('one bad point does not drop the others', () => {
   const admitted = admitMetrics(request(sum(true, number(1), number(-1), number(2))), now);
   expect(admitted.rejected).toBe(1);
   expect(admitted.request.resources[0]!.scopes[0]!.metrics[0]!.data!.points).toHaveLength(2);

@@ -44,14 +44,14 @@ function decodesOrRefuses(decode: (bytes: Uint8Array) => unknown, bytes: Uint8Ar
 }
 const both = new Set(['decoded', 'refused']);
 
-test.each(decoders)('%s: arbitrary bytes are decoded or refused, never anything else', (_name, decode) => {
+test.each(decoders)('%s: arbitrary bytes are decoded or refused, and no other error is thrown', (_name, decode) => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => void decodesOrRefuses(decode, bytes)),
     { numRuns: 500 },
   );
 });
 
-test('a recorded payload with flipped bits or a cut end is decoded or refused, never anything else', () => {
+test('a recorded payload with flipped bits or a cut end is decoded or refused, and no other error is thrown', () => {
   const outcomes = new Set<string>();
   const small = payloads.filter((p) => p.body.length < 30_000);
   fc.assert(
@@ -80,7 +80,7 @@ const anyJson = fc.letrec((tie) => ({
   ),
 })).value;
 
-test('any JSON value is decoded or refused, never anything else', () => {
+test('any JSON value is decoded or refused, and no other error is thrown', () => {
   const outcomes = new Set<string>();
   fc.assert(
     fc.property(anyJson, (value) => {

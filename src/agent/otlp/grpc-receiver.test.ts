@@ -57,7 +57,7 @@ test('takes the recorded metrics and traces of the gRPC exporters', async () => 
   expect(taken).toEqual([decodeMetricsRequest(metrics), decodeTracesRequest(traces)]);
 });
 
-test('answers OK with a partial success instead of an error that would be tried again', async () => {
+test('answers OK with a partial success instead of an error that the sender would retry', async () => {
   acceptance = { rejected: 7, reason: 'over budget' };
   const reader = new WireReader(await call(metricsPath, Buffer.alloc(0)));
   reader.key();

@@ -87,7 +87,7 @@ test('takes JSON and answers in JSON', async () => {
   expect(taken).toEqual([{ resources: [{ attributes: [], scopes: [] }] }]);
 });
 
-test('takes an empty body: exporters send one when there is nothing to say', async () => {
+test('takes an empty body, which exporters send when they have no data', async () => {
   expect(await send('/v1/metrics', protobuf, '')).toMatchObject({ status: 200 });
   expect(taken).toEqual([{ resources: [] }]);
 });
@@ -111,12 +111,12 @@ test('a partial success names how much was left out and why, in both encodings',
 });
 
 test.each([
-  ['bytes that are no protobuf', '/v1/metrics', protobuf, '\xff\xff', 400, 'malformed', 3],
-  ['text that is no JSON', '/v1/traces', json, '{', 400, 'malformed', 3],
+  ['bytes that are not protobuf', '/v1/metrics', protobuf, '\xff\xff', 400, 'malformed', 3],
+  ['text that is not JSON', '/v1/traces', json, '{', 400, 'malformed', 3],
   ['a body that is not gzip', '/v1/metrics', { ...protobuf, 'content-encoding': 'gzip' }, 'x', 400, 'malformed', 3],
   ['a body over the cap', '/v1/metrics', protobuf, 'x'.repeat(10_001), 413, 'too_large', 8],
   [
-    'a bomb',
+    'a gzip bomb',
     '/v1/metrics',
     { ...protobuf, 'content-encoding': 'gzip' },
     gzipSync(Buffer.alloc(1_000_000)),

@@ -58,7 +58,7 @@ async function answered(request: IndexRequest): Promise<IndexLists & { header: I
   return decoder.finish();
 }
 
-test('names, values and label sets are the store’s, with the node they are of', async () => {
+test('names, values and label sets are those of the store, with its node', async () => {
   const values = await answered(asked);
   expect(values.header).toEqual({ kind: 'values', node, partitionClean: true });
   expect(values.texts).toEqual(Array.from({ length: 10 }, (_, i) => `p${i}`));
@@ -70,7 +70,7 @@ test('names, values and label sets are the store’s, with the node they are of'
   expect((await answered({ ...asked, startMs: end + 1, endMs: end + 1 })).texts).toEqual([]);
 });
 
-test('a limit gives the first in order, and several selectors their union', async () => {
+test('a limit keeps the first in order; several selectors give their union', async () => {
   expect((await answered({ ...asked, limit: 3 })).texts).toEqual(['p0', 'p1', 'p2']);
   const both = [...asked.sets, [{ type: '=~', name: 'pod', value: 'p1.*' } as const]];
   expect((await answered({ ...asked, sets: both })).texts).toHaveLength(20);
@@ -106,14 +106,14 @@ test('an unknown version or part is unsupported, and a wrong field is invalid', 
 });
 
 test.each<[string, Partial<IndexRequest>, Partial<IndexLimits>]>([
-  ['the asker’s bytes', { maxBytes: 20 }, {}],
-  ['its own bytes', {}, { maxBytes: 20 }],
-])('beyond %s nothing is sent', async (_, change, limits) => {
+  ['the bytes of the request', { maxBytes: 20 }, {}],
+  ['the bytes of the handler', {}, { maxBytes: 20 }],
+])('beyond the limit of %s nothing is sent', async (_, change, limits) => {
   const outcome = await handlerWith(limits)(encodeIndexRequest({ ...asked, ...change }), never);
   expect(outcome).toMatchObject({ refusal: 'over_limit', message: 'answer of more than 20 bytes' });
 });
 
-test('requests wait for their turn as long as there is room, and not beyond their deadline', async () => {
+test('requests wait in a bounded queue, and not beyond their deadline', async () => {
   const handler = handlerWith({ concurrency: 1, waiting: 2 });
   const body = encodeIndexRequest(asked);
   const outcomes = await Promise.all([1, 2, 3].map(() => handler(body, never)));
@@ -132,7 +132,7 @@ test('requests wait for their turn as long as there is room, and not beyond thei
   await expect(left).rejects.toThrow('the asker went away');
 });
 
-test('a list that waits for memory until its time is up says so, and how much there is', async () => {
+test('a list that waits for memory until its deadline is refused with the memory in use', async () => {
   const memory = new MemoryPool({ limitBytes: 1_000, freeBytes: 0 });
   const held = memory.open('');
   const holding = new AbortController();
@@ -171,7 +171,7 @@ test.each(kinds)('a list takes its memory from the pool while it is made: $kind'
     return 'answered';
   };
   expect(await told(1e6)).toBe('answered');
-  // Enough for the answer's bytes alone, not for the list that they are made from.
+  // Enough for the bytes of the answer, but not for the list that they are encoded from.
   expect(await told(frames + 100)).toMatch(/^over_limit: the query would hold \d+ bytes of memory/);
 });
 
@@ -186,7 +186,7 @@ test('an internal error is answered without its details', async () => {
   expect(outcome).toEqual({ refusal: 'internal', message: 'internal error' });
 });
 
-test('the port serves clients of our CA by name, counts what it does, and says what is wrong with a request', async () => {
+test('the port serves clients of our CA by name, counts its requests, and says what is wrong with a request', async () => {
   // eslint-disable-next-line tests/fixed-date-beside-real-clock -- OpenSSL judges certificates by the machine's clock.
   const now = Date.now();
   const ca = await createCa({ commonName: 'svc-ca', now });

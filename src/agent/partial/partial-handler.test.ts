@@ -73,12 +73,12 @@ test('the answer names its node and time range, and holds every group', async ()
 });
 
 test.each<[string, PartialRequest, Partial<PartialLimits>, RegExp]>([
-  ['its own samples', asked, { maxSamples: 100 }, /^over_limit: .*100 samples/],
-  ['the asker’s samples', { ...asked, maxSamples: 50 }, {}, /^over_limit: .*50 samples/],
-  ['the asker’s rows', { ...asked, maxSeries: 19 }, {}, /^over_limit: 20 rows, at most 19/],
-  ['its own bytes', asked, { maxBytes: 100 }, /^over_limit: answer of more than 100 bytes/],
-  ['the asker’s bytes', { ...asked, maxBytes: 60 }, {}, /^over_limit: answer of more than 60 bytes/],
-])('beyond %s nothing is sent', async (_, request, limits, expected) => {
+  ['the samples of the handler', asked, { maxSamples: 100 }, /^over_limit: .*100 samples/],
+  ['the samples of the request', { ...asked, maxSamples: 50 }, {}, /^over_limit: .*50 samples/],
+  ['the rows of the request', { ...asked, maxSeries: 19 }, {}, /^over_limit: 20 rows, at most 19/],
+  ['the bytes of the handler', asked, { maxBytes: 100 }, /^over_limit: answer of more than 100 bytes/],
+  ['the bytes of the request', { ...asked, maxBytes: 60 }, {}, /^over_limit: answer of more than 60 bytes/],
+])('beyond the limit of %s nothing is sent', async (_, request, limits, expected) => {
   expect(await refusal(request, limits)).toMatch(expected);
 });
 
@@ -165,7 +165,7 @@ test('an unknown version or part is unsupported, and a wrong field is invalid', 
   expect((await handlerWith()('{', never)) as object).toMatchObject({ refusal: 'invalid' });
 });
 
-test('a share that waits for memory until its time is up says so, and how much there is', async () => {
+test('an evaluation that waits for memory until its deadline is refused with the memory in use', async () => {
   const memory = new MemoryPool({ limitBytes: 1_000, freeBytes: 0 });
   const held = memory.open('');
   const holding = new AbortController();
@@ -185,7 +185,7 @@ test('a share that waits for memory until its time is up says so, and how much t
   await other;
 });
 
-test('requests wait for their turn as long as there is room, and not beyond their deadline', async () => {
+test('requests wait in a bounded queue, and not beyond their deadline', async () => {
   const handler = handlerWith({ concurrency: 1, waiting: 2 });
   const body = encodePartialRequest(asked);
   const outcomes = await Promise.all([1, 2, 3].map(() => handler(body, never)));

@@ -13,13 +13,13 @@ describe('without a policy', () => {
     ['network.peer.address', '10.0.0.1', undefined],
     ['db.query.text', 'select 1', undefined],
     ['http.request.header.authorization', 'Bearer x', undefined],
-  ])('the attribute %s of %s is kept as %s', (key, value, expected) => {
+  ])('the attribute %s with the value %s becomes %s', (key, value, expected) => {
     expect(redactor.attribute(key, value, new Set(['authorization']))).toBe(expected);
   });
 });
 
 describe('with the rules of policies', () => {
-  test('query parameters are added and let through, and what one policy adds no other lets through', () => {
+  test('policies add and remove query parameters, and none removes what another one adds', () => {
     const redactor = new Redactor([
       { queryParams: { add: ['Card'], remove: ['key', 'code'] } },
       { queryParams: { add: ['key'], remove: [] } },
@@ -27,7 +27,7 @@ describe('with the rules of policies', () => {
     expect(redactor.attribute('url.query', 'card=1&code=2&key=3')).toBe('card=REDACTED&code=2&key=REDACTED');
   });
 
-  test('a header is kept when every policy that speaks of headers allows it and a monitor asked for it', () => {
+  test('a header is kept when every policy with header rules allows it and a monitor asks for it', () => {
     const redactor = new Redactor([
       { headers: { allow: ['x-tenant', 'x-id'], obfuscate: ['x-id'] } },
       { headers: { allow: ['x-tenant', 'x-id', 'cookie'] } },
@@ -50,7 +50,7 @@ describe('with the rules of policies', () => {
     expect(redactor.spanName('GET /users/ann')).toBe('GET /users/{id}');
   });
 
-  test('labels are dropped, hashed alike on every node, or cut, and the strictest action counts', () => {
+  test('labels are dropped, hashed alike on every node, or cut, and the strictest action wins', () => {
     const rules: CaptureRedaction[] = [
       {
         labels: [
@@ -74,7 +74,7 @@ describe('with the rules of policies', () => {
     }
   });
 
-  test('client addresses and query texts are kept only where every policy that speaks of them says so', () => {
+  test('client addresses and query texts are kept only where every policy with a rule for them keeps them', () => {
     const kept = new Redactor([{ dropClientAddress: false, dbQueryText: 'Keep' }, {}]);
     expect(kept.attribute('client.address', '10.0.0.1')).toBe('10.0.0.1');
     expect(kept.attribute('db.query.text', 'select 1')).toBe('select 1');
@@ -89,7 +89,7 @@ describe('with the rules of policies', () => {
     }
   });
 
-  test('a policy of some namespaces holds for data of any of them, and for data of unknown senders', () => {
+  test('a policy of some namespaces applies to data of any of them, and for data of unknown senders', () => {
     const redactors = new Redactors([{ namespaces: ['pay'], labels: [{ name: 'a', action: 'Drop' }] }]);
     expect(redactors.of('pay').attribute('a', 'x')).toBeUndefined();
     expect(redactors.of('shop', 'pay').attribute('a', 'x')).toBeUndefined();

@@ -5,7 +5,7 @@ import { requestTarget } from '../../base/request-target.ts';
 import { detailsRoutes } from './details-server.ts';
 
 test.each(['start', 'end'])(
-  'a %s that is no number of seconds is refused, and bounds nothing in silence',
+  'a %s that is not a number of seconds is refused, and not ignored without an error',
   async (name) => {
     const routes = detailsRoutes({
       exemplars: { select: () => [] } as never,

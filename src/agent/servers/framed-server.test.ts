@@ -41,7 +41,7 @@ test.each([
   expect(signal!.aborted).toBe(false);
 });
 
-test('the work for an asker that went away is aborted', async () => {
+test('the work for a client that disconnected is aborted', async () => {
   const aborted = new Promise<unknown>((resolve) => {
     handler = (_body, signal) =>
       new Promise((_, reject) => {

@@ -38,7 +38,7 @@ describe('admin calls of the store', () => {
     ]);
   });
 
-  test('a delete takes selectors and times in both spellings, and has no body', async () => {
+  test('a delete takes selectors and times in both formats, and its answer has no body', async () => {
     const response = await post('delete_series?match[]=up{a=~"b|c"}&start=1.5&end=1970-01-01T00:00:02Z');
     expect(response.status).toBe(204);
     expect(calls).toEqual([
@@ -62,7 +62,7 @@ describe('admin calls of the store', () => {
     expect(calls).toEqual([]);
   });
 
-  test('a caller that may only read is refused, other paths are not touched', async () => {
+  test('a caller that may only read is refused; paths outside go to the next handler', async () => {
     allowed = false;
     expect((await post('snapshot')).status).toBe(403);
     expect(await (await fetch(`${url}/api/v1/read`)).text()).toBe('next');

@@ -187,7 +187,7 @@ test('a flow is the same message over HTTP and over gRPC', async () => {
   });
 });
 
-test('a gRPC request takes every field of the file, and one that cannot be is INVALID_ARGUMENT', async () => {
+test('a gRPC request takes every field of the .proto file, and a contradictory one is INVALID_ARGUMENT', async () => {
   push(3);
   push(1, 'other');
   const filter = {
@@ -209,7 +209,7 @@ test('a gRPC request takes every field of the file, and one that cannot be is IN
   };
   const request = { number: 2, since: '1h', until: '2099-01-01T00:00:00Z', include: [filter], types: ['span'] };
   expect((await overGrpc(request)).length).toBe(2);
-  // Each field decides: with another value of it nothing is shown.
+  // Each field filters: with another value nothing is shown.
   const others: Record<string, string> = {
     ...{ namespace: 'bank', pod: 'shop/cart', workload: 'Deployment/cart', labelSelector: 'app=cart', node: 'node-2' },
     ...{ direction: 'egress', protocol: 'SQL', method: 'POST', path: '/carts', status: '404', minDuration: '1h' },
@@ -228,7 +228,7 @@ test('a gRPC request takes every field of the file, and one that cannot be is IN
   } satisfies Partial<ServiceError>);
 });
 
-test('a reader that asks for cursors is told where it stands, over HTTP and gRPC, and what no agent gave out is refused', async () => {
+test('a reader that asks for cursors gets its position, over HTTP and gRPC, and a cursor of another form is refused', async () => {
   push(2);
   const { lines } = await overHttp('/v1/stream?number=1&cursors');
   expect(lines).toMatchObject([{ node_status: { state: 'NODE_CONNECTED' }, cursor: `${ring.id}.2` }, { span: whole }]);
@@ -256,7 +256,7 @@ test('a certificate of another client gets 403 and PERMISSION_DENIED', async () 
   await expect(overGrpc({}, 'intruder')).rejects.toMatchObject({ code: status.PERMISSION_DENIED });
 });
 
-test('a follower is told that it is connected, gets what comes, and is told when the agent ends', async () => {
+test('a follower gets NODE_CONNECTED, then new items, and NODE_UNAVAILABLE when the agent ends', async () => {
   const client = grpcClient('svc-query');
   const seen: unknown[] = [];
   const done = (async () => {
@@ -279,7 +279,7 @@ test('a follower is told that it is connected, gets what comes, and is told when
   client.close();
 });
 
-test('a reader that stands still loses and is told how much, over HTTP and gRPC, and pushing never waits', async () => {
+test('a stalled reader loses items and gets their count, over HTTP and gRPC, and pushing never waits', async () => {
   const client = grpcClient('svc-query');
   const stalled = client.read({ follow: true })[Symbol.asyncIterator]();
   await stalled.next();
@@ -295,7 +295,7 @@ test('a reader that stands still loses and is told how much, over HTTP and gRPC,
   });
   const lines = body[Symbol.asyncIterator]();
   await lines.next();
-  // Far more than connections buffer, in portions between which the readers would have their turn.
+  // Far more than connections buffer, in portions; a reader that is not stalled could read between them.
   for (let i = 0; i < 150; i++) {
     push(200);
     await new Promise<void>((resolve) => setImmediate(resolve));

@@ -14,7 +14,7 @@ test('the oldest item of the heaviest account is dropped first, even if another 
   expect(gone).toEqual(['n1', 'n2']);
 });
 
-test('what grows keeps its place and counts with all that it weighs', () => {
+test('an item that grows keeps its place and counts with its new weight', () => {
   const queues = new FairQueues<string>();
   const first = queues.add('a', 'a1', 1);
   queues.add('a', 'a2', 1);
@@ -26,7 +26,7 @@ test('what grows keeps its place and counts with all that it weighs', () => {
   expect([queues.weight, queues.oldestOfHeaviest()!.item]).toEqual([4, 'b1']);
 });
 
-test('after any sequence of calls it holds what a plain list holds', () => {
+test('after any sequence of calls the queues hold what a plain list holds', () => {
   const random = new Random(20_240_601);
   const queues = new FairQueues<number>();
   let plain: Held<number>[] = [];

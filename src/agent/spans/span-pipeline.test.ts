@@ -35,7 +35,7 @@ function span(
   };
 }
 
-/** What a container of the pod says of itself. */
+/** The Resource attributes of a container of the pod. */
 const web = (container = 'app') => ({
   'service.instance.id': `shop.web-1.${container}`,
   'k8s.pod.uid': 'uid of shop/web-1',
@@ -85,13 +85,13 @@ describe('tail decisions', () => {
     expect(dropped).toEqual([]);
   });
 
-  test('a trace with a slow span is kept, one at the bound is not', () => {
+  test('a trace with a slow span is kept; one exactly at the bound is not', () => {
     const { pipeline, shown } = aPipeline({ tail });
     pipeline.take(request([span({ ms: 100, traceId: `${high}2` }), span({ ms: 101 })]));
     expect(shown().map((s) => s.durationNs)).toEqual([101e6]);
   });
 
-  test('an ordinary trace is dropped after its time, and counted', async () => {
+  test('an ordinary trace is dropped after its wait, and counted', async () => {
     const { pipeline, clock, shown, dropped } = aPipeline({ tail });
     pipeline.take(request([span(), span({ traceId: `${high}2` })]));
     await clock.advance(9_999);
@@ -104,13 +104,13 @@ describe('tail decisions', () => {
     expect(shown()).toHaveLength(1);
   });
 
-  test('errors are ordinary where they are not asked for', () => {
+  test('an error does not keep a trace without keepErrors', () => {
     const { pipeline, shown } = aPipeline({ tail: { ratio: '0', keepErrors: false, keepSlowerThanMs: 100 } });
     pipeline.take(request([span({ status: 'error' })]));
     expect(shown()).toEqual([]);
   });
 
-  test('the ratio takes the same traces on every node, about as many as it says', () => {
+  test('the ratio takes the same traces on every node, and about that share of them', () => {
     expect([ratioTakes(`${low}1`, '0.5'), ratioTakes(`${high}1`, '0.5'), ratioTakes(`${high}1`, '1')]).toEqual([
       true,
       false,
@@ -127,7 +127,7 @@ describe('tail decisions', () => {
     expect(taken / 4_096).toBeCloseTo(0.25, 2);
   });
 
-  test('what waits stays under its bytes: the oldest trace goes first, and is counted as overflow', () => {
+  test('waiting traces stay within maxBytes: the oldest is dropped first, and counted as overflow', () => {
     const passed: string[] = [];
     const dropped: string[] = [];
     const sampler = new TailSampler(
@@ -164,7 +164,7 @@ test('a ceiling lets a second’s worth through at once and then its rate, and c
   expect(shown()).toHaveLength(15);
 });
 
-test('a span that one ceiling refuses leaves the others to the spans that they let through', () => {
+test('a span that one ceiling refuses uses up nothing of the others', () => {
   const narrow = { namespace: 'shop', name: 'narrow', uid: '', pods: ['web-1'], maxSpansPerSecond: 10 };
   const wide = { namespace: 'shop', name: 'wide', uid: '', pods: ['web-1', 'web-2'], maxSpansPerSecond: 30 };
   const limits = { ...builtinLimits, maxSpansPerSecondPerNode: 15 };
@@ -182,8 +182,8 @@ test('a span that one ceiling refuses leaves the others to the spans that they l
     );
     return shown().length - before;
   };
-  // `narrow` lets 10 through. Of those that `wide` alone concerns the node takes its remaining 5, and 1 at the rate of
-  // the namespace; no ceiling of a monitor refuses any of them.
+  // `narrow` lets 10 through. Of the spans that only `wide` covers the node takes its remaining 5, and 1 more at the
+  // rate of the namespace. No ceiling of a monitor refuses any of them.
   expect([send(40), send(40, other)]).toEqual([10, 6]);
   expect(pipeline.monitors.map(({ dropped }) => dropped)).toEqual([30, 0]);
 });
@@ -255,7 +255,7 @@ test('what a policy redacts is gone before the ring: headers, paths, queries, la
   });
 });
 
-test('spans are of the pod that sent them, whatever they say, and of an unknown one without a namespace', () => {
+test('spans belong to the pod that sent them, whatever they claim; those of an unknown pod have no namespace', () => {
   const { pipeline, shown, identity, unknown, contradicted } = aPipeline({ ignorePaths: ['/live'] });
   const claims = {
     'k8s.namespace.name': 'pay',
@@ -273,7 +273,7 @@ test('spans are of the pod that sent them, whatever they say, and of an unknown 
   expect([namespace, pod, workload, unknown()]).toEqual([undefined, undefined, undefined, 1]);
 });
 
-test('the rules of every namespace hold for a span whose sender is not known', () => {
+test('the rules of every namespace apply to a span whose sender is unknown', () => {
   const redaction: CaptureConfig['redaction'] = [{ namespaces: ['pay'], labels: [{ name: 'card', action: 'Drop' }] }];
   const { pipeline, shown } = aPipeline({}, { redaction });
   pipeline.take(request([span({ attributes: { card: '1' } })], {}));
@@ -281,7 +281,7 @@ test('the rules of every namespace hold for a span whose sender is not known', (
   expect(shown().map((s) => s.attributes)).toEqual([{}, { card: '1' }]);
 });
 
-test('a monitor of one container and port rules neither the spans of a sidecar nor those of other ports', () => {
+test('a monitor of one container and port does not apply to spans of a sidecar or of other ports', () => {
   const { pipeline, shown, identity } = aPipeline({ containers: ['app'], ports: '8080', protocols: ['SQL'] });
   identity.pods.upsert(podIdentity(aPod('shop/web-1', { containers: ['app', 'proxy'] })));
   for (const container of ['app', 'proxy']) showPoints(identity, attributes(web(container)));
@@ -297,7 +297,7 @@ test('a monitor of one container and port rules neither the spans of a sidecar n
 describe('spans that come before the points of their process', () => {
   const early = { ...web(), 'k8s.container.name': 'app' };
 
-  test('wait for the points, and are of their pod then', async () => {
+  test('wait for the points, and then belong to their pod', async () => {
     const { pipeline, shown, identity, clock, unknown } = aPipeline();
     expect(pipeline.take(request([span({ name: 'a' }), span({ name: 'b' })], early))).toBe(2);
     await clock.advance(9_000);
@@ -310,7 +310,7 @@ describe('spans that come before the points of their process', () => {
     expect(unknown()).toBe(0);
   });
 
-  test('are of an unknown sender, and counted, when none come or these are of another pod', async () => {
+  test('count as of an unknown sender when no points come or the points are of another pod', async () => {
     const { pipeline, shown, identity, clock, unknown, contradicted } = aPipeline();
     pipeline.take(request([span({ name: 'a' })], early));
     showPoints(identity, attributes(early), 'pay.db-0.main');
@@ -326,7 +326,7 @@ describe('spans that come before the points of their process', () => {
     expect([shown()[1]!.namespace, unknown(), contradicted()]).toEqual([undefined, 2, 1]);
   });
 
-  test('wait in bounded memory: the oldest of the namespace that holds most go on, as unknown', () => {
+  test('wait in bounded memory: the oldest of the namespace that holds most are passed on as unknown', () => {
     const passed: string[] = [];
     const waiting = new UnshownSpans((held) => passed.push(held.scopes[0]!.spans[0]!.name), {
       maxBytes: 20_000,

@@ -56,7 +56,7 @@ async function read(ring: StreamRing, query: StreamQuery | string): Promise<Stre
 const names = (events: StreamEvent[]): string[] =>
   events.map((e) => ('item' in e ? (e.item.span?.name ?? `flow ${e.item.flow!.bytes}`) : `lost ${e.lost} ${e.source}`));
 
-test('the ring keeps the newest within its bytes and its age', () => {
+test('the ring keeps the newest items within its limits of bytes and age', () => {
   const ring = new StreamRing({ maxBytes: 3, maxAgeMs: 5_000 });
   for (let i = 0; i < 5; i++) ring.push(item({}, 1_000 + i), 1_000);
   expect([ring.first, ring.next, ring.bytes]).toEqual([2, 5, 3]);
@@ -66,7 +66,7 @@ test('the ring keeps the newest within its bytes and its age', () => {
   expect([ring.first, ring.next]).toEqual([4, 5]);
 });
 
-test('beyond its bytes the namespace that holds most loses its oldest, and readers learn what they missed', async () => {
+test('beyond maxBytes the namespace that holds most loses its oldest items, and readers get their count', async () => {
   const ring = new StreamRing({ maxBytes: 4, maxAgeMs: 1e9 });
   const push = (account: string, name: string): void => ring.push({ ...item({ name }), account }, 1_000);
   push('quiet', 'q1');
@@ -87,11 +87,11 @@ test('a hundred thousand items through a small ring leave it small', async () =>
   const grown = (await heapAfterGc()) - before;
   expect(ring.at(99_999)!.span!.name).toBe('99999');
   expect(ring.next - ring.first).toBe(10);
-  // No more than a few bytes for each, where its place alone would take a hundred.
+  // This is a few bytes for each item. An entry that stays would take a hundred.
   expect(grown).toBeLessThan(2_000_000);
 });
 
-test('the newest N come oldest first; first turns it round; more than there is gives what there is', async () => {
+test('the newest N come oldest first; with `first` the oldest N come; `all` gives every item', async () => {
   const ring = new StreamRing(large);
   for (const name of ['a', 'b', 'c']) ring.push(item({ name }), 1_000);
   expect(names(await read(ring, 'number=2'))).toEqual(['b', 'c']);
@@ -141,7 +141,7 @@ test.each([
   ['include=x', 'include: must be a JSON object'],
   ['include={"colour":["red"]}', 'include/0/colour'],
   ['types=log', 'types/0'],
-])('the query %s is refused with its field', (query, message) => {
+])('the query %s is refused with the name of the field', (query, message) => {
   expect(() => queryOf(query, 0)).toThrow(message);
 });
 
@@ -215,7 +215,7 @@ test.each([
   expect(names(await read(mixedRing(), query))).toEqual(expected);
 });
 
-test('a body says the same as a query', async () => {
+test('a JSON body selects the same as a query', async () => {
   const request = parseStreamRequest({
     number: 1,
     include: [{ namespace: ['bank'] }],
@@ -226,7 +226,7 @@ test('a body says the same as a query', async () => {
   expect(() => parseStreamRequest({ types: ['span', 'span'] })).toThrow('types');
 });
 
-test('asking for more than the ring holds gives what there is and says how many are gone', async () => {
+test('asking for more than the ring holds gives what there is and the count of those dropped', async () => {
   const ring = new StreamRing({ maxBytes: 2, maxAgeMs: 1e9 });
   for (const name of ['a', 'b', 'c', 'd', 'e']) ring.push(item({ name }), 1_000);
   expect(names(await read(ring, 'number=2'))).toEqual(['d', 'e']);
@@ -235,7 +235,7 @@ test('asking for more than the ring holds gives what there is and says how many 
   expect(names(await read(ring, 'number=all&since=8s'))).toEqual([]);
 });
 
-test('the newest and the oldest go by the time of an item, not by when it came', async () => {
+test('newest and oldest are by the time of an item, not by its arrival', async () => {
   const ring = new StreamRing(large);
   const at = (ms: number): StreamItem => item({ name: String(ms), start: rfc3339Nano(BigInt(ms) * 1_000_000n) }, ms);
   for (const ms of [5, 1, 9, 3, 7, 2, 8]) ring.push(at(ms), 10);
@@ -244,7 +244,7 @@ test('the newest and the oldest go by the time of an item, not by when it came',
   expect(names(await read(ring, 'number=all'))).toEqual(['1', '2', '3', '5', '7', '8', '9']);
 });
 
-test('a random ring gives what sorting everything gives', async () => {
+test('a random ring gives the same as sorting all items', async () => {
   const random = new Random(20_261_122);
   for (let round = 0; round < 200; round++) {
     const ring = new StreamRing(large);
@@ -262,7 +262,7 @@ test('a random ring gives what sorting everything gives', async () => {
   }
 });
 
-test('only what concerns the given namespaces is shown, and labels of other pods decide nothing', async () => {
+test('only items of the given namespaces are shown, and labels of pods elsewhere match nothing', async () => {
   expect(names(await read(mixedRing(), 'namespaces=bank'))).toEqual(['out']);
   expect(names(await read(mixedRing(), 'namespaces=cache&namespaces=bank'))).toEqual(['out', 'flow 7']);
   expect(names(await read(mixedRing(), 'namespaces=cache&namespace=shop'))).toEqual(['flow 7']);
@@ -271,7 +271,7 @@ test('only what concerns the given namespaces is shown, and labels of other pods
   expect(names(await read(mixedRing(), 'namespaces=shop&labelSelector=app'))).toEqual(['in', 'flow 7']);
 });
 
-test('a reader goes on where it stood, in order of arrival; after another ring it gets everything', async () => {
+test('a reader goes on at its cursor, in order of arrival; a cursor of another ring gives everything', async () => {
   const ring = new StreamRing({ maxBytes: 3, maxAgeMs: 1e9 });
   for (const name of ['a', 'b', 'c']) ring.push(item({ name }), 1_000);
   const after = (seq: number, id = ring.id): Promise<StreamEvent[]> => read(ring, `after=${id}.${seq}`);
@@ -284,7 +284,7 @@ test('a reader goes on where it stood, in order of arrival; after another ring i
   await expect(read(ring, 'after=yesterday')).rejects.toThrow('after: is no cursor');
 });
 
-test('a follower gets what comes, and a slow one learns how much it missed', async () => {
+test('a follower gets new items, and a slow one the count that it missed', async () => {
   const ring = new StreamRing({ maxBytes: 2, maxAgeMs: 1e9 });
   const stop = new AbortController();
   const stream = readStream(ring, queryOf('follow', 0), stop.signal);
@@ -298,7 +298,7 @@ test('a follower gets what comes, and a slow one learns how much it missed', asy
   expect((await last).done).toBe(true);
 });
 
-test('a follower is told how many items this node cannot judge by their labels', async () => {
+test('a follower gets the count of items whose labels this node does not know', async () => {
   const ring = new StreamRing(large);
   const stop = new AbortController();
   const stream = readStream(ring, queryOf('follow&labelSelector=app%3Dcheckout', 0), stop.signal);
@@ -311,7 +311,7 @@ test('a follower is told how many items this node cannot judge by their labels',
   expect((await stream.next()).done).toBe(true);
 });
 
-test('flow counters become items with the bytes since the report before', () => {
+test('flow counters become items with the bytes since the previous report', () => {
   const clock = new FakeClock(1_795_258_170_000);
   const ring = new StreamRing(large);
   const intake = new FlowIntake(ring, clock, nodePods());
@@ -343,7 +343,7 @@ test('flow counters become items with the bytes since the report before', () => 
   ]);
 });
 
-test('a namespace with flows without end pushes out its own, and what was forgotten is never counted in full again', () => {
+test('a namespace with endless flows displaces only its own, and a forgotten flow is not counted in full again', () => {
   const clock = new FakeClock(1_795_258_170_000);
   const ring = new StreamRing(large);
   const identity = nodePods(aPod('pay/db-0', { ip: '10.0.0.9' }), aPod('noisy/a', { ip: '10.0.0.8' }));

@@ -32,7 +32,7 @@ test('the script runs without a package, without types and without a warning', (
   expect(stdout).toContain('usage: supervise');
 });
 
-test('it can be installed again over itself, and leaves no partial file', async () => {
+test('a second installation over the first one works and leaves no partial file', async () => {
   await installSupervisor(dir);
   expect(readdirSync(dir).toSorted()).toEqual(['ld.so', 'lib', 'node', 'supervise.mjs']);
   expect(readdirSync(join(dir, 'lib')).filter((name) => name.endsWith('.tmp'))).toEqual([]);

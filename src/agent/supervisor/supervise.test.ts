@@ -20,7 +20,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-/** An instrument that notes the file it was given, and runs until a signal. */
+/** An instrument that appends its config file to a log, and runs until a signal. */
 const notes = 'cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; exec sleep 60';
 
 function start(program: string, { stopMs = 12_000, pollMs = 2 } = {}): void {
@@ -39,7 +39,7 @@ function start(program: string, { stopMs = 12_000, pollMs = 2 } = {}): void {
 
 const log = (): string => (existsSync(join(dir, 'log')) ? readFileSync(join(dir, 'log'), 'utf8') : '');
 const state = (): Promise<SupervisorState | null> => readSupervisorState(join(dir, 'own'));
-/** The instrument was started with this file, and has read it. */
+/** Waits until the instrument was started with this file and has read it. */
 const runs = (yaml: string): Promise<SupervisorState> =>
   until(`the instrument runs ${yaml}`, async () => {
     const now = await state();
@@ -58,7 +58,7 @@ test('the state names the file that the instrument was started with, however oft
   expect(first).toMatchObject({ config: instrumentFileHash('a: 1\n'), starts: 1, stoppedMs: null });
 });
 
-test('an order restarts the instrument with the file that it names, and says when the run before had to end', async () => {
+test('an order restarts the instrument with the ordered file; the state says when the last run had to end', async () => {
   start(notes);
   const first = await runs('a: 1\n');
   await write('a: 2\n');
@@ -70,8 +70,8 @@ test('an order restarts the instrument with the file that it names, and says whe
   expect(() => process.kill(first.pid!, 0)).toThrow('ESRCH');
 });
 
-test('an order for what runs, or for bytes that are not in the file, restarts nothing', async () => {
-  // It looks when it is told to, so that none of the orders is overwritten before it was read.
+test('an order for the running file, or for bytes that are not on disk, restarts nothing', async () => {
+  // The supervisor looks only when called, so that no order is overwritten before it is read.
   start(notes, { pollMs: 3_600_000 });
   const first = await runs('a: 1\n');
   const changesNothing = async (): Promise<void> => {
@@ -125,7 +125,7 @@ test('without a config file the supervisor ends with 255, as the instrument woul
   expect(await ended).toBe(255);
 });
 
-test('a program that cannot be started ends it with 127', async () => {
+test('a program that cannot be started ends the supervisor with 127', async () => {
   supervisor = new Supervisor({
     config,
     order: orderPath(config),
@@ -140,7 +140,7 @@ test('a program that cannot be started ends it with 127', async () => {
 
 const flags = ['--config=/c', '--order=/o', '--dir=/d'];
 
-test('the first program that the image has is started; a variable names another one', () => {
+test('the first listed program that the image has is started; a variable overrides the list', () => {
   supervisor = null;
   expect(parseArguments([...flags, '--', '/none', '/bin/sh', '/bin/cat'], {})).toMatchObject({ command: ['/bin/sh'] });
   const env = { SVC_INSTRUMENT_COMMAND: '["/opt/obi","-x"]' };
@@ -148,11 +148,11 @@ test('the first program that the image has is started; a variable names another 
 });
 
 test.each([
-  ['a flag that is missing', flags.slice(1), {}, /^usage: supervise --config=/],
+  ['a missing flag', flags.slice(1), {}, /^usage: supervise --config=/],
   ['no program', [...flags, '--', '/none'], {}, /^the image has none of \/none/],
-  ['a command that is no list', [...flags, '--', '/bin/sh'], { SVC_INSTRUMENT_COMMAND: '{}' }, /JSON array/],
+  ['a command that is not a list', [...flags, '--', '/bin/sh'], { SVC_INSTRUMENT_COMMAND: '{}' }, /JSON array/],
   ['a command that is not JSON', [...flags, '--', '/bin/sh'], { SVC_INSTRUMENT_COMMAND: '/obi' }, /JSON array/],
-])('%s is refused in words', (_what, argv, env, words) => {
+])('%s is refused with a message', (_what, argv, env, words) => {
   supervisor = null;
   expect(parseArguments(argv, env)).toMatch(words);
 });

@@ -24,7 +24,7 @@ const pod = (
 });
 const daemonSet = (spec: object = {}) => ({ spec: { template: { spec: { nodeSelector: linux, ...spec } } } });
 
-test('a node that should have an agent and has none is expected all the same', () => {
+test('a node that should have an agent is expected even without an agent pod', () => {
   expect(expectedAgents([node('b'), node('a')], [daemonSet()], [pod('p', 'b', '10.0.0.2')])).toEqual([
     { node: 'a', address: undefined, absence: 'no agent pod', nodeReady: true },
     { node: 'b', address: '10.0.0.2', absence: undefined, nodeReady: true },
@@ -37,12 +37,12 @@ test('a node that is not ready stays expected, so a dead node never vanishes fro
   ]);
 });
 
-test('a pod without an address says so', () => {
+test('an agent pod without an address is absent, with the reason', () => {
   const [only] = expectedAgents([node('a')], [daemonSet()], [pod('p', 'a', undefined)]);
   expect(only).toMatchObject({ address: undefined, absence: 'agent pod p has no address yet' });
 });
 
-test('of two pods on a node the ready one speaks, then the one that stays, then the newer', () => {
+test('of two pods on a node a ready one is preferred, then one that is not being deleted, then the newer', () => {
   const pick = (...pods: PodView[]) => {
     const [found, turned] = [pods, pods.toReversed()].map((all) => expectedAgents([node('a')], [daemonSet()], all));
     expect(turned![0]!.address).toBe(found![0]!.address);
@@ -53,7 +53,7 @@ test('of two pods on a node the ready one speaks, then the one that stays, then 
   expect(
     pick(pod('new', 'a', '2.2.2.2', { creationTimestamp: '2026-01-02T00:00:00Z' }), pod('old', 'a', '1.1.1.1')),
   ).toBe('2.2.2.2');
-  // Each of the three goes before those behind it.
+  // Each criterion takes precedence over the later ones.
   const younger = { creationTimestamp: '2026-01-02T00:00:00Z' };
   expect(pick(pod('p', 'a', '1.1.1.1', { deletionTimestamp: 'x' }), pod('q', 'a', '2.2.2.2', younger, false))).toBe(
     '1.1.1.1',
@@ -67,7 +67,7 @@ test.each([
   ['Running', '1.1.1.1'],
   ['Succeeded', undefined],
   ['Failed', undefined],
-])('finished pods do not count: %s', (phase, address) => {
+])('whether a pod counts in the phase %s', (phase, address) => {
   const one: PodView = { ...pod('p', 'a', '1.1.1.1'), status: { phase, podIP: '1.1.1.1' } };
   expect(expectedAgents([], [], [one]).map((agent) => agent.address)).toEqual(address ? [address] : []);
   expect(expectedAgents([node('a')], [daemonSet()], [one])).toMatchObject([{ node: 'a', address }]);
@@ -95,7 +95,7 @@ describe('which nodes the DaemonSet runs on', () => {
       false,
     ],
     ['a taint that is not tolerated keeps it away', tainted('dedicated'), {}, false],
-    ['a taint without effect on scheduling does not', tainted('dedicated', 'PreferNoSchedule'), {}, true],
+    ['a taint that does not stop scheduling lets it in', tainted('dedicated', 'PreferNoSchedule'), {}, true],
     ['a toleration of everything lets it in', tainted('dedicated'), { tolerations: [{ operator: 'Exists' }] }, true],
     [
       'a toleration of the key and value lets it in',
@@ -104,13 +104,13 @@ describe('which nodes the DaemonSet runs on', () => {
       true,
     ],
     [
-      'a toleration of another value does not',
+      'a toleration of another value keeps it away',
       tainted('dedicated'),
       { tolerations: [{ key: 'dedicated', value: 'w' }] },
       false,
     ],
     [
-      'a toleration of another effect does not',
+      'a toleration of another effect keeps it away',
       tainted('dedicated'),
       { tolerations: [{ operator: 'Exists', effect: 'NoExecute' }] },
       false,

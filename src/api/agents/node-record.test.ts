@@ -8,7 +8,7 @@ const seen = (node: string, more: Partial<Sighting> = {}): Sighting => ({
   ...{ node, uid: `uid-${node}`, machine: undefined, createdMs: t0 - hour, isServing: true },
   ...more,
 });
-/** The record after looks at the cluster, an hour apart. */
+/** The record after a sequence of looks at the cluster, an hour apart. */
 function after(looks: readonly (readonly Sighting[])[], keep: Readonly<Record<string, number>> = {}): NodeRecord {
   return looks.reduce(
     (record, sightings, i) =>
@@ -21,7 +21,7 @@ const told = ({ serving, departed }: NodeRecord) => [
   departed.map(({ node, leftMs }) => [node, (leftMs - t0) / hour]),
 ];
 
-test('a node that leaves is kept with when it came, when it left and until when its data would have been kept', () => {
+test('a node that leaves stays in the record: when it came, when it left and when its data would have expired', () => {
   expect(after([[seen('a'), seen('b')], [seen('b')]], { a: 2 * hour }).departed).toEqual([
     {
       ...{ node: 'a', uid: 'uid-a', machine: undefined },
@@ -33,39 +33,39 @@ test('a node that leaves is kept with when it came, when it left and until when 
 const m1 = { machine: '1'.repeat(16) };
 const m2 = { machine: '2'.repeat(16) };
 test.each<[string, Sighting[][], unknown[]]>([
-  ['one that was never seen serving has nothing that could be lacking', [[seen('a', { isServing: false })], []], []],
+  ['a node that never served is not recorded as departed', [[seen('a', { isServing: false })], []], []],
   [
-    'one whose agent went before it left with the node',
+    'a node whose agent went first leaves when the node goes',
     [[seen('a')], [seen('a', { isServing: false })], []],
     [['a', 2]],
   ],
   [
-    'one that is expected still has not left, whatever its agent does',
+    'a node that is still expected has not left, whatever its agent does',
     [[seen('a')], [seen('a', { isServing: false })]],
     [],
   ],
-  ['one that serves again is back', [[seen('a')], [], [seen('a')]], []],
+  ['a node that serves again is back', [[seen('a')], [], [seen('a')]], []],
   [
-    'one that is expected again is not back before its agent serves',
+    'a node that is expected again is not back before its agent serves',
     [[seen('a')], [], [seen('a', { isServing: false })]],
     [['a', 1]],
   ],
   ['another object of the same name is another machine', [[seen('a')], [seen('a', { uid: 'x' })]], [['a', 1]]],
   [
-    'an object that the same machine registered anew is the same node',
+    'a Node object that the same machine registered again is the same node',
     [[seen('a', m1)], [seen('a', { uid: 'x', ...m1 })]],
     [],
   ],
   [
-    'a machine that was installed anew under the same object is another',
+    'a machine that was reinstalled under the same object is another node',
     [[seen('a', m1)], [seen('a', m2)]],
     [['a', 1]],
   ],
-  ['a kubelet that says which machine it is only later changes nothing', [[seen('a')], [seen('a', m1)]], []],
+  ['a machine id that appears only later changes nothing', [[seen('a')], [seen('a', m1)]], []],
   ['a pod that lingers without its Node object is the one that was there', [[seen('a')], [seen('a', { uid: '' })]], []],
-  ['a pod that was never seen with its Node object is no departed node', [[seen('a', { uid: '' })], []], []],
+  ['a pod that was never seen with its Node object is not a departed node', [[seen('a', { uid: '' })], []], []],
   [
-    'each machine of a name leaves for itself',
+    'each machine of the same name leaves separately',
     [[seen('a')], [seen('a', { uid: 'x' })], []],
     [
       ['a', 1],
@@ -76,13 +76,13 @@ test.each<[string, Sighting[][], unknown[]]>([
   expect(told(after(looks))[1]).toEqual(departed);
 });
 
-test('one that comes back has its old data, also when it leaves again', () => {
+test('a node that comes back keeps the start of its old data, also when it leaves again', () => {
   const back = seen('a', { uid: 'x', createdMs: t0 + 2 * hour, ...m1 });
   const { departed } = after([[seen('a', m1)], [], [back], []]);
   expect(departed).toMatchObject([{ node: 'a', uid: 'x', fromMs: t0 - hour, leftMs: t0 + 3 * hour }]);
 });
 
-test('what would have been dropped anyway is dropped from the record', () => {
+test('a node whose data would have expired is dropped from the record', () => {
   const looks = (hours: number) => [[seen('a')], ...Array.from({ length: hours }, () => [])];
   expect([24, 25].map((hours) => after(looks(hours)).departed.length)).toEqual([1, 0]);
   const earlier = { count: 3, fromMs: t0, leftMs: t0, untilMs: t0 + hour };
@@ -92,7 +92,7 @@ test('what would have been dropped anyway is dropped from the record', () => {
   expect(noted(record, [], { ...options, nowMs: t0 + hour }).earlier).toBeNull();
 });
 
-test('retention is that of the last look that knew it', () => {
+test('the retention of a node is the last known one', () => {
   const options = { nowMs: t0, defaultKeepMs: 24 * hour };
   const first = noted(emptyRecord, [seen('a')], { ...options, keepMs: () => 7 * hour });
   const second = noted(first, [seen('a')], { ...options, keepMs: () => undefined });
@@ -101,11 +101,11 @@ test('retention is that of the last look that knew it', () => {
 });
 
 test.each<[string, number, [number, number] | null]>([
-  ['right after it left: all that was kept', 10, [0, 10]],
-  ['later, what would still be kept', 22, [2, 10]],
-  ['at the end its last sample', 30, [10, 10]],
-  ['then nothing', 31, null],
-])('what is lacking of a departed node, %s', (_, now, span) => {
+  ['all of it right after the node left', 10, [0, 10]],
+  ['what would still be kept later', 22, [2, 10]],
+  ['the last sample at the end', 30, [10, 10]],
+  ['nothing after that', 31, null],
+])('the missing data of a departed node is %s', (_, now, span) => {
   const found = lackingSpan({ fromMs: 0, leftMs: 10, untilMs: 30 }, now);
   expect(found && [found.fromMs, found.toMs]).toEqual(span);
 });

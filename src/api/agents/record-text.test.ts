@@ -13,7 +13,7 @@ const departed = (node: string, leftMs = now, more: Partial<DepartedNode> = {}):
   ...more,
 });
 
-test('a record is read as it was written, and equal ones are equal texts', () => {
+test('a record reads back as written, and equal records give equal texts', () => {
   const machine = '0123456789abcdef';
   const record: NodeRecord = {
     serving: [serving('b'), serving('a', { machine, keepMs: 90_000 })],
@@ -33,7 +33,7 @@ test('a record is read as it was written, and equal ones are equal texts', () =>
   expect(readRecordData(recordData(emptyRecord).data, now)).toEqual({ record: emptyRecord, refused: [] });
 });
 
-test('what does not fit is not forgotten: those that left first become one entry', () => {
+test('where space is short, the nodes that left first are merged into one entry', () => {
   const all = Array.from({ length: 40 }, (_, i) => departed(`n${i}`, now - i * hour, { untilMs: now + i * hour + 1 }));
   const record = { ...emptyRecord, serving: [serving('s')], departed: all };
   const { data } = recordData(record, 4_096);
@@ -48,7 +48,7 @@ test('what does not fit is not forgotten: those that left first become one entry
     leftMs: rest[0]!.leftMs,
     untilMs: rest.at(-1)!.untilMs,
   });
-  // The next time the entry takes in more.
+  // The next write merges more nodes into the entry.
   const more = { serving: [], departed: kept, earlier: earlier! };
   const again = readRecordData(recordData(more, 1_024).data, now).record;
   expect(again.departed!.length).toBeLessThan(kept.length);
@@ -56,7 +56,7 @@ test('what does not fit is not forgotten: those that left first become one entry
   expect(again.earlier).toMatchObject({ count: all.length - again.departed!.length, fromMs: now - 40 * hour });
 });
 
-test('five thousand nodes with names of a cloud fit beside two hundred that left', () => {
+test('five thousand nodes with names of a cloud fit together with two hundred that left', () => {
   const name = (i: number): string => `ip-10-120-${i >> 8}-${i & 255}.eu-central-1.compute.internal`;
   const own = { uid: '8d3c4f0e-9c1e-4c11-8f0a-6f0d5b0c9a11', machine: '0123456789abcdef' };
   const record = {
@@ -79,30 +79,30 @@ const good = {
   until: '2026-01-02T01:00:00Z',
 };
 test.each<[string, object | string, string]>([
-  ['no JSON', '{', 'departed.json: no JSON'],
-  ['no list', { a: 1 }, 'departed.json: no list'],
-  ['no object', [good, 1], 'departed.json[1]: no object'],
-  ['a name that is none', [{ ...good, node: '<b>' }, good], 'departed.json[0].node: not the name of a node'],
+  ['invalid JSON', '{', 'departed.json: no JSON'],
+  ['not a list', { a: 1 }, 'departed.json: no list'],
+  ['an entry that is not an object', [good, 1], 'departed.json[1]: no object'],
+  ['an invalid name', [{ ...good, node: '<b>' }, good], 'departed.json[0].node: not the name of a node'],
   ['a header in a name', [{ ...good, node: 'a\r\nset-cookie: x' }], 'departed.json[0].node: not the name of a node'],
   ['no uid', [{ ...good, uid: undefined }], 'departed.json[0].uid: not a uid'],
-  ['a machine that is none', [{ ...good, machine: 5 }], 'departed.json[0].machine: not 16 hex digits'],
-  ['a time that is none', [{ ...good, from: 'yesterday' }], 'departed.json[0].from: not a time as RFC 3339, UTC'],
-  ['a day that is none', [{ ...good, from: '2026-99-01T00:00:00Z' }], 'departed.json[0].from: no such time'],
-  ['left before it came', [{ ...good, left: '2025-01-01T00:00:00Z' }], 'departed.json[0].left: before from'],
-  ['left tomorrow', [{ ...good, left: '2026-01-03T00:00:00Z' }], 'departed.json[0].left: in the future'],
-  ['kept until before', [{ ...good, until: '2026-01-01T00:30:00Z' }], 'departed.json[0].until: before left'],
+  ['an invalid machine', [{ ...good, machine: 5 }], 'departed.json[0].machine: not 16 hex digits'],
+  ['an invalid time', [{ ...good, from: 'yesterday' }], 'departed.json[0].from: not a time as RFC 3339, UTC'],
+  ['an impossible day', [{ ...good, from: '2026-99-01T00:00:00Z' }], 'departed.json[0].from: no such time'],
+  ['a leave before the start', [{ ...good, left: '2025-01-01T00:00:00Z' }], 'departed.json[0].left: before from'],
+  ['a leave in the future', [{ ...good, left: '2026-01-03T00:00:00Z' }], 'departed.json[0].left: in the future'],
+  ['an end before the leave', [{ ...good, until: '2026-01-01T00:30:00Z' }], 'departed.json[0].until: before left'],
   [
-    'kept for ever',
+    'an end in the far future',
     [{ ...good, until: '9026-01-01T00:30:00Z' }],
     'departed.json[0].until: more than ten years after left',
   ],
-])('%s is refused by itself', (_, value, fault) => {
+])('%s is refused, and the rest is kept', (_, value, fault) => {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   const serving = { 'serving.json': '[{"node":"s","uid":"u","from":"2026-01-01T00:00:00Z","keepSeconds":60}]' };
   const { record, refused } = readRecordData({ ...serving, 'departed.json': text }, now);
   expect(refused).toEqual([fault]);
   expect(record.serving).toHaveLength(1);
-  // What else the list has is kept.
+  // The other entries of the list are kept.
   const others = Array.isArray(value) ? value.filter((one) => one === good) : undefined;
   expect(record.departed?.map(({ node }) => node)).toEqual(others?.map(() => 'a'));
 });
@@ -120,10 +120,10 @@ test.each([
   ],
   ['earlier.json', '{"nodes":"many"}', /earlier.json.nodes: not a number/],
   ['earlier.json', '[]', /earlier.json: no object/],
-])('a fault in %s is told', (key, text, fault) => {
+])('a fault in %s is reported', (key, text, fault) => {
   expect(readRecordData({ [key]: text }, now).refused).toEqual([expect.stringMatching(fault)]);
 });
 
-test.each([[undefined], [null], ['x'], [[]], [{}]])('data that is %j is a record of nothing known', (data) => {
+test.each([[undefined], [null], ['x'], [[]], [{}]])('data that is %j gives an empty record', (data) => {
   expect(readRecordData(data, now)).toEqual({ record: {}, refused: [] });
 });

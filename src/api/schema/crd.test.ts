@@ -2,7 +2,7 @@ import { choice, integer, list, map, object, opaque, optional, text } from './bu
 import { structuralSchema } from './crd.ts';
 
 describe('structuralSchema', () => {
-  test('requires what is not optional, save what the API server fills in', () => {
+  test('requires the members that are neither optional nor defaulted by the API server', () => {
     const schema = object('Top.', {
       given: text('A.', { maxLength: 1 }),
       filled: choice('B.', ['X', 'Y'], { default: 'X' }),
@@ -11,7 +11,7 @@ describe('structuralSchema', () => {
     expect(structuralSchema(schema)).toMatchObject({ required: ['given'] });
   });
 
-  test('has no list of required members where none is left, at any depth', () => {
+  test('omits an empty list of required members, at any depth', () => {
     const inner = object('In.', { n: integer('N.', { minimum: 0, maximum: 9, default: 1 }) });
     const schema = structuralSchema(
       object('Top.', {

@@ -5,7 +5,7 @@ import { customResourceDefinition, type JsonSchema } from '../schema/crd.ts';
 import { schemasOf } from '../../testing/schema-walk.ts';
 import { kinds } from './index.ts';
 
-/** Rules for the API as a whole. A mistake here would last for years, so each is checked over every field. */
+/** Rules for the API as a whole. A mistake here would last for years, so every field is checked. */
 
 const all = kinds.flatMap((kind) =>
   [...schemasOf(kind)].map(({ path, schema }) => ({
@@ -38,7 +38,7 @@ const switches = new Set([
 
 describe('every kind', () => {
   test.each(kinds.map((kind) => [`${kind.resource.group}_${kind.resource.plural}.yaml`, kind] as const))(
-    'is in the CRD %s as it is here',
+    'is the same in the CRD file %s',
     (file, kind) => {
       const text = readFileSync(join(import.meta.dirname, '../../../crds', file), 'utf8');
       expect(parse(text)).toEqual(customResourceDefinition(kind));
@@ -52,11 +52,11 @@ describe('every kind', () => {
     ['boolean', 10],
     ['array', 30],
     ['object', 50],
-  ])('has many fields of type %s that the rules look at', (type, number) => {
+  ])('has many fields of type %s for the rules to check', (type, number) => {
     expect(ofType(type).length).toBeGreaterThan(number);
   });
 
-  test('has maps, choices and structs with members that the rules look at', () => {
+  test('has maps and choices for the rules to check', () => {
     const maps = all.filter(({ schema }) => schema['additionalProperties'] !== undefined);
     expect([maps.length > 5, all.filter(({ schema }) => isChoice(schema)).length > 20]).toEqual([true, true]);
   });
@@ -65,7 +65,7 @@ describe('every kind', () => {
     expect(pathsOf(ofType('number'))).toEqual([]);
   });
 
-  test('has no member named phase or state: conditions say what is', () => {
+  test('has no member named phase or state: conditions report that', () => {
     expect(pathsOf(all.filter(({ name }) => /^(phase|state)$/i.test(name)))).toEqual([]);
   });
 
@@ -109,7 +109,7 @@ describe('every kind', () => {
     expect(pathsOf(mute)).toEqual([]);
   });
 
-  test('writes words of a choice in CamelCase, save those that another system gives', () => {
+  test('writes the words of a choice in CamelCase, except those that another system defines', () => {
     const given = /(\.provider|\.permissions\{\})$/;
     const odd = all.filter(
       ({ path, schema }) =>
@@ -130,7 +130,7 @@ describe('every kind', () => {
     expect(pathsOf(union)).toEqual([]);
   });
 
-  test('says with every rule what to do', () => {
+  test('says what to do in the message of every rule', () => {
     const rules = all.flatMap(({ path, schema }) =>
       ((schema['x-kubernetes-validations'] ?? []) as { rule: string; message: string }[]).map((r) => ({ path, ...r })),
     );
@@ -141,13 +141,13 @@ describe('every kind', () => {
     }
   });
 
-  test('has no default in what a policy can default or override: presence means that it was set', () => {
+  test('has no default for a field that a policy can default or override: a field is there only if it was set', () => {
     const traffic = all.filter(({ path }) => !path.startsWith('MinterDeployment'));
     const specs = traffic.filter(({ path }) => path.includes('.spec'));
     expect(pathsOf(specs.filter(({ schema }) => 'default' in schema))).toEqual(['TrafficMonitor.spec.mode']);
   });
 
-  test('begins unobserved, so that tools wait for the first look', () => {
+  test('begins with observedGeneration -1, so that tools wait for the first reconcile', () => {
     const statuses = all.filter(({ path }) => /^[A-Za-z]+\.status$/.test(path));
     expect(statuses.map(({ schema }) => schema['default'])).toEqual(kinds.map(() => ({ observedGeneration: -1 })));
     expect(all.filter(({ path, schema }) => path.includes('.status.') && 'default' in schema)).toEqual([]);

@@ -1,6 +1,6 @@
 import { FairTurns, sharedSliceMs, sliceMs, type OwnTurns } from './fair-turns.ts';
 
-/** Work that computes in slices of given length on a thread whose time is moved by the slices alone. */
+/** Work that computes in slices of a given length, on a thread whose clock only the slices advance. */
 function scene({ creditMs = 100, shortMs = 0 } = {}) {
   let now = 0;
   const deferred: (() => void)[] = [];
@@ -9,7 +9,7 @@ function scene({ creditMs = 100, shortMs = 0 } = {}) {
   const settled = async (): Promise<void> => {
     for (let i = 0; i < 8; i++) await Promise.resolve();
   };
-  /** Computes so many slices, or until stopped, under the name of the user and a number. */
+  /** Computes this many slices, or until stopped. The name is that of the user and a number. */
   const work = (
     name: string,
     sliceMs: number,
@@ -29,7 +29,7 @@ function scene({ creditMs = 100, shortMs = 0 } = {}) {
     };
     return { own, end: run() };
   };
-  /** Lets the thread go on for so many turns of its event loop, or until nothing waits. */
+  /** Runs this many turns of the event loop, or until nothing waits. */
   const go = async (loops: number): Promise<void> => {
     for (let i = 0; i < loops; i++) {
       await settled();
@@ -52,14 +52,14 @@ test('users who are busy all the time get equal shares, however much work each h
   for (const name of ['a', 'b', 'c']) expect(time(name) / all).toBeCloseTo(1 / 3, 1);
 });
 
-test('a user who was idle computes at once and alone among five who are always busy, after at most one of their slices', async () => {
+test('a user who was idle goes before five who are always busy, after at most one of their slices', async () => {
   const { work, go, log, now } = scene();
   for (const name of ['a1', 'a2', 'b1', 'c1', 'd1', 'e1', 'e2']) work(name, 10);
   await go(200);
   const [asked, before] = [now(), log.length];
   const question = work('f1', 10, 5);
   await go(40);
-  // What is being computed when it comes is one slice; its own five follow.
+  // One slice may be running when the question comes; its own five follow.
   expect((await question.end) - asked).toBeLessThanOrEqual(60);
   expect(log.slice(before, before + 6).filter((name) => name !== 'f1').length).toBeLessThanOrEqual(1);
 });
@@ -89,7 +89,7 @@ test('a user who ends and begins work again and again gets no more than a share'
   expect(share('c')).toBeGreaterThan(0.3);
 });
 
-test('new work that does not end goes first for as long as the credit, and no longer', async () => {
+test('new work that does not end goes first only until its credit is used up', async () => {
   const { work, go, log } = scene({ creditMs: 100 });
   work('a1', 10);
   await go(100);
@@ -128,7 +128,7 @@ test('slices are shorter while several users have work', async () => {
   expect(own.due()).toBe(true);
 });
 
-test('of one user the work that has computed least goes first', async () => {
+test('among the work of one user, the one that has computed least goes first', async () => {
   const { work, go, log } = scene();
   work('a1', 10);
   await go(40);
@@ -152,7 +152,7 @@ test('work whose signal aborts waits for no turn, and work that has ended takes 
   ended.end();
   ended.end();
   await Promise.all([waiting, ended.next()]);
-  // Each turn from here on is that of the one who still has work.
+  // From here on every turn goes to a1, the only one with work.
   const before = log.length;
   await go(20);
   expect(new Set(log.slice(before))).toEqual(new Set(['a1']));

@@ -1,6 +1,6 @@
 import { fairPlaces, Gate, type Places } from './gate.ts';
 
-/** Puts work of users into a gate and tells in which order it was let in. */
+/** A gate, and the order in which it lets in the work of users. */
 function scene(limit: number, placesOf?: (limit: number) => Places) {
   const gate = new Gate(limit, placesOf);
   const order: string[] = [];
@@ -22,7 +22,7 @@ function scene(limit: number, placesOf?: (limit: number) => Places) {
   };
 }
 
-test('work of one user runs in the order it came, as much at a time as the gate lets in', async () => {
+test('work of one user runs in the order it came, up to the limit of the gate at a time', async () => {
   const { gate, ask, order, leave, settled } = scene(2);
   for (const name of ['a1', 'a2', 'a3', 'a4']) void ask(name);
   await settled();
@@ -47,7 +47,7 @@ test('a user who comes after many requests of another gets the next free place, 
   expect(order.at(-1)).toBe('b2');
 });
 
-test('users with as much running are served in turn', async () => {
+test('users with equally much running are served in turn', async () => {
   const { ask, order, leave, settled } = scene(1);
   for (const name of ['x0', 'a1', 'a2', 'a3', 'b1', 'b2', 'c1']) void ask(name);
   await settled();
@@ -55,7 +55,7 @@ test('users with as much running are served in turn', async () => {
   expect(order).toEqual(['x0', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
 });
 
-test('a request that is aborted while it waits leaves the line, and uses no turn of its user', async () => {
+test('a request that is aborted while it waits leaves the queue, and uses no turn of its user', async () => {
   const { gate, ask, order, leave, settled } = scene(1);
   void ask('a1');
   const gone = new AbortController();
@@ -71,7 +71,7 @@ test('a request that is aborted while it waits leaves the line, and uses no turn
   expect(gate.running).toBe(0);
 });
 
-test('one user alone gets half of the fair places, and another finds the rest', async () => {
+test('one user gets half of the fair places, and another gets the rest', async () => {
   const { gate, ask, order, leave, settled } = scene(4, fairPlaces);
   for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'b3']) void ask(name);
   await settled();
@@ -125,7 +125,7 @@ test('a larger limit admits waiting work, and a smaller one lets running work en
   expect(order.at(-1)).toBe('a4');
 });
 
-test('a user may be held to some places, whatever else is free', async () => {
+test('a user can be limited to some places, however many are free', async () => {
   const { ask, order, settled } = scene(10, () => ({ perUser: 2 }));
   for (const name of ['a1', 'a2', 'a3', 'b1']) void ask(name);
   await settled();

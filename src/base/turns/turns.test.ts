@@ -32,7 +32,7 @@ test('a slice is due when it has lasted long enough, and one that has not begun 
   expect(turns.due()).toBe(true);
 });
 
-test('one waiter goes on in each round of the event loop, in the order in which they asked', async () => {
+test('each round of the event loop lets one waiter go on, in the order of asking', async () => {
   const { turns, round } = stage();
   const order: string[] = [];
   const loop = async (name: string): Promise<void> => {

@@ -32,7 +32,7 @@ test('a message may be given in two pieces', () => {
   expect(encodeFrame(Buffer.from('abc'), Buffer.from('def'))).toEqual(whole);
 });
 
-test('a changed byte, a cut stream, a length beyond the limit and one without end are told', () => {
+test('a changed byte, a cut stream, a length beyond the limit and an endless length are reported', () => {
   const frame = Buffer.from(encodeFrame(Buffer.from('message')));
   const cut = (bytes: Uint8Array, limit = 1_000) => {
     const cutter = new FrameCutter('test', limit, () => {});
@@ -51,7 +51,7 @@ test('a changed byte, a cut stream, a length beyond the limit and one without en
   expect(() => cut(Buffer.alloc(9, 0xff))).toThrow('test frame: length is not a frame length');
 });
 
-test('what the user of a message throws passes through', () => {
+test('an error from the message callback passes through', () => {
   const cutter = new FrameCutter('test', 1_000, () => {
     throw new Error('enough');
   });

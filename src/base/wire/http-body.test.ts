@@ -26,17 +26,17 @@ test('a body in chunks is read whole', async () => {
   expect(await read(`${head}2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`)).toBe('abc');
 });
 
-test('a body that is larger than asked for is refused', async () => {
+test('a body that is larger than the limit is refused', async () => {
   await expect(read(`${head}2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`, 2)).rejects.toThrow('too large');
 });
 
 test.each([
   ['comes with the head', `${head}not a size\r\n`],
   ['follows good ones', `${head}2\r\nab\r\nnot a size\r\n`],
-])('a malformed chunk that %s breaks the answer off, and is no uncaught error', async (_, bytes) => {
+])('a malformed chunk that %s aborts the answer, and causes no uncaught error', async (_, bytes) => {
   await expect(read(bytes)).rejects.toThrow('aborted');
 });
 
-test('an answer that is none fails with the error of the request', async () => {
+test('an answer that is not HTTP fails with the error of the request', async () => {
   await expect(read('nonsense\r\n\r\n')).rejects.toThrow(/Parse Error/);
 });

@@ -33,7 +33,7 @@ test('messages written in place, one inside the other, read back whatever their 
   );
 });
 
-test('texts read back whatever their length, as UTF-8 with what is no text replaced', () => {
+test('texts of any length read back, and lone surrogates are replaced in the UTF-8', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 60 })), (texts) => {
       const out = new WireWriter(1);

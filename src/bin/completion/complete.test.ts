@@ -50,7 +50,7 @@ test.each<[typed: string, answer: string]>([
   expect(await complete(shape, typed.split(' '))).toBe(answer);
 });
 
-test('what the shape does not hold is asked for', async () => {
+test('values that are not in the shape are asked for', async () => {
   const more = {
     valuesOf: (flag: string) => (flag === '--dir' ? Promise.resolve(['/srv', '/var']) : undefined),
     argumentsOf: async (command: string, word: string, operands: readonly string[]) => [

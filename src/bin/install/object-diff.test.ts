@@ -13,12 +13,12 @@ test('a unified diff has the ranges that diff -u gives', () => {
   expect(unifiedDiff('a\n', 'a\n')).toEqual([]);
 });
 
-test('something new is all plus, something gone all minus', () => {
+test('a new text is all plus, a deleted one all minus', () => {
   expect(unifiedDiff('', 'a\nb\n')).toEqual(['@@ -0,0 +1,2 @@', '+a', '+b']);
   expect(unifiedDiff('a\nb\n', '')).toEqual(['@@ -1,2 +0,0 @@', '-a', '-b']);
 });
 
-test('lines that stay between two changes stay', () => {
+test('unchanged lines between two changes stay', () => {
   const shown = unifiedDiff('a\nkeep\nb\n', 'x\nkeep\ny\n');
   expect(shown).toEqual(['@@ -1,3 +1,3 @@', '-a', '+x', ' keep', '-b', '+y']);
 });

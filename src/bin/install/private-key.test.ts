@@ -47,7 +47,7 @@ test('installing again imports nothing: the newest enabled version goes on signi
   expect(kms.count('ImportCryptoKeyVersion')).toBe(1);
 });
 
-test('a version that is named signs, and a line says when another one is enabled', async () => {
+test('a named version signs, with a warning when another one is enabled', async () => {
   expect(await run({ key: version(1) })).toBe(version(1));
   expect(progress.join('\n')).not.toContain('warning');
   expect(await run({ key: version(7) })).toBe(version(7));
@@ -56,7 +56,7 @@ test('a version that is named signs, and a line says when another one is enabled
   );
 });
 
-test('a dry run of the server looks and changes nothing; one of the client asks nobody', async () => {
+test('a server dry run only reads; a client dry run sends no request', async () => {
   expect(await run({ dryRun: 'server' })).toBe(version(1));
   expect(progress).toEqual([`would import a 2048-bit key as a new version of ${key}`]);
   expect(kms.rings.size).toBe(0);
@@ -68,6 +68,6 @@ test('a dry run of the server looks and changes nothing; one of the client asks 
 test.each<[string, Partial<ImportRequest>, RegExp]>([
   ['a file that is not there', { pemPath: '/nowhere/app.pem' }, /^VCS_PEM_PATH: .*ENOENT/],
   ['no key to import into', { key: '' }, /^VCS_PEM_PATH needs KMS_KEY_VERSION/],
-])('%s is said by the name of the variable', async (_what, request, said) => {
+])('%s is reported with the name of the variable', async (_what, request, said) => {
   await expect(run(request)).rejects.toThrow(said);
 });

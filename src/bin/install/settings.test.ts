@@ -21,7 +21,7 @@ test('the variables of an installer describe a minter', () => {
   });
 });
 
-test('without an organization there is none, and nothing of it is asked for', () => {
+test('without an organization there is no minter, and no minter setting is required', () => {
   expect(minterOf(read({}), '')).toBeUndefined();
 });
 
@@ -30,7 +30,7 @@ test.each([
   [{ ...whole, MINTER_CALLERS: '' }, /MINTER_CALLERS/],
   [{ ...whole, KMS_KEY_VERSION: key }, /KMS_KEY_VERSION/],
   [{ VCS_APP_ID: '1' }, /GITOPS_ORG/],
-])('half a minter is refused with what is missing', (env, said) => {
+])('an incomplete minter is refused with the name of the missing setting', (env, said) => {
   const settings = read(env as Record<string, string>);
   expect(() => minterOf(settings, settings.kmsKeyVersion)).toThrow(said);
 });

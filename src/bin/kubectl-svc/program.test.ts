@@ -38,7 +38,7 @@ const commands = [
 ];
 beforeEach(() => void seen.splice(0));
 
-test('common flags may stand before and behind a command, and their values are no commands', async () => {
+test('common flags may stand before and after a command, and their values are not taken for commands', async () => {
   expect(await runPlugin(['-n', 'top', 'fine', 'x'], host(), commands)).toBe(0);
   expect(await runPlugin(['fine', 'top', '-A'], host(), commands)).toBe(0);
   expect(seen).toEqual(['x', 'top', 'top', undefined]);
@@ -63,7 +63,7 @@ test('exit codes are those of the command, or of its errors', async () => {
   expect(await runPlugin(['fine', '-n', 'x', '-A'], host(), commands)).toBe(2);
 });
 
-test('what fails because of Ctrl-C says nothing and ends with 130', async () => {
+test('a failure because of Ctrl-C prints nothing and ends with 130', async () => {
   const signal = AbortSignal.abort();
   expect(await runPlugin(['broken', '-A'], host(signal), commands)).toBe(130);
   expect(told).toEqual([]);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 const bin = join(import.meta.dirname, '..');
 
-/** Runs a program of the plugin; tells which modules it loaded too. */
+/** Runs a program of the plugin, and returns also which modules it loaded. */
 function start(
   program: string,
   ...args: string[]
@@ -37,7 +37,7 @@ test.each([
   expect(loaded.filter((url) => /client-node|\/src\/(kube|promql|query|controllers)\//.test(url))).toEqual([]);
 });
 
-test('without a command it helps; without a cluster it says what to set', () => {
+test('without a command the plugin prints its help; without a cluster it says what to set', () => {
   expect(start('kubectl-svc.ts')).toMatchObject({ status: 0, stdout: expect.stringContaining('Usage: kubectl svc') });
   const { status, stdout, stderr } = start('kubectl-svc.ts', 'query', '1');
   expect([status, stdout]).toEqual([1, '']);

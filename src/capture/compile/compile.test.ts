@@ -23,7 +23,7 @@ const monitorRule = (more: Partial<CompileInput>, index = 0) =>
 
 const app = (name: string): TrafficMonitorSpec => ({ mode: 'Capture', selector: { matchLabels: { app: name } } });
 
-test('without any object every node gets the very file that the agent seeds by itself', () => {
+test('without any object every node gets exactly the file that the agent seeds by itself', () => {
   const seed = zeroConfig({ node: 'node-2', ports: '80,443,8080,8443', instrumentVersion: 'v0.10.0' });
   expect(compile(aWorld()).nodes.get('node-2')!.config).toEqual(seed);
 });
@@ -134,7 +134,7 @@ describe('scalars', () => {
     defaults: { sampling: { ratio: r } },
   });
   test.each<[string, ClusterTrafficPolicySpec[], string | undefined, string]>([
-    ['the built-in value holds when nobody says anything', [], undefined, '1'],
+    ['the built-in value holds when no object sets it', [], undefined, '1'],
     ['a default fills in what the monitor leaves out', [fallback('0.5')], undefined, '0.5'],
     ['the monitor wins over a default', [fallback('0.5')], '0.25', '0.25'],
     ['an override wins over the monitor', [override('0.1')], '0.25', '0.1'],
@@ -203,7 +203,7 @@ describe('several monitors on one pod', () => {
     ['the name decides last', aMonitor('shop/b', whole), aMonitor('shop/a', whole), 'a'],
   ])('%s', (_sentence, a, b, strongest) => expect(order(a, b)).toBe(strongest));
 
-  test('the strongest stands last in the file, because there the last entry wins', () => {
+  test('the strongest monitor is last in the file, where the last entry wins', () => {
     const list = entries({
       monitors: [
         aMonitor('shop/strong', { ...app('checkout'), priority: 9, sampling: { ratio: '0.9' } }),
@@ -247,7 +247,7 @@ describe('several monitors on one pod', () => {
     expect(result.monitors.get('shop/strong')!.conflicts).toEqual([]);
   });
 
-  test('values that mean the same are no conflict, however they are written', () => {
+  test('values that mean the same are not a conflict, however they are written', () => {
     const result = compile(
       aWorld({
         policies: [aPolicy('p', { overrides: { protocols: ['HTTP', 'SQL'], metrics: { interval: '1m' } } })],
@@ -316,7 +316,7 @@ describe('capture modes of a policy', () => {
   test('All selects any executable, in containers', () => {
     expect(base({ capture: { mode: 'All' } })[0]).toMatchObject({ exe_path: '*', containers_only: true });
   });
-  test('AllowList leaves the base out, and flows keep the instrument busy', () => {
+  test('AllowList leaves out the base entry; flows still give the instrument work', () => {
     const spec: ClusterTrafficPolicySpec = { capture: { mode: 'AllowList' }, network: { enabled: true } };
     const result = compile(aWorld({ policies: [aPolicy('p', spec)] }));
     expect(fileOf(result).discovery.instrument).toEqual([]);
@@ -447,7 +447,7 @@ describe('sets, limits, exclusions', () => {
     );
     expect(result.nodes.get('node-1')!.config.fallback).toEqual([{ protocols: ['HTTP'] }]);
   });
-  test('TCP statistics are asked for only when a monitor wants them, and only that monitor keeps them', () => {
+  test('TCP statistics are on only when a monitor wants them, and only that monitor keeps them', () => {
     const result = compile(
       aWorld({
         monitors: [
@@ -488,7 +488,7 @@ describe('sets, limits, exclusions', () => {
     });
     expect(result.monitors.get('shop/m')!.accepted).toMatchObject({ ok: true, reason: 'LimitClamped' });
   });
-  test('a monitor that asks for gRPC by name is told what the instrument gets wrong about it', () => {
+  test('a monitor that names gRPC gets a note on what the instrument gets wrong about it', () => {
     const accepted = (spec: object) =>
       compile(aWorld({ monitors: [aMonitor('shop/m', { ...app('checkout'), ...spec })] })).monitors.get('shop/m')!
         .accepted;
@@ -534,7 +534,7 @@ describe('sets, limits, exclusions', () => {
 });
 
 describe('pods', () => {
-  test('the coming and going of pods never changes the file, only the rules', () => {
+  test('pods that come and go never change the file, only the rules', () => {
     const monitors = [aMonitor('shop/m', app('checkout'))];
     const before = compile(aWorld({ monitors }));
     const after = compile(aWorld({ monitors, pods: [aPod('shop/checkout-9', 'node-3')] }));

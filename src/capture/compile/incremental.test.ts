@@ -89,7 +89,7 @@ function applied(
   return anew ? copyOf(next) : next;
 }
 
-test('after any edits a compile that remembers gives what one from scratch gives', () => {
+test('after any edits an incremental compile gives the same as one from scratch', () => {
   const reached = { refusedMonitors: 0, refusedPolicies: 0, conflicts: 0, matched: 0, kept: 0 };
   fc.assert(
     fc.property(fc.array(edit, { minLength: 1, maxLength: 12 }), (edits) => {
@@ -126,7 +126,7 @@ function relisted(world: CompileInput): CompileInput {
   return copy;
 }
 
-test('what an edit does not touch stays the very same, also when every object comes as a copy', () => {
+test('parts that an edit does not touch stay the same objects, also when every input comes as a copy', () => {
   const compiler = new Compiler();
   const many = (port: number): CompileInput =>
     aWorld({

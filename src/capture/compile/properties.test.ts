@@ -150,7 +150,7 @@ test('each version of the instrument accepts every file as intended', () => {
   );
 });
 
-test('svc-system is excluded whatever anybody writes', () => {
+test('svc-system is excluded whatever the objects say', () => {
   fc.assert(
     fc.property(worlds, (world) => {
       for (const { config } of compile(world).nodes.values()) {

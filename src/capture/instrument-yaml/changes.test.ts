@@ -17,12 +17,12 @@ const edited = (spec: object): TrafficMonitor => aMonitor('shop/m', { selector: 
 test.each<[string, TrafficMonitor[], boolean, string[]]>([
   ['nothing', [shop, pay], false, []],
   ['a port', [edited({ ports: [{ port: 7001 }] }), pay], false, ['shop']],
-  ['a monitor less', [pay], false, ['shop']],
-  ['a monitor more', [shop, pay, aMonitor('shop/n', { workloads: [{ kind: 'Pod', name: 'a' }] })], false, ['shop']],
+  ['a deleted monitor', [pay], false, ['shop']],
+  ['a new monitor', [shop, pay, aMonitor('shop/n', { workloads: [{ kind: 'Pod', name: 'a' }] })], false, ['shop']],
   ['a capture that becomes an exclusion', [edited({ mode: 'Exclude' }), pay], false, ['shop']],
   ['one monitor in each of two namespaces', [edited({ sampling: { ratio: '0.1' } })], false, ['pay', 'shop']],
   ['what a monitor asks of the whole node', [edited({ metrics: { families: ['TCPStats'] } }), pay], true, []],
-])('%s is found where it stands', (_what, monitors, general, namespaces) => {
+])('a change belongs to its namespaces, or is general: %s', (_what, monitors, general, namespaces) => {
   expect(changes(file([shop, pay]), file(monitors))).toEqual([general, namespaces]);
 });
 
@@ -32,13 +32,13 @@ test('a changed rank of two monitors of one namespace is a change of that namesp
   expect(changes(two(1), two(-1))).toEqual([false, ['shop']]);
 });
 
-test('a setting of a policy is a general change, an exclusion of one namespace is not', () => {
+test('a setting of a policy is a general change; an exclusion of one namespace is not', () => {
   expect(changes(file([shop]), file([shop], { instrument: { exportInterval: '5s' } }))).toEqual([true, []]);
   expect(changes(file([]), file([], { exclusions: [{ namespaces: ['shop'] }] }))[0]).toBe(false);
   expect(changes(file([]), file([], { exclusions: [{ namespaces: ['sh*'] }] }))[0]).toBe(true);
 });
 
-test('files that differ never pass for equal', () => {
+test('files that differ never count as equal', () => {
   const port = fc.integer({ min: 1, max: 3 });
   const monitor = fc
     .record({ ns: fc.constantFrom('shop', 'pay'), name: fc.constantFrom('a', 'b'), port, priority: port })

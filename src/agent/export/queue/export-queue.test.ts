@@ -60,7 +60,7 @@ test('what was committed comes back whole, also in another process', async () =>
   await first.close();
 });
 
-test('exemplars come back with their samples, beside samples without one', async () => {
+test('exemplars come back with their samples, among samples without one', async () => {
   const [a, b] = [aSeries('a'), aSeries('b')];
   const exemplar = { timeMs: 900, value: 0.3, traceId: '0af7651916cd43dd8448eb211c80319c', spanId: '' };
   const first = open();
@@ -76,7 +76,7 @@ test('exemplars come back with their samples, beside samples without one', async
   await first.close();
 });
 
-test('rounds follow one another; what was done does not come again, here or after a restart', async () => {
+test('rounds come in order; a round that is done does not come again, not even after a restart', async () => {
   const a = aSeries('a');
   const queue = open();
   for (let i = 1; i <= 4; i++) {
@@ -113,7 +113,7 @@ test('a round that was on the wire is sent again with the same content, whatever
   await queue.close();
 });
 
-test('a file that a kill cut short is read to its last whole record, and later files after it', async () => {
+test('a file that a kill cut short is read to its last whole record, and the later files follow', async () => {
   const a = aSeries('a');
   const queue = open();
   queue.append(sample(a, 1));
@@ -177,7 +177,7 @@ test('a damaged record costs the rest of its file, which is counted as one item 
 
 test('samples whose series cannot be read any more are counted one by one', async () => {
   const { path, ends } = await closedFile([1, 2, 3]);
-  // A position behind the definitions, whose record no longer reads: every sample after it is of an unknown series.
+  // The position is after the series definitions, whose record is damaged: each later sample has an unknown series.
   writeFileSync(join(dir, 'progress.json'), JSON.stringify({ done: { segment: 1, offset: ends[0] }, sending: null }));
   flipByte(path, 9);
   const queue = open();
@@ -185,7 +185,7 @@ test('samples whose series cannot be read any more are counted one by one', asyn
   expect(dropped).toEqual([[2, 'corrupt', 0]]);
 });
 
-test('what is damaged in a file that goes because the queue is full is told apart from what could be counted', async () => {
+test('when a full queue drops a damaged file, its readable part counts as queue_full and the rest as corrupt', async () => {
   const { path, ends } = await closedFile([1, 2, 3]);
   flipByte(path, ends[1]! - 1);
   const queue = open({ maxBytes: 100 });
@@ -198,7 +198,7 @@ test('what is damaged in a file that goes because the queue is full is told apar
   await queue.close();
 });
 
-test('a file that is gone loses an unknown number of items, and the queue goes on after it', async () => {
+test('a missing file counts as one lost item of a known length, and the queue goes on with the next file', async () => {
   const { path, ends } = await closedFile([1, 2]);
   const queue = open();
   rmSync(path);
@@ -237,7 +237,7 @@ test('beyond maxBytes the oldest files are dropped, and their samples are counte
   await queue.close();
 });
 
-test('a histogram is never cut in two, and spans and samples are rounds of their own', async () => {
+test('a histogram is never split, and spans and samples come in separate rounds', async () => {
   const queue = open();
   for (let i = 0; i < 60; i++) {
     const group = Array.from({ length: 20 }, (_, at) => aSeries(`h${i}_${at}`, `g${i}`));
@@ -256,7 +256,7 @@ test('a histogram is never cut in two, and spans and samples are rounds of their
   await queue.close();
 });
 
-test('a disk that cannot be written costs the samples and says so; writing goes on when it can', async () => {
+test('a disk error drops the samples and is reported; writing goes on when the disk works again', async () => {
   const queue = open();
   const a = aSeries('a');
   rmSync(dir, { recursive: true });

@@ -1,7 +1,7 @@
 import type { Attribute } from '../model.ts';
 import { AttributeCache } from './attribute-cache.ts';
 
-/** As the decoder does. */
+/** Looks a list up as the decoder does. A miss is decoded and added. */
 function get(
   cache: AttributeCache,
   bytes: Uint8Array,
@@ -21,7 +21,7 @@ const never = (): never => {
   throw new Error('decoded again');
 };
 
-test('equal bytes give the same list, wherever they stand', () => {
+test('equal bytes give the same list, at any offset', () => {
   const cache = new AttributeCache();
   const first = get(cache, Uint8Array.of(1, 2, 3), 0, 3, () => list('a'));
   expect(get(cache, Uint8Array.of(9, 1, 2, 3, 9), 1, 4, never)).toBe(first);
@@ -30,7 +30,7 @@ test('equal bytes give the same list, wherever they stand', () => {
 
 test.each([
   ['bytes', Uint8Array.of(1, 2, 3)],
-  ['a Buffer, whose slice is no copy', Buffer.from(Uint8Array.of(1, 2, 3))],
+  ['a Buffer, whose slice is not a copy', Buffer.from(Uint8Array.of(1, 2, 3))],
 ])('the cache keeps its own copy of %s', (_kind, bytes) => {
   const cache = new AttributeCache();
   const first = get(cache, bytes, 0, 3, () => list('a'));

@@ -35,7 +35,7 @@ const inCluster = host({
 
 const words = (text: string): string[] => text.split('\n').map((line) => line.split('\t')[0]!);
 
-test('commands come with what they do, flags with those that every command has', async () => {
+test('commands come with their summary, and the flags of a command with the common ones', async () => {
   expect(await complete(['que'], host())).toBe('query\task PromQL of all nodes\n:4\n');
   expect(words(await complete(['query', '--s'], host()))).toEqual([
     '--since',
@@ -48,7 +48,7 @@ test('commands come with what they do, flags with those that every command has',
   ]);
 });
 
-test('values of a fixed set are offered behind their flag, also after an equals sign', async () => {
+test('values of a fixed set are offered after their flag, also after an equals sign', async () => {
   expect(words(await complete(['top', '-A', '--sort-by', 'p'], host()))).toEqual(['p50', 'p99', ':4', '']);
   expect(words(await complete(['top', '--sort-by=p5'], host()))).toEqual(['p50', ':4', '']);
   expect(words(await complete(['top', '--sort-by', 'p50', 'n'], host()))).toEqual(['namespaces', 'nodes', ':4', '']);
@@ -67,7 +67,7 @@ test('a flag that takes a file leaves it to the shell', async () => {
   expect(await complete(['query', '-f', ''], host())).toBe(':0\n');
 });
 
-test('without a cluster there is silence', async () => {
+test('without a cluster completion offers nothing and prints no error', async () => {
   const told: string[] = [];
   const output = { ...silent, write: (text: string) => void told.push(text) };
   const broken = host({
@@ -84,7 +84,7 @@ test('without a cluster there is silence', async () => {
   expect(told).toEqual([]);
 });
 
-test('the script for a shell is that of kubectl-svc by its own name', async () => {
+test('the script for a shell completes kubectl-svc under its own name', async () => {
   const { stdout } = await runPluginHere(['completion', 'bash']);
   expect(stdout).toContain('complete -o default -F _kubectl-svc kubectl-svc');
   expect(stdout).toContain('kubectl-svc __complete');

@@ -14,7 +14,7 @@ import type { CommonFlags } from '../flags.ts';
 import { connectQueryServer } from './connect.ts';
 import type { QueryServer } from './query-server.ts';
 
-/** A server with a certificate for the names that svc-query's has, and a cluster that publishes its authority. */
+/** A server with a certificate for the names of svc-query, and a cluster that publishes its authority. */
 let server: Server;
 let port: number;
 let ca: string;
@@ -87,7 +87,7 @@ test('by default a ready pod is reached through the API server, its certificate 
   expect(asked).toHaveLength(1);
 });
 
-test('a pod that has gone since is no reason to fail: the next one is taken', async () => {
+test('where a pod has been deleted since, the next one is used', async () => {
   const tried: string[] = [];
   const kube = cluster({
     portForward: async ({ name }: { name: string }) => {
@@ -104,7 +104,7 @@ test.each([
   ['no pod', { list: async () => ({ items: [] }) }, /is the operator installed\?/, 'kubectl get pods -n svc-system'],
   ['none ready', { list: async () => ({ items: [pod('a', false)] }) }, /none of the 1 pods/, 'kubectl svc status'],
   ['pods may not be listed', { list: forbidden }, /403/, 'needed: the right to list pods in namespace svc-system'],
-])('%s is told with a way out', async (_, parts, message, hint) => {
+])('%s: the error has a hint', async (_, parts, message, hint) => {
   const failed = open({}, cluster(parts));
   await expect(failed).rejects.toThrow(message);
   await expect(failed).rejects.toMatchObject({ hints: expect.arrayContaining([hint]) });
@@ -118,7 +118,7 @@ test('a port-forward that is forbidden names the right', async () => {
   });
 });
 
-test('without the right to read the authority, a port-forward is still trusted, an address is not', async () => {
+test('without the right to read the authority, a port-forward is still trusted; an address is not', async () => {
   const kube = cluster({ get: forbidden });
   expect((await (await open({}, kube)).request({ path: '/x' })).text).toBe('fine');
   await expect((await open(direct(), kube)).request({ path: '/x' })).rejects.toMatchObject({
@@ -127,7 +127,7 @@ test('without the right to read the authority, a port-forward is still trusted, 
   });
 });
 
-test('an address gets the token of the flag, else that of the kubeconfig, which nobody unverified gets', async () => {
+test('an address gets the token of the flag, else that of the kubeconfig, never to an unverified server', async () => {
   await (await open({ ...direct(), token: 'mine' })).request({ path: '/x' });
   await (await open(direct())).request({ path: '/x' });
   await (await open({ ...direct(), insecureSkipTlsVerify: true })).request({ path: '/x' });
@@ -135,7 +135,7 @@ test('an address gets the token of the flag, else that of the kubeconfig, which 
   expect(tokens).toEqual(['Bearer mine', 'Bearer token-of-the-kubeconfig', undefined]);
 });
 
-test('an authority from a file; one that cannot be read is told', async () => {
+test('the authority can come from a file; one that cannot be read is an error', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'svc-connect-'));
   writeFileSync(join(dir, 'ca.crt'), ca);
   const withFile = await open({ ...direct(), certificateAuthority: join(dir, 'ca.crt') }, cluster({ get: forbidden }));
@@ -163,7 +163,7 @@ test.each([
   await expect((await open({ server: address })).request({ path: '/' })).rejects.toThrow(message);
 });
 
-test('a name that the certificate does not have is told with the flag for it', async () => {
+test('a name that the certificate does not have is an error with a hint at --tls-server-name', async () => {
   const connected = await open({ ...direct(), tlsServerName: 'other.example' });
   await expect(connected.request({ path: '/' })).rejects.toMatchObject({
     hints: [expect.stringContaining('--tls-server-name')],

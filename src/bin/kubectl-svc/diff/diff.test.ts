@@ -31,7 +31,7 @@ const checkout = { selector: { matchLabels: { app: 'checkout' } }, ports: [{ por
 const paced = aPolicy('default', {
   rollout: { maxUnavailable: 1, minInterval: '60s', canaryNodes: { matchLabels: { pool: 'edge' } } },
 });
-/** A world with a policy that paces, and a monitor. */
+/** A world with a monitor and a policy that paces the rollout. */
 const world = (more: Partial<CompileInput> = {}): CompileInput =>
   aWorld({ policies: [paced], monitors: [aMonitor('shop/checkout', checkout)], ...more });
 
@@ -58,17 +58,17 @@ describe('a plan', () => {
     expect(differs(plan([monitor({ ports, mode: 'Capture', selector })]))).toBe(false);
   });
 
-  test('of what the agent alone carries out restarts nothing', () => {
+  test('of a field that only the agent applies restarts nothing', () => {
     const edited = plan([monitor({ ...checkout, http: { ignorePaths: ['/healthz'] } })]);
     expect(edited.groups.map(({ nodes, restarts }) => [nodes, restarts])).toEqual([[['node-1', 'node-2'], []]]);
     golden('agent-rules.txt', text(edited));
   });
 
-  test('of a new policy without any before says that all goes at once', () => {
+  test('of a first policy says that all nodes change at once', () => {
     golden('new-policy.txt', text(plan([policy({ capture: { ports: [{ port: 9000 }] } })], world({ policies: [] }))));
   });
 
-  test('of a deleted monitor shows what goes with it, and one that is not there is no difference', () => {
+  test('of a deleted monitor shows what goes with it; a monitor that does not exist is no difference', () => {
     const gone = plan([monitor(checkout)], world(), true);
     expect(gone.objects[0]).toMatchObject({
       change: 'deleted',
@@ -78,7 +78,7 @@ describe('a plan', () => {
     expect(differs(plan([monitor(checkout, 'shop/other')], world(), true))).toBe(false);
   });
 
-  test('of an object that says nothing to nodes tells that', () => {
+  test('of a change without effect on nodes says so', () => {
     const edited = plan([
       monitor({
         ...checkout,
@@ -90,7 +90,7 @@ describe('a plan', () => {
     expect(differs(edited)).toBe(true);
   });
 
-  test('takes all files together: a monitor of a namespace that comes with it', () => {
+  test('takes all files together: a monitor and its namespace can come at once', () => {
     const namespace: KubeObject = {
       apiVersion: 'v1',
       kind: 'Namespace',
@@ -170,7 +170,7 @@ describe('files', () => {
 
   test.each([
     ['a YAML error with line and column', 'a: [', /^m.yaml document 1: line 1, column \d+: /],
-    ['a document that is no object', '- 1', /^m.yaml document 1: is no object$/],
+    ['a document that is not an object', '- 1', /^m.yaml document 1: is no object$/],
     ['a missing kind', 'apiVersion: v1', /^m.yaml document 1: kind: is missing$/],
     ['a missing name', 'apiVersion: svc.dev/v1alpha1\nkind: TrafficMonitor', /document 1: metadata.name: is missing$/],
     ['another version', of('{}').replace('v1alpha1', 'v1'), /apiVersion: is svc.dev\/v1; served is svc.dev\/v1alpha1$/],
@@ -187,18 +187,18 @@ describe('files', () => {
       /spec.ports\[1\].port: 70000 is more than 65535$/,
     ],
     [
-      'a word that is none of those',
+      'a word that is not allowed',
       of('{selector: {}, mode: Kapture}'),
       /spec.mode: "Kapture" is none of Capture, Exclude$/,
     ],
     ['a text of another form', of('{selector: {}, sampling: {ratio: "2"}}'), /spec.sampling.ratio: "2" does not match/],
     [
-      'what is no whole number',
+      'a number that is not whole',
       of('{priority: high}', 'ClusterTrafficPolicy'),
       /spec.priority: must be a whole number, is "high"$/,
     ],
     [
-      'what the controller refuses',
+      'a spec that the controller refuses',
       of('{selector: {matchLabels: {app: "*"}}}'),
       /TrafficMonitor shop\/m: .*spec.selector/,
     ],
@@ -219,7 +219,7 @@ describe('files', () => {
     expect(found).toMatchObject({ others: 1, faults: [] });
   });
 
-  test('that are well have no fault', () => {
+  test('that are valid have no fault', () => {
     expect(
       faultsOf(
         of(
@@ -230,7 +230,7 @@ describe('files', () => {
     ).toEqual([]);
   });
 
-  test('of the golden cases of capture are taken, but for those that are wrong on purpose', () => {
+  test('of the golden cases of capture are accepted, except those that are wrong on purpose', () => {
     const folder = join(import.meta.dirname, '../../../capture/testdata/cases');
     const cases = readdirSync(folder);
     expect(cases.length).toBeGreaterThan(39);
@@ -320,7 +320,7 @@ describe('the command', () => {
     });
   });
 
-  test('refuses what is wrong with exit code 2, and names file, document, field and reason', async () => {
+  test('refuses a faulty file with exit code 2, and names file, document, field and reason', async () => {
     const path = file('wrong.yaml', bare(checkout), bare({ ports: [{ port: 0 }] }, 'bad'));
     expect(await run(['-f', path])).toEqual({
       code: 2,
@@ -331,7 +331,7 @@ describe('the command', () => {
     expect(await run(['-f', join(folder, 'nope.yaml')])).toMatchObject({ code: 2 });
   });
 
-  test('tells what the API server refuses, and goes on where it may not be asked', async () => {
+  test('reports what the API server refuses, and goes on where a dry run is forbidden', async () => {
     const path = file('new.yaml', bare({ selector: {} }, 'new'));
     const causes = [{ field: 'spec', message: 'Invalid value: select something' }];
     api.script(
@@ -363,7 +363,7 @@ describe('the command', () => {
     });
   });
 
-  test('is an error where part of what is compiled may not be read', async () => {
+  test('is an error where an input of the compile may not be read', async () => {
     api.script({ plural: 'nodes' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') });
     expect(await run(['-f', file('same.yaml', bare(checkout))])).toMatchObject({
       code: 2,
@@ -371,7 +371,7 @@ describe('the command', () => {
     });
   });
 
-  test('and one that says what happened, and asks for no rights, where the API server fails', async () => {
+  test('is an error with the cause, and without a hint at rights, where the API server fails', async () => {
     const path = file('same.yaml', bare(checkout));
     const error = new StatusError(500, 'InternalError', 'etcd is away');
     api.script({ plural: 'nodes' }, { do: 'fail', error }, 9);

@@ -52,7 +52,7 @@ const programmed = {
 const statusWith = (...conditions: object[]) => ({ status: { ...programmed, conditions } as never });
 const well = { status: programmed as never };
 
-/** A shop whose checkout listens on 8080, with a policy and a monitor, under a product that is well. */
+/** A shop whose checkout listens on 8080, with a policy and a monitor, under a healthy product. */
 function shop(more: Partial<ClusterView> = {}): ClusterView {
   const base = aView({
     policies: list(aPolicy('default', { defaults: { sampling: { ratio: '0.05' } } }, well)),
@@ -178,7 +178,7 @@ test.each<[string, Partial<ClusterView>, string, RegExp]>([
   expect(found?.way).toMatch(/\S/);
 });
 
-test('a node without an agent, and one whose agent crashes, say so with the last words', () => {
+test('a missing agent and a crashing one are named, the latter with its last log line', () => {
   const pod = shopPod('checkout-1', 'node-1', [8080]);
   expect(first(shop({ pods: list(pod) }))?.fact).toBe('no agent pod on node-1');
   const terminated = { exitCode: 1, message: 'time=x level=INFO msg=start\nlisten 0.0.0.0:9090: address in use' };
@@ -191,7 +191,7 @@ test('a node without an agent, and one whose agent crashes, say so with the last
   );
 });
 
-test("what is on its way or held back is worth a note and stands in nobody's way", () => {
+test('a rollout in progress and an exceeded limit are notes, and do not prevent capture', () => {
   const held = aCondition('LimitsExceeded', 'True', 'SeriesLimit', '12 series over');
   const view = shop({
     monitors: monitors({}, statusWith(held, aCondition('Programmed', 'False', 'RollingOut', '0/1'))),
@@ -208,7 +208,7 @@ test("what is on its way or held back is worth a note and stands in nobody's way
   ]);
 });
 
-test('who may see one namespace only is told what nobody can tell them, and nothing is guessed', () => {
+test('a user of one namespace sees which answers are unknown, and nothing is guessed', () => {
   const may = (what: string) => ({ fault: `you may not list ${what}`, code: 'ERR_API_FORBIDDEN' as const });
   const whole = shop();
   const view: ClusterView = {
@@ -228,7 +228,7 @@ test('who may see one namespace only is told what nobody can tell them, and noth
   expect(captured).toBe(true);
 });
 
-test('without a query server data is unknown, and nobody says captured', () => {
+test('without a query server data is unknown, and the pod is not reported as captured', () => {
   const answer = explained('pod/checkout-1', shop(), { fault: 'no way there' });
   expect(answer).toMatchObject({ well: true, pods: [{ captured: false }] });
   expect(answer.pods[0]!.steps.at(-1)).toMatchObject({ asks: 'data', answer: 'unknown' });
@@ -246,19 +246,19 @@ test('a workload is a table of its pods and the steps of the first that is not c
   expect(() => explained('deployment/nope', view)).toThrow('no pod of Deployment shop/nope is on a node');
 });
 
-test('a monitor tells its own verdicts and its pods', () => {
+test('a monitor is explained with its conditions and its pods', () => {
   golden('monitor.txt', text('tm/checkout', shop()));
   const none = shop({ monitors: monitors({ selector: { matchLabels: { app: 'cart' } } }) });
   expect(text('monitor/checkout', none)).toContain('none of 2 pods matches; checkout-1: selector wants label app=cart');
   expect(() => explained('monitor/nope', none)).toThrow('there is no TrafficMonitor shop/nope');
 });
 
-test('a node tells its agent, config and instrument', () => {
+test('a node is explained with its agent, config and instrument', () => {
   golden('node.txt', text('node/node-1', shop()));
   expect(text('node/nope', shop())).toContain('✗ node      there is no node nope → kubectl get nodes');
 });
 
-test("kinds are named in kubectl's ways, and others are refused with the list", () => {
+test('kinds have the names of kubectl; others are refused with the list', () => {
   expect(parseTarget(['deploy/checkout'])).toEqual({ type: 'workload', kind: 'Deployment', name: 'checkout' });
   expect(parseTarget(['statefulsets.apps', 'db'])).toEqual({ type: 'workload', kind: 'StatefulSet', name: 'db' });
   for (const wrong of [['checkout'], ['service/x'], ['pod/'], ['pod/a/b']])
@@ -291,7 +291,7 @@ test('names in selectors are taken literally', () => {
   ]);
 });
 
-test('asks for the last five minutes, which its answer names, whatever the lookback of the server', async () => {
+test('queries look back five minutes, as the answer says, whatever the lookback of the server', async () => {
   const asked: (string | null)[] = [];
   const request: QueryServer['request'] = async ({ path, form }) => {
     asked.push(new URLSearchParams(form ?? path.split('?')[1]).get('lookback_delta'));
@@ -325,7 +325,7 @@ describe('the command', () => {
     }
   };
 
-  test('asks cluster and query server, and tells on stderr who did not answer', async () => {
+  test('asks cluster and query server, and names on stderr the nodes that did not answer', async () => {
     const { code, stdout, stderr } = await run(['pod/checkout-1', '-n', 'shop'], true);
     expect(stdout).toContain('✓ captured');
     expect(stderr).toBe('warning: degraded: no answer from node-2\n');
@@ -341,7 +341,7 @@ describe('the command', () => {
   });
 
   test.each([
-    ['may not be listed, those of the namespace are enough', new StatusError(403, 'Forbidden', 'no'), 0, ''],
+    ['may not be listed, those of the namespace suffice', new StatusError(403, 'Forbidden', 'no'), 0, ''],
     [
       'cannot be listed for another reason, that is the error',
       new StatusError(500, 'InternalError', 'away'),

@@ -62,7 +62,7 @@ test.each([
   expect(shortNumber(value)).toBe(text);
 });
 
-test('points that lie further apart than a step are not joined, and what is no number is a gap', () => {
+test('points that lie further apart than a step are not joined, and a NaN is a gap', () => {
   const points = [0, 1, 2, 7, 8, 9].map((i) => [i * minute, i === 8 ? NaN : 1] as const);
   const options = { columns: 26, rows: 9, start: 0, end: 9 * minute, stepMs: minute, style: plain };
   const line = graphText([{ label: 'x', points }], options)
@@ -71,7 +71,7 @@ test('points that lie further apart than a step are not joined, and what is no n
   expect(line.replace(/^.*[┤│]/, '')).toMatch(/^[\u2801-\u28ff]{4,6} {6,}[\u2801-\u28ff] +[\u2801-\u28ff]$/);
 });
 
-test('more series than can be told apart are counted, not drawn, and long names are cut', () => {
+test('series beyond the eighth are counted and not drawn, and long names are cut', () => {
   const series = Array.from({ length: 12 }, (_, i) => ({
     label: `series-${i}-${'x'.repeat(80)}`,
     points: [[0, i] as const],
@@ -83,7 +83,7 @@ test('more series than can be told apart are counted, not drawn, and long names 
   expect(text.match(/series-\d+/g)).toEqual(Array.from({ length: 8 }, (_, i) => `series-${i}`));
 });
 
-test('the axis of time has its ends', () => {
+test('the time axis shows its start and end', () => {
   const text = graphText([], { columns: 60, rows: 8, start: 0, end: 5 * minute, stepMs: minute, style: plain });
   const at = (ms: number): string => new Date(ms).toTimeString().slice(0, 8);
   expect(text).toContain(at(0));

@@ -60,7 +60,7 @@ test.each<[string, StreamMessage, string]>([
     'jobs → unknown SELECT users error 0ns',
   ],
   [
-    'a span of no pod that nobody else takes part in',
+    'an internal span without a pod and a peer',
     { ...span(), span: { ...base(span()), kind: 'internal', service: 'jobs', name: 'tick', durationNs: 999 } },
     'jobs tick 999ns',
   ],
@@ -68,7 +68,7 @@ test.each<[string, StreamMessage, string]>([
   expect(await shown(message)).toBe(`2026-11-22T05:40:29.123Z node-1 ${line}\n`);
 });
 
-/** A span with what every one has and nothing else. */
+/** A span with only the required fields. */
 function base({ span: whole }: StreamMessage): SpanRecord {
   const { traceId, spanId, start, status } = whole!;
   return { traceId, spanId, start, status, name: '', kind: '', durationNs: 0, attributes: {} };
@@ -77,12 +77,12 @@ function base({ span: whole }: StreamMessage): SpanRecord {
 test.each<[string, Partial<FlowRecord>, string]>([
   ['between pods', {}, 'shop/checkout-7d-x:4000 → cache/statefulset/redis:6379 TCP request 1.5KiB'],
   [
-    'of which little is known',
+    'with addresses only',
     { source: { address: '10.0.0.1', port: 80 }, destination: { cidr: '10.1.0.0/16' }, direction: 'unknown', bytes: 7 },
     '10.0.0.1:80 → 10.1.0.0/16 TCP 7B',
   ],
   [
-    'to a service, from nobody knows whom',
+    'to a service, from an unknown source',
     { source: {}, destination: { namespace: 'shop', name: 'web', kind: 'Service' }, bytes: 5e9 },
     'unknown → service shop/web TCP request 4.66GiB',
   ],
@@ -140,7 +140,7 @@ test('-o json is a line for each item; -o jsonpb all messages as they come', asy
   expect((await observe(['-A', '-o', 'jsonpb'], playing(messages))).stdout).toBe(lines.join(''));
 });
 
-test('-o dict tells all that is known, one thing a line', async () => {
+test('-o dict prints every field, one on each line', async () => {
   const { stdout } = await observe(
     ['-A', '-o', 'dict'],
     playing([flow(), span({ attributes: { 'url.scheme': 'http' } })]),
@@ -195,7 +195,7 @@ test('-o table has headings, and columns that grow with what comes', async () =>
   expect((await observe(['-A', '-o', 'table', '--no-headers'], playing([span()]))).stdout).toMatch(/^2026/);
 });
 
-test('what is missing is told on stderr, and is no error', async () => {
+test('missing nodes and lost items are reported on stderr, and are not an error', async () => {
   const status = (state: 'NODE_CONNECTED' | 'NODE_UNAVAILABLE' | 'NODE_ERROR', nodes: string[], message?: string) => ({
     ...{ node: nodes[0] ?? 'svc-query', time },
     node_status: { state, nodes, ...(message ? { message } : {}) },
@@ -310,7 +310,7 @@ test.each([
   expect(stderr).toContain(message);
 });
 
-test('an answer that is cut or is no stream is an error, with what came before it shown', async () => {
+test('a cut answer, or one that is not a stream, is an error after the items before it are shown', async () => {
   const cut = async (text: string): Promise<PluginResult> => {
     async function* body(): AsyncGenerator<Buffer> {
       yield Buffer.from(text);
@@ -323,13 +323,13 @@ test('an answer that is cut or is no stream is an error, with what came before i
   expect((await cut('<html>\n')).stderr).toContain('https://query.test: line: is not JSON');
 });
 
-test('a refusal is told with its way out', async () => {
+test('a refusal is printed with its hint', async () => {
   const refused = new RefusedError(401, 'ERR_API_REQUEST', 'https://q: 401 no', { hints: ['give a token'] });
   const { code, stderr } = await observe(['-f', '-A'], playing(refused));
   expect([code, stderr]).toEqual([1, 'error: https://q: 401 no\n  give a token\n']);
 });
 
-test.each([408, 429])('a follower that is refused with %i, which passes, tries again', async (status) => {
+test.each([408, 429])('a follower that is refused with the temporary status %i tries again', async (status) => {
   const clock = new FakeClock(Date.parse(time) + 1_000);
   const stop = new AbortController();
   const refused = new RefusedError(status, 'ERR_API_REQUEST', `https://q: ${status} later`, { hints: [] });
@@ -347,7 +347,7 @@ test.each([408, 429])('a follower that is refused with %i, which passes, tries a
   expect(stderr).toContain(`warning: https://q: ${status} later; trying again`);
 });
 
-test('a follower whose connection breaks reads on where it was, shows nothing twice, and ends at Ctrl-C', async () => {
+test('a follower whose connection breaks resumes, shows nothing twice, and ends at Ctrl-C', async () => {
   const clock = new FakeClock(Date.parse(time) + 1_000);
   const stop = new AbortController();
   const broken = new PluginError('ERR_API_REQUEST', 'https://q: nothing listens there');

@@ -59,14 +59,14 @@ test('-o json is what the server said, all of it and without a limit', async () 
   expect(played.asked[0]!.form!.has('limit')).toBe(false);
 });
 
-test('a degraded answer, warnings and infos are told on stderr', async () => {
+test('a degraded answer, warnings and infos are reported on stderr', async () => {
   const answer = { ...vector, degraded: true, missingNodes: ['node-3'], warnings: ['late'], infos: ['be careful'] };
   const { code, stderr } = await runPluginHere(['query', 'up'], asking(answer));
   expect(code).toBe(0);
   expect(stderr).toBe('warning: late\ninfo: be careful\nwarning: degraded: the answer lacks 1 node: node-3\n');
 });
 
-test('an error of the language shows its place', async () => {
+test('a parse error shows its position', async () => {
   const error = 'invalid parameter "query": 2:3: parse error: unexpected identifier "woo"';
   const answer = { status: 'error', errorType: 'bad_data', error };
   const { code, stdout, stderr } = await runPluginHere(['query', 'sum(\n  woo up)'], asking(answer));
@@ -74,7 +74,7 @@ test('an error of the language shows its place', async () => {
   expect(stderr).toBe(`error: ${error}\n    woo up)\n    ^~~\n`);
 });
 
-test('a range on a terminal is a graph with axes and a legend; without one a table', async () => {
+test('a range is a graph with axes and a legend on a terminal, and a table without one', async () => {
   const args = ['query', '--start', '1700000000', '--end', '1700003600', '--step', '1m', 'x'];
   const played = asking(matrix);
   const { stdout } = await runPluginHere(args, { ...played, terminal: 60, env: { NO_COLOR: '1' } });
@@ -96,7 +96,7 @@ test('a range on a terminal is a graph with axes and a legend; without one a tab
   ]);
 });
 
-test('colours are for a terminal alone', async () => {
+test('colours are written to a terminal only', async () => {
   const args = ['query', '--since', '1h', '-o', 'graph', 'x'];
   const { stdout } = await runPluginHere(args, { ...asking(matrix), terminal: 80 });
   expect(stdout).toContain('\u001b[36m');
@@ -132,13 +132,13 @@ test('the expression comes from the standard input or a file', async () => {
   rmSync(dir, { recursive: true });
 });
 
-test('an expression that begins with a dash comes behind two', async () => {
+test('an expression that begins with a dash comes after --', async () => {
   const played = asking(vector);
   expect((await runPluginHere(['query', '-o', 'csv', '--', '-1'], played)).code).toBe(0);
   expect(played.asked[0]!.form!.get('query')).toBe('-1');
 });
 
-/** Begins a control sequence in two ways, and turns the direction of the text around. */
+/** A text that begins a control sequence in two ways and reverses the direction of the text. */
 const hostile = 'x\u001b[2J\u009b2J\u202ey';
 const escaped = String.raw`x\u001b[2J\u009b2J\u202ey`;
 const raw = /[\u001b\u009b\u202e]/;
@@ -171,7 +171,7 @@ test('control characters of a string, a caveat, an explanation and an error do n
   expect(stderr).toBe(`error: duplicate series ${escaped}\n`);
 });
 
-test('statistics and the way of execution are told beside the answer', async () => {
+test('statistics and the path of execution are printed on stderr', async () => {
   const answer = {
     data: { ...vector.data, stats: { timings: { evalTotalTime: 0.0012 }, samples: { peakSamples: 7 } } },
     explain: {
@@ -185,7 +185,7 @@ test('statistics and the way of execution are told beside the answer', async () 
   expect(stderr).toBe('executed: agg\n  sum: pushed\n  a: 3 ms\nstats: evalTotalTime 1.2 ms\nstats: peakSamples 7\n');
 });
 
-test('what is no query server is told as such', async () => {
+test('an answer that is not from a query server is reported as such', async () => {
   const { code, stderr } = await runPluginHere(['query', 'up'], { answer: () => ({ status: 404, text: '<html>' }) });
   expect(code).toBe(1);
   expect(stderr).toBe('error: https://query.test: 404 <html>\n  is this the address of a query server?\n');

@@ -24,7 +24,7 @@ afterEach(() => api.stop());
 const notReady = { observedGeneration: 1, conditions: [aCondition('Ready', 'False', 'Invalid', 'spec.ports: no')] };
 const ready = { observedGeneration: 1, conditions: [aCondition('Ready', 'True', 'Ready')] };
 
-test('a cluster where all is well gives exit code 0, and the same as JSON and YAML', async () => {
+test('a healthy cluster gives exit code 0, and the same report as JSON and YAML', async () => {
   fill(api, aView());
   const { code, stdout } = await run();
   expect(stdout).toContain('✓ no fault was found, 1 could not be looked at');
@@ -72,14 +72,14 @@ test('--wait looks again until all is well', async () => {
   });
 });
 
-test('--wait gives up at the end of its time, and says so', async () => {
+test('--wait gives up at its timeout, and says so', async () => {
   const waiting = run('--wait', '--timeout', '1s');
   await until('the wait for the next look', () => clock.pending > 0);
   await clock.advance(1_000);
   expect(await waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('not well within 1s') });
 });
 
-test('what may not be listed is told in its place', async () => {
+test('a kind that may not be listed is reported in its place', async () => {
   fill(api, aView());
   api.script({ plural: 'nodes' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') }, 9);
   expect(await run()).toMatchObject({

@@ -49,7 +49,7 @@ const lineOf = (view: ClusterView, start: string): string =>
   lines(view).find((l) => l.trim().slice(2).startsWith(start)) ?? 'none';
 const objects = (...items: object[]) => ({ items: items as never[] });
 
-test('a cluster in which all is well says so, and what it looked at', () => {
+test('the report of a healthy cluster says so, and what was checked', () => {
   const view = aView({
     monitors: objects(readyMonitor),
     policies: objects(
@@ -73,7 +73,7 @@ test('a cluster in which all is well says so, and what it looked at', () => {
   golden('well.txt', reportText(statusReport(view), plain));
 });
 
-test('a cluster with much amiss names each fault with a way out', () => {
+test('the report of a faulty cluster names each fault with a hint', () => {
   const crash = {
     name: 'instrument',
     ready: false,
@@ -176,7 +176,7 @@ test('a cluster with much amiss names each fault with a way out', () => {
   golden('one-monitor.txt', reportText(part(view, 'trafficmonitors', 'failing'), plain));
 });
 
-test('a warning about a pod that became ready since, or is gone, has passed; one that came later has not', () => {
+test('a warning about a pod that became ready since, or is gone, is left out; a later one is shown', () => {
   const unhealthy = (name: string, eventTime: string): KubeObject =>
     anObject('events.k8s.io/v1', 'Event', `svc-system/${name}-${eventTime}`, {
       type: 'Warning',
@@ -197,7 +197,7 @@ test('a warning about a pod that became ready since, or is gone, has passed; one
   expect(shown('svc-agent-a', '2026-06-01T11:51:00Z')).toBe(1);
 });
 
-describe('flows that are off are no fault, and told with the way to turn them on', () => {
+describe('flows that are off are not a fault, and are reported with a hint to turn them on', () => {
   const hint = 'set spec.network.enabled: true in a policy for flows; it puts the agents into the host network';
   const notEnabled = aCondition('CapturingFlows', 'False', 'NotEnabled', 'network.enabled is not set');
   const ready = aCondition('Ready', 'True', 'Ready');
@@ -222,7 +222,7 @@ describe('flows that are off are no fault, and told with the way to turn them on
   });
 });
 
-test('what may not be read is told and is no fault', () => {
+test('a kind that may not be read is reported and is not a fault', () => {
   const fault = 'you may not list nodes of all namespaces';
   const unread = { fault, code: 'ERR_API_FORBIDDEN' } as const;
   const view = aView({ nodes: unread, apiServices: unread });
@@ -231,7 +231,7 @@ test('what may not be read is told and is no fault', () => {
   expect(lineOf(view, 'nodes')).toBe(`  ? nodes: ${fault}`);
 });
 
-test('without the right to see agents nobody says that they are missing', () => {
+test('without the right to see agents they are not reported as missing', () => {
   const view = aView({
     ownPods: { fault: 'you may not list pods in namespace svc-system', code: 'ERR_API_FORBIDDEN' },
   });
@@ -253,7 +253,7 @@ test('a node that the DaemonSet leaves out lacks no agent', () => {
   expect(lineOf(view, 'nodes')).toBe('  ✓ nodes: 1 Running, 1 LeftOut');
 });
 
-test('certificates that can be read are told with their end, and an overdue one is a fault', async () => {
+test('readable certificates are shown with their end, and an overdue one is a fault', async () => {
   const day = 86_400_000;
   const ca = await createCa({ commonName: 'ca', now: viewTime - 100 * day });
   const secret = async (name: string, ageDays: number) => {
@@ -281,13 +281,13 @@ test('certificates that can be read are told with their end, and an overdue one 
 
 test.each([
   [
-    'a Deployment that is not there',
+    'a missing Deployment',
     { deployments: { items: [] } },
     'svc-controller',
     /✗ .*no Deployment in svc-system → svc install/,
   ],
-  ['nobody leads', { leases: { items: [] } }, 'leader', /✗ leader: no replica holds the Lease/],
-  ['an agent set that is not there', { daemonSets: { items: [] } }, 'svc-agent', /✗ .*no DaemonSet/],
+  ['no leader', { leases: { items: [] } }, 'leader', /✗ leader: no replica holds the Lease/],
+  ['a missing agent DaemonSet', { daemonSets: { items: [] } }, 'svc-agent', /✗ .*no DaemonSet/],
   [
     'a node without an agent',
     { pods: { items: [] } },
@@ -295,14 +295,14 @@ test.each([
     /✗ node node-1: no agent pod on this node → kubectl/,
   ],
   [
-    'nobody registered metrics',
+    'metrics that are not registered',
     { apiServices: { items: [] } },
     'custom.metrics',
     /! custom.metrics.k8s.io: it is not registered/,
   ],
 ])('%s', (_what, more, subject, expected) => expect(lineOf(aView(more as never), subject)).toMatch(expected));
 
-test('a status of an older generation is on its way, whatever it says', () => {
+test('a status of an older generation counts as in progress, whatever it says', () => {
   const edited = { ...readyMonitor, metadata: { ...readyMonitor.metadata, generation: 5 } };
   const view = aView({ monitors: objects(edited) });
   expect(lineOf(view, 'shop/checkout')).toMatch(
@@ -311,7 +311,7 @@ test('a status of an older generation is on its way, whatever it says', () => {
   expect(isWell(statusReport(view).checks)).toBe(false);
 });
 
-test('a name that is not there is an error that says where to look', () => {
+test('a name that does not exist is an error', () => {
   expect(() => part(aView(), 'trafficmonitors', 'nope')).toThrow('there is no nope');
 });
 
@@ -341,7 +341,7 @@ test('kinds are named as kubectl names them', () => {
   ]);
 });
 
-test('every reason of a condition that is not well has a way out', () => {
+test('every reason of a bad condition has a hint', () => {
   const tables = [trafficMonitorConditions, clusterTrafficPolicyConditions, minterDeploymentConditions];
   const reasons = tables.flatMap((table) => Object.values(table).flatMap((one) => Object.keys(one.reasons)));
   const wellReasons = new Set([

@@ -22,7 +22,7 @@ test('of lines that are too long for one answer the newest are in the bundle', a
   expect(files.map(({ content }) => /line 5999 \.+\n$/.test(content.toString()))).toEqual([true]);
 });
 
-test('a last line that no answer can hold is told as missing', async () => {
+test('a last line that is too long for one answer is listed as absent', async () => {
   const { files, absent } = await bundleOf(['short', '.'.repeat(9 * 1024 * 1024)]);
   expect([files, absent]).toEqual([
     [],

@@ -49,7 +49,7 @@ test('all namespaces have a column; order and number of rows are as asked for', 
   expect(stdout).toBe('shop   StatefulSet   cart   1   -   -   -   -   -\n');
 });
 
-test('-o json has the numbers as they are, and says what they lack', async () => {
+test('-o json has the unrounded numbers, and names missing nodes', async () => {
   const degraded = { ...answer, degraded: true, missingNodes: ['node-3'] };
   const { stdout, stderr } = await runPluginHere(['top', '-A', '-o', 'json'], { answer: () => degraded });
   expect(JSON.parse(stdout)).toEqual({
@@ -87,7 +87,7 @@ test.each(Object.values(topKinds).map((kind) => [kind.name, kind] as const))(
   },
 );
 
-test('where no flows are captured the bytes are unknown, and it says so', async () => {
+test('where no flows are captured the bytes are unknown, and a warning says so', async () => {
   const none = { data: { resultType: 'vector', result: [sample(catalog, 'requestsPerSecond', '1')] } };
   const { stdout, stderr } = await runPluginHere(['top', '-n', 'shop', '--no-headers'], { answer: () => none });
   expect(stdout).toBe('Deployment   catalog   1   -   -   -   -   -\n');

@@ -17,7 +17,7 @@ const answer =
       ? { data: { applicationVersion: version } }
       : { data: { result: [{ metric: { version }, value: [1, '3'] }] } };
 
-test('versions of all parts stand side by side', async () => {
+test('the versions of all parts are in one table', async () => {
   const run = await runPluginHere(['version'], { answer: answer(own), kube: kube(`svc-operator:${own}`) });
   expect(run).toMatchObject({ code: 0, stderr: '' });
   expect(run.stdout.split('\n').map((line) => line.split(/ {3,}/))).toEqual([
@@ -30,7 +30,7 @@ test('versions of all parts stand side by side', async () => {
   ]);
 });
 
-test('parts of another version are told', async () => {
+test('parts of another version get a warning', async () => {
   const { code, stderr } = await runPluginHere(['version'], {
     answer: answer('0.0.9'),
     kube: kube('svc-operator:0.0.8'),
@@ -40,7 +40,7 @@ test('parts of another version are told', async () => {
   expect(stderr).toContain('warning: agents 0.0.9 (3 nodes)');
 });
 
-test('the plugin tells its own where there is no cluster, and why the others are missing', async () => {
+test('without a cluster the plugin prints its own version, and why the others are missing', async () => {
   const broken = { answer: () => Promise.reject(new Error('cut')), kube: kube('svc-operator:1') };
   const { code, stdout, stderr } = await runPluginHere(['version'], broken);
   expect(code).toBe(1);

@@ -27,7 +27,7 @@ describe('a monitor is refused', () => {
     ],
     ['for braces in a label value', { selector: { matchLabels: { app: 'a,b}' } } }, 'UnsafeSelector', /matchLabels/],
     ['for an empty label value', { selector: { matchLabels: { app: '' } } }, 'UnsafeSelector', /empty/],
-    ['for a label key that is none', { selector: { matchLabels: { 'a: b': 'c' } } }, 'UnsafeSelector', /label key/],
+    ['for an invalid label key', { selector: { matchLabels: { 'a: b': 'c' } } }, 'UnsafeSelector', /label key/],
     [
       'for In without values',
       { selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } },
@@ -56,13 +56,13 @@ describe('a monitor is refused', () => {
       /^spec\.http\.headers\.capture\[0\]: "x-a" is allowed by no policy/,
     ],
     [
-      'for a header that is no name of one',
+      'for an invalid header name',
       { ...whole, http: { headers: { capture: ['x-a: ${HOME}'] } } },
       'Invalid',
       /capture\[0\]: .* is not the name of a header/,
     ],
     [
-      'for leaving out a label that says whose a series is',
+      'for leaving out an identity label',
       { ...whole, metrics: { labels: { exclude: ['url_scheme', 'k8s_namespace_name'] } } },
       'Invalid',
       /^spec\.metrics\.labels\.exclude\[1\]: "k8s_namespace_name" says whose a series is/,
@@ -86,7 +86,7 @@ describe('a monitor is refused', () => {
     expect(outcome.inForce).toBeNull();
   });
 
-  test('but not for what only the agents can do: it is accepted without a note', () => {
+  test('but not for a field that only the agents apply, which is accepted without a note', () => {
     const sampling = { ratio: '0.1', keepErrors: true };
     const spec: TrafficMonitorSpec = { ...whole, sampling, protocols: ['SQL'], limits: { maxSpansPerSecond: 5 } };
     expect(judge({ ...spec, metrics: { labels: { podLabels: ['team'] } } }).accepted).toEqual({
@@ -105,7 +105,7 @@ describe('a monitor is refused', () => {
     expect(result.nodes.get('node-1')!.config.generations).toEqual({});
   });
 
-  test('when a policy keeps its namespace from having monitors, and then nothing of it stays', () => {
+  test('when a policy allows no monitors in its namespace, and then no old spec stays in force', () => {
     const result = compile(
       aWorld({
         policies: [aPolicy('p', { monitorNamespaces: { matchLabels: { tier: 'critical' } } })],
@@ -116,7 +116,7 @@ describe('a monitor is refused', () => {
     expect(result.monitors.get('pay/m')!.accepted.ok).toBe(true);
   });
 
-  test('when its namespace has as many older monitors as allowed', () => {
+  test('when its namespace has the maximum of older monitors', () => {
     const result = compile(
       aWorld({
         policies: [aPolicy('p', { limits: { maxMonitorsPerNamespace: 1 } })],
@@ -130,7 +130,7 @@ describe('a monitor is refused', () => {
     expect(result.monitors.get('shop/young')!.accepted.reason).toBe('NamespaceNotAllowed');
   });
 
-  test('without taking others with it', () => {
+  test('without any effect on other monitors', () => {
     const result = compile(aWorld({ monitors: [aMonitor('shop/bad', {}), aMonitor('shop/good', whole)] }));
     expect(result.nodes.get('node-1')!.config.monitors.map((r) => r.name)).toEqual(['good']);
   });
@@ -141,7 +141,7 @@ describe('a policy is refused', () => {
   test.each<[string, ClusterTrafficPolicySpec, RegExp]>([
     ['for an exclusion that names nothing', { exclusions: [{}] }, /exclusions\[0\]/],
     ['for an exclusion with a brace', { exclusions: [{ namespaces: ['{a'] }] }, /exclusions\[0\]\.namespaces\[0\]/],
-    ['for a label key that is none in an exclusion', { exclusions: [{ podLabels: { 'a\nb': 'c' } }] }, /podLabels/],
+    ['for an invalid label key in an exclusion', { exclusions: [{ podLabels: { 'a\nb': 'c' } }] }, /podLabels/],
     ['for an executable with a space', { exclusions: [{ executables: ['/bin/a b'] }] }, /executables/],
     ['for a cluster name that would be expanded', { instrument: { clusterName: '${HOME}' } }, /clusterName/],
     ['for a query parameter with a bracket', { redaction: { queryParams: { add: ['a[b]'] } } }, /queryParams\.add/],
@@ -171,7 +171,7 @@ describe('a policy is refused', () => {
       /defaults\.http\.routes\[0\]/,
     ],
     [
-      'for a path rewrite that is no RE2 expression',
+      'for a path rewrite that is not an RE2 expression',
       { redaction: { paths: [{ pattern: '(a', replacement: 'b' }] } },
       /^spec\.redaction\.paths\[0\]\.pattern: /,
     ],
@@ -191,24 +191,24 @@ describe('a policy is refused', () => {
     expect(outcome.accepted.message).toMatch(message);
   });
 
-  test('for extra keys, with a reason of their own', () => {
+  test('for extra keys, with the reason ExtraConfigNotAllowed', () => {
     expect(judgePolicy({ instrument: { extraConfig: { a: 1 } } }).accepted.reason).toBe('ExtraConfigNotAllowed');
   });
 
-  test('never for redacted query parameters: where the instrument cannot, the agent does it', () => {
+  test('never for redacted query parameters: where the instrument cannot redact them, the agent does', () => {
     const spec: ClusterTrafficPolicySpec = { redaction: { queryParams: { add: ['token'] } } };
     expect(judgePolicy(spec, 'v0.9.0').accepted.ok).toBe(true);
     expect(judgePolicy(spec, 'v0.10.0').accepted.ok).toBe(true);
   });
 
-  test('and its last accepted spec keeps excluding what it excluded', () => {
+  test('and the exclusions of its last accepted spec stay in force', () => {
     const good: ClusterTrafficPolicySpec = { exclusions: [{ namespaces: ['pay'] }] };
     const bad = aPolicy('p', { exclusions: [{}] }, { status: { lastAcceptedSpec: good } });
     const yaml = compile(aWorld({ policies: [bad] })).nodes.get('node-1')!.config.instrument.yaml;
     expect(yaml).toContain('- k8s_namespace: pay');
   });
 
-  test('without taking the nodes with it', () => {
+  test('without any effect on the files of the nodes', () => {
     const result = compile(
       aWorld({ policies: [aPolicy('p', { exclusions: [{}] })], namespaces: [aNamespace('shop')] }),
     );

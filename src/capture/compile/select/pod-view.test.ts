@@ -34,7 +34,7 @@ test('policies that do not count say which of their selectors leaves the pod out
   ]);
 });
 
-test('monitors stand strongest first, and the others say which field leaves the pod out', () => {
+test('monitors come strongest first, and the others say which field leaves the pod out', () => {
   const found = view({
     monitors: [
       aMonitor('shop/whole', { selector: {}, ports: [{ port: 9000 }] }),

@@ -31,7 +31,7 @@ const ipv6 = fc
   .tuple(hex, hex, fc.boolean())
   .map(([a, b, short]) => (short ? `2001:db8:${a}::${b}` : `2001:db8:${a}:1:2:3:4:${b}`));
 
-/** What is planted: the text, and what of it must not be seen. */
+/** A planted text, and the parts of it that must be hidden. */
 const planted = fc.oneof(
   fc.tuple(key(8), key(8), key(8)).map(([a, b, c]) => {
     const text = `eyJhbGci${a}.eyJzdWIi${b}.${c}`;
@@ -92,7 +92,7 @@ const surroundings: readonly ((text: string) => string)[] = [
   (text) => JSON.stringify({ cut: text }).slice(0, -1),
 ];
 
-test('nothing that is planted is seen, wherever it stands', () => {
+test('every planted secret is hidden, wherever it stands', () => {
   fc.assert(
     fc.property(planted, fc.constantFrom(...surroundings), ({ text, secrets }, around) => {
       const redactor = new Redactor(isOurs);
@@ -129,7 +129,7 @@ test('an outside address has one name in a bundle, in each of its spellings', ()
   expect(redactor.counts.outsideAddresses).toBe(3);
 });
 
-test('whoever may not read nodes, pods and Services gets all addresses but loopback hidden', () => {
+test('without the right to read nodes, pods and Services all addresses except loopback are hidden', () => {
   expect(new Redactor(clusterAddresses(nobody)).text('10.244.1.7 127.0.0.1')).toBe('outside-1 127.0.0.1');
 });
 
