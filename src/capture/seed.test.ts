@@ -4,14 +4,14 @@ import { seedLogText, zeroConfig } from './seed.ts';
 
 const options = { node: 'node-1', ports: '80,443,8080,8443', instrumentVersion: 'v0.10.0' };
 
-test('without any resource one entry selects every process on the default ports, containers or not', () => {
+test('without any resource, one entry selects every process on the default ports, in a container or not', () => {
   const config = zeroConfig(options);
   expect(parse(config.instrument.yaml).discovery.instrument).toEqual([{ open_ports: '80,443,8080,8443' }]);
   expect(parse(config.instrument.yaml).metrics.features).toEqual(['application']);
   expect(config.monitors).toEqual([]);
 });
 
-test('flows are seeded only on the host network, where the devices of the node are in sight, and for TCP alone', () => {
+test('on the host network, where the devices of the node are visible, the seed includes flows of TCP', () => {
   const { yaml } = zeroConfig({ ...options, hostNetwork: true }).instrument;
   expect(parse(yaml).metrics.features).toEqual(['application', 'network']);
   expect(parse(yaml).network).toMatchObject({ protocols: ['TCP'] });
@@ -22,13 +22,13 @@ test('the log text is the one people search for', () => {
   expect(seedLogText('8443, 80,9000-9010')).toBe('open_ports=80,8443,9000-9010');
 });
 
-test('a seed survives a trip as JSON with the same address', () => {
+test('a seed that was sent as JSON keeps its hash', () => {
   const config = zeroConfig(options);
   expect(captureHash(parseCaptureConfig(JSON.parse(JSON.stringify(config))))).toBe(captureHash(config));
 });
 
 test.each(['', '80,', '0', '70000', '90-80', '80;443'])(
-  'the port list %j is refused with the name of the flag',
+  'the port list %j is refused, and the error names the flag',
   (ports) => {
     expect(() => zeroConfig({ ...options, ports })).toThrow(/--obi-instrument-ports/);
   },

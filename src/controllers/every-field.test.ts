@@ -19,9 +19,9 @@ import { repositoriesInForce, withRegistered } from './minter-deployment/registe
 import { fromPolicies } from './platform/reconciler.ts';
 
 /**
- * A field that is accepted and changes nothing misleads whoever sets it. So each leaf of a spec is set alone, beside
- * nothing but what it is a detail of, and has to change what nodes or query servers get, what the platform is rendered
- * from, what a minter's pods make of their environment and rules, or the verdict on the object.
+ * A field that is accepted and changes nothing misleads whoever sets it. So each leaf of a spec is set alone, with only
+ * the settings that it depends on. It has to change what nodes or query servers get, what the platform is rendered
+ * from, how a minter's pods read their environment and rules, or the verdict on the object.
  */
 
 /** The settings without which a field means nothing, by prefix of its path. */
@@ -73,7 +73,7 @@ const pods = [
   aPod('pay/ledger-1', 'node-3'),
 ];
 
-/** All that follows from one policy and one monitor, without what changes with every edit. */
+/** All effects of one policy and one monitor, without what changes with every edit. */
 function observed(policy: ClusterTrafficPolicySpec, monitor: TrafficMonitorSpec): string {
   const policies = [aPolicy('p', policy), aPolicy('z', { limits: { maxSeriesPerNode: 50_000 } })];
   const environment = { instrumentVersion: 'v0.10.0', ports: '80,443', allowExtraConfig: true };
@@ -110,8 +110,8 @@ const detailOf = (kind: string, path: string): Spec => {
 const baseMonitor: TrafficMonitorSpec = { mode: 'Capture', selector: { matchLabels: { app: 'checkout' } } };
 
 /**
- * What follows from one minter: its objects, with the environment of its pods as the settings that the program makes of
- * it, and its rules as the program reads them. A variable that the program does not know changes nothing here.
+ * All effects of one minter: its objects, with the environment of its pods replaced by the settings that the program
+ * reads from it, and its rules by what the program parses. A variable that the program does not know has no effect.
  */
 function observedMinter(spec: Spec): string {
   const own = aMinterDeployment(merged(aMinterDeployment().spec, spec) as MinterDeploymentSpec);
@@ -159,7 +159,7 @@ const kinds = {
   minter: { leaves: leavesOf(minterDeploymentKind, minterNeeds), observe: observedMinter },
 };
 
-/** What follows; undefined where the value is one that the API server's own rules refuse. */
+/** The effects, or undefined for a value that the API server's own rules refuse. */
 const attempt = (observe: (spec: Spec) => string, spec: Spec): string | undefined => {
   try {
     return observe(spec);
@@ -168,7 +168,7 @@ const attempt = (observe: (spec: Spec) => string, spec: Spec): string | undefine
   }
 };
 
-/** Whether two of these have different effects. The rest is not observed once two differ. */
+/** Whether two of the specs have different effects. It stops at the first difference. */
 const differ = (observe: (spec: Spec) => string, specs: readonly Spec[]): boolean => {
   let first: string | undefined;
   return specs.some((spec) => {
@@ -195,8 +195,8 @@ describe.each(Object.entries(kinds))('a %s', (kind, { leaves, observe }) => {
 
 const off = 'what is switched off keeps its settings, for when it is switched on again';
 /**
- * Fields that have no effect because of another one, found by setting each beside it. `refused`: the message of the
- * schema's rule that refuses them, which e2e/api asks a real API server. `why`: the reason why they are not refused.
+ * Fields that another field makes ineffective, found by setting each together with it. `refused`: the message of the
+ * schema's rule that refuses them; e2e/api tests the rule on a real API server. `why`: why they are not refused.
  */
 const voided: readonly {
   readonly kind: keyof typeof kinds;
@@ -218,7 +218,7 @@ const voided: readonly {
     kind: 'policy',
     because: { network: { enabled: true, source: 'SocketFilter' } },
     fields: [/^network\.acknowledgeCiliumConflict$/],
-    why: 'a confirmation of what is not done; of the other fields for TC capture/compile/policy-checks.ts refuses each',
+    why: 'confirms what is not done; capture/compile/policy-checks.ts refuses each of the other fields for TC',
   },
   ...[{ enabled: false }, { enabled: true, source: 'SocketFilter' }].map((network) => ({
     kind: 'policy' as const,
@@ -236,7 +236,7 @@ const voided: readonly {
     kind: 'policy',
     because: { capture: { mode: 'AllowList' } },
     fields: [/^capture\.containersOnly$/],
-    why: 'policies of a node are merged field by field: it counts beside the mode of another one',
+    why: 'policies of a node are merged field by field: it has an effect with the mode of another one',
   },
   {
     kind: 'minter',
@@ -252,7 +252,7 @@ const voided: readonly {
   },
 ];
 
-/** Whether a field that has an effect of its own has none beside the other. */
+/** Whether a field that has an effect alone has none together with `because`. */
 const isVoidBeside = (kind: keyof typeof kinds, because: Spec, leaf: Leaf): boolean => {
   const context = detailOf(kind, leaf.path);
   const beside = [leaf.without, ...leaf.specs].map((spec) => merged(merged(context, spec), because) as Spec);
@@ -266,7 +266,7 @@ const causes = new Map(voided.map(({ kind, because }) => [`${kind} ${JSON.string
 const schemas = { policy: clusterTrafficPolicyKind, monitor: trafficMonitorKind, minter: minterDeploymentKind };
 
 test.each([...causes.values()].map(({ kind, because }) => [kind, because] as const))(
-  'what has no effect in a %s beside %j is refused, or on the list with its reason',
+  'a field that has no effect in a %s together with %j is refused, or listed with the reason',
   (kind, because) => {
     const own = voided.filter((one) => one.kind === kind && JSON.stringify(one.because) === JSON.stringify(because));
     const untold = kinds[kind].leaves

@@ -29,9 +29,9 @@ test('replicas that an autoscaler sets are left to it', () => {
 });
 
 test.each<[string, KubeObject | undefined]>([
-  ['a person scaled', liveBy('kubectl', 'scale')],
-  ['somebody edited the object itself', liveBy('kube-controller-manager')],
-  ['there is none yet', undefined],
-])('replicas are ours when %s', (_what, live) => {
+  ['a user scaled the object', liveBy('kubectl', 'scale')],
+  ['the replicas were edited in the object itself', liveBy('kube-controller-manager')],
+  ['the object does not exist yet', undefined],
+])('the operator sets the replicas when %s', (_what, live) => {
   expect(withForeignScale(rendered, live)).toBe(rendered);
 });

@@ -45,7 +45,7 @@ test.each<[string, string | undefined, number, RegExp, reviewed: string[]]>([
     ['anna get /metrics'],
   ],
   ['a token with the right', 'scraper', 200, /^up 1$/m, ['scraper get /metrics']],
-])("the operator's metrics are asked for with %s", async (_what, token, status, text, reviews) => {
+])("the answer to a request for the operator's metrics with %s", async (_what, token, status, text, reviews) => {
   const [answered, said] = await get('/metrics', token);
   expect([answered, said]).toEqual([status, expect.stringMatching(text)]);
   expect(reviewed).toEqual(reviews);

@@ -47,7 +47,7 @@ const settings = (flags: Record<string, string> = {}): OperatorSettings =>
 const portOf = (): Promise<number> =>
   until('the start', () => lines.find((l) => l['msg'] === 'operator starts')?.['metricsPort'] as number | undefined);
 
-test('leads, puts the platform in place, tells how it is, and ends cleanly when asked to', async () => {
+test('leads, installs the platform, serves probes and metrics, and ends cleanly when asked to', async () => {
   const abort = new AbortController();
   const running = runOperator(settings(), { logger, clock: systemClock, signal: abort.signal });
   const base = `http://127.0.0.1:${await portOf()}`;
@@ -66,7 +66,7 @@ test('leads, puts the platform in place, tells how it is, and ends cleanly when 
   await until('the end of every watch', () => server.openWatches().length === 0);
 });
 
-test('a port in use ends it with the words people search for', async () => {
+test('a port in use ends the operator with the error that people search for', async () => {
   const other = createServer();
   const port = await listen('other', other, { host: '127.0.0.1', port: 0 });
   const { signal } = new AbortController();
@@ -76,7 +76,7 @@ test('a port in use ends it with the words people search for', async () => {
   await closeServer(other, 0);
 });
 
-test('without a cluster it says so', async () => {
+test('without a kubeconfig the error says so', async () => {
   process.env['KUBECONFIG'] = join(dir, 'absent');
   const { signal } = new AbortController();
   await expect(runOperator(settings(), { logger, clock: systemClock, signal })).rejects.toMatchObject({
@@ -90,6 +90,6 @@ test.each([
   ['--obi-instrument-ports', { obiInstrumentPorts: '80;443' }],
   ['--agent-data-host-path', { agentDataHostPath: 'relative' }],
   ['--leader-elect', { leaderElect: 'yes' }],
-])('a wrong %s is refused by its name', (flag, flags) => {
+])('an invalid %s is refused, and the error names the flag', (flag, flags) => {
   expect(() => settings(flags)).toThrow(flag);
 });

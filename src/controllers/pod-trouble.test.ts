@@ -27,11 +27,11 @@ test.each<[string, KubeObject]>([
   ['runs', pod('a')],
   ['waits for something else', pod('a', 'ContainerCreating')],
   ['is being deleted', pod('a', 'ErrImagePull', { deletionTimestamp: '2026-01-02T03:04:05Z' })],
-])('a pod that %s is no trouble', (_what, given) => {
+])('a pod that %s has no such text', (_what, given) => {
   expect(imagePullTrouble([given])).toBeUndefined();
 });
 
-test('the cache keeps of a pod only what these texts need', () => {
+test('the cache keeps only what these texts need of a pod', () => {
   const kept = podTroubleTransform.apply(pod('a', 'ErrImagePull'));
   expect(kept).not.toHaveProperty('spec');
   expect(kept.metadata).toEqual({ name: 'a', namespace: 'shop' });
@@ -47,18 +47,18 @@ const crashing = (terminated: object): KubeObject => {
 
 test.each([
   [
-    'a line of ours',
+    'a JSON log line',
     '{"time":"t","msg":"svc cannot start","error":"KMS_PROVIDER: not known"}\n',
     'svc cannot start: KMS_PROVIDER: not known',
   ],
   ['any other line', 'first\nError: no such module\n', 'Error: no such module'],
-])('the text for a pod that crashes again and again ends with its last words, from %s', (_what, message, words) => {
+])('the text for a crash-looping pod ends with its last error, from %s', (_what, message, words) => {
   expect(crashTrouble([pod('b'), crashing({ exitCode: 1, reason: 'Error', message })])).toBe(
     `container minter of pod a ended with code 1: ${words}`,
   );
 });
 
-test('an end at the memory limit is named, and a pod that waits for something else has no text', () => {
+test('an OOM kill is named, and a pod that waits for another reason has no text', () => {
   const text = 'container minter of pod a was ended at its memory limit';
   expect(crashTrouble([crashing({ exitCode: 137, reason: 'OOMKilled' })])).toBe(text);
   expect(crashTrouble([pod('a', 'ContainerCreating'), pod('c')])).toBeUndefined();

@@ -3,7 +3,7 @@ import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../a
 import { coreResources } from '../kube/index.ts';
 import { minterNamespace, runWholeOperator, type WholeOperator } from '../testing/whole-operator.ts';
 
-/** The whole operator in a cluster in which nothing happens, and in one in which others look after their own fields. */
+/** The whole operator in a cluster where nothing happens, and in one where other controllers set their own fields. */
 
 const { deployments, pods, secrets } = coreResources;
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => harness.stop());
 
-/** Lets seconds pass one by one, each until all work that it starts has ended. Sends bookmarks, as a cluster does. */
+/** Advances the clock second by second, each time until the operator is idle. Sends bookmarks, as a cluster does. */
 async function pass(seconds: number): Promise<void> {
   for (let i = 0; i < seconds; i++) {
     if (i % 30 === 0) harness.server.bookmarkAll();
@@ -43,7 +43,7 @@ const writes = (from = 0): string[] =>
     .filter((r) => r.method !== 'GET')
     .map((r) => `${r.verb} ${r.path}`);
 
-test('ten quiet minutes bring no write at all, of whatever kind', async () => {
+test('ten quiet minutes bring no write of any kind', async () => {
   const from = harness.server.requests.length;
   const started = harness.clock.now();
   await pass(600);
@@ -51,7 +51,7 @@ test('ten quiet minutes bring no write at all, of whatever kind', async () => {
   expect(writes(from)).toEqual([]);
 }, 60_000);
 
-test('ten minutes beside an autoscaler, an injector and a defaulter bring no write either', async () => {
+test('ten minutes with an autoscaler, an injector and a defaulter bring no write either', async () => {
   const { storage } = harness.server;
   const live = storage.get(deployments, minterNamespace, 'minter');
   const spec = structuredClone(live['spec']) as {
@@ -65,7 +65,7 @@ test('ten minutes beside an autoscaler, an injector and a defaulter bring no wri
   spec.template.spec.schedulerName = 'theirs';
   const metadata = { ...scaled.metadata, annotations: { 'injector.dev/done': 'true' } };
   storage.update(deployments, { ...scaled, metadata, spec }, { manager: 'injector' });
-  // The operator gives the number of replicas up, once.
+  // The operator gives up the field replicas, once.
   await settle();
   const from = harness.server.requests.length;
   await pass(600);
@@ -80,7 +80,7 @@ test('ten minutes beside an autoscaler, an injector and a defaulter bring no wri
 const statusWrites = (name: string, from: number): number =>
   harness.server.requests.slice(from).filter((r) => r.subresource === 'status' && r.name === name).length;
 
-/** Each row: its title, the name of an object, how it is read, and what makes its status move each second. */
+/** Each row: its title, the name of an object, how it is read, and what changes its status each second. */
 const restless: [string, string, () => KubeObject, (second: number) => void][] = [
   [
     'a minter whose pods come and go',
@@ -103,7 +103,7 @@ const restless: [string, string, () => KubeObject, (second: number) => void][] =
     },
   ],
   [
-    'a policy while the platform fails now this way, now that',
+    'a policy while the failure of the platform changes',
     'default',
     () => harness.server.storage.get(clusterTrafficPolicies, undefined, 'default'),
     (second) => {
@@ -113,11 +113,11 @@ const restless: [string, string, () => KubeObject, (second: number) => void][] =
 ];
 
 test.each(restless)(
-  'a status is written at most once in five seconds, with the times of what stays: %s',
+  'a status is written at most once in five seconds, and unchanged conditions keep their times: %s',
   async (_what, name, read, move) => {
     const statusOf = (): { conditions: Condition[] } => read()['status'] as never;
     const { generation } = read().metadata;
-    // The first change of each condition is behind us; from then on only numbers and words move.
+    // This is the first change of each condition. From now on only numbers and messages change.
     move(1);
     await pass(6);
     const before = new Map(statusOf().conditions.map((c) => [c.type, c]));

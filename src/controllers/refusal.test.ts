@@ -16,7 +16,7 @@ test.each<[string, unknown, string, boolean]>([
     true,
   ],
   [
-    'a webhook that says no, with whatever code it likes',
+    'a webhook that denies the request, with any status code',
     answer(403, 'Forbidden', 'admission webhook "no.example.com" denied the request: not here'),
     'AdmissionDenied',
     true,
@@ -50,7 +50,7 @@ test.each<[string, unknown, string, boolean]>([
   ['an object that the server finds invalid', answer(422, 'Invalid', 'spec.replicas: Invalid value'), 'Invalid', true],
   ['a server in trouble', answer(503, 'ServiceUnavailable', 'try again'), 'ApplyFailed', false],
   ['a connection that broke', new Error('socket hang up'), 'ApplyFailed', false],
-])('%s has a word of its own', (_what, error, reason, stalled) => {
+])('%s has its own reason', (_what, error, reason, stalled) => {
   const refusal = refusalOf(error, 'Deployment shop/minter');
   expect(refusal).toMatchObject({ reason, stalled });
   expect(refusal.message).toContain('Deployment shop/minter');
@@ -63,11 +63,11 @@ test.each([
   ['pods "m-" is forbidden: error looking up service account a/b: serviceaccount "b" not found', 'MissingDependency'],
   ['pods "m-1" is forbidden: something new', 'Forbidden'],
   ['Internal error occurred', 'ApplyFailed'],
-])('pods that are not made because of %j', (message, reason) => {
+])('pods refused with %j have the reason %s', (message, reason) => {
   expect(podRefusal(message)).toMatchObject({ reason, message });
 });
 
-test('several failures are all in the message, and the first that waiting does not help gives the reason', () => {
+test('the message names every failure, and the first that waiting does not cure gives the reason', () => {
   const slow = apiError('apply Service shop/a', 503, { reason: 'ServiceUnavailable', message: 'try later' });
   const denied = apiError('apply DaemonSet shop/b', 403, { reason: 'Forbidden', message: 'cannot patch' });
   const { reason, stalled, message } = refusalOf(new AggregateError([slow, new AggregateError([denied, slow])]));

@@ -7,14 +7,14 @@ import { ordinaryObjects, runWholeOperator } from '../testing/whole-operator.ts'
 import { yamlStream } from '../testing/yaml.ts';
 
 /**
- * What an operator of this version leaves in a cluster. In later versions the end-to-end test of an upgrade applies the
- * files of all versions before. The file is named after the version in package.json, so that of an earlier version is
- * never written again.
+ * The objects that an operator of this version creates in a cluster. In later versions, the end-to-end test of upgrades
+ * applies the files of all earlier versions. The file is named after the version in package.json, so the file of an
+ * earlier version is never overwritten.
  */
-test('what this version makes of ordinary objects is kept for later versions to upgrade', async () => {
+test('the objects that this version creates are stored for the upgrade test of later versions', async () => {
   const operator = await runWholeOperator();
   await operator.idle();
-  // What is registered once the query server answers belongs to it, too.
+  // The file includes what is registered once the query server answers.
   const conditions = [{ type: 'Available', status: 'True' }];
   operator.server.putStatus(renderedKinds.Deployment, platformDefaults.namespace, names.query, { conditions });
   const registered = () =>
@@ -32,14 +32,14 @@ test('what this version makes of ordinary objects is kept for later versions to 
   expectGolden(import.meta.dirname, `releases/v${version}.yaml`, stream);
 });
 
-/** Certificates differ with each installation, and with them what carries the authority. */
+/** Whether the file includes an object. Secrets and objects with the CA differ with each installation. */
 function isMade({ kind, metadata, ...rest }: KubeObject): boolean {
   const labels = metadata.labels ?? {};
   const carriesAuthority = JSON.stringify(rest).includes('caBundle') || metadata.name === 'svc-ca-bundle';
   return labels['app.kubernetes.io/managed-by'] === 'svc-controller' && kind !== 'Secret' && !carriesAuthority;
 }
 
-/** Without what the server adds, and without owners, whose uids are another cluster's. */
+/** The object without what the server adds, and without owners, whose uids differ between clusters. */
 function asWritten({ apiVersion, kind, metadata, status: _, ...rest }: KubeObject & { status?: unknown }): KubeObject {
   const { name, namespace, labels, annotations } = metadata;
   const kept = Object.entries({ name, namespace, labels, annotations }).filter(([, value]) => value !== undefined);

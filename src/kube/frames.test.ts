@@ -45,12 +45,12 @@ test.each([
   expect(seen).toHaveLength(1);
 });
 
-test('a stream that ends inside a frame is told from one that ends after it', async () => {
+test('a stream that ends inside a frame is broken; one that ends after a frame is not', async () => {
   await expect(names(chunks(frame('a'), '{"type":"ADD'))).rejects.toMatchObject({ code: 'ERR_WATCH_BROKEN' });
   expect(await names(chunks(frame('a')))).toEqual(['a']);
 });
 
-test('a frame without end is cut off at its size cap', async () => {
+test('an endless frame is cut off at the size cap', async () => {
   const megabyte = Buffer.alloc(1024 * 1024, 0x61);
   let read = 0;
   async function* endless(): AsyncGenerator<Uint8Array> {

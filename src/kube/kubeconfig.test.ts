@@ -42,7 +42,7 @@ const config = (user: object, cluster: object = { server: url(), 'insecure-skip-
     users: [{ name: 'u', user }],
     contexts: [{ name: 'one', context: { cluster: 'c', user: 'u' } }],
   });
-/** What the requests of this user carry: a read, another one, and a write. */
+/** The headers of three requests of this user: two reads and a write. */
 async function headersOf(user: object): Promise<Record<string, unknown>[]> {
   const client = createKubeClient({ kubeconfig: write('config', config(user)) });
   const { configMaps } = coreResources;
@@ -56,7 +56,7 @@ async function headersOf(user: object): Promise<Record<string, unknown>[]> {
 test.each<[string, object, object]>([
   ['a token', { token: 'abc' }, { authorization: 'Bearer abc' }],
   [
-    'a password, whole',
+    'a password with a colon',
     { username: 'me', password: 'a:b' },
     { authorization: `Basic ${Buffer.from('me:a:b').toString('base64')}` },
   ],
@@ -65,7 +65,7 @@ test.each<[string, object, object]>([
   expect(await headersOf(user)).toMatchObject([headers, headers, headers]);
 });
 
-test('a given user to impersonate goes before that of the kubeconfig, whose namespace and token are known', async () => {
+test('the option impersonate overrides the kubeconfig, whose namespace and token are available', async () => {
   const text = config({ token: 'abc', as: 'eve' }).replace('"user":"u"', '"user":"u","namespace":"shop"');
   const client = createKubeClient({ kubeconfig: write('config', text), impersonate: 'adam' });
   await client.getPath('/version');
@@ -76,7 +76,7 @@ test('a given user to impersonate goes before that of the kubeconfig, whose name
   expect([other.namespace, await other.bearerToken()]).toEqual([undefined, undefined]);
 });
 
-test('a token file is found beside its kubeconfig', async () => {
+test('a relative token file is resolved against the folder of its kubeconfig', async () => {
   write('token', 'from-file\n');
   expect((await headersOf({ tokenFile: 'token' }))[0]).toMatchObject({ authorization: 'Bearer from-file' });
 });
@@ -92,7 +92,7 @@ test('an exec plugin is asked for the token', async () => {
   expect((await headersOf({ exec }))[0]).toMatchObject({ authorization: 'Bearer asked' });
 });
 
-test('several files are one configuration, in which the first to say something wins', () => {
+test('several files are merged, and the first file that sets a value wins', () => {
   const first = write('a', config({ token: 'first' }));
   const second = write(
     'b',
@@ -112,7 +112,7 @@ test('several files are one configuration, in which the first to say something w
   expect(currentCluster(loadKubeSettings({ path: second }))?.caFile).toBe(join(dir, 'ca.crt'));
 });
 
-test('client-node gets the same configuration, and a copy of it', () => {
+test('client-node gets a copy of the same configuration', () => {
   const settings = loadKubeSettings({ path: write('config', config({ token: 'abc' })) });
   const full = fullConfig(settings);
   expect(full.getCurrentUser()).toMatchObject({ name: 'u', token: 'abc' });
@@ -138,9 +138,9 @@ test.each<[string, () => unknown, RegExp]>([
 });
 
 test.each<[string, object, () => object, RegExp]>([
-  ['plain http without saying so', {}, () => ({ server: url() }), /plain http needs insecure-skip-tls-verify/],
+  ['plain http without opting in', {}, () => ({ server: url() }), /plain http needs insecure-skip-tls-verify/],
   [
-    'a certificate that is none',
+    'an invalid certificate',
     { 'client-certificate-data': 'bm9uZQ==', 'client-key-data': 'bm9uZQ==' },
     () => ({ server: url().replace('http:', 'https:') }),
     /kubeconfig: certificates/,

@@ -66,14 +66,14 @@ test('bytes go to the port of the pod and come back, large ones too', async () =
   expect(asked[0]!.protocols).toContain('v4.channel.k8s.io');
 });
 
-test('a refusal comes with the words of the API server', async () => {
+test('a refusal comes with the message of the API server', async () => {
   await expect(client.portForward({ namespace: 'svc-system', name: 'forbidden' }, 9095)).rejects.toMatchObject({
     code: 'ERR_API_FORBIDDEN',
     message: expect.stringContaining('pods "forbidden" is forbidden: no'),
   });
 });
 
-test('what the kubelet says on the error channel ends the stream', async () => {
+test('an error of the kubelet on the error channel ends the stream', async () => {
   const stream = await client.portForward({ namespace: 'svc-system', name: 'svc-query-1' }, 80);
   await expect(readUntil(stream, 1)).rejects.toThrow(
     'port-forward svc-system/svc-query-1:80: error forwarding port 80: Error: connection refused',
@@ -91,7 +91,7 @@ test('an abort ends the connection', async () => {
   await expect(client.portForward(pod, 9095, { signal: abort.signal })).rejects.toMatchObject({ code: 'ERR_ABORTED' });
 });
 
-test('a server that cannot be reached is told', async () => {
+test('an unreachable server is reported', async () => {
   const gone = createKubeClient({ server: 'http://127.0.0.1:1' });
   await expect(gone.portForward({ namespace: 'a', name: 'b' }, 1)).rejects.toThrow(
     /port-forward a\/b:1: .*ECONNREFUSED/,

@@ -38,7 +38,7 @@ test('fills in the kind that the server leaves out inside lists', async () => {
   expect(items).toMatchObject([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }]);
 });
 
-test('reads a long list page by page, and once more in one piece when the continue token expires on the way', async () => {
+test('reads a long list page by page, and again in one piece if the continue token expires', async () => {
   for (let i = 0; i < 7; i++) server.put(configMaps, configMap(`c${i}`));
   const client = server.client();
   expect((await listAll(client, configMaps, {}, 3)).items).toHaveLength(7);
@@ -51,7 +51,7 @@ test('reads a long list page by page, and once more in one piece when the contin
   expect((await listAll(client, configMaps, {}, 3)).items.map(({ metadata }) => metadata?.name)).toEqual(
     Array.from({ length: 7 }, (_, i) => `c${i}`),
   );
-  // A first page, the page that failed, and the whole.
+  // The first page, the page that failed, and the whole list.
   const asked = server.seen({ verb: 'list' }).slice(3);
   expect(asked.map(({ query }) => [query.get('limit'), query.has('continue')])).toEqual([
     ['3', false],
@@ -87,7 +87,7 @@ test('reads the delay from the body where there is no header', async () => {
   expect(await got).toMatchObject({ metadata: { name: 'a' } });
 });
 
-test('hands 429 to a caller that wants it at once', async () => {
+test('returns a 429 at once to a caller that opts out of retries', async () => {
   server.script({ verb: 'get' }, { do: 'fail', error: busy(), retryAfter: '2' });
   await expect(
     server.client().get(configMaps, { namespace: 'shop', name: 'a' }, { retry: false }),
@@ -131,7 +131,7 @@ test('gives up at its deadline', async () => {
   await failed;
 });
 
-test('tells a cancelled call from a failed one', async () => {
+test('distinguishes a cancelled call from a failed one', async () => {
   const abort = new AbortController();
   server.script({ verb: 'get' }, { do: 'hold', until: new Promise(() => {}) });
   const got = server.client().get(configMaps, { namespace: 'shop', name: 'a' }, { signal: abort.signal });
@@ -156,12 +156,12 @@ test.each([
   });
 });
 
-test('an answer that is no Status is still an error with its text', async () => {
+test('an answer that is not a Status is still an error with its text', async () => {
   server.script({ verb: 'get' }, { do: 'raw', status: 502, body: 'bad gateway' });
   await expect(server.client().get(configMaps, { namespace: 'shop', name: 'a' })).rejects.toThrow(/502 bad gateway/);
 });
 
-test('absence is a value where the caller asks for one', async () => {
+test('getIfExists returns undefined for a missing object', async () => {
   expect(await getIfExists(server.client(), configMaps, { namespace: 'shop', name: 'a' })).toBeUndefined();
   const error: unknown = await server
     .client()
@@ -175,7 +175,7 @@ test('a namespaced object without a namespace is refused before anything is sent
   expect(server.requests).toHaveLength(0);
 });
 
-test('applies only with its own manager, and a conflict names the other one and the field', async () => {
+test('an apply conflict names the other field manager and the field, and force overrides it', async () => {
   const client = server.client();
   await client.apply(configMaps, configMap('a', { x: '1' }), { fieldManager: 'one' });
   const error: unknown = await client
@@ -189,7 +189,7 @@ test('applies only with its own manager, and a conflict names the other one and 
   expect(server.seen({ verb: 'apply' })[0]?.query.get('fieldValidation')).toBe('Strict');
 });
 
-test('a delete with a uid spares the object that took the name since', async () => {
+test('a delete with a uid spares a newer object of the same name', async () => {
   server.put(configMaps, configMap('a'));
   await expect(
     server.client().delete(configMaps, { namespace: 'shop', name: 'a' }, { uid: 'another' }),
@@ -225,7 +225,7 @@ describe('with a token in a file', () => {
     await client.close();
   });
 
-  test('a token that was rotated while the server was busy is used all the same', async () => {
+  test('a token that is rotated during a wait for Retry-After is used', async () => {
     server.put(configMaps, configMap('a'));
     server.token = 'first';
     await writeFile(join(dir, 'token'), 'first\n');
@@ -249,7 +249,7 @@ describe('with a token in a file', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('impersonated groups are refused, not dropped in silence', async () => {
+  test('impersonated groups are refused, not silently dropped', async () => {
     const user = { token: 't', as: 'jane', 'as-groups': ['a', 'b'] };
     const config = {
       'current-context': 'c',

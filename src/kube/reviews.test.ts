@@ -30,7 +30,7 @@ test.each<[string, object, boolean]>([
   ['a token for something else', { ...ann, audiences: ['vault'] }, false],
   ['a token that is not authenticated', { authenticated: false, audiences: [apiServer] }, false],
   ['a user without a name', { authenticated: true, user: {}, audiences: [apiServer] }, false],
-])('%s', async (_what, status, valid) => {
+])('judges %s', async (_what, status, valid) => {
   expect((await subject(status).review()) !== undefined).toBe(valid);
 });
 
@@ -39,7 +39,7 @@ test.each<[string, string]>([
   ['a token of another kind', 'opaque'],
   ['a token of a person, whose audience is a client of the issuer', jwt({ sub: 'ann', aud: 'kubectl' })],
   ['a token of a service account without audiences', jwt({ sub: 'system:serviceaccount:a:b' })],
-])('a program with %s names no audience, which means that of the API server', async (_what, token) => {
+])('a program with %s names no audience, so the API server uses its own', async (_what, token) => {
   const { asked, review } = subject(ann, token);
   expect(await review()).toEqual({ username: 'ann' });
   expect(asked[0]).toEqual({ token: 'abc' });

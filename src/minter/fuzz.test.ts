@@ -13,11 +13,11 @@ const amount =
     ? { numRuns: 10_000_000, interruptAfterTimeLimit: partMs, markInterruptAsFailure: false }
     : { numRuns: 80 };
 const time = Math.max(60_000, 2 * partMs);
-/** What a token and a body of the test of memory carry: nearly all that is read. Units: bytes. */
+/** The sizes of a token and of a body in the memory test: close to the read limits. Units: bytes. */
 const [heavyToken, heavyBody] = [14_000, 30_000];
-/** How many of its requests warm up, and how many are measured, at least. */
+/** The number of warm-up requests of that test, and the least number of measured ones. */
 const [warmUp, measured] = [60, 120];
-/** What the heap may grow by: more than compiled code takes, less than what the tokens, or the bodies, carry. Units: bytes. */
+/** The allowed heap growth: more than compiled code takes, less than all tokens, or all bodies. Units: bytes. */
 const flatBytes = 600_000;
 
 let world: MinterWorld;
@@ -52,14 +52,14 @@ const mutated = (text: string): fc.Arbitrary<string> =>
       }, text),
     );
 
-/** Looks at what a part left in the logs, so that each part answers for itself. */
+/** Checks the logs of one part and forgets them, so that each part is checked on its own. */
 function nothingSecretWasLogged(): void {
   expect(minter.output()).toContain('"decision":"deny"');
   expect(minter.output()).not.toMatch(/ghs_|eyJ|PRIVATE KEY|unexpected error/);
   minter.forget();
 }
 
-/** Result: how often each status came. */
+/** Returns the number of answers per status. */
 async function neverMints(arbitrary: fc.Arbitrary<() => ReturnType<typeof askToken>>): Promise<Record<number, number>> {
   const before = costs({ world, minter });
   const met: Record<number, number> = {};
@@ -78,7 +78,7 @@ async function neverMints(arbitrary: fc.Arbitrary<() => ReturnType<typeof askTok
 }
 
 test(
-  'no changed token mints, and none causes a 5xx',
+  'a mutated token mints nothing and causes no 5xx',
   async () => {
     const good = world.issuer.token(agentEmail, audience);
     const headerSafe = /^[!-~]*$/;
@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  'no token of odd claims, correctly signed, causes a 5xx, and none mints without the right email',
+  'a correctly signed token with odd claims causes no 5xx, and mints nothing without the right email',
   async () => {
     const claimArb = fc.dictionary(
       fc.constantFrom('iss', 'aud', 'sub', 'exp', 'iat', 'nbf', 'email_verified', '__proto__', 'actor'),
@@ -105,14 +105,14 @@ test(
             askToken(minter, world.issuer.sign({ ...world.issuer.claims(agentEmail, audience), ...odd, email })),
       ),
     );
-    // The claims are refused as a token, the email alone by the rules.
+    // Odd claims make the token invalid (401); an email alone is refused by the rules (403).
     expect(Math.min(met[401] ?? 0, met[403] ?? 0)).toBeGreaterThan(3);
   },
   time,
 );
 
 test(
-  'no body that asks for what the rules do not give mints, and none causes a 5xx',
+  'a body that asks for more than the rules grant mints nothing and causes no 5xx',
   async () => {
     const token = world.issuer.token(agentEmail, audience);
     const text = JSON.stringify({ org_name: 'acme', repositories: ['secret-plans'], scope: 'platform-agent-scope' });
@@ -147,7 +147,7 @@ test(
 );
 
 test(
-  'a changed body mints only where it still asks for what the rules give',
+  'a mutated body mints only if it still asks for what the rules grant',
   async () => {
     const token = world.issuer.token(agentEmail, audience);
     const asked = { org_name: 'acme', repositories: ['gitops'], scope: 'platform-agent-scope' };
@@ -171,11 +171,11 @@ test(
 );
 
 test(
-  'memory is flat however much is refused',
+  'memory stays flat however many requests are refused',
   async () => {
     const token = world.issuer.token(agentEmail, audience);
     let asked = 0;
-    /** Ten at once, no two alike: changed tokens, bodies that are not JSON, repositories that no rule gives. */
+    /** Sends ten different requests at once: mutated tokens, bodies that are not JSON, ungranted repositories. */
     const some = async (): Promise<void> => {
       const asks = Array.from({ length: 10 }, (_, i) => {
         const id = String(asked++);

@@ -134,7 +134,7 @@ const bodies: BodyRow[] = [
   ],
   ['denies a listed repository in another case', 'repository_denied', { ...base, repositories: ['GitOps'] }],
   ['denies a repository whose own file refuses', 'scope_denied', { ...base, repositories: ['locked'] }],
-  ['denies one whose own file refuses, in another case too', 'scope_denied', { ...base, repositories: ['Locked'] }],
+  ['denies such a repository in another case, too', 'scope_denied', { ...base, repositories: ['Locked'] }],
   ['refuses empty permissions', 'invalid_request', { ...base, permissions: {} }],
   ...[null, [], 'write', { contents: 1 }, { contents: null }, { contents: ['read'] }].map((permissions): BodyRow => [
     `refuses permissions ${JSON.stringify(permissions)}`,
@@ -168,7 +168,7 @@ test.each(bodies)('%s', async (_sentence, code, body) => {
   expect(minter.audit.at(-1)).toMatchObject({ decision: 'deny', code });
 });
 
-test('an unknown scope and a rule that refuses cannot be told apart', async () => {
+test('an unknown scope and a rule that refuses get the same answer', async () => {
   const stranger = world.issuer.token('stranger@proj.iam.gserviceaccount.com', audience);
   const say = async (t: string, scope: string): Promise<string> => {
     const { status, text } = await askToken(minter, t, { scope });
@@ -222,7 +222,7 @@ test.each([
   '/readyz',
   '/livez',
   '/%',
-])('knows nothing at %s', async (path) => {
+])('answers 404 at %s', async (path) => {
   const answer = await expectRefusal({ world, minter }, () => askToken(minter, token, {}, { path }), [token]);
   expect(answer.status).toBe(404);
 });
@@ -241,9 +241,9 @@ const head = (lines: string[]): string =>
 test.each<[string, number, () => string]>([
   ['refuses TRACE', 405, () => 'TRACE /token HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
   ['refuses CONNECT', 405, () => 'CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n'],
-  ['refuses a method nobody knows', 400, () => 'BREW /token HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ['refuses an unknown method', 400, () => 'BREW /token HTTP/1.1\r\nHost: x\r\n\r\n'],
   [
-    'refuses a length beside chunks',
+    'refuses a length together with chunks',
     400,
     () => `${head(['Content-Length: 5', 'Transfer-Encoding: chunked'])}0\r\n\r\n`,
   ],
@@ -278,7 +278,7 @@ test('refuses endless chunks at the cap', async () => {
   expect(answer.status).toBe(413);
 });
 
-test('gives a body that never comes four seconds', async () => {
+test('waits four seconds for a body that never arrives', async () => {
   const start = performance.now();
   const answer = await rawRequest(minter.url, `${head(['Content-Length: 100'])}{"org`);
   expect(answer.status).toBe(408);
@@ -290,7 +290,7 @@ test('gives a body that never comes four seconds', async () => {
 const hostile = 'a@b\n{"decision":"allow"}\u001b[2J\u2028\u009b';
 test.each<[what: string, status: number, email: string, body: object, requestId: string | undefined, told: object]>([
   ['email', 403, hostile, {}, undefined, { email: hostile }],
-  // A text without the form of a scope is refused before it is taken for a name that the audit line shows.
+  // A text that is not a valid scope name is refused before the audit line could show it.
   ['scope', 400, agentEmail, { scope: hostile }, undefined, { code: 'invalid_request', email: agentEmail }],
   ['organisation', 400, agentEmail, { org_name: hostile }, undefined, { code: 'invalid_request' }],
   ['repository', 400, agentEmail, { repositories: [hostile] }, undefined, { code: 'invalid_request' }],
@@ -315,13 +315,13 @@ test.each<[what: string, status: number, email: string, body: object, requestId:
   if (!('email' in told)) expect(lines[0]).not.toContain('a@b');
 });
 
-test('takes over a harmless request id into the audit line, never into the answer', async () => {
+test('copies a harmless request id into the audit line, never into the answer', async () => {
   const answer = await askToken(minter, undefined, {}, { headers: { 'x-request-id': 'run-42' } });
   expect(minter.audit.at(-1)).toMatchObject({ caller_request_id: 'run-42' });
   expect(answer.headers.get('x-request-id')).not.toBe('run-42');
 });
 
-test('/version tells the build and readiness and nothing that helps an attacker', async () => {
+test('/version shows the build and readiness and nothing that helps an attacker', async () => {
   const response = await fetch(`${minter.url}/version`);
   const text = await response.text();
   expect(response.status).toBe(200);

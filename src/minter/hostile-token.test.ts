@@ -49,15 +49,15 @@ const shapes: Row[] = [
   ['refuses a request without the header', 401, () => undefined],
   ['refuses an empty header', 401, () => ''],
   ['refuses a header of spaces', 401, () => '   '],
-  ['refuses a word that is no JWT', 401, () => 'secret'],
+  ['refuses a word that is not a JWT', 401, () => 'secret'],
   ['refuses two parts', 401, () => `${b64({ alg: 'RS256' })}.${b64({})}`],
   ['refuses five parts (an encrypted token)', 401, () => 'a.b.c.d.e'],
   ['refuses a Bearer prefix', 401, () => `Bearer ${world.issuer.sign(good())}`],
   ['refuses a token of more than 8 KiB', 401, () => world.issuer.sign(good({ pad: 'x'.repeat(9000) }))],
-  ['refuses padding behind the signature', 401, () => `${world.issuer.sign(good())}==`],
+  ['refuses padding after the signature', 401, () => `${world.issuer.sign(good())}==`],
   ['refuses the plain base64 alphabet', 401, () => `${b64({ alg: 'RS256' })}.${b64(good())}.ab+/cd`],
   ['refuses a signature in a second spelling', 401, () => respelled(world.issuer.sign(good()))],
-  ['refuses a header that is no JSON', 401, () => `${b64('{')}.${b64(good())}.AAAA`],
+  ['refuses a header that is not JSON', 401, () => `${b64('{')}.${b64(good())}.AAAA`],
   ['refuses a payload that is a list', 401, () => world.issuer.sign('[1]')],
   ['refuses a payload with a byte-order mark', 401, () => world.issuer.sign(`\ufeff${JSON.stringify(good())}`)],
   [
@@ -176,11 +176,11 @@ const claims: Row[] = [
   ['refuses exp with a fraction', 401, () => world.issuer.sign(good({ exp: now() + 600.5 }))],
   ['refuses exp null', 401, () => world.issuer.sign(good({ exp: null }))],
   [
-    'refuses a token that ended a minute ago',
+    'refuses a token that expired a minute ago',
     401,
     () => world.issuer.sign(good({ iat: now() - 600, exp: now() - 60 })),
   ],
-  ['refuses a life of two hours', 401, () => world.issuer.sign(good({ exp: now() + 7200 }))],
+  ['refuses a lifetime of two hours', 401, () => world.issuer.sign(good({ exp: now() + 7200 }))],
   ['refuses a token without iat', 401, () => world.issuer.sign(without('iat'))],
   ['refuses iat in the future', 401, () => world.issuer.sign(good({ iat: now() + 300 }))],
   ['refuses iat two hours ago', 401, () => world.issuer.sign(good({ iat: now() - 7200 }))],
@@ -303,7 +303,7 @@ test('refuses headers of 17 KiB before the application sees them', async () => {
   expect(minter.audit).toHaveLength(audited);
 });
 
-test('admits the same caller with a good token, also three seconds after its end and as list of one audience', async () => {
+test('admits a good token, also three seconds after its expiry and with a list of one audience', async () => {
   for (const more of [{}, { iat: now() - 600, exp: now() - 3 }, { aud: [audience] }]) {
     expect((await askToken(minter, world.issuer.sign(good(more)))).status).toBe(200);
   }

@@ -49,8 +49,8 @@ test.each<[sentence: string, faults: KmsFaults]>([
   ['a signature of another key', { otherKey: testKey('stranger') }],
   ['quota used up', { status: { code: 8, message: 'Quota exceeded', methods: ['AsymmetricSign'] } }],
   ['an internal error', { status: { code: 13, message: 'Internal', methods: ['AsymmetricSign'] } }],
-  ['a service that is away', { status: { code: 14, message: 'unavailable', methods: ['AsymmetricSign'] } }],
-])('key service: %s gives 503 and no JWT leaves', async (_sentence, faults) => {
+  ['an unavailable service', { status: { code: 14, message: 'unavailable', methods: ['AsymmetricSign'] } }],
+])('key service: %s gives 503, and no JWT is sent', async (_sentence, faults) => {
   world.kms.faults = faults;
   const before = sentJwts();
   const answer = await ask();
@@ -65,7 +65,7 @@ test('key service: one failure is retried and the mint succeeds', async () => {
   expect((await ask()).status).toBe(200);
 });
 
-test('key service: one that hangs costs two attempts, inside the four seconds', async () => {
+test('key service: a hanging call costs two attempts within four seconds', async () => {
   world.kms.faults = { hang: ['AsymmetricSign'] };
   const attempts = world.kms.count('AsymmetricSign');
   const answer = await ask();
@@ -91,7 +91,7 @@ test.each<PlatformRow>([
   ['installation answers 202', 'get_installation', { status: 202, body: {} }, 502, 'installation_error'],
   ['installation answers 204', 'get_installation', { status: 204 }, 502, 'installation_error'],
   [
-    'installation is no JSON',
+    'installation is not JSON',
     'get_installation',
     { status: 200, body: '<html>', headers: { 'content-type': 'text/html' } },
     502,
@@ -217,9 +217,9 @@ test.each<[sentence: string, change: (body: Record<string, unknown>) => unknown]
   ['more permissions', (b) => ({ ...b, permissions: { ...(b.permissions as object), administration: 'read' } })],
   ['a higher permission', (b) => ({ ...b, permissions: { ...(b.permissions as object), contents: 'admin' } })],
   ['a lower permission', (b) => ({ ...b, permissions: { ...(b.permissions as object), contents: 'read' } })],
-  ['a life of a day', (b) => ({ ...b, expires_at: iso(86_400_000) })],
-  ['no end', ({ expires_at: _, ...rest }) => rest],
-])('a grant of %s is refused and revoked', async (_sentence, change) => {
+  ['a lifetime of a day', (b) => ({ ...b, expires_at: iso(86_400_000) })],
+  ['no expiry', ({ expires_at: _, ...rest }) => rest],
+])('a grant with %s is refused and revoked', async (_sentence, change) => {
   world.platform.faults.set('create_token', { change });
   const revoked = world.platform.count('revoke_token');
   const alive = world.platform.state.tokens.size;
@@ -230,7 +230,7 @@ test.each<[sentence: string, change: (body: Record<string, unknown>) => unknown]
   expect(world.platform.state.tokens.size).toBe(alive);
 });
 
-test('a platform that hangs answers 502 before the caller gives up', async () => {
+test('a platform that hangs gives 502 before the caller gives up', async () => {
   world.platform.faults.set('create_token', { hang: true });
   const answer = await ask();
   expect([answer.status, errorOf(answer)]).toEqual([502, 'exchange_error']);
@@ -263,7 +263,7 @@ test('one 401 of the platform is retried with a fresh JWT', async () => {
   expect(world.kms.count('AsymmetricSign') - signs).toBe(2);
 });
 
-test('a personal account answers with the words operators search for', async () => {
+test('a personal account gives the error that operators search for', async () => {
   world.platform.state.accounts.get('acme')!.type = 'User';
   try {
     const answer = await ask();
@@ -277,7 +277,7 @@ test('a personal account answers with the words operators search for', async () 
   }
 });
 
-test('a suspended installation is told apart', async () => {
+test('the error says that an installation is suspended', async () => {
   world.platform.state.installations[0]!.suspended = true;
   expect(JSON.parse((await ask()).text)).toMatchObject({
     error: 'installation_error',
@@ -322,7 +322,7 @@ test('a key version that is not ENABLED makes the pod not ready at once, and rea
   expect((await ask()).status).toBe(200);
 });
 
-test('a rule that is removed ends within seconds', async () => {
+test('a removed rule stops minting within seconds', async () => {
   expect((await ask()).status).toBe(200);
   await writeFile(
     join(world.configsDir, world.org, '.yaml'),
@@ -334,7 +334,7 @@ test('a rule that is removed ends within seconds', async () => {
   await until('service again', () => ask(), { good: (a) => a.status === 200, timeoutMs: 5_000 });
 });
 
-test('nothing secret is in any log, and no request went where an answer pointed', () => {
+test('no log contains a secret, and no request followed the location of an answer', () => {
   expect(minter.output()).toContain('"decision"');
   expect(minter.output()).not.toMatch(/ghs_|eyJ|PRIVATE KEY/);
   expect(world.platform.requests.filter((r) => r.route === 'unknown')).toEqual([]);

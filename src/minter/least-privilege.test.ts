@@ -58,14 +58,14 @@ async function api(token: string, method: string, path: string, body?: object): 
   return response.status;
 }
 
-test('a token to write contents pushes with a real git, to its repository and no other', async () => {
+test('a token with contents: write pushes with a real git, only to its repository', async () => {
   const token = await mint({ contents: 'write' });
   await push(token, 'gitops');
   await expect(push(token, 'secret-plans')).rejects.toThrow(/not found/);
   await expect(git('ls-remote', remote(token, 'secret-plans'))).rejects.toThrow(/not found/);
 });
 
-test('a token to read contents fetches and does not push', async () => {
+test('a token with contents: read fetches and does not push', async () => {
   const token = await mint({ contents: 'read' });
   await git('-C', join(dir, 'work'), 'fetch', '--quiet', remote(token, 'gitops'), 'main');
   await expect(push(token, 'gitops')).rejects.toThrow(/error: 403/);

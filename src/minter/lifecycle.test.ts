@@ -47,14 +47,14 @@ test.each([
   ['PermissionDenied', () => (world.kms.faults = { status: { code: 7, message: 'denied' } })],
   ['PendingImport', () => (world.kms.version(world.keyVersion).state = 'PENDING_IMPORT')],
   ['KeyServiceUnreachable', () => (world.kms.faults = { status: { code: 14, message: 'away' } })],
-])('an unusable key is %s and keeps the pod out', async (reason, arrange) => {
+])('an unusable key gives %s, and the pod is not ready', async (reason, arrange) => {
   arrange();
   await start();
   await untilCheck('KeyEnabled', reason);
   expect(await minter!.readiness()).toMatchObject({ ready: false, gates: { rules: true, key: false } });
 });
 
-test('with the right to sign alone, the public key and a probe signature tell that the key works', async () => {
+test('with only the permission to sign, a probe signature shows that the key works', async () => {
   world.kms.faults = { denyDescribe: true };
   await start();
   await untilReady(minter!);
@@ -71,7 +71,7 @@ test('a key of another App is found before the first mint and stops all of them'
   expect(answer.headers.get('retry-after')).toBe('30');
 });
 
-test('a platform that cannot be asked who we are does not block', async () => {
+test('a platform that fails to answer GET /app does not block readiness', async () => {
   world.platform.faults.set('get_app', { status: 503 });
   await start();
   await untilReady(minter!);
@@ -82,7 +82,7 @@ test('a platform that cannot be asked who we are does not block', async () => {
 test.each([
   ['NextMatches', 'app'],
   ['NextWrongApp', 'stranger'],
-])('the next key version is checked beside the one in use: %s', async (reason, key) => {
+])('the next key version is checked as well as the one in use: %s', async (reason, key) => {
   const next = world.kms.addVersion(testKey(key));
   await start({ KMS_NEXT_KEY_VERSION: next });
   await untilCheck('KeyMatchesApp', reason);
@@ -94,14 +94,14 @@ test.each([
   ['NotInstalled', () => world.platform.state.installations.splice(0)],
   ['Suspended', () => (world.platform.state.installations[0]!.suspended = true)],
   ['PermissionMissing', () => delete world.platform.state.installations[0]!.permissions.issues],
-])('an installation that is %s is shown and does not block', async (reason, arrange) => {
+])('the installation problem %s is reported and does not block readiness', async (reason, arrange) => {
   arrange();
   await start();
   await untilCheck('InstallationFound', reason);
   await untilReady(minter!);
 });
 
-test('no usable rule keeps the pod out, with file and line in the message', async () => {
+test('without a usable rule the pod is not ready, and the message names file and line', async () => {
   await world.writeRules({ '.yaml': agentRules().replace('assertion.email in', 'email in') });
   await start({ RULES_RELOAD_SECONDS: '1' });
   expect(await untilCheck('RulesValid', 'ScopeFaulty')).toMatchObject({
@@ -112,7 +112,7 @@ test('no usable rule keeps the pod out, with file and line in the message', asyn
   await untilReady(minter!);
 });
 
-test('issuer keys that cannot be had are 503, and never a reason to be not ready', async () => {
+test('unavailable issuer keys give 503, and the pod stays ready', async () => {
   world.issuer.fault = { status: 500 };
   await start();
   await untilReady(minter!);
@@ -126,7 +126,7 @@ test('issuer keys that cannot be had are 503, and never a reason to be not ready
   await until('service again', () => askToken(minter!, token()), { good: (a) => a.status === 200 });
 });
 
-test('a caller over its limit gets 429 with the time to wait, another caller does not', async () => {
+test('a caller over its limit gets 429 with the time to wait, and another caller does not', async () => {
   await world.writeRules({ '.yaml': agentRules().replace('in [', `in ['other@x', `) });
   await start({ RATE_LIMIT_PER_MINUTE: '2' });
   await untilReady(minter!);
@@ -149,7 +149,7 @@ test('mints in flight finish after the stop, then new connections are refused an
   await expect(fetch(`${minter!.url}/version`)).rejects.toThrow();
 });
 
-test('a port in use ends the start with the words people search for', async () => {
+test('a port in use ends the start with the error that people search for', async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as AddressInfo;
@@ -169,7 +169,7 @@ test('a development key from a file signs, when it was allowed', async () => {
   expect(minter!.output()).toContain('for development only');
 });
 
-test('an allowed mint leaves one audit line that tells everything but the token, and counts', async () => {
+test('an allowed mint writes one audit line with everything but the token, and is counted', async () => {
   await start();
   await untilReady(minter!);
   const answer = await askToken(minter!, token(), { permissions: { contents: 'read' } });

@@ -28,7 +28,7 @@ test('needs four settings and has a default for the rest', () => {
   });
 });
 
-test('repositories are a set without regard to case, and no bound where none is named', () => {
+test('REPOSITORIES is a set in lower case, and undefined if it is not set', () => {
   expect(read({ ...env, REPOSITORIES: 'GitOps,docs' }).repositories).toEqual(new Set(['gitops', 'docs']));
   expect(read(env).repositories).toBeUndefined();
 });
@@ -90,7 +90,7 @@ test.each<[field: string, value: string | undefined]>([
   ['KMS_PROVIDER', 'vault'],
   ['DEV_KEY_FILE', '/key.pem'],
   ['LOG_LEVEL', 'loud'],
-])('%s = %j stops the start with the name and without the value', (field, value) => {
+])('%s = %j is refused with an error that names the setting but not the value', (field, value) => {
   const start = (): unknown => read({ ...env, [field]: value });
   expect(start).toThrow(expect.objectContaining({ code: 'ERR_CONFIG_INVALID' }));
   expect(start).toThrow(new RegExp(`${field}[:)]`));

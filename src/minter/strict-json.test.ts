@@ -22,7 +22,7 @@ test.each([
   expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'ERR_INPUT_INVALID' }));
 });
 
-test('takes a name again in another object, and quotes and braces inside texts', () => {
+test('accepts a repeated name in another object, and quotes and braces in strings', () => {
   expect(parse('[{"a":1},{"a":"{\\"a\\":"},{"b":{"a":1},"a":2}]')).toEqual([
     { a: 1 },
     { a: '{"a":' },
@@ -47,7 +47,7 @@ const nearJson = fc
     return text.slice(0, i) + put + text.slice(i + taken);
   });
 
-test('reads back whatever JSON can say, and refuses anything else with the same code', () => {
+test('reads back any JSON value, and refuses anything else with the same code', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
       const text = JSON.stringify(value);

@@ -39,7 +39,7 @@ test('a failing step is marked with its reason and fails its caller; a 5xx marks
   );
 });
 
-test('a refusal is no fault of the service', () => {
+test('a refusal is not marked as an error', () => {
   begin().end({ ...decision, status: 403, decision: 'deny', code: 'scope_denied', reason: 'scope' });
   expect(exporter.getFinishedSpans()[0]!.status.code).toBe(0);
 });

@@ -68,7 +68,7 @@ function http2(client: ClientHttp2Session, path: string): Promise<string> {
   });
 }
 
-test('new connections of both protocols get the new certificate, and those that are open go on', async () => {
+test('new connections of both protocols get the new certificate, and open connections continue', async () => {
   const kept = new Agent({ keepAlive: true, maxSockets: 1 });
   const open = await session(before.cert);
   expect(await http1('/a', before.cert, kept)).toEqual({ text: '1.1 /a', issuer: 'svc-ca' });
@@ -79,7 +79,7 @@ test('new connections of both protocols get the new certificate, and those that 
   expect(await http1('/b', after.cert)).toEqual({ text: '1.1 /b', issuer: 'svc-ca-2' });
   const fresh = await session(after.cert);
   expect(await http2(fresh, '/b')).toBe('2.0 /b');
-  // The old connections were made with the old certificate, and are as good as before.
+  // The old connections were made with the old certificate, and still work.
   expect(await http1('/c', before.cert, kept)).toEqual({ text: '1.1 /c', issuer: 'svc-ca' });
   expect(await http2(open, '/c')).toBe('2.0 /c');
   await expect(http1('/d', before.cert)).rejects.toThrow(/certificate/);
@@ -104,7 +104,7 @@ test('a request under way while the certificate changes is answered', async () =
   open.close();
 });
 
-test('no piece of an answer waits until the one before it is acknowledged', () => {
-  // Only the option that Node's listener keeps can be checked: on a connection nothing but time would show it.
+test('no part of an answer waits for an acknowledgement (TCP_NODELAY)', () => {
+  // Only the option of Node's listener can be checked: on a connection, only the timing would show it.
   expect(server).toMatchObject({ noDelay: true });
 });

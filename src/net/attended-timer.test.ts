@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { attendedTimer, eventLoopBusyMs } from './attended-timer.ts';
 
-/** When a deadline of 1 s fires that may be put off to `latestMs`, in a process that is busy as `busyUntil` says. */
+/** When a deadline of 1 s fires that can be extended to `latestMs`. `busyUntil` gives the busy time of the process. */
 async function firedAt(latestMs: number, busyUntil: (elapsed: number) => number): Promise<number> {
   const clock = new FakeClock();
   const started = clock.monotonic();
@@ -14,15 +14,15 @@ async function firedAt(latestMs: number, busyUntil: (elapsed: number) => number)
   return fired;
 }
 
-test('a deadline stands where this process had nothing else to do', async () => {
+test('a deadline is not extended in an idle process', async () => {
   expect(await firedAt(5_000, () => 0)).toBe(1_000);
 });
 
-test('what this process was busy for is given to the peer', async () => {
+test('a deadline is extended by the busy time of the process', async () => {
   expect(await firedAt(5_000, (elapsed) => Math.min(elapsed, 700))).toBe(1_700);
 });
 
-test('a process that is busy half of the time gives as much again', async () => {
+test('a process that is busy half of the time doubles the deadline', async () => {
   expect(await firedAt(5_000, (elapsed) => elapsed / 2)).toBeCloseTo(2_000, -2);
 });
 
@@ -33,7 +33,7 @@ test('a process that is always busy waits to the latest moment, and no longer', 
 
 test.each([
   ['before its time', 500],
-  ['after it was put off', 1_500],
+  ['after it was extended', 1_500],
 ])('a deadline that was cancelled %s never fires', async (_when, at) => {
   const clock = new FakeClock();
   let fired = false;
@@ -45,7 +45,7 @@ test.each([
   expect([fired, clock.pending]).toEqual([false, 0]);
 });
 
-test('busy is what the event loop does, not what it waits for', async () => {
+test('the busy time counts what the event loop does, not what it waits for', async () => {
   const before = eventLoopBusyMs();
   const end = performance.now() + 30;
   while (performance.now() < end);

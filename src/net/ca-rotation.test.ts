@@ -25,7 +25,7 @@ async function life(start: number): Promise<(CaPlan & { at: number })[]> {
   return steps;
 }
 
-test('a new authority is trusted before it signs, and the old one until nothing of it is left', async () => {
+test('a new CA is trusted before it signs, and the old CA until its leaves are gone', async () => {
   const [made, trusted, signs, alone] = await life(0);
   const [first, second] = [made!.state.signer.cert, trusted!.state.next!.pair.cert];
   expect(caBundle(made!.state)).toBe(first);
@@ -40,7 +40,7 @@ test('a new authority is trusted before it signs, and the old one until nothing 
   expect([made, trusted, signs, alone].map((step) => step!.changes.length)).toEqual([1, 1, 1, 1]);
 });
 
-test('nothing changes before its time, and the plan says when that is', async () => {
+test('nothing changes before the time that the plan gives', async () => {
   const steps = await life(0);
   expect(steps).toHaveLength(4);
   for (const { state, nextAt } of steps) {
@@ -49,7 +49,7 @@ test('nothing changes before its time, and the plan says when that is', async ()
   }
 });
 
-test('a rotation that was asked for starts at once, and not a second time while it lasts', async () => {
+test('a requested rotation starts at once, and not a second time while it lasts', async () => {
   const { state } = await planCa(undefined, { now: 0, commonName, timing });
   const asked = await planCa(state, { now: hour, commonName, timing, rotate: true });
   expect(asked.state.next).toBeDefined();
@@ -60,7 +60,7 @@ test('a rotation that was asked for starts at once, and not a second time while 
   }
 });
 
-test('an authority that ended while nobody looked is replaced at once', async () => {
+test('an expired CA is replaced at once', async () => {
   const { state } = await planCa(undefined, { now: 0, commonName, timing });
   const late = await planCa(state, { now: 31 * day, commonName, timing });
   expect(late.state.signer.cert).not.toBe(state.signer.cert);
@@ -78,7 +78,7 @@ describe('over real TLS, with server and client picking each step up in either o
   const open: Server[] = [];
   afterEach(async () => void (await Promise.all(open.splice(0).map((server) => closeServer(server, 0)))));
 
-  /** What the mounted Secrets hold after each step: issued by the signer of that time, with its bundle. */
+  /** The contents of the mounted Secrets after each step: a leaf of the current signer, with the bundle. */
   async function materials(name: string, steps: readonly { at: number; state: CaState }[]): Promise<TlsMaterial[]> {
     const result: TlsMaterial[] = [];
     let leaf: KeyPairPem | undefined;
@@ -96,7 +96,7 @@ describe('over real TLS, with server and client picking each step up in either o
   test.each<[string, boolean]>([
     ['the server first', true],
     ['the client first', false],
-  ])('%s: no request is refused, at no point of the rotation', async (_, serverFirst) => {
+  ])('%s: no request is refused at any point of the rotation', async (_, serverFirst) => {
     // The rotation took place in the last 22 days, so its certificates are valid now: TLS judges them by the real time.
     const steps = await life(Date.now() - 22 * day);
     const [servers, clients] = [await materials('server', steps), await materials('client', steps)];

@@ -1,6 +1,6 @@
 import { callerHeaders, callerIn } from './caller.ts';
 
-test('two requests of a caller have the same identity, another caller has another, and no name is sent', () => {
+test('requests of one caller share an identity, other callers have others, and no name is sent', () => {
   const [ada, bob] = [callerHeaders('user ada'), callerHeaders('user bob')];
   expect(callerIn(ada)).toBe(callerIn(callerHeaders('user ada')));
   expect(callerIn(ada)).not.toBe(callerIn(bob));

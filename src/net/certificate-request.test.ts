@@ -3,7 +3,7 @@ import * as x509 from '@peculiar/x509';
 import { createPrivateKey, createPublicKey, KeyObject, type webcrypto } from 'node:crypto';
 import { createCertificateRequest, maxRequestLength, readCertificateRequest } from './certificate-request.ts';
 
-test('a request gives the public half of the key that stays with its maker', async () => {
+test('a request contains only the public half of its key', async () => {
   const { key, request } = await createCertificateRequest('svc-agent of node-1');
   const found = KeyObject.from(await readCertificateRequest(request));
   const own = createPublicKey(createPrivateKey(key));
@@ -28,7 +28,7 @@ const p256 = { name: 'ECDSA', namedCurve: 'P-256' };
 const rsa = { name: 'RSASSA-PKCS1-v1_5', publicExponent: new Uint8Array([1, 0, 1]), hash: 'SHA-256' };
 const refusals: [string, () => Promise<string>, RegExp][] = [
   ['an empty text', () => Promise.resolve(''), /no PKCS#10 in PEM/],
-  ['a text that is no request', () => Promise.resolve('nonsense'), /no PKCS#10 in PEM/],
+  ['a text that is not a request', () => Promise.resolve('nonsense'), /no PKCS#10 in PEM/],
   ['a request that is too long', async () => (await requestOf(p256)) + ' '.repeat(maxRequestLength), /longer than/],
   ['a short RSA key', () => requestOf({ ...rsa, modulusLength: 1024 }), /a key of RSASSA.*not of ECDSA P-256/],
   ['a long RSA key', () => requestOf({ ...rsa, modulusLength: 2048 }), /not of ECDSA P-256/],
@@ -47,7 +47,7 @@ test.each(refusals)('refuses %s, and says why', async (_what, request, reason) =
   });
 });
 
-test('a request with the key of another one in it is refused: who asks has to have the private key', async () => {
+test('a request with another public key is refused: the requester must hold the private key', async () => {
   const [mine, theirs] = await Promise.all([requestOf(p256), requestOf(p256)]);
   const der = (pem: string) => Buffer.from(x509.PemConverter.decode(pem)[0]!);
   const spki = Buffer.from(new x509.Pkcs10CertificateRequest(mine).publicKey.rawData);

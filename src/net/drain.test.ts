@@ -31,7 +31,7 @@ const ask = (agent: Agent | false = false): Promise<IncomingHttpHeaders> =>
     );
   });
 
-test('it serves new connections until none has come for three seconds, then closes', async () => {
+test('the server accepts connections until none has come for three seconds, then closes', async () => {
   let over = false;
   const drained = drain().then(() => (over = true));
   await clock.advance(2_000);
@@ -44,7 +44,7 @@ test('it serves new connections until none has come for three seconds, then clos
   await expect(ask()).rejects.toThrow(/ECONNREFUSED/);
 });
 
-test('a connection that came while the process had no processor time is served, and counts', async () => {
+test('a connection that came while the process was stalled is served, and restarts the quiet time', async () => {
   let mono = 0;
   let fire = (): void => {};
   const stalled: Clock = {
@@ -80,7 +80,7 @@ test('callers that never stop coming keep it open for no longer than latestMs', 
   expect(server.listening).toBe(false);
 });
 
-test('a kept connection gets one more answer, which is its last', async () => {
+test('a keep-alive connection gets one more answer, which closes it', async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   expect((await ask(agent)).connection).toBe('keep-alive');
   const drained = drain();
@@ -90,7 +90,7 @@ test('a kept connection gets one more answer, which is its last', async () => {
   agent.destroy();
 });
 
-test('what is in flight when the listener closes is answered', async () => {
+test('a request in flight when the listener closes is answered', async () => {
   let release = (): void => {};
   const arrived = new Promise<void>((resolve) => {
     answer = (_req, res) => {

@@ -1,7 +1,7 @@
 import { FakeClock } from '../testing/fake-clock.ts';
 import { NamespaceAccess } from './namespace-access.ts';
 
-test('after a review that failed no further namespaces are reviewed', async () => {
+test('after a failed review, no further namespaces are reviewed', async () => {
   const asked: string[] = [];
   const answer = Promise.withResolvers<boolean>();
   const access = new NamespaceAccess({

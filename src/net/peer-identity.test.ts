@@ -23,7 +23,7 @@ afterEach(async () => {
   await closeServer(server, 0);
 });
 
-/** An agent that answers with that certificate. */
+/** An agent that answers with this certificate. */
 async function agent(material: TlsMaterial, clientNames = ['svc-query']): Promise<number> {
   served = 0;
   server = createTlsServer(fixedTls(material), (_req, res) => (served++, res.end('data')), { clientNames });
@@ -42,7 +42,7 @@ async function sharedTls(): Promise<TlsMaterial> {
   return { ...(await issueLeaf(ca, { commonName: 'svc-agent', dnsNames }, { now: Date.now() })), ca: ca.cert };
 }
 
-test('the agent of the node that was asked is read', async () => {
+test('an agent with the certificate of the requested node is read', async () => {
   const port = await agent(await agentTls(ca, 'node-a'));
   expect((await ask(port, 'node-a')).body.toString()).toBe('data');
 });
@@ -52,7 +52,7 @@ test.each([
   ['node-b', true],
   ['a', false],
   ['node-a.svc-agent', true],
-])('with the key of node-a nobody can answer for %s (shared: %s), and nothing is sent', async (node, isShared) => {
+])('an agent with the key of node-a cannot answer for %s (shared: %s), and nothing is sent', async (node, isShared) => {
   const port = await agent(await agentTls(ca, 'node-a'));
   await expect(ask(port, node, isShared)).rejects.toMatchObject({
     code: 'ERR_PEER_IDENTITY',
@@ -71,21 +71,21 @@ test('neither a kept connection nor a resumed session serves a request for anoth
   expect(served).toBe(2);
 });
 
-test('the shared certificate is taken for a pod that has it, and for no other', async () => {
+test('the shared certificate is accepted only for a pod that has it', async () => {
   const port = await agent(await sharedTls());
   await expect(ask(port, 'node-a')).rejects.toMatchObject({ code: 'ERR_PEER_IDENTITY' });
   expect((await ask(port, 'node-a', true)).status).toBe(200);
-  // The pod at this address was replaced: what was kept for the old one is not used.
+  // The pod at this address was replaced: the connection to the old pod is not used.
   await expect(ask(port, 'node-a')).rejects.toMatchObject({ code: 'ERR_PEER_IDENTITY' });
 });
 
-test('a stock reader that knows no nodes asks by the name of the Service', async () => {
+test('a standard client that does not know nodes can use the name of the Service', async () => {
   const port = await agent(await agentTls(ca, 'node-a'));
   const target = { host: '127.0.0.1', port, method: 'GET', path: '/', deadlineMs: 5_000, maxBytes: 100 };
   expect((await client.request({ ...target, servername: 'svc-agent.svc-system.svc' })).status).toBe(200);
 });
 
-test('the key of a node opens no port of another one: its certificate is not for clients', async () => {
+test('the certificate of a node is not accepted as a client certificate by other nodes', async () => {
   const port = await agent(await agentTls(ca, 'node-b'), ['svc-query', 'svc-agent']);
   const thief = new TlsClient(fixedTls(await agentTls(ca, 'node-a')));
   await expect(ask(port, 'node-b', false, thief)).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
@@ -93,7 +93,7 @@ test('the key of a node opens no port of another one: its certificate is not for
   thief.close();
 });
 
-test('a node name that leaves no room for the rest is replaced by its digest', async () => {
+test('a node name that makes the server name too long is replaced by its digest', async () => {
   const long = `${'a'.repeat(120)}.${'b'.repeat(120)}`;
   expect(agentServerName(long, namespace)).toMatch(/^sha256-[0-9a-f]{40}\.svc-agent\.svc-system\.svc$/);
   const port = await agent(await agentTls(ca, long));
@@ -101,7 +101,7 @@ test('a node name that leaves no room for the rest is replaced by its digest', a
   await expect(ask(port, `${long}c`)).rejects.toMatchObject({ code: 'ERR_PEER_IDENTITY' });
 });
 
-test('a pod has the shared certificate when it mounts its Secret, and only then', () => {
+test('a pod has the shared certificate if and only if it mounts its Secret', () => {
   const volume = (secretName: string) => ({ volumes: [{}, { secret: { secretName } }] });
   expect(hasSharedCertificate(volume('svc-agent-tls'))).toBe(true);
   expect([undefined, {}, volume('other')].some((spec) => hasSharedCertificate(spec))).toBe(false);

@@ -137,7 +137,7 @@ describe('a body handed out chunk by chunk', () => {
     own.close();
   });
 
-  test('is refused over the cap, cut in the middle, too late, or when the caller has gone', async () => {
+  test('fails over the size cap, when it is cut, after the deadline and when the caller aborts', async () => {
     const half = (res: ServerResponse): void => void res.writeHead(200, { 'content-length': '100' }).write('half');
     const port = await serve((req, res) => {
       if (req.url === '/large') return void res.end('x'.repeat(2_000));
@@ -156,7 +156,7 @@ describe('a body handed out chunk by chunk', () => {
     own.close();
   });
 
-  test('ends the exchange with what its reader throws', async () => {
+  test('ends the exchange with the error that its reader throws', async () => {
     const closed = Promise.withResolvers<void>();
     const port = await serve((_req, res) => {
       res.once('close', closed.resolve);
@@ -250,7 +250,7 @@ describe('a mounted certificate directory', () => {
   });
 });
 
-test('what is repeatable is sent anew when the kept connection was dead, once, and nothing else is', async () => {
+test('only a repeatable request is sent again, once, when the kept connection was dead', async () => {
   const seen = new Map<unknown, number>();
   let asked = 0;
   const port = await serve((req, res) => {
@@ -276,7 +276,7 @@ test('what is repeatable is sent anew when the kept connection was dead, once, a
   client.close();
 });
 
-test('more calls than connections wait for one, in their order, and one that gives up there says so at once', async () => {
+test('calls beyond the connection limit wait in their order, and an aborted call fails at once', async () => {
   const sockets = new Set<unknown>();
   const held: ServerResponse[] = [];
   const seen: string[] = [];
@@ -313,7 +313,7 @@ test('a client that is closed ends the calls in flight', async () => {
   await expect(pending).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
 });
 
-test('an answer that nobody reads yet is held back, and then read whole', async () => {
+test('an answer that is not read yet is held back, and then read completely', async () => {
   const size = 8 * 1024 * 1024;
   let sent = 0;
   const port = await serve((_req, res) => {

@@ -32,7 +32,7 @@ function subject(loopbackExempt = true) {
 }
 
 test.each(['127.0.0.6', '::ffff:127.0.0.6', '127.0.0.11', '127.1.2.3', '::ffff:7f00:6', '', undefined])(
-  'a connection that a proxy hands on from %p needs a token',
+  'a connection that a proxy forwards from %p needs a token',
   async (address) => {
     const { auth } = subject();
     expect(await auth.decide(request(undefined, address), 'get', '/metrics')).toMatchObject({ status: 401 });
@@ -61,7 +61,7 @@ test.each([
   ['another scheme', 'Basic Z29vZA==', 401, []],
   ['an unknown token', 'Bearer bad', 401, ['token bad']],
   ['a known token', 'Bearer good', undefined, ['token good', 'system:good get /metrics']],
-])('with %s the status is that of the reviews, and only a token is reviewed', async (_what, header, status, asked) => {
+])('with %s the status follows the reviews, and only a token is reviewed', async (_what, header, status, asked) => {
   const { auth, review } = subject();
   const decision = await auth.decide(request(header), 'get', '/metrics');
   expect(decision.allowed ? undefined : decision.status).toBe(status);
@@ -89,20 +89,20 @@ test('a decision is reused for ten seconds and then asked for again', async () =
   expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toMatchObject({ status: 403 });
 });
 
-test('a denial of one subject is never answered from the allowance of another', async () => {
+test('a cached allowance of one token never applies to another token', async () => {
   const { auth } = subject();
   await auth.decide(request('Bearer good'), 'get', '/metrics');
   expect(await auth.decide(request('Bearer bad'), 'get', '/metrics')).toMatchObject({ status: 401 });
 });
 
-test('requests that come together with one token wait for one review', async () => {
+test('simultaneous requests with one token share one review', async () => {
   const { auth, review } = subject();
   const decisions = await Promise.all([1, 2, 3].map(() => auth.decide(request('Bearer good'), 'get', '/metrics')));
   expect(decisions.every(({ allowed }) => allowed)).toBe(true);
   expect(review.calls).toHaveLength(2);
 });
 
-test('made-up tokens from one address are reviewed only so often, and keep out neither known nor other callers', async () => {
+test('reviews of made-up tokens from one address are limited, and known and other callers get in', async () => {
   const { auth, review, clock } = subject();
   await auth.decide(request('Bearer good'), 'get', '/metrics');
   const refused: unknown[] = [];
@@ -118,13 +118,13 @@ test('made-up tokens from one address are reviewed only so often, and keep out n
   expect(await auth.decide(request('Bearer good-too', '10.9.9.9'), 'get', '/metrics')).toMatchObject({ allowed: true });
 });
 
-test('made-up tokens from many addresses are reviewed only so often', async () => {
+test('reviews of made-up tokens from many addresses are limited', async () => {
   const { auth, review } = subject();
   for (let i = 0; i < 2_000; i++) await auth.decide(request(`Bearer bad${i}`, `10.0.${i >> 8}.${i & 255}`), 'get', '/');
   expect(review.calls).toHaveLength(1_200);
 });
 
-test('an API server that does not answer gives 503, which is not remembered, and why is in the log', async () => {
+test('an unreachable API server gives 503, which is not cached, and the log has the cause', async () => {
   const { auth, review, log } = subject();
   review.down = true;
   expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toMatchObject({ status: 503 });
@@ -141,7 +141,7 @@ test.each(['', 'Bearer', 'Bearer  ', 'Bearer a b', 'Bearer a,b', `Bearer ${'x'.r
   },
 );
 
-test('while no caller can be reviewed the cause is logged once a minute, however many come', async () => {
+test('while no caller can be reviewed, the cause is logged once a minute, however many callers come', async () => {
   const { auth, review, clock, log } = subject();
   review.down = true;
   for (let i = 0; i < 20; i++) await auth.decide(request(`Bearer t${i}`), 'get', '/metrics');

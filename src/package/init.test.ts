@@ -9,7 +9,7 @@ let dir: string;
 beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'svc-init-'))));
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
-test('the kind follows from the name, and each can be given', () => {
+test('the kind is derived from the name, and kind and group can be given', () => {
   expect(nameOperator('web-shop-operator', {})).toEqual({
     name: 'web-shop-operator',
     kind: 'WebShop',
@@ -42,7 +42,7 @@ test.each([
   expect(pluralOf(kind)).toBe(plural);
 });
 
-test('the template under its own names is the template, file by file', async () => {
+test('the template renamed to its own names is unchanged in every file', async () => {
   const entries = await readdir(template, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'));
   expect(files.map(({ name }) => name)).toEqual(expect.arrayContaining(['Dockerfile', 'README.md', 'controller.ts']));
@@ -52,7 +52,7 @@ test('the template under its own names is the template, file by file', async () 
   }
 });
 
-test('a project has no name of the template left, and its own in every place', async () => {
+test('a project contains no name of the template, and its own names in every place', async () => {
   const folder = join(dir, 'shop-operator');
   const operator = { name: 'shop-operator', kind: 'WebShop', group: 'acme.test' };
   const files = await makeProject(folder, template, operator, versions);

@@ -48,7 +48,7 @@ test.each([
   'timestamp(x_total)',
   'sum(max_over_time(x_total[5m:1m]))',
   'avg(x_total @ 600)',
-])('%s is the same for series that are decoded into shared buffers when their turn comes', async (query) => {
+])('%s is the same for series that are decoded into shared buffers one after another', async (query) => {
   const engine = new Engine();
   const instant = (source: SeriesSource): Promise<QueryResult> => engine.instant(query, 14 * minute, { source });
   const plain = await answered(instant(memory));
@@ -59,7 +59,7 @@ test.each([
   expect(await answered(range(deferred))).toEqual(await answered(range(memory)));
 });
 
-/** The answer or the failure, which must be the same too; what was held depends on the form of the series. */
+/** The answer or the error, without the peak of held samples, which depends on the form of the series. */
 async function answered(query: Promise<QueryResult>): Promise<unknown> {
   try {
     const { value, warnings, infos, stats } = await query;

@@ -32,21 +32,21 @@ const two = sourceOf({ 'x_total{a="1"}': [0, 60, 120, 180], 'x_total{a="2"}': [0
 
 describe('an instant query', () => {
   test.each([
-    ['rate speaks per second', 'rate(x_total[2m30s])', ['{a="1"} 1', '{a="2"} 0.1']],
-    ['sums go over groups', 'sum(x_total)', ['{} 198']],
-    ['names stay where nothing changes the meaning', 'x_total > 100', ['{__name__="x_total", a="1"} 180']],
+    ['rate is per second', 'rate(x_total[2m30s])', ['{a="1"} 1', '{a="2"} 0.1']],
+    ['sum adds up a group', 'sum(x_total)', ['{} 198']],
+    ['a filter keeps the metric name', 'x_total > 100', ['{__name__="x_total", a="1"} 180']],
     ['bool answers 0 and 1', 'x_total > bool 100', ['{a="1"} 1', '{a="2"} 0']],
     ['scalars are scalars', '1 + 2 * 3', ['7']],
     ['strings are strings', '"a"', ['a']],
     ['a range shows its samples', 'x_total{a="2"}[90s]', ['{__name__="x_total", a="2"} 12@120 18@180']],
     ['a subquery is aligned to its step', 'x_total{a="2"}[2m:1m]', ['{__name__="x_total", a="2"} 12@120 18@180']],
-    ['absent tells what it looked for', 'absent(y{b="c"})', ['{b="c"} 1']],
+    ['absent has the labels of its selector', 'absent(y{b="c"})', ['{b="c"} 1']],
     [
       'sort orders by value',
       'sort_desc(x_total)',
       ['{__name__="x_total", a="1"} 180', '{__name__="x_total", a="2"} 18'],
     ],
-    ['a subtree may be pinned', 'x_total @ 60 - on (a) x_total @ 0', ['{a="1"} 60', '{a="2"} 6']],
+    ['a subexpression may be pinned by @', 'x_total @ 60 - on (a) x_total @ 0', ['{a="1"} 60', '{a="2"} 6']],
   ])('%s', async (_, query, expected) => {
     expect(shown(await new Engine().instant(query, 3 * minute, { source: two }))).toEqual(expected);
   });
@@ -93,11 +93,11 @@ describe('a range query', () => {
     expect(shown(await new Engine().range('time()', 0, minute, minute, { source: two }))).toEqual(['{} 0@0 60@60']);
   });
 
-  test('has nothing to say where the end lies before the start', async () => {
+  test('is empty if the end is before the start', async () => {
     expect(shown(await new Engine().range('x_total', minute, 0, minute, { source: two }))).toEqual([]);
   });
 
-  test('wants a scalar or an instant vector', async () => {
+  test('requires a scalar or an instant vector', async () => {
     await expect(new Engine().range('x[5m]', 0, 1, 1, { source: two })).rejects.toMatchObject({
       errorType: 'bad_data',
       message: 'invalid expression type "range vector" for range query, must be Scalar or instant Vector',
@@ -148,7 +148,7 @@ describe('failures', () => {
       'multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)',
     ],
     [
-      'results that cannot be told apart',
+      'results with equal labels',
       'y * on (n) group_left (m) x',
       'multiple matches for labels: grouping labels must ensure unique matches',
     ],
@@ -163,8 +163,8 @@ describe('failures', () => {
       'vector cannot contain metrics with the same labelset',
     ],
     ['a bad pattern', 'label_replace(x, "a", "", "b", "(")', 'invalid regular expression in label_replace(): ('],
-    ['a parameter that is no number', 'topk(NaN, x)', 'Parameter value is NaN'],
-  ])('%s end a query with type execution', async (_, query, message) => {
+    ['a parameter that is not a number', 'topk(NaN, x)', 'Parameter value is NaN'],
+  ])('%s: the query ends with the error type execution', async (_, query, message) => {
     const source = sourceOf({
       'x{n="1"}': [1, 2],
       'y{m="1",n="1"}': [1, 2],
@@ -206,7 +206,7 @@ describe('failures', () => {
     });
   });
 
-  test('an aborted query is cancelled, one whose signal ran out of time has timed out', async () => {
+  test('an aborted query is cancelled, and a query whose signal timed out has timed out', async () => {
     const run = (signal: AbortSignal): Promise<QueryResult> =>
       new Engine().instant('x_total', 0, { source: two, signal });
     await expect(run(AbortSignal.abort())).rejects.toMatchObject({ errorType: 'canceled' });
@@ -215,7 +215,7 @@ describe('failures', () => {
     });
   });
 
-  test('a long evaluation gives others a turn and stops at once when aborted there', async () => {
+  test('a long evaluation yields to other work, and stops at once when aborted there', async () => {
     const series = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x{i="${i}"}`, [1, 2, 3]]));
     const stop = new AbortController();
     let turns = 0;
@@ -249,20 +249,20 @@ describe('failures', () => {
 describe('annotations', () => {
   test.each([
     [
-      'rate asks whether its input is a counter',
+      'rate remarks that its input may not be a counter',
       'sum(rate(gauge[5m]))',
       [],
       ['PromQL info: metric might not be a counter, name does not end in _total/_sum/_count/_bucket: "gauge" (1:10)'],
     ],
-    ['irate does not ask', 'irate(gauge[5m])', [], []],
+    ['irate does not', 'irate(gauge[5m])', [], []],
     [
-      'a quantile beyond 1 is doubted',
+      'a quantile above 1 gives a warning',
       'quantile(1.5, gauge)',
       ['PromQL warning: quantile value should be between 0 and 1, got 1.5 (1:10)'],
       [],
     ],
     [
-      'a bucket wants its bound',
+      'a bucket without le gives a warning',
       'histogram_quantile(0.9, gauge)',
       ['PromQL warning: bucket label "le" is missing or has a malformed value of "" (1:25)'],
       [],
@@ -272,7 +272,7 @@ describe('annotations', () => {
     expect([result.warnings, result.infos]).toEqual([warnings, infos]);
   });
 
-  test('sorting a range is pointless and said to be', async () => {
+  test('sort has no effect in a range query and gives a warning', async () => {
     const { warnings } = await new Engine().range('sort(x_total)', 0, minute, minute, { source: two });
     expect(warnings).toEqual([
       'PromQL warning: sort is ineffective for range queries since results are always ordered by labels (1:1)',
@@ -285,8 +285,8 @@ describe('annotations', () => {
   });
 });
 
-describe('what is asked of the source', () => {
-  test('every selector once, with exact bounds and hints, all before any evaluation', async () => {
+describe('the requests to the source', () => {
+  test('are one for each selector, with exact bounds and hints, all before any evaluation', async () => {
     const asked: SelectRequest[] = [];
     const askedAtReads: number[] = [];
     const source: SeriesSource = {

@@ -27,7 +27,7 @@ describe('labels', () => {
     );
   });
 
-  test('setting a label keeps the order, setting it empty removes it', () => {
+  test('setting a label keeps the order, and an empty value removes the label', () => {
     const labels = sortedLabels([
       ['b', '2'],
       ['a', '1'],
@@ -40,7 +40,7 @@ describe('labels', () => {
     expect(setLabel(labels, 'a', '')).toEqual([['b', '2']]);
   });
 
-  test('type and unit go with the name', () => {
+  test('dropping the name drops type and unit, too', () => {
     const labels = sortedLabels([
       ['__name__', 'x'],
       ['__type__', 'counter'],

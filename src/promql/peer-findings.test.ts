@@ -4,7 +4,7 @@ import { exponentialBound } from './histogram/buckets.ts';
 import { statsOnlySelectors } from './eval/run/stats-only.ts';
 import { Engine, emptyHistogram, parse } from './index.ts';
 
-/** What comparing with a real Prometheus over random expressions brought to light. */
+/** Differences that a comparison with a real Prometheus over random expressions has found. */
 
 const source = new MemorySource();
 source.load(
@@ -40,14 +40,14 @@ test('two series of one side are two matches where both are compared, even if ne
   });
 });
 
-test('sort warns inside a subquery even where one step falls into its span, and not under @', async () => {
+test('sort warns inside a subquery even if its span has only one step, and does not warn under @', async () => {
   const warnings = async (query: string): Promise<number> =>
     (await engine.instant(query, 100_000, { source })).warnings.length;
   expect(await warnings('rate((sort(x_total))[1m:])')).toBe(1);
   expect(await warnings('sort(x_total @ 60)')).toBe(0);
 });
 
-test('one side of kinds that do not combine is matched by what is filled in for the other', async () => {
+test('an operand whose match has an incompatible type is combined with the fill value', async () => {
   const { value } = await engine.instant('mixed{a="1"} ^ on () fill_left (3) other', 0, { source });
   expect(value).toMatchObject({ elements: [{ value: 1 }] });
   const filled = await engine.instant('mixed{a="2"} ^ on () fill_left (3) other', 0, { source });
@@ -63,7 +63,7 @@ test('resets are detected without buckets only where no outer function needs buc
   expect(found('histogram_sum(mixed) + histogram_count(rate(rate(mixed[5m])[5m:]))')).toBe(1);
 });
 
-test('a float and a histogram that get the same labels are refused, none of them is lost', async () => {
+test('a float and a histogram that get the same labels are refused, and neither is dropped', async () => {
   for (const query of ['label_replace(mixed, "a", "x", "", "")', 'label_join(mixed, "a", "-", "b")']) {
     await expect(engine.instant(query, 0, { source })).rejects.toMatchObject({
       errorType: 'execution',

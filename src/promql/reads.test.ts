@@ -11,7 +11,7 @@ const end = start + 30 * 60_000;
 const text = ({ matchers, mint, maxt }: QueryRead): string =>
   `${matchers.map(({ name, type, value }) => `${name}${type}${value}`).join()} ${mint} ${maxt}`;
 
-test('what a query is said to read is what it asks the source for, for 400 random expressions', async () => {
+test('engine.reads predicts the requests to the source, for 400 random expressions', async () => {
   const series = randomSeries(new Random(5), { start, interval: 30_000, samples: 20, nodes: 2, histograms: true });
   const { whole } = new SplitNodes(nodeLabel, series);
   const engine = new Engine({ ...features, lookbackDeltaMs: 120_000 });
@@ -42,7 +42,7 @@ test('what a query is said to read is what it asks the source for, for 400 rando
         asked++;
         const { matchers, mint, maxt, hints } = request;
         if (told.has(text(request))) continue;
-        // info() makes up its matchers from the labels that it finds.
+        // info() derives its matchers from the labels that it finds.
         const isTold = reads.some(
           (read) =>
             read.mint === mint && read.maxt === maxt && read.matchers.every((m) => matchers.some((n) => n === m)),

@@ -7,11 +7,11 @@ import { longestCpuMs, startWatchedStage, type WatchedStage } from '../testing/q
 import { until } from '../testing/until.ts';
 
 /**
- * What a question costs follows from its steps and from the series that it is about, on any date: these are asked at
- * today's alone. What reads the clock, and so runs across a leap day as well, is in `adversarial.test.ts`.
+ * The cost of a question depends on its steps and its series, not on the date: these tests run at today's date only.
+ * Tests that read the clock, and so also run across a leap day, are in `adversarial.test.ts`.
  */
 
-/** Delays on the wall grow with whatever else the machine does. */
+/** The bound for wall-clock delays, which grow with other load of the machine. */
 const busyMachineMs = 2_000;
 const timeoutSeconds = 1;
 
@@ -35,7 +35,7 @@ async function longestOfAny(question: AdversarialQuestion, first: readonly LoopR
   return longest;
 }
 
-/** Some of those that `npm run fuzz:promql -- --hostile` asks in masses. */
+/** Some of the questions that `npm run fuzz:promql -- --hostile` asks in large numbers. */
 const random = new Random(2026);
 const seeded = Array.from({ length: 8 }, () => hostileQuestion(random));
 
@@ -47,7 +47,7 @@ test('no question asks for the date', () => {
 });
 
 test.each(questions.map((question) => [question.name, question] as const))(
-  'nobody is held up, and the memory suffices, while the query server is asked for %s',
+  'no other work is held up, and the memory suffices, while the query server is asked for %s',
   async (_, question) => {
     const started = performance.now();
     const [answer, beside] = await Promise.all([
@@ -72,8 +72,8 @@ test.each(questions.map((question) => [question.name, question] as const))(
 
 test('many of the largest queries at once are answered or refused, within the memory of the containers', async () => {
   await stage.reports();
-  // 200 MB of operand and as much of result for each of twelve, all in the query server: a constant vector beside
-  // series keeps agents from computing them.
+  // Each of the twelve holds 200 MB of operand and as much of result, all in the query server: the constant vector
+  // keeps agents from computing them.
   const series = 'latency_bucket{le=~"0.5|1"} @ end() * on () group_left () vector(time() + ';
   const range = { seconds: 86_000, step: 8 };
   const ask = (i: number, query: string): Promise<{ status: number }> =>

@@ -50,7 +50,7 @@ test.each([
   ['the query server', { 'x-svc-pushdown': 'off' }, () => stage.query],
   ['an agent', { 'x-svc-pushdown': 'agg' }, () => stage.agents[0]!],
 ] as const)(
-  'a client that goes away ends the work of its query, which %s computes',
+  'a client that disconnects ends its query, which %s computes',
   async (_, headers, computing) => {
     const leave = await startEndless(headers, computing());
     leave();
@@ -69,10 +69,10 @@ async function computedMs(process: StageProcess): Promise<number> {
   return (await process.report()).slices.reduce((sum, count, ms) => sum + ms * count, 0);
 }
 
-test('the end of its time ends the work of a query that the query server computes', async () => {
+test('the timeout ends a query that the query server computes', async () => {
   await stage.query.report();
   const used = stage.query.afterTime(allowedSeconds * 1_000);
-  // A constant vector beside series keeps agents from computing the sum.
+  // The constant vector keeps agents from computing the sum.
   const query = `sum(${endless} * on () group_left () vector(1))`;
   const { status, json } = await stage.ask(
     { name: 'an endless one', path: 'query_range', query, range: { seconds: 3_000, step: 1 } },
@@ -83,7 +83,7 @@ test('the end of its time ends the work of a query that the query server compute
   expect(await computedMs(stage.query)).toBeGreaterThan(longestCpuMs / 2);
 }, 60_000);
 
-test('the end of its time ends the work of a share that an agent computes', async () => {
+test('the timeout ends a share that an agent computes', async () => {
   const agent = stage.agents[0]!;
   const end = Math.floor(Date.now() / 1_000) * 1_000;
   const fragment = { kind: 'agg', expr: endless, op: 'sum', grouping: [], without: false, param: null } as const;
@@ -131,7 +131,7 @@ function otlpMetrics(routes: number): string {
   return JSON.stringify({ resourceMetrics: [{ resource: { attributes: [] }, scopeMetrics: [{ metrics }] }] });
 }
 
-test('an agent keeps the pace of scrapes, acknowledgements, probes and OTLP while it computes the longest share', async () => {
+test('an agent answers scrapes, status requests, probes and OTLP in time while it computes a long share', async () => {
   const agent = stage.agents[0]!;
   const { address, ports } = agent;
   const body = otlpMetrics(300);

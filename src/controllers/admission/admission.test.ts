@@ -53,7 +53,7 @@ describe('the validators', () => {
   const verdict = async (object: KubeObject, old?: KubeObject): Promise<AdmissionVerdict> =>
     judgePolicy(ask(object, old), signal);
 
-  test('a policy whose overrides would orphan monitors is refused, and told which', async () => {
+  test('a policy whose overrides would orphan monitors is refused, and the message names them', async () => {
     expect(await verdict(policy(silent))).toEqual({
       allowed: false,
       reason: 'Forbidden',
@@ -64,36 +64,36 @@ describe('the validators', () => {
   });
 
   test.each<[string, MaySeeMonitors | undefined, RegExp]>([
-    ['those who may see its namespace', async (_user, namespace) => namespace === 'shop', /: shop\/m \(overrides/],
+    ['named to users of its namespace', async (_user, namespace) => namespace === 'shop', /: shop\/m \(overrides/],
     [
-      'nobody who may only see another namespace',
+      'not named to users who see only another namespace',
       async (_user, namespace) => namespace === 'zoo',
       /capture: kubectl svc diff names/,
     ],
-    ['nobody while reviews fail', () => Promise.reject(new Error('away')), /capture: kubectl svc diff names/],
-    ['nobody where the caller need not be the API server', undefined, /capture: kubectl svc diff names/],
-  ])('an orphaned monitor is named to %s', async (_who, maySee, message) => {
+    ['not named while reviews fail', () => Promise.reject(new Error('away')), /capture: kubectl svc diff names/],
+    ['not named where the caller may not be the API server', undefined, /capture: kubectl svc diff names/],
+  ])('an orphaned monitor is %s', async (_who, maySee, message) => {
     const answer = await policyValidator(read, maySee)(ask(policy(silent)), signal);
     expect(answer).toMatchObject({ allowed: false, message: expect.stringMatching(message) as unknown });
     const named = JSON.stringify(answer).includes('shop/m');
     expect(named).toBe(message.source.includes('shop'));
   });
 
-  test('who means it gets a warning instead', async () => {
+  test('the allow-orphans annotation turns the refusal into a warning', async () => {
     expect(await verdict(policy(silent, { 'svc.dev/allow-orphans': 'true' }))).toMatchObject({
       allowed: true,
       warnings: [expect.stringContaining('shop/m')],
     });
   });
 
-  test('a change that leaves the spec alone passes, and so does one of an object that is being deleted', async () => {
+  test('an update of an object with an unchanged spec, or of one that is being deleted, passes', async () => {
     expect(await verdict(policy(silent), policy(silent))).toEqual({ allowed: true });
     const going = policy(silent);
     going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
     expect(await verdict(going, policy({}))).toEqual({ allowed: true });
   });
 
-  test('what no schema can tell is refused in its own words', () => {
+  test('a selector that the schema cannot check is refused, and the message names the value', () => {
     const judge = monitorValidator();
     expect(judge(ask(monitor({ selector: { matchLabels: { app: 'a{b' } } })), signal)).toEqual({
       allowed: false,
@@ -102,7 +102,7 @@ describe('the validators', () => {
     expect(judge(ask(monitor({ selector: { matchLabels: { app: 'a' } } })), signal)).toEqual({ allowed: true });
   });
 
-  test('an expression for autoscalers that costs too much is refused when it is written, and warned of where it stays', () => {
+  test('a too expensive autoscaling expression is refused when it is set, and warned of in later updates', () => {
     const judge = monitorValidator();
     const metrics = (expr: string) => ({
       selector: {},
@@ -205,7 +205,7 @@ describe('the webhooks of the operator', () => {
     await passUntil(() => bundleOf() === ca.cert + other.cert, 'the new bundle');
   });
 
-  test('convert the objects of a kind with two versions, where admission is off too, and tell the API server so', async () => {
+  test('convert objects of a kind with two versions, even with admission off, and are put in its CRD', async () => {
     const port = await freePort();
     const now = Date.now(); // TLS itself looks at the real clock
     const ca = await createCa({ commonName: 'svc-ca', now });
@@ -268,7 +268,7 @@ describe('the webhooks of the operator', () => {
     await passUntil(() => JSON.stringify(stored()['spec']).includes('caBundle'), 'the bundle that was taken out');
   });
 
-  test('are taken away where they are switched off', async () => {
+  test('are removed when they are switched off', async () => {
     const labels = { ...objectLabels('controller'), 'svc.dev/admission': 'true' };
     const left = anObject({
       apiVersion: 'admissionregistration.k8s.io/v1',
@@ -290,14 +290,14 @@ describe('the webhooks of the operator', () => {
   });
 });
 
-describe('where the API server shows a certificate', () => {
+describe('where the API server presents a client certificate', () => {
   test.each<[string, 'none' | 'api' | 'other' | 'foreign', readonly string[], number]>([
-    ['no certificate', 'none', [], 403],
-    ['a certificate of its authority', 'api', [], 200],
-    ['a certificate of its authority and of the name', 'api', ['kube-apiserver'], 200],
-    ['a certificate of its authority with another name', 'other', ['kube-apiserver'], 403],
-    ['a certificate of another authority', 'foreign', [], 403],
-  ])('a caller with %s is judged by it', async (_what, shown, clientNames, status) => {
+    ['no certificate is refused', 'none', [], 403],
+    ['a certificate of its authority is accepted', 'api', [], 200],
+    ['a certificate of its authority with the name is accepted', 'api', ['kube-apiserver'], 200],
+    ['a certificate of its authority with another name is refused', 'other', ['kube-apiserver'], 403],
+    ['a certificate of another authority is refused', 'foreign', [], 403],
+  ])('a caller with %s', async (_what, shown, clientNames, status) => {
     const now = Date.now(); // TLS itself looks at the real clock
     const ca = (commonName: string) => createCa({ commonName, now });
     const [serving, clients, foreign] = await Promise.all([ca('serving'), ca('clients'), ca('clients')]);
@@ -333,7 +333,7 @@ describe('the authorities of the API server’s certificate', () => {
   });
   afterEach(() => rm(dir, { recursive: true }));
 
-  test('are followed as their file has them, and the last good ones stay', async () => {
+  test('are reloaded when their file changes; a bad file leaves the last good ones in use', async () => {
     const file = join(dir, 'ca.crt');
     const clock = new FakeClock();
     const pem = async (commonName: string): Promise<string> => (await createCa({ commonName, now: clock.now() })).cert;

@@ -28,7 +28,7 @@ const namespace = 'svc-system';
 const day = 86_400_000;
 const { pods, secrets } = coreResources;
 
-/** An agent as far as its certificate goes, over real TLS. Its token is the name of its pod's node. */
+/** The part of an agent that handles its certificate, over real TLS. Its token is the name of its pod's node. */
 interface Agent {
   readonly node: string;
   readonly host: string;
@@ -136,7 +136,7 @@ const metric = async (line: string): Promise<string | undefined> =>
   new RegExp(`^svc_controller_agent_certificates${line} (\\S+)$`, 'm').exec(await manager.metricsText())?.[1];
 const serial = ({ certificate }: Agent): string => new X509Certificate(certificate.current.cert).serialNumber;
 
-test('each agent gets a certificate of its own node, over real TLS, and clients then reach each as that node alone', async () => {
+test('each agent gets a certificate of its own node over TLS, and clients reach it only as that node', async () => {
   const agents: Agent[] = [];
   for (const [i, node] of ['node-1', 'node-2', 'node-3'].entries()) {
     agents.push(await startAgent(node, `127.0.0.${i + 1}`));
@@ -165,7 +165,7 @@ test('each agent gets a certificate of its own node, over real TLS, and clients 
   expect(await metric('_issued_total')).toBe('3');
 });
 
-test('who answers at the address of another node’s agent gets no certificate, whatever it says, and an Event tells', async () => {
+test('a process at the address of another node’s agent gets no certificate, and an Event says so', async () => {
   const right = await startAgent('node-1', '127.0.0.1');
   // The key and token of node-2, at the address of node-1, under the name of node-1.
   const thief = await startAgent('node-1', '127.0.0.2', 'node-2');
@@ -182,7 +182,7 @@ test('who answers at the address of another node’s agent gets no certificate, 
   expect(thief.certificate.isIssued).toBe(false);
 });
 
-test('an agent that got none for a minute is shown with the reason, until it has one', async () => {
+test('an agent without a certificate for a minute is listed with the reason until it has one', async () => {
   await startAgent('node-0', '127.0.0.9');
   putPod('node-1', '127.0.0.1');
   lead();
@@ -194,7 +194,7 @@ test('an agent that got none for a minute is shown with the reason, until it has
   await until('the certificate', () => agent.certificate.isIssued && waiting.summary === '');
 });
 
-test('a ready agent that does not answer to a new leader has a certificate, and is not shown', async () => {
+test('a ready agent that does not answer a new leader counts as certified and is not listed', async () => {
   await startAgent('node-0', '127.0.0.9');
   putPod('node-1', '127.0.0.1');
   const containerStatuses = [{ name: 'agent', ready: true }];
@@ -213,7 +213,7 @@ test('an agent whose token the API server does not accept gets no certificate', 
   expect(agent.certificate.isIssued).toBe(false);
 });
 
-test('an agent that is not there yet is asked again until it is', async () => {
+test('an agent that does not answer yet is asked again until it does', async () => {
   await startAgent('node-0', '127.0.0.9');
   putPod('node-1', '127.0.0.1');
   lead();
@@ -224,7 +224,7 @@ test('an agent that is not there yet is asked again until it is', async () => {
   await until('the certificate', () => agent.certificate.isIssued);
 });
 
-test('one that still serves is kept without a review, and renewed in time with a new key', async () => {
+test('a certificate in use is kept without a token review, and renewed in time with a new key', async () => {
   const agent = await startAgent('node-1', '127.0.0.1');
   putPod('node-1', agent.host);
   lead();
@@ -272,7 +272,7 @@ test('every agent gets another certificate when another authority signs', async 
     expect(new X509Certificate(certificate.current.cert).verify(publicKey)).toBe(true);
 });
 
-test('pods with the certificate that all shared are counted and left alone', async () => {
+test('pods that use the shared certificate are counted and left alone', async () => {
   const agent = await startAgent('node-1', '127.0.0.1');
   putPod('node-1', agent.host, [{ name: 'tls', secret: { secretName: 'svc-agent-tls' } }]);
   const own = await startAgent('node-2', '127.0.0.2');
@@ -285,7 +285,7 @@ test('pods with the certificate that all shared are counted and left alone', asy
   expect(await metric('\\{certificate="own"\\}')).toBe('1');
 });
 
-test('neither a query server nor another agent is shown an offer', async () => {
+test('an agent shows its offer neither to a query server nor to another agent', async () => {
   const agent = await startAgent('node-1', '127.0.0.1');
   lead();
   const leaf = await issueLeaf(ca, { commonName: names.query, dnsNames: [] }, { now: Date.now() });
@@ -306,7 +306,7 @@ test('neither a query server nor another agent is shown an offer', async () => {
   neighbour.close();
 });
 
-test('many waiting agents are one line, and a change that the line does not show is not announced', () => {
+test('many waiting agents are summarised in one line, and listeners hear only of changes to that line', () => {
   const agents = new WaitingAgents();
   const seen: string[] = [];
   agents.onChange(() => seen.push(agents.summary));

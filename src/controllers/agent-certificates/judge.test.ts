@@ -26,14 +26,14 @@ const offered = async (request?: string) => ({
 const day = 86_400_000;
 
 test.each<[string, UserInfo]>([
-  ['with the node in it', user],
-  ['of a server that does not say the node', without('authentication.kubernetes.io/node-name')],
-])('signs for a token of the very pod that is asked, %s', async (_what, found) => {
+  ['with its node name', user],
+  ['from an API server that omits the node name', without('authentication.kubernetes.io/node-name')],
+])('accepts a token of the very pod that is asked, %s', async (_what, found) => {
   expect((await judgeOffer(await offered(), agent, () => Promise.resolve(found))).type).toBe('public');
 });
 
 test.each<[string, string, UserInfo | undefined]>([
-  ['that is expired, of another audience or none', 'TokenInvalid', undefined],
+  ['that is expired, for another audience or missing', 'TokenInvalid', undefined],
   ['of another account', 'OtherAccount', { ...user, username: 'system:serviceaccount:svc-system:svc-query' }],
   ['of the same account elsewhere', 'OtherAccount', { ...user, username: 'system:serviceaccount:shop:svc-agent' }],
   ['of a person', 'OtherAccount', { ...user, username: 'svc-agent' }],
@@ -49,14 +49,14 @@ test.each<[string, string, UserInfo | undefined]>([
   await expect(judgeOffer(await offered(), agent, () => Promise.resolve(found))).rejects.toMatchObject({ reason });
 });
 
-test('a request that is none costs the API server no review', async () => {
+test('a malformed certificate request costs the API server no token review', async () => {
   const review = (): never => {
     throw new Error('asked');
   };
   await expect(judgeOffer(await offered('nonsense'), agent, review)).rejects.toMatchObject({ reason: 'BadRequest' });
 });
 
-test('what another said of itself is quoted and cut', async () => {
+test('a foreign user name is quoted and truncated in the message', async () => {
   const shouting = { ...user, username: `"\n${'x'.repeat(10_000)}` };
   const refused = judgeOffer(await offered(), agent, () => Promise.resolve(shouting));
   const error = await refused.catch((found: Error) => found);
@@ -64,7 +64,7 @@ test('what another said of itself is quoted and cut', async () => {
   expect((error as Error).message.length).toBeLessThan(200);
 });
 
-test('the certificate names the node of the pod, whatever the offer says, and is none of a client', async () => {
+test('the certificate names the node of the pod, whatever the offer says, and is for servers only', async () => {
   const ca = await createCa({ commonName: 'svc-ca', now: 0 });
   const key = await judgeOffer({ ...(await offered()), node: 'node-b' }, agent, () => Promise.resolve(user));
   const leaf = new X509Certificate(await signLeaf(ca, key, agentNames(agent), { now: 0, days: 30 }));
@@ -74,7 +74,7 @@ test('the certificate names the node of the pod, whatever the offer says, and is
   expect(leaf.ca).toBe(false);
 });
 
-test('renewal is due at two thirds of its life or up to a tenth earlier, by the node and not by chance', async () => {
+test('renewal is due at two thirds of the lifetime, or up to a tenth earlier depending on the node', async () => {
   const ca = await createCa({ commonName: 'svc-ca', now: 0 });
   const { cert } = await issueLeaf(ca, agentNames(agent), { now: 0, days: 30 });
   const times = Array.from({ length: 100 }, (_, i) => agentRenewalTime(cert, `node-${i}`) / day);
@@ -84,7 +84,7 @@ test('renewal is due at two thirds of its life or up to a tenth earlier, by the 
   expect(agentRenewalTime(cert, 'node-1')).toBe(agentRenewalTime(cert, 'node-1'));
 });
 
-test('says why another certificate is needed, and null when none is', async () => {
+test('gives the reason why another certificate is needed, or null when none is', async () => {
   const [ca, other] = await Promise.all([1, 2].map(() => createCa({ commonName: 'svc-ca', now: 0 })));
   const leaf = async (node: string, authority = ca!) =>
     (await issueLeaf(authority, agentNames({ ...agent, node }), { now: 0, days: 30 })).cert;
@@ -92,7 +92,7 @@ test('says why another certificate is needed, and null when none is', async () =
   const reason = (cert: string | undefined, now = day) => agentRenewalReason(cert, agent, ca!, now);
   expect(await reason(undefined)).toBe('absent');
   expect(await reason('nonsense')).toBe('unreadable');
-  // A disk that was cloned, or a key that was taken along.
+  // For example a cloned disk or a copied key.
   expect(await reason(await leaf('node-b'))).toBe('names changed');
   expect(await reason(await leaf('node-a', other))).toBe('signed by another CA');
   expect(await reason(await leaf('node-a'), due - 60_000)).toBeNull();

@@ -14,7 +14,7 @@ async function aCluster(nodes = 3, agent = {}): Promise<CaptureWorld> {
 const nodesOf = (path: string): unknown => world.monitor(path).status?.['nodes'];
 const condition = (path: string, type: string): string | undefined => world.conditions(world.monitor(path))[type];
 
-/** Lets the configs settle and their status be written, without waiting out the pace of status writes. */
+/** Waits until the configs settle and the status says Programmed, without waiting out the pace of status writes. */
 async function programmedStatus(): Promise<void> {
   await until('the first status', () => world.monitor('shop/m').status?.['observedGeneration']);
   await until('the push', () => world.agents.every((a) => a.config?.generations['TrafficMonitor/shop/m']));
@@ -50,7 +50,7 @@ test('an applied monitor reaches the file of every node and its status counts th
   });
 });
 
-test('a config goes to no agent that shows the certificate of another node, and the node says why', async () => {
+test('an agent with the certificate of another node gets no config, and the node state says why', async () => {
   await aCluster(2);
   world.putMonitor('shop/m', checkout);
   await programmedStatus();
@@ -63,7 +63,7 @@ test('a config goes to no agent that shows the certificate of another node, and 
   expect(second!.taken.slice(before)).toEqual([]);
 });
 
-test('twenty edits at once are a few pushes, not one for each', async () => {
+test('twenty edits at once cause a few pushes, not one each', async () => {
   await aCluster(1);
   await world.settled();
   const before = world.agents[0]!.taken.length;
@@ -72,7 +72,7 @@ test('twenty edits at once are a few pushes, not one for each', async () => {
   expect(world.agents[0]!.taken.length - before).toBeLessThanOrEqual(3);
 });
 
-test('samples make a monitor Capturing, and their age takes it back', async () => {
+test('samples make a monitor Capturing, and without new samples it becomes NoTraffic', async () => {
   await aCluster(1);
   world.putMonitor('shop/m', checkout);
   await programmedStatus();
@@ -92,7 +92,7 @@ test('samples make a monitor Capturing, and their age takes it back', async () =
   expect(condition('shop/m', 'Ready')).toBe('True/Ready');
 });
 
-test('a bad edit leaves the last accepted spec in force and says so', async () => {
+test('a bad edit leaves the last accepted spec in force, and the status says so', async () => {
   await aCluster(1);
   world.putMonitor('shop/m', checkout);
   await until('Accepted', () => condition('shop/m', 'Accepted') === 'True/Accepted');
@@ -123,7 +123,7 @@ test('a node that cannot run the new file gets the last good one back and is nam
   expect(condition('shop/m', 'Ready')).toMatch(/^False\/(NodesFailed|RolloutPaused)$/);
 });
 
-test('a capability that the instrument lacks is told by its pod, long before the agent gives up', async () => {
+test('a capability that the instrument lacks is read from its pod, long before the agent gives up', async () => {
   await aCluster(1, { onPush: 'Written' });
   world.putMonitor('shop/m', checkout);
   await until('the push', () => world.agents[0]!.config?.generations['TrafficMonitor/shop/m']);
@@ -145,7 +145,7 @@ test('a capability that the instrument lacks is told by its pod, long before the
   );
 });
 
-test('an agent that comes late gets the current config, and one that returns is asked what it has', async () => {
+test('a late agent gets the current config, and a returning agent is asked which config it has', async () => {
   await aCluster(2);
   const [first, second] = world.agents;
   const generationOf = (agent = second!): number | undefined => agent.config?.generations['TrafficMonitor/shop/m'];
@@ -160,7 +160,7 @@ test('an agent that comes late gets the current config, and one that returns is 
   await until('the config of the other', () => generationOf(first));
   expect(generationOf()).toBeUndefined();
   world.putAgentPod(second!);
-  await until('the config of who came late', () => generationOf());
+  await until('the config of the late agent', () => generationOf());
   await world.settled();
   const pushed = second!.puts;
   await lose();
@@ -171,7 +171,7 @@ test('an agent that comes late gets the current config, and one that returns is 
   expect(second!.puts).toBe(pushed);
 });
 
-test('a policy counts its nodes and monitors, and its status appears before its config is everywhere', async () => {
+test('the status of a policy counts nodes and monitors, and appears before its config is on every node', async () => {
   await aCluster(2, { onPush: 'Written' });
   world.putMonitor('shop/m', checkout);
   world.putPolicy('default', { defaults: { protocols: ['HTTP'] } });
@@ -220,7 +220,7 @@ test('a monitor that did not change stays Programmed while nodes wait for their 
   expect(world.hub.nodes.get('node-1')!.hold).toBe('MinInterval');
 });
 
-test('a namespace that edits all the time has its edits gathered and is told until when; others are not held up', async () => {
+test('frequent edits of a namespace are gathered until a time in the status; policy edits do not wait', async () => {
   await aCluster(1);
   world.putMonitor('shop/m', checkout);
   world.putMonitor('shop/other', { selector: { matchLabels: { app: 'cart' } } });
@@ -244,7 +244,7 @@ test('a namespace that edits all the time has its edits gathered and is told unt
     /edits of namespace shop are gathered: .*, the next restart is at 20\d\d-.*Z$/,
   );
   expect(condition('shop/m', 'Reconciling')).toBe('True/Progressing');
-  // The platform team does not wait for a tenant, and its restart takes the file that waits.
+  // An edit of the platform team does not wait for a tenant, and its restart also applies the waiting file.
   world.putPolicy('default', { instrument: { exportInterval: '5s' } });
   await until('the restart for the policy', has('7006'));
   await world.settled();
@@ -274,7 +274,7 @@ test('a changed retention reaches every agent without a restart, and the policy 
   expect(world.agents.map((a) => a.restarts.length)).toEqual(restarts);
 });
 
-test('a second change waits for a restart until minInterval has passed', async () => {
+test('the restart for a second change waits until minInterval has passed', async () => {
   await aCluster(1);
   world.putPolicy('slow', { rollout: { minInterval: '60s' } });
   await world.settled();
@@ -290,7 +290,7 @@ test('a second change waits for a restart until minInterval has passed', async (
   await until('the second change', runs('7002'));
 });
 
-test('an agent that refuses a config is not sent it again, and the monitor says that a node failed', async () => {
+test('a config that an agent refuses is not sent again, and the monitor says that a node failed', async () => {
   await aCluster(1, { onPush: 'refuse' });
   world.putMonitor('shop/m', checkout);
   await until('the refusal', () => world.hub.nodes.get('node-1')?.failure?.reason === 'ConfigRefused');
@@ -308,7 +308,7 @@ test('an agent that refuses a config is not sent it again, and the monitor says 
 });
 
 test.each(['cut', 'deaf'] as const)(
-  'an agent gets its restart also when the push that allowed it was lost (%s), and the restart is counted once',
+  'an instrument restarts even if the push that allowed the restart was lost (%s), and only once',
   async (fault) => {
     await aCluster(1);
     const agent = world.agents[0]!;
@@ -354,7 +354,7 @@ test('statuses are not written again when nothing changed', async () => {
   expect(writes()).toBe(before);
 });
 
-test('a file that failed is not tried again by the next leader, neither there nor on the nodes that were held back', async () => {
+test('the next leader tries a failed file neither on its node again nor on the nodes held back', async () => {
   await aCluster(3);
   world.putPolicy('careful', { rollout: { minInterval: '0s', maxUnavailable: 1 } });
   await world.settled();
@@ -365,7 +365,7 @@ test('a file that failed is not tried again by the next leader, neither there no
   for (const agent of world.agents) agent.onPush = 'Running';
   await until('the way back', () => world.hub.nodes.get(failed()[0]!)!.ack?.phase === 'Running');
   const first = failed()[0]!;
-  await until('the memory', () => world.writtenFailures.includes(first));
+  await until('the stored failure', () => world.writtenFailures.includes(first));
   await until('the file before it on the nodes that wait', () =>
     world.agents.every((a) => !a.config!.instrument.yaml.includes('7001')),
   );
@@ -387,7 +387,7 @@ test('a file that failed is not tried again by the next leader, neither there no
 
   world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7002 }] });
   await world.settled();
-  await until('forgiveness', () => !world.writtenFailures.includes('node-'));
+  await until('the failure is no longer stored', () => !world.writtenFailures.includes('node-'));
 });
 
 test('an edit restarts capture where a pod of its namespace runs; elsewhere the file waits for such a pod', async () => {
@@ -413,7 +413,7 @@ test('an edit restarts capture where a pod of its namespace runs; elsewhere the 
   await until('the restart', () => idle.ack?.phase === 'Running' && idle.config?.monitors.length === 2);
 });
 
-test('a rollout that its leader leaves half done goes on under the next one, and restarts nobody twice', async () => {
+test('the next leader continues a rollout that is half done, and restarts no node twice', async () => {
   await aCluster(3);
   for (const [i, { node }] of world.agents.entries()) world.putPod(`shop/web-${i}`, node, { app: 'web' });
   world.putPolicy('slow', { rollout: { minInterval: '1s', maxUnavailable: 1 } });
@@ -434,7 +434,7 @@ test('a rollout that its leader leaves half done goes on under the next one, and
   expect(restarted()).toEqual([1, 1, 1]);
 });
 
-test('nodes that an edit spared are spared by the next leader too', async () => {
+test('the next leader does not restart the nodes that an edit does not concern', async () => {
   await aCluster(3);
   world.putPolicy('open', { rollout: { minInterval: '0s', maxUnavailable: '100%' } });
   world.putPod('pay/ledger-1', 'node-3', { app: 'ledger' });
@@ -457,7 +457,7 @@ test('nodes that an edit spared are spared by the next leader too', async () => 
   await until('the restart that concerns it', () => world.agents[2]!.restarts.length === restarts[2]! + 1);
 });
 
-test('wherever its leader dies, a rollout never has more than maxUnavailable instruments restarting', async () => {
+test('whenever its leader dies, a rollout never has more than maxUnavailable instruments restarting', async () => {
   world = await CaptureWorld.start({ nodes: 6 });
   const maxUnavailable = 2;
   for (const [i, { node }] of world.agents.entries()) if (i > 1) world.putPod(`shop/web-${i}`, node, { app: 'web' });
@@ -470,16 +470,16 @@ test('wherever its leader dies, a rollout never has more than maxUnavailable ins
   const watch = setInterval(() => (most = Math.max(most, restarting().length)), 1);
   try {
     world.putMonitor('shop/m', { ...checkout, ports: [{ port: 7001 }] });
-    // Two nodes have no pod of the namespace, so the first leader sends the third and fourth on their way.
+    // Two nodes have no pod of the namespace, so the first leader restarts the third and fourth.
     await until('the first restarts', () => restarting().length === maxUnavailable);
     expect(restarting()).toEqual(['node-3', 'node-4']);
-    // The next leader finds two nodes concerned that stand before them in every order.
+    // For the next leader the edit also concerns the first two nodes, which come before them in every order.
     for (const i of [0, 1]) world.putPod(`shop/web-${i}`, world.agents[i]!.node, { app: 'web' });
     for (let done = 1; done <= 6; done++) {
       await world.changeLeader();
-      await until('somebody on its way', () => world.hub.nodes.size === 6 && restarting().length > 0);
-      await until('news of all', () => [...world.hub.nodes.values()].every((n) => n.reachable && !n.needs.running));
-      await until('a full house', () => restarting().length === Math.min(maxUnavailable, 7 - done));
+      await until('a restarting node', () => world.hub.nodes.size === 6 && restarting().length > 0);
+      await until('every status', () => [...world.hub.nodes.values()].every((n) => n.reachable && !n.needs.running));
+      await until('as many restarts as are allowed', () => restarting().length === Math.min(maxUnavailable, 7 - done));
       world.agents.find((a) => a.restarting)!.phase('Running');
     }
     await world.settled();

@@ -14,7 +14,7 @@ const nodes = ['node-1', 'node-2', 'node-3', 'node-4'];
 const badPort = 6_666;
 const agentDeadlineMs = 90_000;
 
-/** An agent and its instrument behind the capture protocol, on a network that loses requests and answers. */
+/** A model of an agent and its instrument, on a network that loses requests and answers of the capture protocol. */
 class ModelAgent {
   /** Shares of the requests that do not arrive, and of the answers that are lost. */
   lostRequests = 0;
@@ -135,7 +135,7 @@ class ModelAgent {
   }
 }
 
-/** Runs a random history of edits, faults and leaders, and then lets all faults end. */
+/** Runs a random history of edits, faults and leader changes, and then ends all faults. */
 async function history(
   seed: number,
 ): Promise<{ agents: ModelAgent[]; hub: CaptureHub; wanted: string[]; end: () => Promise<void> }> {
@@ -214,7 +214,7 @@ async function history(
   for (const [path, port] of ports) if (port === badPort) ports.set(path, 7_100);
   generation++;
   leader.hub.changed();
-  // No edit follows the last lost request, which would send every config anew.
+  // No edit follows the last lost request: an edit would send every config again.
   await clock.advance(random.pick([5_000, 45_000, 120_000]));
   for (const agent of agents) agent.lostRequests = agent.lostAnswers = 0;
   await clock.advance(10 * 60_000);
@@ -233,7 +233,7 @@ test.each(Array.from({ length: 30 }, (_, i) => i + 1))(
     );
     const behind = states.filter(({ desired }, i) => agents[i]!.runs !== desired!.config.instrument.yaml);
     expect(behind.filter(({ hold }) => hold !== 'Unconcerned')).toEqual([]);
-    // All nodes have pods of shop, and the interval is of all: a file may be behind by what concerns pay alone.
+    // All nodes have pods of shop, and the interval concerns all nodes. Only edits of pay may be missing from a file.
     expect(agents.flatMap(({ runs }) => wanted.filter((text) => !runs?.includes(text)))).toEqual([]);
     expect(behind.every(({ name }) => name === 'node-3' || name === 'node-4')).toBe(true);
     await end();

@@ -8,7 +8,7 @@ function aDebounce() {
   return { clock, debounce, runs: () => runs };
 }
 
-test('calls close together are one run, once it has been quiet', async () => {
+test('calls in quick succession cause one run, after a quiet time', async () => {
   const { clock, debounce, runs } = aDebounce();
   for (let i = 0; i < 3; i++) {
     debounce.call();
@@ -19,7 +19,7 @@ test('calls close together are one run, once it has been quiet', async () => {
   expect(runs()).toBe(1);
 });
 
-test('calls that never cease do not put it off beyond the longest wait', async () => {
+test('calls that never stop do not delay a run beyond the maximum wait', async () => {
   const { clock, debounce, runs } = aDebounce();
   for (let at = 0; at < 1_000; at += 50) {
     debounce.call();
@@ -28,7 +28,7 @@ test('calls that never cease do not put it off beyond the longest wait', async (
   expect(runs()).toBe(2);
 });
 
-test('a run that is due can be forgotten', async () => {
+test('a pending run can be cancelled', async () => {
   const { clock, debounce, runs } = aDebounce();
   debounce.call();
   debounce.cancel();

@@ -23,8 +23,8 @@ const putToken = (value: string): void =>
   } as never);
 
 /**
- * Waits for a condition. Statuses are written at a pace, so time is moved on for the next write, but only every half
- * second, for calls to get through.
+ * Waits for a condition. Status writes are paced, so this moves the clock to the next write, but only every half
+ * second, so that calls get through.
  */
 async function shows(type: string, state: string, is = () => condition(type) === state): Promise<void> {
   let next = 0;
@@ -42,7 +42,7 @@ async function aCluster(): Promise<void> {
   world.putPod('shop/checkout-1', 'node-1', { app: 'checkout' });
 }
 
-test('the Secret of an export goes to the node that needs it, apart from its config, and to no other', async () => {
+test('the Secret of an export goes only to the node that needs it, separate from its config', async () => {
   await aCluster();
   putToken('t0p-secret');
   world.putPolicy('p', { exportAllowList: ['*.example.com'] });
@@ -57,7 +57,7 @@ test('the Secret of an export goes to the node that needs it, apart from its con
   expect(condition('ResolvedRefs')).toBe('True/ResolvedRefs');
 });
 
-test('a missing Secret, a host that is not allowed and a failing destination are told in the conditions', async () => {
+test('a missing Secret, a host that is not allowed and a failing destination appear in the conditions', async () => {
   await aCluster();
   world.putMonitor('shop/m', exported);
   await shows('Exporting', 'False/DestinationNotAllowed');
@@ -69,7 +69,7 @@ test('a missing Secret, a host that is not allowed and a failing destination are
   await shows('Exporting', 'False/SendFailing');
 });
 
-test('a failing destination of a policy is told in the policy, and that it sends again', async () => {
+test('the conditions of a policy report a failing destination, and its recovery', async () => {
   world = await CaptureWorld.start({ nodes: 2 });
   const { name, endpoint, type } = exported.export[0]!;
   world.putPolicy('plain', {});

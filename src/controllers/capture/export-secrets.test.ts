@@ -23,7 +23,7 @@ function aStore(values: Map<string, { text: string; version: string } | Error>) 
   return { store, clock, changes: () => changes, reads: () => reads };
 }
 
-test('what exports refer to is read, delivered by name, and read again in time', async () => {
+test('Secrets that exports refer to are read, delivered by name, and read again periodically', async () => {
   const values = new Map([['shop/s/token', { text: 'one', version: '1' }]]);
   const { store, clock, changes } = aStore(values);
   store.want(['shop/s/token']);
@@ -39,7 +39,7 @@ test('what exports refer to is read, delivered by name, and read again in time',
   store.stop();
 });
 
-test('a missing key is missing; an API server that is away changes nothing', async () => {
+test('a missing key is reported as missing, and an unreachable API server changes nothing', async () => {
   const values = new Map<string, { text: string; version: string } | Error>([
     ['shop/a/k', new OperatorError('ERR_API_NOT_FOUND', 'no')],
     ['shop/b/k', { text: 'b', version: '1' }],
@@ -63,7 +63,7 @@ test('a missing key is missing; an API server that is away changes nothing', asy
   store.stop();
 });
 
-test('a Secret that may not be read any more is not used', async () => {
+test('a Secret that may no longer be read is no longer used', async () => {
   const forbidden = new ApiError('ERR_API_REQUEST', 'forbidden', { status: 403, reason: 'Forbidden' });
   const values = new Map<string, { text: string; version: string } | Error>([
     ['shop/s/k', { text: 's', version: '1' }],

@@ -43,14 +43,14 @@ const apiError = (code: 'ERR_API_NOT_FOUND' | 'ERR_API_FORBIDDEN' | 'ERR_API_REQ
 
 test.each([
   ['no object', apiError('ERR_API_NOT_FOUND')],
-  ['no right to read it', apiError('ERR_API_FORBIDDEN')],
-  ['an object that somebody has edited', '[{"node": 1}]'],
-  ['an object that is no JSON', 'x'],
-])('with %s nothing has failed', async (_what, stored) => {
+  ['no permission to read it', apiError('ERR_API_FORBIDDEN')],
+  ['an object edited by hand', '[{"node": 1}]'],
+  ['an object that is not JSON', 'x'],
+])('with %s, no failure is loaded', async (_what, stored) => {
   expect(await aMemory(stored).memory.load(signal)).toEqual([]);
 });
 
-test('what was written is read, and is not written again while it stays', async () => {
+test('stored failures are loaded, and not written again while they stay the same', async () => {
   const { memory, clock, written } = aMemory(JSON.stringify([failure('node-1')]));
   const before = await memory.load(signal);
   expect(before).toEqual([failure('node-1')]);
@@ -60,13 +60,13 @@ test('what was written is read, and is not written again while it stays', async 
   expect(written).toEqual([]);
 });
 
-test('what release 0.1.0 wrote is read, though it named the hash of the file differently', async () => {
+test('failures that release 0.1.0 wrote are read, although it named the hash of the file differently', async () => {
   const { yamlHash: yaml, ...rest } = failure('node-1');
   const { memory } = aMemory(JSON.stringify([{ ...rest, yaml }, failure('node-2')]));
   expect(await memory.load(signal)).toEqual([failure('node-1'), failure('node-2')]);
 });
 
-test('failures of a moment are one write, sorted and with short messages, and a write that fails is made again', async () => {
+test('simultaneous failures are one write, sorted and with short messages; a failed write is retried', async () => {
   const { memory, clock, written, refusals } = aMemory('[]');
   await memory.load(signal);
   refusals.push(apiError('ERR_API_REQUEST'));
@@ -85,7 +85,7 @@ test('failures of a moment are one write, sorted and with short messages, and a 
   expect(written[1]).toEqual([]);
 });
 
-test('an API server that is away is waited for: without its word a failed file might be tried again', async () => {
+test('a load waits for an unreachable API server: without its answer a failed file might be tried again', async () => {
   const { memory, clock, api } = aMemory(apiError('ERR_API_REQUEST'));
   let loaded: readonly RememberedFailure[] | undefined;
   const load = memory.load(signal).then((found) => (loaded = found));
@@ -94,7 +94,7 @@ test('an API server that is away is waited for: without its word a failed file m
   }
   expect(loaded).toBeUndefined();
   api.stored = JSON.stringify([failure('node-1')]);
-  await until('its word', async () => {
+  await until('its answer', async () => {
     await clock.advance(1_000);
     return loaded;
   });

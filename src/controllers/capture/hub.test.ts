@@ -22,7 +22,7 @@ class OneAgent {
   isUp = true;
   takesPushes = true;
   isReadable = true;
-  /** What the agent says of itself, and what it answers when it is asked for its config. */
+  /** The agent's answer to requests for its status and for its config. */
   status = waiting;
   policies: ClusterTrafficPolicy[] = [];
   /** Paths of the pushes. */
@@ -75,7 +75,7 @@ class OneAgent {
   }
 }
 
-test('an agent whose push was lost is connected to again, also when the cluster could not be read at first', async () => {
+test('the hub reconnects to an agent whose push was lost, even if the cluster could not be read at first', async () => {
   const one = new OneAgent();
   one.takesPushes = false;
   await one.clock.advance(100);
@@ -102,7 +102,7 @@ test('a new certificate of an agent is noted without an error while the cluster 
   await one.end();
 });
 
-test('a config that the agent does not return counts as another file: its restart keeps the pace', async () => {
+test('a config that the agent does not return counts as a different file, whose restart must wait', async () => {
   const one = new OneAgent();
   one.policies = [aPolicy('p', { rollout: { minInterval: '60s' } })];
   one.status = {

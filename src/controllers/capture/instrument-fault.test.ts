@@ -13,7 +13,7 @@ const line = (msg: string, more = ''): string => `time=2026-01-01T00:00:00Z leve
 
 test.each([
   [
-    'a capability it lacks',
+    'a missing capability',
     line(
       "can't start OpenTelemetry eBPF Instrumentation: the following capabilities are required: CAP_SYS_PTRACE, CAP_BPF",
     ),
@@ -21,13 +21,13 @@ test.each([
     'CAP_SYS_PTRACE, CAP_BPF',
   ],
   [
-    'capabilities named in a field of their own',
+    'capabilities named in a separate field',
     line("can't start OpenTelemetry eBPF Instrumentation", ' error="the following capabilities are required: CAP_BPF"'),
     'MissingCapability',
     'CAP_BPF',
   ],
   [
-    'a value outside its set',
+    'a value outside the allowed set',
     line(
       'wrong configuration',
       ` error="Key: 'Config.Source' Error:Field validation for 'Source' failed on the 'oneof' tag"`,
@@ -36,7 +36,7 @@ test.each([
     "wrong configuration: Key: 'Config.Source' Error:Field validation for 'Source' failed on the 'oneof' tag",
   ],
   [
-    'no file',
+    'a missing file',
     line("can't open /etc/svc/ebpf-config/config.yaml"),
     'ConfigRefused',
     "can't open /etc/svc/ebpf-config/config.yaml",
@@ -47,9 +47,9 @@ test.each([
     'KernelUnsupported',
     'can not attach stats: creating perf_kprobe PMU: kprobe not supported',
   ],
-  ['anything else', 'something\nodd happened\n', 'InstrumentCrashed', 'odd happened'],
-  ['nothing at all', '', 'InstrumentCrashed', 'the instrument ended with code 255'],
-])('the last lines of its log tell %s', (_sentence, message, reason, words) => {
+  ['any other text', 'something\nodd happened\n', 'InstrumentCrashed', 'odd happened'],
+  ['an empty log', '', 'InstrumentCrashed', 'the instrument ended with code 255'],
+])('the last lines of the log give the fault: %s', (_sentence, message, reason, words) => {
   expect(instrumentFault(ended(message))).toEqual({ reason, message: words, at: '2026-01-01T00:00:00Z' });
 });
 
@@ -67,15 +67,15 @@ test.each([
     'panic: nil map',
   ],
   [
-    'an exporter, after a warning about another document',
+    'an exporter error after a warning about another document',
     'level=WARN msg="cannot unmarshal cloud metadata"\n' + line('ran with errors', ' error="can not export"'),
     'ran with errors: can not export',
   ],
-])('only the line that it ended with tells why, not what it lived with before: %s', (_sentence, message, words) => {
+])('only the error that ended the run is the reason, not an earlier warning: %s', (_sentence, message, words) => {
   expect(instrumentFault(ended(message))).toMatchObject({ reason: 'InstrumentCrashed', message: words });
 });
 
-test('the log of a real instrument that cannot attach to a tracepoint is a fault of the kernel', () => {
+test('the log of a real instrument that cannot attach to a tracepoint gives KernelUnsupported', () => {
   const error = 'setupStatsO11y: failed tracepoint attachment: neither debugfs nor tracefs are mounted';
   const log = `${watcher}level=INFO msg="exiting auto-instrumenter"\n${line('ran with errors', ` error="${error}"`)}`;
   expect(instrumentFault(ended(log))).toMatchObject({
@@ -84,15 +84,15 @@ test('the log of a real instrument that cannot attach to a tracepoint is a fault
   });
 });
 
-test('an end at the memory limit is told by the kubelet', () => {
+test('an OOM kill is recognised by the reason that the kubelet gives', () => {
   expect(instrumentFault(ended('', { exitCode: 137, reason: 'OOMKilled' }))?.reason).toBe('OutOfMemory');
 });
 
-test.each([0, 137, 143])('a stop that was asked for (code %i) is no fault', (exitCode) => {
+test.each([0, 137, 143])('a requested stop (exit code %i) is not a fault', (exitCode) => {
   expect(instrumentFault(ended(line('wrong configuration'), { exitCode }))).toBeNull();
 });
 
-test('the run that ended last counts, and a pod without the container has no fault', () => {
+test('the most recently ended run counts, and a pod without the container has no fault', () => {
   const statuses = ended(line('wrong configuration'));
   statuses[1]!.state = { terminated: { exitCode: 2, message: 'panic: late', finishedAt: 'later' } };
   expect(instrumentFault(statuses)).toEqual({ reason: 'InstrumentCrashed', message: 'panic: late', at: 'later' });
@@ -100,7 +100,7 @@ test('the run that ended last counts, and a pod without the container has no fau
   expect(instrumentFault(undefined)).toBeNull();
 });
 
-test('only what the next start would meet again is lasting', () => {
+test('only a fault that the next start would meet again is lasting', () => {
   expect(isLasting(instrumentFault(ended(line('wrong configuration')))!)).toBe(true);
   expect(isLasting(instrumentFault(ended('odd'))!)).toBe(false);
   const permanent = ['MissingCapability', 'KernelUnsupported', 'ConfigRefused'] as const;
@@ -113,19 +113,19 @@ const refused =
   "unable to start container process: error during container init: unable to apply caps: can't apply capabilities: operation not permitted";
 
 test.each([
-  ['the run that could not start', ended(refused, { exitCode: 128, reason: 'StartError' })],
+  ['the last terminated state', ended(refused, { exitCode: 128, reason: 'StartError' })],
   [
-    'what the kubelet waits for',
+    'the current waiting state',
     [{ name: 'instrument', state: { waiting: { reason: 'RunContainerError', message: refused } } }],
   ],
-])('a container that its runtime refuses for its capabilities lacks them, by %s', (_what, statuses) => {
+])('capabilities that the container runtime refuses are a MissingCapability, from %s', (_what, statuses) => {
   const fault = instrumentFault(statuses)!;
   expect(fault.reason).toBe('MissingCapability');
   expect(fault.message).toContain("can't apply capabilities: operation not permitted");
   expect(isLasting(fault)).toBe(true);
 });
 
-test('a wait of the kubelet is told apart from a failure by how the last run ended', () => {
+test('the exit code of the last run distinguishes a back-off of the kubelet from a failure', () => {
   const waits = (exitCode: number): ContainerStatus[] => [
     {
       name: 'instrument',

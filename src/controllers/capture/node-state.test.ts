@@ -38,7 +38,7 @@ function aNode(status = statusOf({})): NodeState {
   return node;
 }
 
-/** A node that runs `old` and was told to run `next`. */
+/** A node that runs `old` and was sent `next`. */
 function anEditedNode(): NodeState {
   const node = aNode();
   node.aim(next);
@@ -47,12 +47,12 @@ function anEditedNode(): NodeState {
   return node;
 }
 
-test('a leader that has just begun keeps its distance from a restart that it did not ask for', () => {
+test('a new leader takes the time of the last restart from the agent', () => {
   const start = new Date(wall - 20_000).toISOString();
   expect(aNode(statusOf({}, { start, restarts: 2 })).rolloutNode(1_000_000)!.restartedAt).toBe(980_000);
 });
 
-test('the first start of an instrument is no restart', () => {
+test('the first start of an instrument is not a restart', () => {
   const start = new Date(wall - 20_000).toISOString();
   expect(aNode(statusOf({}, { start, restarts: 0 })).rolloutNode(1_000_000)!.restartedAt).toBeNull();
 });
@@ -63,7 +63,7 @@ test('an instrument that ends for a lasting reason fails the new config at once,
   expect(node.failure).toMatchObject({ reason: 'MissingCapability', message: 'CAP_BPF', hash: next.hash });
 });
 
-test('a crash that may have been an accident waits for the deadline, and the pod then says why', () => {
+test('a crash that may be accidental fails the config only at the deadline, with the reason from the pod', () => {
   const node = anEditedNode();
   expect(node.inPod({ uid: 'pod-1', fault: fault('t1', 'InstrumentCrashed') }, 0)).toBeNull();
   expect(node.failure).toBeNull();
@@ -71,7 +71,7 @@ test('a crash that may have been an accident waits for the deadline, and the pod
   expect(node.failure).toMatchObject({ reason: 'InstrumentCrashed' });
 });
 
-test('an end from before the edit says nothing about it', () => {
+test('a fault from before the edit does not count against it', () => {
   const node = aNode();
   node.inPod({ uid: 'pod-1', fault: fault('t0') }, 0);
   node.aim(next);
@@ -80,7 +80,7 @@ test('an end from before the edit says nothing about it', () => {
   expect(node.failure).toBeNull();
 });
 
-test('what the agent only sees as silence gets its reason from the pod, whichever comes first', () => {
+test('when the agent reports only silence, the pod gives the reason, whichever comes first', () => {
   const node = anEditedNode();
   node.acknowledged({ node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' });
   expect(node.failure?.reason).toBe('InstrumentNotRunning');
@@ -98,7 +98,7 @@ test('what the agent only sees as silence gets its reason from the pod, whicheve
   expect(other.failure).toMatchObject({ reason: 'InstrumentCrashed', message: 'CAP_BPF' });
 });
 
-test('in a new pod what failed is tried again', () => {
+test('a new pod tries a failed config again', () => {
   const node = anEditedNode();
   node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
   node.inPod({ uid: 'pod-2', fault: null }, 0);
@@ -109,7 +109,7 @@ test('in a new pod what failed is tried again', () => {
 const silent: Ack = { node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' };
 const backOff = 'back-off 2m40s restarting failed container=instrument';
 
-/** A node that holds `next` until its turn comes, and whose push that allows the restart was lost. */
+/** A node that holds `next` until its turn comes. The push that allows its restart was lost. */
 function aNodeWithoutAnAnswer(): NodeState {
   const node = aNode();
   node.aim(next);
@@ -121,9 +121,9 @@ function aNodeWithoutAnAnswer(): NodeState {
 }
 
 test.each([
-  ['did not take', {}, { granted: false, sentAt: null, restartedAt: null }],
-  ['took', { restarting: true }, { granted: true, sentAt: 1_061_000, restartedAt: 1_060_000 }],
-])('after a push without an answer the agent says what it %s', (_what, instrument, expected) => {
+  ['did not arrive', {}, { granted: false, sentAt: null, restartedAt: null }],
+  ['arrived', { restarting: true }, { granted: true, sentAt: 1_061_000, restartedAt: 1_060_000 }],
+])('after an unanswered push, the status of the agent shows that it %s', (_what, instrument, expected) => {
   const node = aNodeWithoutAnAnswer();
   expect(node.reachable).toBe(false);
   const ack = { hash: next.hash, phase: 'Written' } as const;
@@ -131,7 +131,7 @@ test.each([
   expect(node.rolloutNode(1_061_000)).toMatchObject({ reachable: true, ...expected });
 });
 
-test('after a push without an answer a config that runs already is not sent again', () => {
+test('after an unanswered push, a config that already runs is not sent again', () => {
   const node = aNodeWithoutAnAnswer();
   node.heard(statusOf({ hash: next.hash }, { runs: next.hash }), { monotonic: 1_061_000, wall });
   expect(node.rolloutNode(1_061_000)).toMatchObject({ granted: true, sentAt: null, restartedAt: 1_060_000 });
@@ -139,10 +139,10 @@ test('after a push without an answer a config that runs already is not sent agai
 });
 
 test.each([
-  ['a status from before the push', statusOf({}, { runs: old.hash }), 'Written', { granted: false, sentAt: null }],
-  ['one from after it', statusOf({ hash: next.hash }, { runs: next.hash }), 'Running', { granted: true, sentAt: null }],
+  ['an earlier status', statusOf({}, { runs: old.hash }), 'Written', { granted: false, sentAt: null }],
+  ['a later status', statusOf({ hash: next.hash }, { runs: next.hash }), 'Running', { granted: true, sentAt: null }],
 ] as const)(
-  'while a push is in flight, %s changes nothing of what the answer says',
+  'while a push is in flight, %s does not change what the push answers later',
   (_what, status, phase, expected) => {
     const node = aNode();
     node.aim(next);
@@ -155,7 +155,7 @@ test.each([
   },
 );
 
-test('an agent that cannot be reached is not waited for in a loop', () => {
+test('an unreachable agent has no deadline to wait for', () => {
   const node = anEditedNode();
   expect(node.deadline).toBe(1_120_000);
   node.lost(new Error('gone'));
@@ -163,7 +163,7 @@ test('an agent that cannot be reached is not waited for in a loop', () => {
   expect(node.deadline).toBeNull();
 });
 
-test('a push that ends with its connection is one without an answer, and no failure of the config', () => {
+test('a push that ends with its connection is unanswered, and not a failure of the config', () => {
   const node = aNode();
   node.aim(next);
   node.sending(knownOf(next), 'now', 1_000_000);
@@ -172,14 +172,14 @@ test('a push that ends with its connection is one without an answer, and no fail
   expect(node.failure).toBeNull();
 });
 
-test('an instrument that the kubelet starts again only after a wait, though it ended well, has not failed', () => {
+test('an instrument that ended well and waits for the back-off of the kubelet has not failed', () => {
   const node = anEditedNode();
   node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);
   expect(node.acknowledged(silent)).toBeNull();
   expect([node.tick(1_500_000), node.deadline]).toEqual([null, null]);
   expect(node.failure).toBeNull();
   expect(node.backOff).toBe(backOff);
-  // The wait is over: it has the whole time to run the file, and the agent still sees only that nothing has run.
+  // The back-off is over: the instrument has the whole deadline to run the file. The agent still reports only silence.
   node.inPod({ uid: 'pod-1', fault: null, backOff: null }, 1_500_000);
   expect(node.acknowledged(silent)).toBeNull();
   expect([node.tick(1_619_000), node.deadline]).toEqual([null, 1_620_000]);
@@ -187,7 +187,7 @@ test('an instrument that the kubelet starts again only after a wait, though it e
   expect(node.failure).toBeNull();
 });
 
-test('what does not run in its time after such a wait has failed', () => {
+test('a config that does not run before the deadline after a back-off has failed', () => {
   const node = anEditedNode();
   node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);
   node.inPod({ uid: 'pod-1', fault: null, backOff: null }, 1_500_000);
@@ -195,7 +195,7 @@ test('what does not run in its time after such a wait has failed', () => {
   expect(node.failure).toMatchObject({ reason: 'NotRunning' });
 });
 
-test('a wait that came after the failure was found takes nothing back', () => {
+test('a back-off that begins after a failure does not undo the failure', () => {
   const node = anEditedNode();
   expect(node.acknowledged(silent)?.hash).toBe(old.hash);
   node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);

@@ -4,7 +4,7 @@ import { programmed } from './programmed.ts';
 
 const noon = Date.UTC(2026, 0, 1, 12);
 
-/** A ready node that waits for its next restart, and whose newest restart paused capture for so long. */
+/** A ready node that waits for its next restart. Its newest restart paused capture for `gapMs`. */
 function waiting(name: string, waitsUntil: number, gapMs?: number): NodeState {
   const node = new NodeState(name);
   node.ready = node.reachable = true;
@@ -16,14 +16,14 @@ function waiting(name: string, waitsUntil: number, gapMs?: number): NodeState {
 }
 const message = (...nodes: NodeState[]): string => programmed('TrafficMonitor/shop/web', 2, nodes).condition.message;
 
-test('the next restart is that of the first node that may restart, and the last is told apart from it', () => {
+test('the message gives the time of the first restart, and of the last one if it differs', () => {
   expect(message(waiting('a', noon))).toMatch(/, the next restart is at 2026-01-01T12:00:00Z$/);
   expect(message(waiting('a', noon + 60_000), waiting('b', noon), waiting('c', noon + 30_000))).toMatch(
     /, the next restart is at 2026-01-01T12:00:00Z, the last at 2026-01-01T12:01:00Z$/,
   );
 });
 
-test('of the newest restarts of several nodes the longest pause is told as such', () => {
+test('the message gives the longest pause among the newest restarts of several nodes', () => {
   expect(message(waiting('a', noon, 2_000))).toContain('; the newest restart paused capture for 2.0 s;');
   expect(message(waiting('a', noon, 2_000), waiting('b', noon, 3_500))).toContain(
     '; the newest restarts of 2 nodes paused capture for 3.5 s at the most;',

@@ -3,7 +3,7 @@ import { RestartBudget, restartCauses } from './restart-budget.ts';
 const names = (...of: string[]): ReadonlySet<string> => new Set(of);
 const aBudget = (): RestartBudget => new RestartBudget({ burst: 2, refillMs: 1_000 });
 
-test('a namespace restarts a node as often as its burst in a row, then once each time it is refilled', () => {
+test('a namespace may restart a node as often as its burst in a row, then once per refill', () => {
   const budget = aBudget();
   budget.spend(names('shop'), 0);
   expect(budget.allowedAt(names('shop'), 0)).toBe(0);
@@ -15,7 +15,7 @@ test('a namespace restarts a node as often as its burst in a row, then once each
   expect(budget.allowedAt(names('shop'), 1_000)).toBe(2_000);
 });
 
-test('a restart that a namespace with budget left asks for too, or that no namespace asks for, does not wait', () => {
+test('a restart does not wait if a namespace with budget left asks for it too, or if no namespace asks for it', () => {
   const budget = aBudget();
   for (let i = 0; i < 9; i++) budget.spend(names('shop'), 0);
   expect(budget.allowedAt(names('shop', 'pay'), 5)).toBe(5);
@@ -23,7 +23,7 @@ test('a restart that a namespace with budget left asks for too, or that no names
   expect(budget.allowedAt(names('shop'), 5)).toBe(1_000);
 });
 
-test('a restart that did not take place is given back, and never more than the burst', () => {
+test('a restart that did not happen is refunded, up to the burst', () => {
   const budget = aBudget();
   for (let i = 0; i < 2; i++) budget.spend(names('shop'), 0);
   budget.refund(names('shop', 'pay'));
@@ -33,7 +33,7 @@ test('a restart that did not take place is given back, and never more than the b
   expect(budget.allowedAt(names('shop'), 0)).toBe(1_000);
 });
 
-test('in quiet times it fills up to the burst and no further', () => {
+test('in quiet times the budget refills to the burst and no further', () => {
   const budget = aBudget();
   budget.spend(names('shop'), 0);
   for (let i = 0; i < 2; i++) budget.spend(names('shop'), 1_000_000);
@@ -48,13 +48,13 @@ test.each([
   ['a change that concerns every process', { 'TrafficMonitor/pay/b': 2 }, true, ['pay']],
   ['a new monitor', { 'TrafficMonitor/shop/c': 1 }, false, ['shop']],
   [
-    'an edited policy, which is the platform team',
+    'an edited policy, an edit of the platform team',
     { 'TrafficMonitor/shop/a': 2, 'ClusterTrafficPolicy/p': 2 },
     true,
     [],
   ],
-  ['nothing that has a generation', {}, true, []],
-])('%s is charged to those who edited', (_what, edit, general, wanted) => {
+  ['a change without a new generation', {}, true, []],
+])('a restart is charged to the namespaces that edited: %s', (_what, edit, general, wanted) => {
   const changes = { general, namespaces: names('shop', 'elsewhere') };
   expect([...restartCauses(running, { ...running, ...edit }, changes, names('shop', 'pay'))]).toEqual(wanted);
 });

@@ -75,7 +75,7 @@ const leave = (node: string): void => {
 const untilGone = (...gone: string[]): Promise<void> =>
   harness.passUntil(() => names(record().departed).join() === gone.join(), `departure of ${gone.join()}`);
 
-test('serving nodes are written once, a departed node when it leaves, and nothing while nothing changes', async () => {
+test('serving nodes are written once and a departed node when it leaves, and then nothing', async () => {
   await run([aNode('a'), aNode('b'), podOf('a'), podOf('b'), aNode('c')]);
   expect([names(record().serving), record().departed, writes()]).toEqual([['a', 'b'], [], 1]);
   await harness.clock.advance(hour);
@@ -103,7 +103,7 @@ test('a node that only loses its pod, or is not ready, has not left', async () =
   expect([names(record().serving), record().departed]).toEqual([['a'], []]);
 });
 
-test('a node that the DaemonSet leaves has left when its pod has gone, and is back when it serves again', async () => {
+test('a node that the DaemonSet deselects has left once its pod is gone, and is back once it serves', async () => {
   await run([aNode('a'), podOf('a')]);
   harness.server.put(daemonSets, { ...daemonSet, spec: { template: { spec: { nodeSelector: { os: 'other' } } } } });
   await harness.clock.advance(10_000);
@@ -118,7 +118,7 @@ test('a node that the DaemonSet leaves has left when its pod has gone, and is ba
   expect(names(record().serving)).toEqual(['a']);
 });
 
-test('an operator that was not there when a node left, or was replaced by another machine, tells it from the record', async () => {
+test('an operator that was down when a node left or its machine changed sees that from the record', async () => {
   await run(['a', 'b', 'c'].flatMap((name) => [aNode(name), podOf(name)]));
   const { data } = harness.server.storage.get(configMaps, namespace, 'svc-departed-nodes') as { data?: object };
   await harness.stop();
@@ -139,7 +139,7 @@ test('an operator that was not there when a node left, or was replaced by anothe
   expect((later as Record<string, string>)['departed.json']).toBe(written.data!['departed.json']);
 });
 
-test('the retention of policies is that of the record, and a node that left is forgotten after it', async () => {
+test('the record follows the retention of policies, and a departed node is forgotten after it', async () => {
   await run([aNode('a'), podOf('a'), aNode('b'), podOf('b')]);
   keeps = { a: 3 * hour, b: 24 * hour };
   tellKeeps();
@@ -157,7 +157,7 @@ test('the retention of policies is that of the record, and a node that left is f
   await untilGone();
 });
 
-test('faults of the record are logged, and the record is written anew without them', async () => {
+test('faults in the record are logged, and the record is rewritten without them', async () => {
   const good = {
     node: 'z',
     uid: 'u',
@@ -180,7 +180,7 @@ test('faults of the record are logged, and the record is written anew without th
   expect(JSON.stringify(written)).not.toContain('../..');
 });
 
-test('a record that somebody deletes or edits is written again', async () => {
+test('a deleted or edited record is written again', async () => {
   await run([aNode('a'), podOf('a')]);
   remove(configMaps, 'svc-departed-nodes', namespace);
   await harness.passUntil(() => names(record().serving).join() === 'a', 'the record again');
@@ -191,7 +191,7 @@ test('a record that somebody deletes or edits is written again', async () => {
 test.each([
   ['deleted', () => remove(configMaps, 'svc-departed-nodes', namespace)],
   ['made unreadable', () => harness.server.put(configMaps, stored({ 'serving.json': '[]', 'departed.json': '{' }))],
-])('who left is not forgotten when the record is %s', async (_, spoil) => {
+])('departed nodes are not forgotten when the record is %s', async (_, spoil) => {
   await run([aNode('a'), podOf('a'), aNode('b'), podOf('b')]);
   leave('a');
   await untilGone('a');
@@ -205,7 +205,7 @@ test.each([
   expect(record().departed).toEqual(left);
 });
 
-test('many that leave in a moment are few writes', async () => {
+test('many nodes that leave at once cause few writes', async () => {
   const all = Array.from({ length: 50 }, (_, i) => `n${String(i).padStart(2, '0')}`);
   await run(all.flatMap((name) => [aNode(name), podOf(name)]));
   await harness.clock.advance(5_000);

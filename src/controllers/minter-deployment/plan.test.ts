@@ -74,7 +74,7 @@ const refused = (reason: Refusal['reason'], stalled: boolean): Refusal => ({ rea
 const condition = (over: Partial<MinterFacts>, type: string): Condition | undefined =>
   planMinterStatus(facts(over)).status.conditions.find((c) => c.type === type);
 
-test('all well is Ready, with everything the pods told, and nothing in progress', () => {
+test('a healthy minter is Ready, with everything that the pods reported, and nothing in progress', () => {
   const { status, ready } = planMinterStatus(facts());
   expect(ready).toBe('True');
   expect(status).toMatchObject({
@@ -93,14 +93,14 @@ test('all well is Ready, with everything the pods told, and nothing in progress'
 });
 
 test.each<[string, Partial<MinterFacts>, string, string]>([
-  ['nothing is known', { deployment: undefined, answers: [], pods: 0 }, 'Unknown', 'NoPodAnswered'],
+  ['no pod has answered', { deployment: undefined, answers: [], pods: 0 }, 'Unknown', 'NoPodAnswered'],
   [
     'the Secret is missing',
     { appCredentials: { ...found, status: 'False', reason: 'SecretNotFound' }, answers: [] },
     'False',
     'SecretNotFound',
   ],
-  ['a rule reaches beyond the spec', { outsideSpec: 'x' }, 'False', 'RepositoryOutsideSpec'],
+  ['a rule names a repository outside the spec', { outsideSpec: 'x' }, 'False', 'RepositoryOutsideSpec'],
   ['the rules are missing', { rulesSourceFound: false, answers: [] }, 'False', 'ConfigMapNotFound'],
   [
     'one pod of two has a disabled key',
@@ -109,7 +109,7 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
     'Disabled',
   ],
   [
-    'False beats Unknown among pods',
+    'one pod says Unknown and another False',
     {
       answers: [
         answer([check('KeyMatchesApp', 'Unknown', 'PlatformUnreachable')]),
@@ -120,7 +120,7 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
     'WrongApp',
   ],
   [
-    'the platform is out',
+    'the platform is unreachable',
     { answers: [answer([check('InstallationFound', 'Unknown', 'PlatformUnreachable')])] },
     'Unknown',
     'PlatformUnreachable',
@@ -137,11 +137,11 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
     'False',
     'ApplyFailed',
   ],
-])('Ready when %s', (_what, over, status, reason) => {
+])('the Ready condition when %s', (_what, over, status, reason) => {
   expect(condition(over, 'Ready')).toMatchObject({ status, reason });
 });
 
-test('a key that was never imported is told with the command that imports it', () => {
+test('the message for a key that was never imported contains the command that imports it', () => {
   const over = { answers: [answer([check('KeyEnabled', 'False', 'NotFound')])] };
   expect(condition(over, 'KeyEnabled')?.message).toContain(
     'minter tools import-pk --project-id p --location global --key-ring r --key k',
@@ -158,7 +158,7 @@ test('Ready itself says that the key is missing and how to import it', () => {
   expect(ready?.message).toContain('minter tools import-pk --project-id p');
 });
 
-test('a pod that ends again and again is told with its last words, in Available and so in Ready', () => {
+test('the last error of a crashing pod appears in Available, and so in Ready', () => {
   const crash = 'container minter of pod minter-a ended with code 1: VCS_APP_ID: not a number';
   const unavailable = { type: 'Available', status: 'False', reason: 'MinimumReplicasUnavailable', message: 'too few' };
   const over = { answers: [], crash, deployment: withStatus({ conditions: [unavailable] }) };
@@ -205,7 +205,7 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
     'denied',
   ],
   [
-    'a Secret that nobody lets us read',
+    'a Secret that the operator may not read',
     { appCredentials: unreadableAppCredentials({ name: 's' }, 'no').condition },
     'Forbidden',
     'the operator may not read Secret s; grant it: no',
@@ -228,7 +228,7 @@ test('a rollout that has not ended is Reconciling, though old pods still mint', 
   });
 });
 
-test('a status of an older Deployment generation counts as none', () => {
+test('the status of an older Deployment generation is ignored', () => {
   const stale = { ...deployment, metadata: { ...deployment.metadata, generation: 3 } };
   expect(condition({ deployment: stale }, 'Available')).toMatchObject({
     status: 'Unknown',
@@ -236,7 +236,7 @@ test('a status of an older Deployment generation counts as none', () => {
   });
 });
 
-test('while no pod answers, what the pods told before stays', () => {
+test('while no pod answers, the status keeps what the pods reported before', () => {
   const before = planMinterStatus(facts()).status;
   const { status } = planMinterStatus(facts({ minter: minter(before), answers: [], pods: 0 }));
   expect(status).toMatchObject({ keyVersion, rulesHash: 'abc', scopes: 2, installationId: 7 });
@@ -253,7 +253,7 @@ test('the time of the last mint moves once a minute, not with every mint', () =>
   expect(plan(61)).toBe(at(61));
 });
 
-test('an equal world gives an equal status, whatever the time', () => {
+test('equal facts give an equal status, whatever the time', () => {
   const first = planMinterStatus(facts()).status;
   const second = planMinterStatus(facts({ minter: minter(first), now: now + 3_600_000 })).status;
   expect(second).toEqual(first);
@@ -271,7 +271,7 @@ test.each<[string, KubeObject | undefined, string]>([
   ['holds a name', secret({ 'app-id': 'my-app' }), 'NotNumeric'],
   ['holds nothing', secret({ 'app-id': '' }), 'NotNumeric'],
   ['holds a number with a newline', secret({ 'app-id': '12345\n' }), 'Found'],
-])('a Secret that %s is %s', (_what, object, reason) => {
+])('the verdict on a Secret that %s', (_what, object, reason) => {
   const result = judgeAppCredentials(object, { name: 's', key: 'app-id' });
   expect(result.condition.reason).toBe(reason);
   expect(JSON.stringify(result)).not.toContain('12345');
@@ -287,6 +287,6 @@ test.each<[string, string, RegExp]>([
     '{"ready":true,"checks":[{"type":"RulesValid","status":"True","reason":"no good","message":""}]}',
     /checks\[RulesValid\]\.reason/,
   ],
-])('an answer with %s is refused with the field named', (_what, text, message) => {
+])('an answer with %s is refused, and the error names the fault', (_what, text, message) => {
   expect(() => parseReadiness(text)).toThrow(message);
 });

@@ -22,26 +22,26 @@ test.each([
   ['an address', 'https://example.com/acme/x', /is neither a name nor/],
   ['a name that ends in .git', 'x.git', /is not the name of a repository/],
   ['a pattern', '*', /is not the name of a repository/],
-])('%s is told with its line and never taken, the others are', (_case, entry, message) => {
+])('%s is reported with its line and ignored; the other lines count', (_case, entry, message) => {
   const { names, fault } = read(`good\n${entry}\nalso-good`);
   expect(names).toEqual(['good', 'also-good']);
   expect(fault).toMatch(message);
 });
 
-test('every wrong line is told, the ConfigMap once', () => {
+test('every wrong line is reported, and the ConfigMap is named once', () => {
   const { fault } = read('evil/a\ngood\nx.git');
   expect(fault).toMatch(
     /^ConfigMap gitops-state, repositories, line 1: "evil\/a" .*; line 3: "x\.git" is not the name/,
   );
 });
 
-test('the fifty-first is one too many', () => {
+test('the fifty-first repository is one too many', () => {
   const { names, fault } = read(Array.from({ length: 51 }, (_, i) => `r${i}`).join('\n'));
   expect(names).toHaveLength(50);
   expect(fault).toMatch(/line 51: "r50" is one too many/);
 });
 
-test('scopes without a list of their own cover what is registered', () => {
+test('scopes without a list of their own cover the registered repositories', () => {
   const minter = withRegistered(aMinterDeployment(), ['fleet', aMinterDeployment().spec.vcs.repository]);
   expect(declaredRepositories(minter.spec).filter((name) => name === 'fleet')).toEqual(['fleet']);
   const rules = renderMinter({ minter, operatorNamespace: 'svc-system' }).find((o) => o.kind === 'ConfigMap');
@@ -49,7 +49,7 @@ test('scopes without a list of their own cover what is registered', () => {
   expect(withRegistered(aMinterDeployment(), [])).toEqual(aMinterDeployment());
 });
 
-describe('what counts of the registry', () => {
+describe('the registry of repositories', () => {
   const registry = { repositories: 'fleet\nacme/apps\ngitops\nevil/x' };
   const minter = (trustGitOpsState?: boolean) => {
     const made = aMinterDeployment();
@@ -62,21 +62,21 @@ describe('what counts of the registry', () => {
     };
   };
 
-  test.each([undefined, false])("with trustGitOpsState %p nothing, and its faults are not the minter's", (trust) => {
+  test.each([undefined, false])('is ignored with trustGitOpsState %p, and so are its faults', (trust) => {
     expect(repositoriesInForce(minter(trust), registry)).toEqual({
       names: [],
       ignored: 'ConfigMap gitops-state registers fleet and 1 more, which count only with vcs.trustGitOpsState: true',
     });
   });
 
-  test('with trustGitOpsState every name of the own organisation, and the fault of the others', () => {
+  test('counts with trustGitOpsState: names of the own organisation are taken, and others are a fault', () => {
     const { names, fault, ignored } = repositoriesInForce(minter(true), registry);
     expect(names).toEqual(['fleet', 'apps', 'gitops']);
     expect(fault).toMatch(/line 4: "evil\/x" is not in the organisation/);
     expect(ignored).toBeUndefined();
   });
 
-  test('a registry that adds nothing is not spoken of', () => {
+  test('is not mentioned if it adds nothing', () => {
     expect(repositoriesInForce(minter(), { repositories: 'gitops' })).toEqual({ names: [] });
     expect(repositoriesInForce(minter(), undefined)).toEqual({ names: [] });
   });

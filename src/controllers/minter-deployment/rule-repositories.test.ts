@@ -14,16 +14,16 @@ const rules = (...repositories: string[]): string =>
 test.each<[string, Record<string, string>]>([
   ['names declared repositories', { '.yaml': rules('gitops', 'extra') }],
   ['is for a declared repository', { 'extra.yaml': rules('extra') }],
-  ['allows all that are installed', { '.yaml': rules('*') }],
+  ['allows all installed repositories', { '.yaml': rules('*') }],
   ['is not YAML', { '.yaml': '{' }],
   ['has no scope', { '.yaml': 'version: x' }],
-  ['is no rule file', { README: rules('other') }],
-  ['is too large to be one', { '.yaml': `${rules('other')}\n#${'x'.repeat(70_000)}` }],
+  ['is not a rule file', { README: rules('other') }],
+  ['is too large to be a rule file', { '.yaml': `${rules('other')}\n#${'x'.repeat(70_000)}` }],
 ])('a file that %s names nothing outside the spec', (_what, files) => {
   expect(repositoryOutsideSpec(files, declared)).toBeUndefined();
 });
 
-test('a repository outside the spec is told with file, line and remedy', () => {
+test('a repository outside the spec is reported with file, line and remedy', () => {
   expect(repositoryOutsideSpec({ '.yaml': rules('gitops', 'other') }, declared)).toBe(
     '.yaml, line 7: repository other is not declared; add it to vcs.extraRepositories, or take it out of the rules',
   );

@@ -21,14 +21,14 @@ function deployment(available: string): QueryDeployment {
   return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'svc-query' }, status: { conditions } };
 }
 
-test('off serves and registers nothing, and says nothing', () => {
+test('off serves and registers nothing, and sets no condition', () => {
   expect(plan('off', api('v1beta1', adapter))).toEqual({ serve: false, register: false, condition: undefined });
 });
 
 test.each<[string, ApiServiceObject[], boolean, string, string]>([
-  ['registers where nobody has', [], true, 'False', 'Unavailable'],
+  ['registers where no other adapter has', [], true, 'False', 'Unavailable'],
   [
-    'leaves both versions alone where another has one',
+    'registers neither version where another adapter has one',
     [api('v1beta1', adapter, 'True')],
     false,
     'False',
@@ -36,7 +36,7 @@ test.each<[string, ApiServiceObject[], boolean, string, string]>([
   ],
   ['leaves alone what the API server serves itself', [api('v1beta2', null)], false, 'False', 'ForeignAPIService'],
   [
-    'takes a Service of our name elsewhere for foreign',
+    'treats a Service of the same name elsewhere as foreign',
     [api('v1beta1', { ...ours, namespace: 'x' })],
     false,
     'False',
@@ -57,7 +57,7 @@ test.each<[string, ApiServiceObject[], boolean, string, string]>([
     'Unavailable',
   ],
   [
-    'does not care about other groups',
+    'ignores other API groups',
     [{ ...api('v1beta1', adapter), metadata: { name: 'v1beta1.metrics.k8s.io' } }],
     true,
     'False',
@@ -94,7 +94,7 @@ test('force takes over a foreign registration', () => {
   expect(plan('force', api('v1beta1', adapter))).toMatchObject({ register: true });
 });
 
-test('the message names the owner and the way out', () => {
+test('the message names the owner and the flag that takes over', () => {
   const { condition } = plan('auto', api('v1beta1', adapter));
   expect(condition?.message).toContain('Service monitoring/prometheus-adapter');
   expect(condition?.message).toContain('--custom-metrics=force');

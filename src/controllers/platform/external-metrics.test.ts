@@ -17,7 +17,7 @@ const deployment = (available: string): QueryDeployment => ({
   status: { conditions: [{ type: 'Available', status: available }] },
 });
 
-test('off serves and registers nothing, and says nothing', () => {
+test('off serves and registers nothing, and sets no condition', () => {
   expect(planMetricsApi(externalMetricsApi, 'off', 'svc-system', [api(keda)], deployment('True'))).toEqual({
     serve: false,
     register: false,
@@ -26,12 +26,12 @@ test('off serves and registers nothing, and says nothing', () => {
 });
 
 test.each<[string, 'auto' | 'force', ApiServiceObject[], boolean, string]>([
-  ['registers where nobody has', 'auto', [], true, 'Unavailable'],
-  ['leaves alone what KEDA has', 'auto', [api(keda, 'True')], false, 'ForeignAPIService'],
+  ['registers where no other adapter has', 'auto', [], true, 'Unavailable'],
+  ['leaves alone what KEDA registered', 'auto', [api(keda, 'True')], false, 'ForeignAPIService'],
   ['leaves alone what the API server serves itself', 'auto', [api(null)], false, 'ForeignAPIService'],
-  ['takes it over by force', 'force', [api(keda, 'False')], true, 'Unavailable'],
-  ['says when it answers', 'auto', [api(ours, 'True')], true, 'Available'],
-  ['says when it does not', 'auto', [api(ours, 'False')], true, 'Unavailable'],
+  ['takes it over with force', 'force', [api(keda, 'False')], true, 'Unavailable'],
+  ['is available when the API answers', 'auto', [api(ours, 'True')], true, 'Available'],
+  ['is unavailable when it does not', 'auto', [api(ours, 'False')], true, 'Unavailable'],
 ])('%s', (_, mode, present, register, reason) => {
   expect(planMetricsApi(externalMetricsApi, mode, 'svc-system', present, deployment('True'))).toMatchObject({
     serve: true,

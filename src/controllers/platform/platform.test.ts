@@ -52,7 +52,7 @@ const secret = (name: string): SecretObject => harness.server.storage.get(secret
 const pem = (name: string, key: string): string => Buffer.from(secret(name).data?.[key] ?? '', 'base64').toString();
 const writes = (): number => harness.server.requests.filter((r) => r.method !== 'GET').length;
 
-test('makes a CA and the leaves of the servers that fit it, and everything that is rendered', async () => {
+test('creates a CA, the leaf certificates of the servers, and every rendered object', async () => {
   await begin();
   const ca = new X509Certificate(pem(names.ca, 'ca.crt'));
   for (const [name, cn] of [
@@ -77,7 +77,7 @@ test('makes a CA and the leaves of the servers that fit it, and everything that 
   }
 });
 
-test('writes nothing on a world that is as it should be', async () => {
+test('writes nothing in a cluster that matches the rendered objects', async () => {
   await begin();
   const before = writes();
   const reads = harness.server.seen({ verb: 'get', name: names.ca }).length;
@@ -128,7 +128,7 @@ test.each<[string, () => void, () => unknown]>([
   await harness.passUntil(repaired, 'the repair');
 });
 
-test('keeps what administrators added to the scrapers, and our own entry', async () => {
+test('keeps the scrapers that administrators added, and restores its own entry', async () => {
   await begin();
   const { clusterRoleBindings } = coreResources;
   const binding = harness.server.storage.get(clusterRoleBindings, undefined, names.metricsReader);
@@ -185,7 +185,7 @@ test('the certificate that agents of earlier versions share is kept while a pod 
   for (const name of [names.ca, names.queryTls, names.controllerTls]) expect(secret(name)).toBeDefined();
 });
 
-test('renews a leaf at two thirds of its life, with the same CA, and says when the next is due', async () => {
+test('renews a leaf at two thirds of its life, with the same CA, and says when the next renewal is due', async () => {
   await begin();
   const ca = { signer: { cert: pem(names.ca, 'ca.crt'), key: pem(names.ca, 'ca.key') } };
   const live = new Map([names.queryTls, names.controllerTls].map((name) => [name, secret(name)]));
@@ -211,7 +211,7 @@ test('a CA bundle that grew reaches the leaves without new keys', async () => {
   expect(plan.secrets[0]!.data!['tls.key']).toBe(live.get(names.queryTls)!.data!['tls.key']);
 });
 
-test('an existing CA is kept, also when the cache has not shown it yet', async () => {
+test('an existing CA is kept, even if the cache does not hold it', async () => {
   await begin();
   const ca = pem(names.ca, 'ca.crt');
   const stored = secret(names.ca);
@@ -256,7 +256,7 @@ const conditionOf = (policy: string, type: string): Condition | undefined =>
       { conditions?: Condition[] } | undefined
   )?.conditions?.find((c) => c.type === type);
 
-test('the strongest policy that says so decides how many agents are replaced at a time', async () => {
+test('the strongest policy with a maxUnavailable decides how many agents are replaced at a time', async () => {
   await begin();
   const update = (): unknown =>
     (
@@ -270,8 +270,8 @@ test('the strongest policy that says so decides how many agents are replaced at 
   await harness.passUntil(() => update() === 4, 'the strategy of the policy');
 });
 
-describe('certificates on the policies', () => {
-  test('each policy says that they are renewed in time, for the generation it has', async () => {
+describe('the condition CertificateExpiring of policies', () => {
+  test('is False on each policy, for its generation, while certificates are renewed in time', async () => {
     const edited = policyObject('edited', {}, { generation: 7 });
     await begin([
       [clusterTrafficPolicies, policyObject('default', {})],
@@ -286,7 +286,7 @@ describe('certificates on the policies', () => {
     }
   });
 
-  test('a certificate that cannot be renewed is told before it ends, and in a metric', async () => {
+  test('reports an overdue renewal before the certificate expires; a metric shows each expiry time', async () => {
     await begin([[clusterTrafficPolicies, policyObject('default', {})]]);
     const states = certificateStates(
       new Map([[names.queryTls, secret(names.queryTls)]]),
@@ -309,7 +309,7 @@ describe('certificates on the policies', () => {
 describe('the authority', () => {
   const bundleOf = (name: string): number => pem(name, 'ca.crt').split('BEGIN CERTIFICATE').length - 1;
 
-  test('is replaced when somebody asks, in steps, and every leaf follows', async () => {
+  test('is replaced in steps on request, and every leaf follows', async () => {
     await begin([], { caTiming: { days: 3650, distributionMs: 60_000, retirementMs: 120_000 } });
     const old = pem(names.ca, 'ca.crt');
     const { metadata, ...rest } = secret(names.ca);
@@ -362,7 +362,7 @@ describe('custom metrics', () => {
     harness.server.putStatus(coreResources.deployments, namespace, names.query, { conditions });
   };
 
-  test('are registered when the query server answers, with the bundle of our authority, and stay', async () => {
+  test('are registered when the query server answers, with our CA bundle, and stay registered', async () => {
     await begin([[clusterTrafficPolicies, policyObject('default', {})]], { customMetrics: 'auto' });
     await harness.passUntil(() => conditionOf('default', 'CustomMetricsAvailable'), 'the condition');
     expect(conditionOf('default', 'CustomMetricsAvailable')).toMatchObject({ status: 'False', reason: 'Unavailable' });
@@ -375,7 +375,7 @@ describe('custom metrics', () => {
     expect(stored('v1beta1')).toBeDefined();
   });
 
-  test('of another server are left alone, a condition says so, and its removal is noticed', async () => {
+  test('are left to another server that has them, with a condition, until it is removed', async () => {
     const foreign = apiService('v1beta1', { name: 'prometheus-adapter', namespace: 'monitoring' });
     await begin(
       [
@@ -395,7 +395,7 @@ describe('custom metrics', () => {
     await harness.passUntil(() => stored('v1beta1')?.service.name === 'svc-query', 'our own registration');
   });
 
-  test('are taken over by force, once the query server answers', async () => {
+  test('are taken over with force once the query server answers', async () => {
     const foreign = apiService('v1beta1', { name: 'prometheus-adapter', namespace: 'monitoring' });
     await begin([[apiServices, foreign]], { customMetrics: 'force' });
     expect(stored('v1beta1')?.service.name).toBe('prometheus-adapter');
@@ -404,7 +404,7 @@ describe('custom metrics', () => {
   });
 });
 
-test('monitors are made where the cluster knows them, and when it comes to know them', async () => {
+test('a PodMonitor or ServiceMonitor is created once the cluster has its CRD', async () => {
   const [podMonitors, serviceMonitors] = [
     resourceRef(renderedKinds.PodMonitor),
     resourceRef(renderedKinds.ServiceMonitor),
@@ -434,7 +434,7 @@ describe('monitors of kinds that are served', () => {
     (object as { spec?: { podMetricsEndpoints: { interval: string }[] } } | undefined)?.spec?.podMetricsEndpoints[0]
       ?.interval;
 
-  test('are repaired on the event that shows an edit or a deletion, and are not written again while nothing differs', async () => {
+  test('are repaired on the event of an edit or deletion, and not written while nothing differs', async () => {
     await begin([[coreResources.customResourceDefinitions, crd]], {}, [podMonitors]);
     await harness.passUntil(monitor, 'the pod monitor');
     await harness.idle();
@@ -454,7 +454,7 @@ describe('monitors of kinds that are served', () => {
     await harness.passUntil(monitor, 'the repair of the deletion');
   });
 
-  test('end with their kind, without an error', async () => {
+  test('are no longer written once their kind is gone, without an error', async () => {
     await begin([[coreResources.customResourceDefinitions, crd]], {}, [podMonitors]);
     await harness.passUntil(monitor, 'the pod monitor');
     const gone = new StatusError(404, 'NotFound', 'the server could not find the requested resource');
@@ -481,7 +481,7 @@ describe('monitors of kinds that are served', () => {
   });
 });
 
-test('what lies outside the namespace is owned by the installation, so that it goes with it', async () => {
+test('objects outside the namespace are owned by the installation, so they are deleted with it', async () => {
   const role: KubeObject = {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',

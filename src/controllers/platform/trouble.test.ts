@@ -8,7 +8,7 @@ import { missingKinds } from './watchman.ts';
 
 const refusal = (message: string): Refusal => ({ reason: 'Forbidden', message, stalled: true });
 
-test('the same trouble twice is news once, and the worst source speaks first', () => {
+test('repeated trouble is announced once, and the worst source takes precedence', () => {
   const trouble = new PlatformTrouble();
   const told: (string | undefined)[] = [];
   trouble.onChange((current) => void told.push(current?.message));
@@ -20,7 +20,7 @@ test('the same trouble twice is news once, and the worst source speaks first', (
   expect(told).toEqual(['image', 'right', 'image', undefined]);
 });
 
-test('a reconcile that fails is told until it succeeds, and still fails', async () => {
+test('a failing reconcile is reported as trouble until it succeeds, and still rejects', async () => {
   const trouble = new PlatformTrouble();
   const context = { signal: new AbortController().signal } as ReconcileContext;
   let error: unknown = apiError('apply DaemonSet a/b', 403, { reason: 'Forbidden', message: 'cannot patch' });
@@ -33,7 +33,7 @@ test('a reconcile that fails is told until it succeeds, and still fails', async 
   expect(trouble.current).toBeUndefined();
 });
 
-test('a kind that is gone or going is missing', () => {
+test('a kind whose CRD is absent or being deleted is missing', () => {
   const crd = (name: string, deletionTimestamp?: string): KubeObject => ({
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',

@@ -56,7 +56,7 @@ test.each([
     'export x: a (and 1 more nodes): HTTP 503',
   ],
   [
-    'a node is led to an address that is not allowed',
+    'the host resolves to an address that is not allowed',
     [node('a', { state: 'NotAllowed', message: 'h resolves to 169.254.169.254' })],
     'False',
     'DestinationNotAllowed',
@@ -69,11 +69,11 @@ test.each([
     'Exporting',
     '',
   ],
-])('when %s', (_, nodes, status, reason, message) => {
+])('the condition Exporting when %s', (_, nodes, status, reason, message) => {
   expect(exporting(outcome([allowed]), nodes)).toEqual([{ type: 'Exporting', status, reason, message }]);
 });
 
-test('a Secret that does not exist is named; one that was not looked at yet is not', () => {
+test('a Secret that does not exist is named; a Secret that was not read yet is not', () => {
   expect(resolvedRefs(outcome([allowed]), () => undefined, 'svc-system')).toMatchObject({
     status: 'True',
     reason: 'ResolvedRefs',

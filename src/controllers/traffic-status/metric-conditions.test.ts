@@ -10,9 +10,9 @@ const spec = (...exprs: string[]): TrafficMonitorSpec => ({
 test.each([
   ['no metrics', { mode: 'Capture', selector: {} } satisfies TrafficMonitorSpec, undefined],
   ['sound expressions', spec('sum(x)', 'rate(x[1m])'), 'True Offered '],
-  ['one that does not parse', spec('sum(x)', 'sum('), 'False ExpressionInvalid spec.autoscaling metric m1: expr: '],
-  ['one that costs too much', spec('avg_over_time(x[30d])'), 'False ExpressionTooCostly spec.autoscaling metric m0: '],
-])('of a monitor with %s', (_, own, expected) => {
+  ['a broken expression', spec('sum(x)', 'sum('), 'False ExpressionInvalid spec.autoscaling metric m1: expr: '],
+  ['a costly expression', spec('avg_over_time(x[30d])'), 'False ExpressionTooCostly spec.autoscaling metric m0: '],
+])('metricsOffered of a monitor with %s', (_, own, expected) => {
   const [condition] = metricsOffered(own);
   const text = condition && `${condition.status} ${condition.reason} ${condition.message}`;
   if (expected === undefined) expect(text).toBeUndefined();

@@ -12,7 +12,7 @@ const spec = { selector: { matchLabels: { app: 'checkout' } } };
 interface Scene {
   object?: TrafficMonitor;
   policies?: ReturnType<typeof aPolicy>[];
-  /** Per node: how far it is, and what it counts. */
+  /** Per node: the phase of its config, and its counts. */
   nodes?: Record<
     string,
     Partial<AgentStatus> & {
@@ -88,14 +88,14 @@ const crashed = (reason: InstrumentFault['reason']): { phase: 'Written'; fault: 
 
 describe('Capturing', () => {
   test.each(['KernelUnsupported', 'PortNotOpen', 'NotAttached', 'MetadataMissing'] as const)(
-    'says %s where an agent does and no node has data',
+    'says %s if an agent reports it and no node has data',
     (reason) => {
       expect(conditionsOf({ nodes: { 'node-1': hindered(reason) } })['Capturing']).toBe(`False/${reason}`);
       const other = { 'node-1': hindered(reason), 'node-2': samples(0) };
       expect(conditionsOf({ nodes: other })['Capturing']).toBe('True/TrafficSeen');
     },
   );
-  test('says what the instrument said before it ended, ahead of the obstacles of single pods', () => {
+  test('reports the error that ended the instrument before the obstacles of single pods', () => {
     const nodes = { 'node-1': hindered('NotAttached'), 'node-2': crashed('MissingCapability') };
     const { status } = scene({ nodes });
     expect(status.conditions!.find((c) => c.type === 'Capturing')).toMatchObject({
@@ -103,7 +103,7 @@ describe('Capturing', () => {
       message: 'node-2: CAP_BPF',
     });
   });
-  test('names what nodes cannot capture beside data, and what they perhaps cannot only without data', () => {
+  test('names certain limits of nodes even with samples, and uncertain limits only without', () => {
     const message = (nodes: NonNullable<Scene['nodes']>): string =>
       scene({ nodes }).status.conditions!.find((c) => c.type === 'Capturing')!.message!;
     const [refuses, may] = [
@@ -121,7 +121,7 @@ describe('Capturing', () => {
       'no sample within 30s; node-1: maybe no Go',
     );
   });
-  test('is not concerned with a crash that is over', () => {
+  test('ignores a crash that is over', () => {
     const nodes = { 'node-1': { ...crashed('KernelUnsupported'), phase: 'Running' as const } };
     expect(conditionsOf({ nodes })['Capturing']).toBe('False/NoTraffic');
   });
@@ -139,14 +139,14 @@ describe('Capturing', () => {
       'False/NoMatchingPods',
     ],
     [
-      'names what the agent names',
+      'takes the reason from the agent',
       { nodes: { 'node-1': { phase: 'Failed', reason: 'KernelUnsupported' } } },
       'False/KernelUnsupported',
     ],
     ['is NoTraffic when suspended', { object: aMonitor('shop/m', { ...spec, suspend: true }) }, 'False/NoTraffic'],
     ['is NoTraffic under a paused policy', { policies: [aPolicy('p', { paused: true })] }, 'False/NoTraffic'],
     [
-      'waits three of the longer intervals where the node exports slowly',
+      'is True within three export intervals of a node that exports slowly',
       { policies: [aPolicy('p', { instrument: { exportInterval: '60s' } })], nodes: { 'node-1': samples(170_000) } },
       'True/TrafficSeen',
     ],
@@ -194,7 +194,7 @@ describe('Ready', () => {
   ])('%s', (_sentence, s, expected) => expect(conditionsOf(s)['Ready']).toBe(expected));
 });
 
-test('a policy that overrides a field is a conflict, dropped series exceed a limit', () => {
+test('a policy that overrides a field is a conflict, and dropped series exceed a limit', () => {
   const conditions = conditionsOf({
     object: aMonitor('shop/m', { ...spec, protocols: ['SQL'] }),
     policies: [aPolicy('p', { overrides: { protocols: ['HTTP'] } })],
@@ -204,7 +204,7 @@ test('a policy that overrides a field is a conflict, dropped series exceed a lim
   expect(conditions['LimitsExceeded']).toBe('True/SeriesLimit');
 });
 
-test('spans beyond a rate exceed a limit for a minute after the last one', () => {
+test('the span rate limit counts as exceeded for a minute after the last dropped span', () => {
   const dropping = (droppedSpans: number): Partial<AgentStatus> => ({
     monitors: [{ namespace: 'shop', name: 'm', activeSeries: 1, droppedSeries: 0, droppedSpans }],
   });
@@ -242,7 +242,7 @@ test('counts are exact and rows are capped at 16', () => {
   expect(status.failedNodes![0]!.message).toHaveLength(1024);
 });
 
-test('times of conditions stay where the status stays', () => {
+test('conditions keep their times while the status does not change', () => {
   const first = scene({}).status;
   const object = aMonitor('shop/m', spec, { status: first });
   const { outcome, states } = scene({ object });

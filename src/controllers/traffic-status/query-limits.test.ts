@@ -6,21 +6,21 @@ const strict = aPolicy('strict', { priority: 1, query: { timeout: '10s' } });
 const shop = { matchLabels: { team: 'shop' } };
 
 test.each<[string, ClusterTrafficPolicySpec, string | undefined]>([
-  ['says nothing of queries', {}, undefined],
+  ['has no query settings', {}, undefined],
   ['sets no field', { query: {} }, undefined],
-  ['sets what nobody else sets', { query: { maxSeries: 5, maxSamples: 9 } }, 'True InForce: maxSamples, maxSeries'],
+  ['sets what no other sets', { query: { maxSeries: 5, maxSamples: 9 } }, 'True InForce: maxSamples, maxSeries'],
   [
-    'sets a field that a stronger one sets, too',
+    'sets a field that a stronger policy sets, too',
     { query: { timeout: '5s', maxSeries: 5 } },
     'True InForce: maxSeries; timeout is decided by policy strict',
   ],
   [
-    'sets only what a stronger one sets',
+    'sets only what a stronger policy sets',
     { query: { timeout: '5s' } },
     'False Overridden: timeout is decided by policy strict',
   ],
   [
-    'sets for some namespaces what a stronger one sets for all',
+    'sets for some namespaces what a stronger policy sets for all',
     { namespaceSelector: shop, query: { timeout: '5s' } },
     'False Overridden: timeout is decided by policy strict',
   ],
@@ -35,13 +35,13 @@ test.each<[string, ClusterTrafficPolicySpec, string | undefined]>([
     { nodeSelector: { matchLabels: { pool: 'edge' } }, query: { maxSeries: 5 } },
     'False NodesSelected: a query reads all nodes: set spec.query in a policy without a nodeSelector',
   ],
-])('of a policy that %s', (_, spec, expected) => {
+])('the condition of a policy that %s', (_, spec, expected) => {
   const own = aPolicy('own', spec);
   const condition = queryLimitsCondition(own, [strict, own], {});
   expect(condition && `${condition.status} ${condition.reason}: ${condition.message}`).toBe(expected);
 });
 
-test('a policy for some namespaces takes no field from one for all', () => {
+test('a policy for some namespaces does not override a policy for all', () => {
   const all = aPolicy('all', { query: { maxSeries: 5 } });
   const some = aPolicy('some', { priority: 5, namespaceSelector: shop, query: { maxSeries: 9 } });
   expect(queryLimitsCondition(all, [all, some], {})).toMatchObject({ status: 'True', message: 'maxSeries' });

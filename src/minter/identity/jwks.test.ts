@@ -26,7 +26,7 @@ const outcome = async (kid = 'key-1'): Promise<string> =>
     (error: unknown) => (error instanceof Refusal ? error.answer : `bug: ${String(error)}`),
   );
 const set = (...keys: unknown[]): JwksFault => ({ body: JSON.stringify({ keys }) });
-/** The modulus of a key, behind this many zero bytes. */
+/** The modulus of a key after this many zero bytes. */
 const padded = (bits: number, zeros: number): string => {
   const { n } = testKey('other', bits).export({ format: 'jwk' });
   return Buffer.concat([Buffer.alloc(zeros), Buffer.from(n!, 'base64url')]).toString('base64url');
@@ -41,7 +41,7 @@ test.each<[sentence: string, fault: JwksFault, expected: string]>([
   ['a page instead of keys: 503', { body: '<html>', contentType: 'text/html' }, 'issuer_keys_unavailable'],
   ['keys as text/plain: 503', { body: '{"keys":[]}', contentType: 'text/plain' }, 'issuer_keys_unavailable'],
   ['broken JSON: 503', { body: '{"keys":' }, 'issuer_keys_unavailable'],
-  ['keys that are no list: 503', { body: '{"keys":{}}' }, 'issuer_keys_unavailable'],
+  ['keys that are not a list: 503', { body: '{"keys":{}}' }, 'issuer_keys_unavailable'],
   ['a set named twice: 503', { body: '{"keys":[],"keys":[]}' }, 'issuer_keys_unavailable'],
   ['an empty set: 401', set(), 'invalid_token'],
   ['only a symmetric key: 401', set({ kty: 'oct', kid: 'key-1', k: 'AAAA' }), 'invalid_token'],
@@ -51,13 +51,13 @@ test.each<[sentence: string, fault: JwksFault, expected: string]>([
   ['a key that may only sign: 401', set(publicJwk(2048, { key_ops: ['sign'] })), 'invalid_token'],
   ['a private key: 401', set(publicJwk(2048, { d: 'AAAA' })), 'invalid_token'],
   ['an exponent of 3: 401', set(publicJwk(2048, { e: 'Aw' })), 'invalid_token'],
-  ['an exponent of 3 behind zeros: 401', set(publicJwk(2048, { e: 'AAAD' })), 'invalid_token'],
+  ['an exponent of 3 after zeros: 401', set(publicJwk(2048, { e: 'AAAD' })), 'invalid_token'],
   ['a key without kid: 401', set(publicJwk(2048, { kid: undefined })), 'invalid_token'],
   ['one kid for two keys: 401', set(publicJwk(), publicJwk()), 'invalid_token'],
   ['a key of 1024 bits: 401', set(publicJwk(1024)), 'invalid_token'],
-  ['a key of 1024 bits behind zeros: 401', set(publicJwk(1024, { n: padded(1024, 130) })), 'invalid_token'],
-  ['a good key behind a zero: found', set(publicJwk(2048, { n: padded(2048, 1) })), 'found'],
-  ['a good key beside bad ones: found', set({ kty: 'oct' }, null, 7, publicJwk()), 'found'],
+  ['a key of 1024 bits after zeros: 401', set(publicJwk(1024, { n: padded(1024, 130) })), 'invalid_token'],
+  ['a good key after a zero: found', set(publicJwk(2048, { n: padded(2048, 1) })), 'found'],
+  ['a good key among bad ones: found', set({ kty: 'oct' }, null, 7, publicJwk()), 'found'],
 ])('without a set in force, %s', async (_sentence, fault, expected) => {
   issuer.fault = fault;
   expect(await outcome()).toBe(expected);
@@ -70,13 +70,13 @@ test('a redirect to a good set is not followed: 503', async () => {
   await other.stop();
 });
 
-test('a set without end is cut off at its cap: 503', async () => {
+test('an endless set is cut off at the size cap: 503', async () => {
   issuer.fault = { body: ' '.repeat(65_536), endless: true };
   expect(await outcome()).toBe('issuer_keys_unavailable');
   expect(logged.join('')).toMatch(/larger than 262144 bytes/);
 });
 
-test('an issuer that hangs costs two seconds once, then 503 at once while it pauses', async () => {
+test('a hanging issuer costs two seconds once, then gives 503 at once during the back-off', async () => {
   issuer.fault = { hang: true };
   const start = performance.now();
   expect(await Promise.all([outcome(), outcome(), outcome()])).toEqual(Array(3).fill('issuer_keys_unavailable'));

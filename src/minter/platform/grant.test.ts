@@ -25,11 +25,11 @@ test.each<[sentence: string, change: object, expected: string]>([
   ['exactly what was asked', {}, 'ok'],
   ['without the permission the platform adds', { permissions: { contents: 'write' } }, 'ok'],
   [
-    'names in the case the platform has them',
+    'names in the upper and lower case of the platform',
     { repositories: [repository('GitOps', 'Acme'), repository('extra')] },
     'ok',
   ],
-  ['an end with a fraction of a second', { expires_at: '2026-01-01T00:59:59.123456Z' }, 'ok'],
+  ['an expiry with a fraction of a second', { expires_at: '2026-01-01T00:59:59.123456Z' }, 'ok'],
   ['no token', { token: undefined }, 'no_token'],
   ['an empty token', { token: '' }, 'no_token'],
   ['a token with a space', { token: 'a b' }, 'no_token'],
@@ -56,14 +56,14 @@ test.each<[sentence: string, change: object, expected: string]>([
   ['a higher level', { permissions: { contents: 'admin' } }, 'higher_permission'],
   ['one more permission', { permissions: { contents: 'write', issues: 'read' } }, 'more_permissions'],
   ['metadata to write', { permissions: { contents: 'write', metadata: 'write' } }, 'more_permissions'],
-  ['a level nobody knows', { permissions: { contents: 'root' } }, 'unknown_level'],
-  ['no end', { expires_at: undefined }, 'no_expiry'],
-  ['an end as number', { expires_at: now + 1000 }, 'no_expiry'],
-  ['an end that is no time', { expires_at: 'tomorrow' }, 'no_expiry'],
-  ['an end with an offset', { expires_at: '2026-01-01T00:30:00+01:00' }, 'no_expiry'],
-  ['an end on the 99th of a month', { expires_at: '2026-01-99T00:30:00Z' }, 'expired'],
-  ['an end in the past', { expires_at: inMs(-1) }, 'expired'],
-  ['an end in 61 minutes and a second', { expires_at: inMs(3_661_000) }, 'lives_too_long'],
+  ['an unknown level', { permissions: { contents: 'root' } }, 'unknown_level'],
+  ['no expiry', { expires_at: undefined }, 'no_expiry'],
+  ['an expiry as number', { expires_at: now + 1000 }, 'no_expiry'],
+  ['an expiry that is not a time', { expires_at: 'tomorrow' }, 'no_expiry'],
+  ['an expiry with an offset', { expires_at: '2026-01-01T00:30:00+01:00' }, 'no_expiry'],
+  ['an expiry on the 99th of a month', { expires_at: '2026-01-99T00:30:00Z' }, 'expired'],
+  ['an expiry in the past', { expires_at: inMs(-1) }, 'expired'],
+  ['an expiry in 61 minutes and a second', { expires_at: inMs(3_661_000) }, 'lives_too_long'],
 ])('%s', (_sentence, change, expected) => {
   expect(result(change)).toBe(expected);
 });
@@ -76,7 +76,7 @@ test('a mismatch carries the token to revoke, when there is one', () => {
   expect(checkGrant(null, request, now)).toEqual({ mismatch: 'no_token', token: undefined });
 });
 
-test('whatever comes in, what is accepted is never wider than what was asked', () => {
+test('whatever comes in, an accepted grant is never wider than the request', () => {
   const nameArb = fc.constantFrom('gitops', 'extra', 'secret', '', '__proto__');
   const loginArb = fc.constantFrom('acme', 'evil');
   const othersToo = [repository('gitops', 'evil'), repository('extra')];

@@ -28,7 +28,7 @@ test('takes YAML truth values as rules', () => {
 });
 
 test.each<[sentence: string, text: string | Uint8Array, message: RegExp]>([
-  ['text that is no YAML', ':\n  - ][', /not valid YAML|mapping/],
+  ['text that is not YAML', ':\n  - ][', /not valid YAML|mapping/],
   ['an empty file', '', /one YAML document|mapping/],
   ['a list (version 1)', '- rule: {}\n', /version 1/],
   ['no version', top + scope(good), /version must be/],
@@ -43,11 +43,11 @@ test.each<[sentence: string, text: string | Uint8Array, message: RegExp]>([
   ['two documents', `${whole}---\n${whole}`, /one YAML document/],
   ['an alias', head + 'rule: &r {if: "true"}\nscope: *r\n', /aliases|anchors/],
   ['an anchor', whole.replace('scope:', 'scope: &a'), /anchors/],
-  ['a tag of its own', whole.replace(`'minty`, `!x 'minty`), /YAML|tags/],
+  ['a custom tag', whole.replace(`'minty`, `!x 'minty`), /YAML|tags/],
   ['no scopes', head + top, /scope must be a mapping/],
   ['more than 64 KiB', whole + `# ${'x'.repeat(65_536)}`, /larger/],
-  ['bytes that are no UTF-8', Buffer.from([0x61, 0xff]), /UTF-8/],
-  ['nesting without end', '['.repeat(60_000), /./],
+  ['bytes that are not UTF-8', Buffer.from([0x61, 0xff]), /UTF-8/],
+  ['endless nesting', '['.repeat(60_000), /./],
 ])('%s makes the file faulty', (_sentence, text, message) => {
   const result = parse(text);
   expect('fault' in result && result.fault.message).toMatch(message);
@@ -69,8 +69,8 @@ test.each<[sentence: string, scopeBody: string, message: RegExp]>([
   ['a permission that is a list', good.replace('write', '[write]'), /read, write or admin/],
   ['an unknown key', good.replace(/}$/, ', branch: main}'), /unknown key/],
   ['a scope that is a text', 'yes', /not a mapping/],
-  ['rules that look at nobody', good.replace(rule, `rule: {if: "true"}`), /neither rule refers/],
-])('a scope with %s is off, the others work, and the line is told', (_sentence, body, message) => {
+  ['rules that check no caller', good.replace(rule, `rule: {if: "true"}`), /neither rule refers/],
+])('a scope with %s is off, other scopes work, and the fault names the line', (_sentence, body, message) => {
   const { scopes, faults } = file(`${head}${top}scope:\n  bad: ${body}\n  fine: ${good}\n`);
   expect([...scopes.keys()]).toEqual(['fine']);
   expect(faults).toHaveLength(1);

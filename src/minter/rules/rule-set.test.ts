@@ -71,7 +71,7 @@ test('every repository is decided by its own file, all or nothing', () => {
   expect(ask(set, { repositories: ['d'] })).toBe('repository_denied');
 });
 
-test('a repository that the service is not declared to serve is denied, whatever a rule grants', () => {
+test('an undeclared repository is denied, whatever a rule grants', () => {
   const set = rules({ '.yaml': document({ s: s(['a', 'b']), all: s(['*']) }) });
   const declared = new Set(['a']);
   expect(ask(set, { repositories: ['a'] }, declared)).toBe('contents:write');
@@ -82,7 +82,7 @@ test('a repository that the service is not declared to serve is denied, whatever
   expect(ask(set, { repositories: ['b'] })).toBe('contents:write');
 });
 
-test('a file of its own must list the repository too', () => {
+test('the own file of a repository must list the repository, too', () => {
   expect(ask(rules({ 'a.yaml': document({ s: s(['b']) }) }), {})).toBe('repository_denied');
 });
 
@@ -101,7 +101,7 @@ test('rules may look at the organisation and repository under evaluation', () =>
   expect(ask(set, { repositories: ['b'] })).toBe('scope_denied');
 });
 
-test('no rules at all deny', () => {
+test('without rules every request is denied', () => {
   expect(ask(noRules, {})).toBe('scope_denied');
 });
 
@@ -113,13 +113,13 @@ test.each<[requested: [string, string][], allowed: Record<string, string>, expec
   [[['issues', 'own']], { issues: 'write' }, 'permission_denied'],
   [[['__proto__', 'read']], { issues: 'write' }, 'permission_denied'],
   [[['toString', 'read']], { issues: 'write' }, 'permission_denied'],
-])('asked %j of %j: %s', (requested, allowed, expected) => {
+])('requested %j, allowed %j: %s', (requested, allowed, expected) => {
   expect(ask(rules({ '.yaml': document({ s: s(['a'], allowed) }) }), { permissions: new Map(requested) })).toBe(
     expected,
   );
 });
 
-test('what is admitted is never wider than the request and every scope it fell under', () => {
+test('a decision is never wider than the request and every scope that applies', () => {
   const names = ['a', 'b', 'c'];
   const permissionsArb = fc.dictionary(
     fc.constantFrom('contents', 'issues', 'pull_requests'),

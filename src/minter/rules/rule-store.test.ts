@@ -57,7 +57,7 @@ test('a removed key ends its rules although its link is still there', async () =
   expect(store.current.files.has('gitops')).toBe(false);
 });
 
-test('polls where nothing tells of changes', async () => {
+test('polls where changes cannot be watched', async () => {
   // A directory that is not there cannot be watched.
   await rm(dir, { recursive: true });
   await store.start();
@@ -120,7 +120,7 @@ test('links out of the directory, directories and odd names are faults', async (
   await rm(outside, { recursive: true });
 });
 
-test('a directory that goes away takes its rules with it', async () => {
+test('removing the directory removes its rules', async () => {
   await writeFile(join(dir, '.yaml'), agentRules(['gitops']));
   await store.start();
   expect(store.found).toBe(true);

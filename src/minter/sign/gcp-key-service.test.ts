@@ -10,7 +10,7 @@ const client = (initialize: () => Promise<unknown>): KeyManagementServiceClient 
     close: () => Promise.resolve(),
   }) as unknown as KeyManagementServiceClient;
 
-test('a client that found no credentials is made anew at the next call', async () => {
+test('a client that found no credentials is created again at the next call', async () => {
   let made = 0;
   const service = new GcpKeyService(
     () => client(() => (made++ === 0 ? Promise.reject(new Error('no default credentials')) : Promise.resolve())),

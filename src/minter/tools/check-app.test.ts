@@ -20,7 +20,7 @@ async function check(env: Record<string, string> = {}): Promise<{ code: number; 
   return { code, out };
 }
 
-test('says key, App and installation, and ends with 0 when a mint would work', async () => {
+test('reports key, App and installation, and ends with 0 when a mint would work', async () => {
   const { code, out } = await check();
   expect(out).toMatch(/^key: Enabled: .*\napp: matches: .*\ninstallation: found, id \d+: .*contents:write/);
   expect(code).toBe(0);
@@ -34,13 +34,13 @@ test('a disabled key version is named with its state, and the platform is not as
   expect(world.platform.requests).toHaveLength(0);
 });
 
-test('a key of another App is found out by asking the platform who we are', async () => {
+test('a key of another App is detected by asking the platform for the App', async () => {
   const { code, out } = await check({ VCS_APP_ID: '999' });
   expect(out).toMatch(/\napp: wrong/);
   expect(code).toBe(1);
 });
 
-test('an organisation without the App is named as such', async () => {
+test('an organisation without the App is reported', async () => {
   const { code, out } = await check({ VCS_ORG: 'nobody' });
   expect(out).toMatch(/\ninstallation: /);
   expect(out).not.toMatch(/installation: found/);

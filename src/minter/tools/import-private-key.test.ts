@@ -24,7 +24,7 @@ afterEach(async () => {
   await kms.stop();
 });
 
-/** Time that flies: every pause is over at once and counts in full. */
+/** A clock on which every pause ends at once and counts in full. */
 class FlyingClock extends ShiftedClock {
   override setTimeout(fn: () => void, ms: number): () => void {
     this.shift(ms);
@@ -68,7 +68,7 @@ test.each([
   });
 });
 
-test('the key bytes are zeroed, and nothing of the key is in the progress', async () => {
+test('the key bytes are zeroed, and the progress shows nothing of the key', async () => {
   const privateKey = privatePem(testKey('app'));
   await run({ privateKey });
   expect(privateKey.every((byte) => byte === 0)).toBe(true);
@@ -81,13 +81,13 @@ test('a forced second import makes a second version with the same ring, key and 
   expect([kms.count('CreateKeyRing'), kms.count('CreateCryptoKey'), kms.count('CreateImportJob')]).toEqual([1, 1, 1]);
 });
 
-test('where several versions are enabled, nothing is imported and the newest is the answer', async () => {
+test('if several versions are enabled, nothing is imported and the newest is returned', async () => {
   await run();
   await run({ force: true });
   expect(await run()).toEqual({ outcome: 'skipped', version: version(2) });
 });
 
-test('an enabled version is left alone unless forced, a disabled one is not enough', async () => {
+test('an enabled version prevents an import unless forced; a disabled version does not', async () => {
   await run();
   expect(await run()).toEqual({ outcome: 'skipped', version: version(1) });
   kms.version(version(1)).state = 'DISABLED';
@@ -149,7 +149,7 @@ test.each<[sentence: string, change: Partial<ImportOptions>, message: RegExp]>([
   ['no project', { projectId: '' }, /-project-id/],
   ['a ring with a path in it', { keyRing: '../x' }, /-key-ring/],
   ['a location in upper case', { location: 'GLOBAL' }, /-location/],
-])('refuses %s before anything is called', async (_sentence, change, message) => {
+])('refuses %s before any call', async (_sentence, change, message) => {
   const attempt = run(change);
   await expect(attempt).rejects.toThrow(message);
   await expect(attempt).rejects.not.toThrow('SECRET');

@@ -44,7 +44,7 @@ test('names file, line and scope of a fault and ends with 1', async () => {
   expect(code).toBe(1);
 });
 
-test('an empty directory denies everybody and is a failure', async () => {
+test('an empty directory denies every request and is a failure', async () => {
   const { code, out } = await validate({});
   expect(out).toContain('no rule is in force: every request would be denied');
   expect(code).toBe(1);
@@ -56,7 +56,7 @@ test.each<[string, Record<string, unknown>, Partial<ValidateRulesOptions>, numbe
   ['an email that is not verified', { email_verified: false }, {}, 1, /^DENIED: scope_denied/m],
   ['another issuer', { iss: 'https://evil.example' }, {}, 1, /^DENIED: scope_denied/m],
   ['a repository outside the scope', {}, { repo: ['secret'] }, 1, /^DENIED: repository_denied/m],
-  ['a scope nobody wrote', {}, { scope: 'other' }, 1, /^DENIED: scope_denied/m],
+  ['an unknown scope', {}, { scope: 'other' }, 1, /^DENIED: scope_denied/m],
 ])('explains the decision for %s', async (_case, fields, options, code, line) => {
   const result = await validate({ '.yaml': agentRules() }, { ...request, ...options, token: await claims(fields) });
   expect(result.out).toMatch(line);
@@ -69,12 +69,12 @@ test.each([
   ['--scope', { ...request, scope: '' }],
   ['--repo', { ...request, repo: [] }],
   ['--repo', { ...request, repo: ['../x'] }],
-])('a request whose %s cannot be one is refused by name', async (flag, options) => {
+])('a request with an invalid %s is refused with the name of the flag', async (flag, options) => {
   const run = validate({ '.yaml': agentRules() }, { ...options, token: await claims({}) });
   await expect(run).rejects.toThrow(flag);
 });
 
-test('a directory or a claims file that cannot be read is refused by name', async () => {
+test('an unreadable directory or claims file is refused with its name', async () => {
   const io = { env: {}, stdout: () => {}, stderr: () => {}, clock: systemClock };
   const options = { allowWildcard: false, issuer: 'https://accounts.google.com', ...request };
   await expect(validateRules(join(dir, 'none'), options, io)).rejects.toThrow(/the directory cannot be read/);

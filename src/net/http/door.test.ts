@@ -44,7 +44,7 @@ async function refused(reason: string): Promise<number> {
   return values.find(({ labels }) => labels.reason === reason)?.value ?? NaN;
 }
 
-/** A connection of its own; `text` resolves with all that came once the other end has closed it. */
+/** A new connection. `text` resolves with all received text once the server closes the connection. */
 function raw(bytes: string, from = '127.0.0.1'): { socket: Socket; text: Promise<string> } {
   const socket = connect({ port, host: '127.0.0.1', localAddress: from });
   sockets.add(socket);
@@ -100,7 +100,7 @@ describe.each<[string, HttpHandler]>([
   ],
   ['rejects', () => Promise.reject(new TypeError('a fault'))],
 ])('a handler that %s', (_name, broken) => {
-  test('is one answer, one line and one count', async () => {
+  test('causes one answer, one log line and one count', async () => {
     await serve();
     answers = broken;
     const text = await raw('GET /secret?token=x HTTP/1.1\r\nHost: x\r\n\r\n').text;
@@ -114,7 +114,7 @@ describe.each<[string, HttpHandler]>([
   });
 });
 
-test('a handler that fails in the middle of its answer cuts the connection, and a late write harms nothing', async () => {
+test('a handler that fails within its answer cuts the connection, and a late write does no harm', async () => {
   await serve();
   answers = async (_req, res) => {
     res.write('half');
@@ -131,7 +131,7 @@ test('a handler that fails in the middle of its answer cuts the connection, and 
   expect(await refused('failed')).toBe(1);
 });
 
-test('a caller that sends its headers, or its body, too slowly is answered 408 in time', async () => {
+test('a caller that sends its headers or its body too slowly gets 408 in time', async () => {
   await serve({ ...quick, stalledMs: 5_000 });
   answers = (req, res) => void req.resume().on('end', () => res.end());
   const started = performance.now();
@@ -145,7 +145,7 @@ test('a caller that sends its headers, or its body, too slowly is answered 408 i
   expect(await refused('timeout')).toBeGreaterThanOrEqual(2);
 });
 
-test('a stream that has nothing to send is not cut, a caller that does not read its answer is', async () => {
+test('an idle stream is not cut, but a caller that does not read its answer is', async () => {
   await serve(quick);
   let finish = (): void => {};
   answers = (req, res) => {
@@ -191,7 +191,7 @@ test('a connection that waits for an answer keeps its place, also while its next
   expect(await both.text).toMatch(/answered$/);
 });
 
-test('paths of probes are answered while other requests have taken all places, and are refused', async () => {
+test('probe paths are answered while all places are taken and other requests are refused', async () => {
   await serve({ requests: 3, reservedPaths: ['/readyz'] });
   const held: (() => void)[] = [];
   answers = (req, res) => void (req.url === '/slow' ? held.push(() => res.end()) : res.end());
@@ -203,14 +203,14 @@ test('paths of probes are answered while other requests have taken all places, a
   expect(await ask('/other')).toBe(200);
 });
 
-test('more requests on one connection than it may have in flight end it', async () => {
+test('too many requests in flight on one connection end the connection', async () => {
   await serve({ pipelined: 4 });
   answers = () => {};
   await raw('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50)).text;
   expect(await refused('flood')).toBe(1);
 });
 
-test('the body of a request that was answered is dropped for a while, then its connection is cut', async () => {
+test('the body of an answered request is discarded for a while, then the connection is cut', async () => {
   const lingerMs = 1_000;
   await serve({ lingerMs });
   const started = performance.now();
@@ -329,7 +329,7 @@ describe('over HTTP/2', () => {
     expect(await refused('timeout')).toBe(2);
   });
 
-  test('a connection on which no TLS handshake comes is closed', async () => {
+  test('a connection without a TLS handshake is closed', async () => {
     await serveTls(quick);
     const { socket, text } = raw('');
     await text;
@@ -337,7 +337,7 @@ describe('over HTTP/2', () => {
   });
 });
 
-test('a request with an expectation that no handler knows is held to the limits, too', async () => {
+test('a request with an unknown Expect header is subject to the limits, too', async () => {
   await serve();
   const expecting = (path: string) =>
     new Promise<number>((resolve) => {

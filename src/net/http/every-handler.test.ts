@@ -11,7 +11,7 @@ import { createCustomMetricsHandler } from '../../query/custom-metrics/api/handl
 import { webhookHandler } from '../webhook/handler.ts';
 import type { HttpHandler } from './index.ts';
 
-/** Stands for a part of a handler. A target that names no route must not get as far as using one. */
+/** A placeholder for a part of a handler. A request for an unknown route must not reach it. */
 const part = <T>(): T => ({}) as T;
 const logger = silentLogger;
 const clock = new FakeClock();
@@ -72,7 +72,7 @@ const targets = [
 ];
 
 describe.each(Object.keys(handlers))('%s', (name) => {
-  test.each(targets)('answers the target %j as one that no route knows', async (target) => {
+  test.each(targets)('answers 404 to the target %j', async (target) => {
     expect(await statusOf(handlers[name]!, target)).toBe(404);
   });
 });

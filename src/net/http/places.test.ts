@@ -9,7 +9,7 @@ const place = (address: string, name: string, arriving = false): Place => ({
   close: () => void closed.push(name),
 });
 
-test('at the limit of an address its own oldest idle connection makes room', () => {
+test('at the limit of an address, its own oldest idle connection is evicted', () => {
   const places = new Places({ connections: 10, connectionsPerAddress: 2 });
   const [a, b] = [place('10.0.0.1', 'a'), place('10.0.0.1', 'b')];
   places.enter(place('10.0.0.2', 'other'));
@@ -22,7 +22,7 @@ test('at the limit of an address its own oldest idle connection makes room', () 
   expect(places.count).toBe(3);
 });
 
-test('at the limit of all, the address that holds most connections gives one away', () => {
+test('at the total limit, the address with the most connections loses one', () => {
   const places = new Places({ connections: 4, connectionsPerAddress: 4 });
   places.enter(place('10.0.0.1', 'victim'));
   for (const name of ['x', 'y', 'z']) places.enter(place('10.0.0.9', name));
@@ -30,7 +30,7 @@ test('at the limit of all, the address that holds most connections gives one awa
   expect(closed).toEqual(['x']);
 });
 
-test('a request that still arrives makes room when nothing is idle; one that is being answered never does', () => {
+test('without an idle connection, one whose request still arrives is evicted, never one being answered', () => {
   const places = new Places({ connections: 2, connectionsPerAddress: 2 });
   const [slow, answered] = [place('10.0.0.1', 'slow', true), place('10.0.0.1', 'answered')];
   for (const one of [answered, slow]) {
@@ -45,7 +45,7 @@ test('a request that still arrives makes room when nothing is idle; one that is 
   expect(places.busy).toBe(1);
 });
 
-test('a connection is refused when every other is being answered', () => {
+test('a connection is refused when every other connection is being answered', () => {
   const places = new Places({ connections: 1, connectionsPerAddress: 1 });
   const one = place('10.0.0.1', 'one');
   places.enter(one);
@@ -56,7 +56,7 @@ test('a connection is refused when every other is being answered', () => {
   expect(places.enter(place('10.0.0.2', 'two')).entered).toBe(true);
 });
 
-test('of requests that still arrive, the one that began first makes room', () => {
+test('of requests that still arrive, the one that began first is evicted', () => {
   const places = new Places({ connections: 2, connectionsPerAddress: 2 });
   const [old, young] = [place('10.0.0.1', 'old', true), place('10.0.0.1', 'young', true)];
   places.enter(young);

@@ -55,7 +55,7 @@ async function post(path: string, body: unknown): Promise<[number, Record<string
   return [answer.status, (await answer.json()) as Record<string, unknown>];
 }
 
-test('an allowed request is answered with its uid and warnings, cut to what the API takes', async () => {
+test('an allowed request is answered with its uid and with warnings cut to the limit of the API', async () => {
   verdict = () => ({ allowed: true, warnings: ['x'.repeat(300)] });
   const [status, body] = await post('/validate/widgets', review());
   expect([status, body]).toEqual([
@@ -69,7 +69,7 @@ test('an allowed request is answered with its uid and warnings, cut to what the 
   expect(seen).toEqual([['/validate/widgets', 200]]);
 });
 
-test('a denied request carries the status that kubectl shows, and the validator saw who asks for what', async () => {
+test('a denied request carries the status that kubectl shows, and the validator gets the user', async () => {
   let request: AdmissionRequest | undefined;
   verdict = (r) => {
     request = r;
@@ -92,14 +92,14 @@ test.each<[string, () => AdmissionVerdict | Promise<AdmissionVerdict>]>([
     },
   ],
   ['rejects', () => Promise.reject(new Error('no caches'))],
-])('a validator that %s is 500, never allowed', async (_name, broken) => {
+])('a validator that %s gives 500 and never allows the request', async (_name, broken) => {
   verdict = broken;
   const [status, body] = await post('/validate/widgets', review());
   expect([status, body['response']]).toEqual([500, undefined]);
   expect(seen).toEqual([['/validate/widgets', 500]]);
 });
 
-test('a validator that takes too long is 500 in time', async () => {
+test('a validator that takes too long gives 500 in time', async () => {
   let asked = false;
   verdict = () => {
     asked = true;
@@ -118,7 +118,7 @@ test.each<[string, unknown, string]>([
   ['has no uid', review({ uid: '' }), 'request.uid'],
   ['has an unknown operation', review({ operation: 'PATCH' }), 'request.operation'],
   ['has a text as object', review({ object: 'x' }), 'request.object'],
-])('a review that %s is 400 and names the field', async (_name, body, field) => {
+])('a review that %s gives 400 with the name of the field', async (_name, body, field) => {
   const [status, answer] = await post('/validate/widgets', body);
   expect([status, answer['message']]).toEqual([400, expect.stringContaining(field)]);
 });
@@ -136,7 +136,7 @@ const conversion = (desiredAPIVersion: string, ...objects: object[]): object => 
 });
 const widget = { apiVersion: 'example.dev/v1', kind: 'Widget', metadata: { name: 'one' }, spec: { size: 3 } };
 
-test('objects are converted, those in the wanted version stay', async () => {
+test('objects are converted, and objects already in the wanted version stay', async () => {
   const there = { ...widget, apiVersion: 'example.dev/v2', spec: { length: 4 } };
   const [, body] = await post('/convert', conversion('example.dev/v2', widget, there));
   expect(body['response']).toEqual({
@@ -146,7 +146,7 @@ test('objects are converted, those in the wanted version stay', async () => {
   });
 });
 
-test('one object without a way fails the whole review with its name', async () => {
+test('one object without a converter fails the whole review, with its name', async () => {
   const stray = { ...widget, apiVersion: 'example.dev/v3', metadata: { name: 'stray' } };
   const [, body] = await post('/convert', conversion('example.dev/v2', widget, stray));
   expect(body['response']).toEqual({
@@ -159,7 +159,7 @@ test('one object without a way fails the whole review with its name', async () =
   });
 });
 
-test('the path of conversions refuses a review of admission', async () => {
+test('the conversion path refuses an AdmissionReview', async () => {
   expect((await post('/convert', review()))[0]).toBe(400);
 });
 
@@ -173,7 +173,7 @@ test('a conversion may be as large as a long list, and no larger', async () => {
   expect([status, body['message']]).toEqual([400, expect.stringContaining('larger than 25165824 bytes')]);
 });
 
-/** A review that never ends, of which this much is sent; the status when it is answered. */
+/** Sends this much of a review that never ends. `status` resolves with the status of the answer. */
 function unended(bytes: number): { request: ClientRequest; status: Promise<number | undefined> } {
   const headers = { 'content-length': String(8 * mebibyte) };
   const request = httpRequest(`${base}/validate/widgets`, { method: 'POST', headers, agent: false });
@@ -184,7 +184,7 @@ function unended(bytes: number): { request: ClientRequest; status: Promise<numbe
   return { request, status };
 }
 
-test('reviews that one address leaves unfinished are bounded together, and leave room for those of another', async () => {
+test('the unfinished reviews of one address are bounded together, and leave room for others', async () => {
   const held = Array.from({ length: 5 }, () => unended(7 * mebibyte));
   expect(await Promise.race(held.map(({ status }) => status))).toBe(503);
   const fromElsewhere = httpRequest(`${base}/validate/widgets`, { method: 'POST', localAddress: '127.0.0.2' });

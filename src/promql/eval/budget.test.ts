@@ -39,22 +39,22 @@ const range = (query: string, from: SeriesSource = source, engine = new Engine()
 const peakBytes = async (query: string, from?: SeriesSource): Promise<number> =>
   (await range(query, from)).stats.peakSamples * sampleBytes;
 
-describe('what a query is said to hold', () => {
-  test('is the buffers of its columns, however few of their steps hold something', async () => {
+describe('the memory that a query reports', () => {
+  test('counts the buffers of columns, however few of their steps have a value', async () => {
     expect(await peakBytes('x offset 1ms')).toBeGreaterThanOrEqual(series * steps * columnBytes);
   });
 
-  test('is what it reads, where that is in memory already', async () => {
+  test('counts the samples that it reads if they are already in memory', async () => {
     const loaded = await peakBytes('sum(x)');
     expect(loaded - (await peakBytes('sum(x)', deferred(0)))).toBe(series * samples * sampleBytes);
   });
 
-  test('is what the source says that deferred series keep', async () => {
+  test('counts the bytes that the source reports for deferred series', async () => {
     const kept = 16_000_000;
     expect((await peakBytes('sum(x)', deferred(kept))) - (await peakBytes('sum(x)', deferred(0)))).toBe(kept);
   });
 
-  test('is the groups of an aggregation and not its input, which comes series by series', async () => {
+  test('counts the groups of an aggregation, not its input, which is read series by series', async () => {
     const groups = 2;
     const exactSums = 3 * 8;
     const peak = await peakBytes('sum by (half) (x)', deferred(0));
@@ -62,7 +62,7 @@ describe('what a query is said to hold', () => {
     expect(peak).toBeLessThan(series * steps * columnBytes);
   });
 
-  test('is operands and results together, and only the results afterwards', async () => {
+  test('counts operands and results together, and only the results afterwards', async () => {
     const one = await peakBytes('x', deferred(0));
     const number = steps * 8;
     expect(await peakBytes('x + 1', deferred(0))).toBe(2 * one + number);
@@ -70,13 +70,13 @@ describe('what a query is said to hold', () => {
     expect(await peakBytes('max_over_time(x[2m:1m]) + 1', deferred(0))).toBeLessThan(4 * one);
   });
 
-  test('is the buckets of native histograms', async () => {
+  test('counts the buckets of native histograms', async () => {
     const floats = await peakBytes('x', deferred(0));
     const shown = samples + 4;
     expect((await peakBytes('h', deferred(0))) - floats).toBeGreaterThan(series * shown * 3 * 8);
   });
 
-  test('ends the query above the limit, in the words of Prometheus', async () => {
+  test('ends the query above the limit with the error of Prometheus', async () => {
     const peak = (await range('x + 1')).stats.peakSamples;
     await expect(range('x + 1', source, new Engine({ maxSamples: peak }))).resolves.toBeDefined();
     await expect(range('x + 1', source, new Engine({ maxSamples: peak - 1 }))).rejects.toMatchObject({
@@ -87,7 +87,7 @@ describe('what a query is said to hold', () => {
   });
 });
 
-test('what is given back may be held again', () => {
+test('released samples may be held again', () => {
   const budget = new Budget({
     maxSamples: 10,
     timeoutMs: 0,

@@ -26,21 +26,21 @@ const read = ({ stats }: QueryResult): { queryable: number[]; read: number[] } =
 
 test.each<[what: string, query: string, queryable: number[], reads: number[]]>([
   [
-    'a selector counts its series at each step, each of equal ones too',
+    'a selector counts its series at each step, and equal selectors count separately',
     'sum(a{b="c"} offset 5m) / sum(a{b="c"} offset 5m) + 1',
     [2, 2, 2],
     [2, 2, 2],
   ],
   [
-    'a window counts whole at each step, and as read only by what it has over the one before',
+    'a window is queryable as a whole at each step, and only its new samples are read',
     'rate(a[5m])',
     [20, 20, 20],
     [20, 4, 4],
   ],
   ['a window as long as the step is read whole', 'sum(rate(a[1m]))', [4, 4, 4], [4, 4, 4]],
-  ['what lies between two windows is not read', 'rate(a[30s])', [2, 2, 2], [2, 2, 2]],
+  ['samples between two windows are not read', 'rate(a[30s])', [2, 2, 2], [2, 2, 2]],
   [
-    'what is the same at every step counts at each, and is read at the first',
+    'a value that is the same at every step is queryable at each, and read at the first',
     'rate(a[5m] @ 300) + a @ end()',
     [22, 22, 22],
     [22, 0, 0],
@@ -52,12 +52,12 @@ test.each<[what: string, query: string, queryable: number[], reads: number[]]>([
     [20, 0, 0],
   ],
   [
-    'a subquery counts by its points, and as read by what lies below it',
+    'the points of a subquery are queryable, and the samples below it are read',
     'max_over_time(rate(a[2m])[2m:1m])',
     [4, 4, 4],
     [12, 4, 4],
   ],
-  ['what a subquery reads between two windows is dropped', 'max_over_time(a[30s:10s])', [6, 6, 6], [6, 6, 6]],
+  ['samples of a subquery between two windows do not count', 'max_over_time(a[30s:10s])', [6, 6, 6], [6, 6, 6]],
   ['numbers do not count', 'vector(1) + time()', [0, 0, 0], [0, 0, 0]],
   ['info() counts by its first argument', 'info(a, {b="c"}) + 1', [2, 2, 2], [2, 2, 2]],
   [
@@ -76,7 +76,7 @@ test.each<[query: string, queryable: number, reads: number]>([
   ['a', 2, 2],
   ['a[5m]', 20, 20],
   ['max_over_time(rate(a[2m])[5m:1m])', 10, 24],
-  // A subquery that is the answer counts all below it.
+  // A subquery at the top level counts all samples below it.
   ['a[5m:1m]', 10, 10],
   ['rate(a[2m])[5m:1m]', 40, 24],
   ['"a text"', 0, 0],
@@ -89,7 +89,7 @@ test('samples are not counted unless they are asked for', async () => {
   expect((await engine.instant('a', 600_000, { source: two })).stats.samples).toBeUndefined();
 });
 
-test('the memory of the counts is held: of the query while it runs, of a subquery while its function does', async () => {
+test('the counts are held memory: of a query while it runs, of a subquery while its function runs', async () => {
   const peak = async (query: string, countSamples: boolean): Promise<number> =>
     (await engine.range(query, 600_000, 720_000, 60_000, { source: two, countSamples })).stats.peakSamples;
   expect((await peak('a', true)) - (await peak('a', false))).toBe(3);
@@ -105,7 +105,7 @@ describe('over random series, with stale ones and native histograms', () => {
   const source = new MemorySource();
   const shape = { start, interval: 30_000, samples: 60, nodes: 3, histograms: true };
   for (const { labels, samples } of randomSeries(new Random(7), shape)) source.load(labels, samples);
-  // Names that become equal once they are dropped are no error here.
+  // Series that become equal when names are dropped are not an error here.
   const plain = new Engine({ ...features, delayedNameRemoval: true });
   const span = [start + 600_000, start + 1_900_000, 40_000] as const;
   const counts = async (query: string): Promise<SampleCounts> =>

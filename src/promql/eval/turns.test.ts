@@ -9,7 +9,7 @@ for (let i = 0; i < 150; i++) {
   source.load(parseMetric(`x{i="${i}", le="${i}"}`), samples);
 }
 
-/** Runs a query. `onTurn` gets the number of each turn that other work of the process got. */
+/** Runs a query. `onTurn` gets the number of each turn that is given to other work. */
 async function run(query: string, onTurn: (turns: number) => void, signal?: AbortSignal): Promise<void> {
   let turns = 0;
   const engine = new Engine({
@@ -32,7 +32,7 @@ test.each([
   ['stddev', 'stddev(x)'],
   ['count_values', 'count_values("v", x{i=~"1.."} > bool 7)'],
   ['histogram_quantile', 'histogram_quantile(0.5, x)'],
-])('%s over many columns gives other work a turn and stops there when it is cancelled', async (_, query) => {
+])('%s over many columns yields to other work, and stops there when it is cancelled', async (_, query) => {
   let selecting = 0;
   await run('x', (turns) => (selecting = turns));
   let all = 0;

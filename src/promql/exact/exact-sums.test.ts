@@ -17,7 +17,7 @@ describe('an exact sum', () => {
     ['rounds once', [0.1, 0.2, 0.3], 0.6, 0.6 / 3],
     ['keeps what cancellation leaves', [1e100, 1, -1e100, 1], 2, 0.5],
     ['keeps three magnitudes apart', [1e300, 1e100, 1, -1e300, -1e100], 1, 0.2],
-    ['is not lost to an overflow on the way', [1.7e308, 1.7e308, -1.7e308], 1.7e308, 1.7e308 / 3],
+    ['survives an intermediate overflow', [1.7e308, 1.7e308, -1.7e308], 1.7e308, 1.7e308 / 3],
     ['overflows only in the end', [1.7e308, 1.7e308], Infinity, 1.7e308],
     ['is NaN when a value is NaN', [1, NaN], NaN, NaN],
     ['is infinite when a value is infinite', [1, Infinity, -1e308], Infinity, Infinity],
@@ -43,7 +43,7 @@ describe('an exact sum', () => {
 
 describe('units of the smallest double', () => {
   test.each([0, 5e-324, -5e-324, 2.2250738585072014e-308, 1, -1 / 3, 1e300, Number.MAX_VALUE])(
-    'give %p back',
+    'convert %p back and forth',
     (value) => {
       expect(fromUnits(toUnits(value))).toBe(value);
       expect(toDoubles(toUnits(value))).toEqual(value === 0 ? [] : [value]);

@@ -1,7 +1,7 @@
 import { emptyHistogram } from './arithmetic.ts';
 import { fromSpans } from './from-spans.ts';
 
-test('runs of buckets become buckets by index, empty ones among them', () => {
+test('spans of buckets become buckets by index, including empty ones', () => {
   const { positive, negative, ...rest } = fromSpans({
     ...emptyHistogram,
     schema: 3,
@@ -22,7 +22,7 @@ test('runs of buckets become buckets by index, empty ones among them', () => {
   expect(rest).toMatchObject({ schema: 3, count: 12, sum: -2.5, counterReset: 'gauge', customValues: [] });
 });
 
-test('custom bounds and a histogram without buckets pass as they are', () => {
+test('custom bounds and a histogram without buckets stay unchanged', () => {
   const custom = { ...emptyHistogram, schema: -53, customValues: [0.1, 1], positiveSpans: [], negativeSpans: [] };
   expect(fromSpans({ ...custom, positive: [], negative: [] })).toEqual({
     ...emptyHistogram,

@@ -30,13 +30,13 @@ const custom = (bounds: readonly number[], counts: readonly number[]): FloatHist
 const silent = (): void => undefined;
 
 describe('native histograms', () => {
-  test('bounds double with each index of schema 0 and lie closer in finer ones', () => {
+  test('bounds double with each index of schema 0 and are closer in finer schemas', () => {
     expect([exponentialBound(0, 0), exponentialBound(3, 0), exponentialBound(2, 1), exponentialBound(1, -1)]).toEqual([
       1, 8, 2, 4,
     ]);
   });
 
-  test('adding is adding bucket by bucket, in the coarser of both schemas', () => {
+  test('histograms are added bucket by bucket, in the coarser of both schemas', () => {
     const fine = of([1, 2, 3, 4], { schema: 1 });
     const coarse = of([10, 20]);
     const { histogram } = addHistograms(fine, coarse);
@@ -58,7 +58,7 @@ describe('native histograms', () => {
     ]);
   });
 
-  test('custom bounds are reduced to those both have', () => {
+  test('custom bounds are reduced to the common ones', () => {
     const { histogram, boundsReconciled } = addHistograms(custom([1, 2, 3], [1, 1, 1, 1]), custom([1, 3], [5, 5, 5]));
     expect(boundsReconciled).toBe(true);
     expect([histogram.customValues, histogram.positive.counts]).toEqual([
@@ -67,7 +67,7 @@ describe('native histograms', () => {
     ]);
   });
 
-  test('exponential and custom buckets refuse each other', () => {
+  test('exponential and custom buckets cannot be combined', () => {
     expect(() => addHistograms(of([1]), custom([1], [1]))).toThrow(/cannot be combined/);
   });
 
@@ -85,7 +85,7 @@ describe('native histograms', () => {
     );
   });
 
-  test('a compensated sum of integer histograms is the plain one, their mean its share', () => {
+  test('a compensated sum of integer histograms equals the plain sum, and their mean its share', () => {
     fc.assert(
       fc.property(fc.array(histogram, { minLength: 1, maxLength: 6 }), ([first, ...rest]) => {
         const sum = new HistogramSum(first!);
@@ -103,7 +103,7 @@ describe('native histograms', () => {
     );
   });
 
-  test('a fall of any bucket, a finer layout or a smaller count is a reset; a growing one is none', () => {
+  test('a smaller bucket, a finer schema or a smaller count is a reset; growth is not', () => {
     expect(detectReset(of([1, 3]), of([1, 2]))).toBe(false);
     expect(detectReset(of([0, 9]), of([1, 2]))).toBe(true);
     expect(detectReset(of([9, 9], { schema: 1 }), of([1, 2]))).toBe(true);
@@ -111,7 +111,7 @@ describe('native histograms', () => {
     expect(detectReset(of([1], { counterReset: 'not_reset' }), of([9]))).toBe(false);
   });
 
-  test('quantile and fraction undo each other', () => {
+  test('quantile and fraction are inverse', () => {
     fc.assert(
       fc.property(histogram, fc.double({ min: 0.01, max: 0.99, noNaN: true }), (h, q) => {
         if (h.count === 0) return;
@@ -135,7 +135,7 @@ describe('native histograms', () => {
     );
   });
 
-  test('a negative factor makes a gauge, division by zero leaves no bucket', () => {
+  test('a negative factor makes a gauge, and division by zero leaves no bucket', () => {
     expect(scaleHistogram(of([1]), -1).counterReset).toBe('gauge');
     expect(divideHistogram(of([1]), 0).positive.indexes).toEqual([]);
   });

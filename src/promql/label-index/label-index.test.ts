@@ -30,7 +30,7 @@ function decoded(messages: readonly Uint8Array[], kind: IndexKind, limit = 0): I
 
 const text = fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme' });
 
-test('what is written is read: texts', async () => {
+test('texts are read as they were written', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(text, { maxLength: 200 }), async (all) => {
       const texts = all.sort(compareStrings);
@@ -41,7 +41,7 @@ test('what is written is read: texts', async () => {
   );
 });
 
-test('what is written is read: label sets, over several frames', async () => {
+test('label sets over several frames are read as they were written', async () => {
   const many: Labels[] = Array.from({ length: 30_000 }, (_, i) => [
     ['a', `v${i % 7}`],
     ['b', String(i)],
@@ -55,7 +55,7 @@ test('what is written is read: label sets, over several frames', async () => {
   expect(found[0]![0]).toBe(found[1]![0]);
 });
 
-test('an answer without its end, with something behind it, or of another kind is refused', async () => {
+test('an answer without a trailer, with something after it, or of another kind is refused', async () => {
   const messages = await messagesOf(encodeIndexAnswer(header('names'), { texts: ['a', 'b'], series: [] }));
   expect(() => decoded(messages.slice(0, -1), 'names')).toThrow('no trailer');
   expect(() => decoded(messages.slice(1), 'names')).toThrow('the header does not come first');
@@ -90,12 +90,12 @@ test.each<[string, IndexKind, IndexLists, string]>([
     'labels are not in order',
   ],
   ['an empty value', 'series', { texts: [], series: [[['a', '']]] }, 'label without a name or a value'],
-])('%s are refused', async (_, kind, lists, reason) => {
+])('refuses %s', async (_, kind, lists, reason) => {
   const messages = await messagesOf(encodeIndexAnswer(header(kind), lists));
   expect(() => decoded(messages, kind)).toThrow(reason);
 });
 
-test('numbers that the dictionary does not have, and half a label, are refused', async () => {
+test('numbers that are not in the dictionary, and half a label, are refused', async () => {
   const [first] = await messagesOf(encodeIndexAnswer(header('series'), { texts: [], series: [] }));
   const row = (...numbers: number[]): Uint8Array => Uint8Array.from(numbers);
   const message = (refs: Uint8Array): Uint8Array => new WireWriter().message(3, (m) => void m.bytes(1, refs)).finish();
@@ -103,7 +103,7 @@ test('numbers that the dictionary does not have, and half a label, are refused',
   expect(() => decoded([first!, message(row(0))], 'series')).toThrow('label without a name or a value');
 });
 
-test('arbitrary bytes, and an answer with changed ones, are refused or understood, and nothing else happens', async () => {
+test('arbitrary bytes and answers with changed bytes are either refused or decoded', async () => {
   const outcomes = { refused: 0, understood: 0 };
   const take = (messages: readonly Uint8Array[]): void => {
     try {
@@ -138,7 +138,7 @@ describe('a pool of label sets', () => {
     .uniqueArray(fc.tuple(text, text), { selector: ([name]) => name, maxLength: 5 })
     .map((labels) => labels.sort(([a], [b]) => compareStrings(a, b)) as Labels);
 
-  test('gives back what it was given, and orders sets as compareLabels does', () => {
+  test('returns the sets that it was given, and orders them as compareLabels does', () => {
     fc.assert(
       fc.property(fc.array(labelSet, { maxLength: 30 }), (sets) => {
         const pool = new SeriesPool();
@@ -154,7 +154,7 @@ describe('a pool of label sets', () => {
     );
   });
 
-  test('has sets of any length, over as much memory as it takes', () => {
+  test('holds sets of any length, in memory that grows', () => {
     const pool = new SeriesPool();
     const wide: Labels = Array.from({ length: 300_000 }, (_, i) => [`l${String(i).padStart(6, '0')}`, 'v']);
     const sets: Labels[] = [

@@ -66,7 +66,7 @@ function bare(part: unknown): unknown {
   );
 }
 
-/** The tree; null for one of the few generated texts that are no expressions, `a * group_left (b)` without labels. */
+/** The tree, or null for a generated text that is not an expression: `a * group_left (b)` without labels. */
 function accepted(text: string): Expr | null {
   try {
     return parse(text, features);
@@ -76,7 +76,7 @@ function accepted(text: string): Expr | null {
   }
 }
 
-test('a damaged expression is either parsed and printed alike, or refused with its place', () => {
+test('a damaged expression is either parsed and printed alike, or refused with a position', () => {
   const random = new Random(2);
   let refused = 0;
   for (let i = 0; i < 10_000; i++) {
@@ -98,7 +98,7 @@ test.each([
   ['signs', '-'.repeat(100_000)],
   ['powers', '1^'.repeat(100_000)],
   ['an open string', `"${'a'.repeat(1_000_000)}`],
-])('an endless row of %s is refused at once', (_, text) => {
+])('a very long row of %s is refused at once', (_, text) => {
   const before = process.cpuUsage();
   expect(() => parse(text)).toThrow(ParseError);
   const { user, system } = process.cpuUsage(before);

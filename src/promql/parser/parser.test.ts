@@ -7,7 +7,7 @@ import { print } from './printer.ts';
 
 const everything = { experimentalFunctions: true, fillModifiers: true, extendedRangeSelectors: true };
 
-/** What `parse` refuses a text with; undefined where it parses. Errors: any other than a ParseError. */
+/** The ParseError that `parse` throws for a text, or undefined if it parses. Errors: any other error. */
 function refusalOf(text: string): ParseError | undefined {
   try {
     parse(text, everything);
@@ -77,7 +77,7 @@ describe('parse', () => {
       '1:13: parse error: no offset modifiers allowed before range',
     ],
     ['a range is positive', 'x[0m]', '1:3: parse error: duration must be greater than 0'],
-    ['a known zero divides no duration', 'x[5m/0]', '1:5: parse error: division by zero'],
+    ['a duration is not divided by a constant zero', 'x[5m/0]', '1:5: parse error: division by zero'],
     [
       'group_left has no place in a set operation',
       'x and on (a) group_left y',
@@ -101,10 +101,10 @@ describe('parse', () => {
       '1:1: parse error: wrong number of arguments for aggregate expression provided, expected 1, got 2',
     ],
     ['columns are counted on their line', 'x +\n  nosuch(y)', '2:3: parse error: unknown function with name "nosuch"'],
-    ['fill is a switch', 'x + fill(0) y', '1:1: parse error: binop fill modifiers are experimental and not enabled'],
-    ['anchored is a switch', 'x[5m] anchored', '1:1: parse error: anchored modifier is experimental and not enabled'],
+    ['fill needs a flag', 'x + fill(0) y', '1:1: parse error: binop fill modifiers are experimental and not enabled'],
+    ['anchored needs a flag', 'x[5m] anchored', '1:1: parse error: anchored modifier is experimental and not enabled'],
     [
-      'young functions are a switch',
+      'experimental functions need a flag',
       'mad_over_time(x[5m])',
       '1:1: parse error: function "mad_over_time" is not enabled',
     ],
@@ -122,7 +122,7 @@ describe('parse', () => {
     ['numbers may have underscores', '1_000', '1000'],
     ['numbers may end in a dot', '1.', '1'],
     ['numbers may start with a dot', '.5', '0.5'],
-    ['numbers are octal behind a zero', '017', '15'],
+    ['numbers are octal after a zero', '017', '15'],
     ['a duration is a number', '1h30m', '1h30m'],
     ['infinity in any case', 'inF', 'Inf'],
     ['keywords are labels in braces', 'sum{a="b"}', 'sum{a="b"}'],
@@ -171,7 +171,7 @@ describe('parse', () => {
     expect(() => parseSelector('sum(x)')).toThrow(/expected a vector selector/);
   });
 
-  test('survives any text: it parses or it is refused with a position inside of it', () => {
+  test('parses any text, or refuses it with a position inside the text', () => {
     let refused = 0;
     const pieces = [
       'sum',
@@ -225,7 +225,7 @@ describe('parse', () => {
 });
 
 describe('the function table', () => {
-  test('holds the language: 17 of the functions are experimental', () => {
+  test('holds 90 functions, of which 17 are experimental', () => {
     expect([...functionTable.values()].filter((f) => f.experimental).map((f) => f.name)).toHaveLength(17);
     expect(functionTable.size).toBe(90);
   });
@@ -292,7 +292,7 @@ describe('print', () => {
     ),
   }));
 
-  test('what is printed parses to the same tree and prints the same again', () => {
+  test('a printed expression parses to the same tree and prints the same again', () => {
     // Positions differ, and the printer sorts matchers.
     const bare = (key: string, part: unknown): unknown => {
       if (key === 'start' || key === 'end') return undefined;

@@ -12,10 +12,10 @@ const sent = (schema: number): FloatHistogram => {
   return readHistogram(reader.message());
 };
 
-test.each([-53, -4, 0, 8])('a histogram of schema %i comes as it was sent', (schema) => {
+test.each([-53, -4, 0, 8])('a histogram of schema %i is decoded as it was sent', (schema) => {
   expect(sent(schema)).toMatchObject({ schema, count: 3, positive: { indexes: [1, 3], counts: [1, 2] } });
 });
 
-test.each([-54, -5, 9, 52])('a histogram of schema %i, whose bounds nobody knows, is refused', (schema) => {
+test.each([-54, -5, 9, 52])('a histogram of the unknown schema %i is refused', (schema) => {
   expect(() => sent(schema)).toThrow(`histogram schema ${schema}`);
 });

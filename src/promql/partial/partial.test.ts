@@ -37,7 +37,7 @@ async function decode(frames: readonly Uint8Array[], fragment: Fragment, steps: 
   return decoder.finish().result;
 }
 
-/** The bytes cut anew, so that frames and parts do not coincide. */
+/** The bytes in parts that do not coincide with frames. */
 async function* pieces(frames: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   const all = Buffer.concat(frames);
   for (let at = 0; at < all.length; at += 777) yield all.subarray(at, at + 777);
@@ -90,7 +90,7 @@ test.each<[what: string, nodes: WiredNodes, least: number]>([
     expect({ query, answer: await told(engine, query, true) }).toEqual({ query, answer });
   }
   expect(nodes.kept.length).toBeGreaterThan(least);
-  // Most are answers, and different ones: not errors that would be the same on any way.
+  // Most are different answers, not errors, which would be equal either way.
   expect(answers.size).toBeGreaterThan(60);
 });
 
@@ -126,7 +126,7 @@ test('every flipped bit is found by the checksum', async () => {
   }
 });
 
-test('a message that is wrong under a right checksum is refused with an error of ours, or makes sense', async () => {
+test('a wrong message with a right checksum is refused with an OperatorError, or decoded', async () => {
   const random = new Random(11);
   let refused = 0;
   for (let i = 0; i < 600; i++) {
@@ -159,7 +159,7 @@ test.each([
   ['of other steps', Float64Array.of(1, 2.5e9, 3), 'column of 24 bytes, expected 16'],
   ['that are negative', Float64Array.of(1, -1), 'count that is none'],
   ['that are not whole', Float64Array.of(1, 1.5), 'count that is none'],
-  ['that are no numbers', Float64Array.of(1, NaN), 'count that is none'],
+  ['that are not numbers', Float64Array.of(1, NaN), 'count that is none'],
 ])('counts of samples %s are refused', async (_, queryable, reason) => {
   const fragment = { kind: 'series', expr: 'x', op: null, grouping: [], without: false, param: null } as const;
   const nothing = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
@@ -186,7 +186,7 @@ describe('a request', () => {
     expect(decodePartialRequest(body({}))).toEqual({ fragment, steps, settings, ...limits, planHash: hash });
   });
 
-  test('that lets only some series be seen is of a version that other agents refuse, and another plan', () => {
+  test('restricted to visible series has a version that older agents refuse, and its own plan hash', () => {
     const visible = [[{ type: '=~', name: 'ns', value: 'a|b' } as const]];
     const request = { fragment, steps, settings, visible, ...limits };
     const text = encodePartialRequest(request);
@@ -195,7 +195,7 @@ describe('a request', () => {
     expect(planHash(request)).not.toBe(planHash({ fragment, steps, settings }));
   });
 
-  test('for packed rows is of a version that other agents refuse, with and without a restriction', () => {
+  test('for packed rows has a version that older agents refuse, with and without a restriction', () => {
     const plain = { ...fragment, op: 'sum', grouping: ['le'], without: false, param: null } as const;
     const own = { ...plain, packed: 'le' };
     for (const visible of [undefined, [[{ type: '=', name: 'ns', value: 'a' } as const]]]) {
@@ -207,7 +207,7 @@ describe('a request', () => {
     expect(planHash({ fragment: own, steps, settings })).not.toBe(planHash({ fragment: plain, steps, settings }));
   });
 
-  test('for counts is the same to an agent that knows of none', () => {
+  test('for sample counts is the same to an agent that does not know counts', () => {
     const request = { fragment: { ...fragment, countSamples: true }, steps, settings, ...limits };
     expect(decodePartialRequest(encodePartialRequest(request))).toEqual({ ...request, planHash: planHash(request) });
     expect(planHash(request)).toBe(planHash({ fragment, steps, settings }));

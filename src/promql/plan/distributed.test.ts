@@ -25,7 +25,7 @@ function world(nodes: number, seed: number, mayBeWhole = false): SplitNodes {
   return new SplitNodes(nodeLabel, randomSeries(new Random(seed), shape), mayBeWhole);
 }
 
-/** A random expression, all of its selectors for one node; those that do not parse are passed over. */
+/** A random expression with all selectors restricted to one node. Expressions that do not parse are skipped. */
 function pinnedExpression(random: Random, node: string | null): string {
   for (;;) {
     const text = randomExpression(random, { histograms: true, experimental: true, start, end });
@@ -38,7 +38,7 @@ function pinnedExpression(random: Random, node: string | null): string {
   }
 }
 
-/** Asks both ways and compares. True when there was an answer with values. */
+/** Compares the answers with and without distribution. Returns whether there was an answer with values. */
 async function bothWays(engine: Engine, nodes: SplitNodes, query: string): Promise<boolean> {
   const ask = async (distribution?: Distribution): Promise<string[]> => {
     const options = {

@@ -17,6 +17,6 @@ test.each([
   ['max_over_time(rate(x[1d])[1h:5s])', 'costly', 'samples of each series'],
   ['avg_over_time(x[30d])', 'costly', 'about 259200 samples of each series, at most 100000 are allowed'],
   ['max_over_time(max_over_time(max_over_time(x[1h:1s])[1h:1s])[1h:1s])', 'costly', 'samples of each series'],
-])('%s cannot: %s', (text, reason, message) =>
+])('%s cannot be a metric: %s', (text, reason, message) =>
   expect(judgeMetric(text)).toEqual({ reason, message: expect.stringContaining(message) as string }),
 );

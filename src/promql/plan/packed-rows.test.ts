@@ -6,7 +6,7 @@ import { Budget } from '../eval/budget.ts';
 import { sortedLabels } from '../labels.ts';
 import { packRows, sumsOfPacked } from './packed-rows.ts';
 
-/** Longest that a process may compute without giving other work a turn. Units: ms of processor time. */
+/** The longest time that a process may compute without yielding to other work. Units: ms of processor time. */
 const longestCpuMs = 100;
 
 function row(labels: Record<string, string>, values: readonly number[]): GroupRow {
@@ -20,7 +20,7 @@ function row(labels: Record<string, string>, values: readonly number[]): GroupRo
 const perRow = 16;
 const text = (n: number): string => String(n).padStart(8, '0');
 
-/** Rows of the same labels, none of which has a bound that another has. */
+/** Rows with the same labels and disjoint bounds. */
 function disjoint(rows: number): GroupRow[] {
   return Array.from({ length: rows }, (_, r) => {
     const axis = Array.from({ length: perRow }, (__, i) => text(r * perRow + i));
@@ -45,7 +45,7 @@ test('many rows of one family, each with bounds of its own, are added up without
   expect(watch.longestMs).toBeLessThan(longestCpuMs);
 });
 
-test('the sums of rows end where their query is cancelled', async () => {
+test('summing rows ends when the query is cancelled', async () => {
   const rows = disjoint(2_000);
   const whole = new TurnWatch();
   await sumsOfPacked(new Pace(undefined, whole), undefined, rows, 'le');
@@ -58,7 +58,7 @@ test('the sums of rows end where their query is cancelled', async () => {
   }
 });
 
-test('the memory of sums over many bounds is asked for before it is used', async () => {
+test('the memory of sums over many bounds is reserved before it is used', async () => {
   const account = new MemoryPool({ limitBytes: 1024 ** 2, freeBytes: 0 }).open('a');
   const watch = new TurnWatch();
   const run = account.run(new AbortController().signal, (lease) =>
@@ -70,7 +70,7 @@ test('the memory of sums over many bounds is asked for before it is used', async
   expect(watch.turns).toBeLessThan(all.turns / 2);
 });
 
-test('many groups of one family are packed in turns, and no longer than their query runs', async () => {
+test('many groups of one family are packed in slices, and packing ends with the query', async () => {
   const groups = Array.from({ length: 20_000 }, (_, i) => row({ job: 'api', le: text(i) }, [i]));
   const watch = new TurnWatch();
   const packed = await packRows(budgetOf(watch), groups, 'le', 1);
@@ -91,14 +91,14 @@ test('the memory of packed rows is counted, and refused beyond the limit of the 
   const turns = new TurnWatch();
   const budget = budgetOf(turns);
   await packRows(budget, groups, 'le', 1_000);
-  // Three columns of doubles, as many samples of two doubles as fit.
+  // Three columns of doubles, counted in samples of two doubles.
   expect(budget.peak).toBeGreaterThanOrEqual((3 * 200 * 1_000) / 2);
   await expect(packRows(budgetOf(turns, 1_000), groups, 'le', 1_000)).rejects.toMatchObject({
     code: 'ERR_QUERY_LIMIT',
   });
 });
 
-test('very long bounds share no row', async () => {
+test('very long bounds do not share a row', async () => {
   const long = 'x'.repeat(40_000);
   const groups = ['a', 'b', `c${long}`, `d${long}`].map((le) => row({ le }, [1]));
   const packed = await packRows(budgetOf(new TurnWatch()), groups, 'le', 1);

@@ -2,7 +2,7 @@ import { explain, parse, planQuery } from '../index.ts';
 
 const features = { experimentalFunctions: true };
 
-/** What the nodes are asked for, as `kind op by/without (labels) expr`. */
+/** The fragments that the nodes compute, as `kind op by/without (labels) expr`. */
 function fragments(query: string, together = false): string[] {
   const { fragments: found } = planQuery(parse(query, features), { partitionLabel: 'node', together });
   return found.map(({ kind, op, grouping, without, expr }) =>
@@ -15,50 +15,50 @@ describe('a plan', () => {
     ['a function of each series runs on the nodes', 'rate(x[5m])', ['series rate(x[5m])']],
     ['an aggregation over it sends partial states', 'sum by (a) (rate(x[5m]))', ['agg sum (a) rate(x[5m])']],
     [
-      'one that keeps the node is finished there',
+      'an aggregation that keeps the node is finished there',
       'quantile by (node) (0.9, x)',
       ['series quantile by (node) (0.9, x)'],
     ],
     ['without() keeps the node unless it is named', 'stddev without (a) (x)', ['series stddev without (a) (x)']],
-    ['without(node) does not', 'sum without (node) (x)', ['agg sum without (node) x']],
+    ['without(node) drops the node', 'sum without (node) (x)', ['agg sum without (node) x']],
     [
-      'a quantile of buckets stays here, its sums do not',
+      'a quantile of buckets is computed here, but not its sums',
       'histogram_quantile(0.9, sum by (le) (rate(x[5m])))',
       ['agg sum (le) rate(x[5m])'],
     ],
     ['each side of a ratio is pushed down alone', 'sum(x) / sum(y)', ['agg sum () x', 'agg sum () y']],
     ['matching that keeps the node is local', 'x / on (node) y', ['series x / on (node) y']],
     ['matching all labels is local', 'sum(x / y)', ['agg sum () x / y']],
-    ['other matching is not', 'x / on (a) y', ['series x', 'series y']],
+    ['matching other labels is not local', 'x / on (a) y', ['series x', 'series y']],
     [
-      'nor is a ratio that takes the node from one side',
+      'a ratio that takes the node from one side is not local',
       'x * ignoring (a) group_left (node) y',
       ['series x', 'series y'],
     ],
     ['standard deviation needs the series', 'stddev(x)', ['series x']],
-    ['a parameter that reads series needs them, too', 'topk(scalar(y), x)', ['series y', 'series x']],
+    ['a parameter that reads series needs the series, too', 'topk(scalar(y), x)', ['series y', 'series x']],
     ['absence is known only here', 'absent(x)', ['series x']],
     ['writing the node label ends locality', 'sum(label_replace(x, "node", "$1", "a", "(.*)"))', ['series x']],
     [
-      'a subquery is as local as what it asks',
+      'a subquery is as local as its expression',
       'max_over_time(rate(x[5m])[1h:1m])',
       ['series max_over_time(rate(x[5m])[1h:1m])'],
     ],
     ['inside a subquery sums are pushed down', 'max_over_time(sum(x)[1h:1m])', ['agg sum () x']],
-    ['constants stay here', 'vector(1) + time()', []],
+    ['constants are computed here', 'vector(1) + time()', []],
     ['a choice of series by hash is local', 'limit_ratio(0.5, x)', ['series limit_ratio(0.5, x)']],
     ['counting values merges', 'count_values("v", x)', ['agg count_values () x']],
   ])('%s', (_, query, expected) => expect(fragments(query)).toEqual(expected));
 
   test.each([
     ['all of a query', 'stddev(x) / sum(rate(y[5m]))', ['whole stddev(x) / sum(rate(y[5m]))']],
-    ['what says something of no series, too', 'absent(x) or vector(0)', ['whole absent(x) or vector(0)']],
-    ['what keeps its order', 'sort_desc(x)', ['whole sort_desc(x)']],
+    ['an expression that has a result without series', 'absent(x) or vector(0)', ['whole absent(x) or vector(0)']],
+    ['a sorted result', 'sort_desc(x)', ['whole sort_desc(x)']],
     ['no scalar', 'scalar(sum(x)) + 1', ['whole sum(x)']],
     ['no constant', 'vector(1) + vector(2)', []],
     ['nothing around info(), which looks for other series', 'sum(info(sum(x)))', ['whole sum(x)']],
-    ['no series that it can send as they are', 'rate(x[5m])', ['series rate(x[5m])']],
-  ])('where all series lie on one node has it compute %s', (_, query, expected) =>
+    ['no series that it can send unchanged', 'rate(x[5m])', ['series rate(x[5m])']],
+  ])('if all series lie on one node, the node computes %s', (_, query, expected) =>
     expect(fragments(query, true)).toEqual(expected),
   );
 

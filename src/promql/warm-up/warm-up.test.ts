@@ -1,7 +1,7 @@
 import type { QueryResult } from '../types.ts';
 import { warmUp } from './warm-up.ts';
 
-/** A clock that goes on by a millisecond at each look. */
+/** A clock that advances by a millisecond at each read. */
 function clock(): () => number {
   let now = 0;
   return () => now++;

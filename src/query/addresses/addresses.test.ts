@@ -31,7 +31,7 @@ const text = (owner: AddressOwner): string => {
   }
 };
 
-test('an address that went from one pod to another is each one’s in its own time', () => {
+test('an address that moved from one pod to another belongs to each pod in its own time', () => {
   const index = new AddressIndex();
   index.setPod(aPod('old', ofDeployment('web')), start);
   index.deletePod(aPod('old'), start + 10 * minute);
@@ -47,7 +47,7 @@ test('an address that went from one pod to another is each one’s in its own ti
   ]);
 });
 
-test('a pod that took the name of another with its address is a new owner, whatever came first', () => {
+test('a new pod with the name and address of another is a new owner', () => {
   const index = new AddressIndex();
   index.setPod(aPod('db-0', { uid: 'a' }), start);
   index.setPod(aPod('db-0', { uid: 'b', fromMs: start + 5 * minute, nodeName: 'node-2' }), start + 6 * minute);
@@ -58,7 +58,7 @@ test('a pod that took the name of another with its address is a new owner, whate
   expect([nodeAt(start + minute), nodeAt(start + 7 * minute)]).toEqual(['node-1', 'node-2']);
 });
 
-test('a pod that ended gives its address up, and one of the host network never had one', () => {
+test('an ended pod gives up its address, and a pod on the host network has none', () => {
   const index = new AddressIndex();
   index.setNode({ name: 'node-1', ips: ['192.168.0.1'], podCidrs: ['10.0.0.0/16'] }, start);
   index.setPod(aPod('proxy', { hostNetwork: true, ips: ['192.168.0.1'] }), start);
@@ -81,7 +81,7 @@ test.each([
   ['10.244.3.4', 'unknown'],
   ['10.96.0.10', 'service kube-system/dns'],
   ['no address', 'unknown'],
-])('%s is %s', (address, owner) => {
+])('the owner of %s is %s', (address, owner) => {
   const index = new AddressIndex();
   index.setNode({ name: 'n', ips: ['192.168.0.1'], podCidrs: ['10.244.0.0/16', 'fd00:10::/48'] }, start);
   const dns = { namespace: 'kube-system', name: 'dns', ips: ['10.96.0.10'], selector: null, fromMs: start };
@@ -109,7 +109,7 @@ test.each([
   ['fd00--1.shop.pod', 'pod shop/web-6 of Pod web-6'],
   ['10-244-9-9.shop.pod.cluster.local', 'unknown'],
   ['a-b.shop.svc.cluster.local', 'unknown'],
-])('a request of a pod of shop to %s went to %s', (host, owner) => {
+])('a request from a pod of shop to %s goes to %s', (host, owner) => {
   const index = new AddressIndex();
   index.setPod(aPod('web-1', ofDeployment('web')), start);
   index.setPod(aPod('web-6', { ips: ['fd00::1'] }), start);
@@ -119,7 +119,7 @@ test.each([
   expect(text(ownerOfHost(index, host, 'shop', start))).toBe(owner);
 });
 
-test('behind a Service is the one workload of its pods, and none where they are of several', () => {
+test('a Service resolves to the only workload of its pods, or to none if they have several', () => {
   const index = new AddressIndex();
   const service = { namespace: 'shop', name: 'web', ips: [], selector: { app: 'web' }, fromMs: start };
   index.setService(service, start);
@@ -132,7 +132,7 @@ test('behind a Service is the one workload of its pods, and none where they are 
   expect(index.behind({ ...service, name: 'by-hand', selector: null })).toBeUndefined();
 });
 
-test('what was given up is forgotten after an hour, so that addresses do not add up', () => {
+test('an address that was given up is forgotten after an hour', () => {
   const index = new AddressIndex();
   for (let i = 0; i < 500; i++) {
     const pod = aPod(`job-${i}`, { ips: [`10.0.${i >> 8}.${i & 255}`] });
@@ -144,7 +144,7 @@ test('what was given up is forgotten after an hour, so that addresses do not add
   expect(index.size).toEqual({ pods: 1, services: 0, addresses: 1 });
 });
 
-test('of a pod only what names it is kept', () => {
+test('only the identifying fields of a pod are kept', () => {
   const pod = {
     ...{ apiVersion: 'v1', kind: 'Pod' },
     metadata: {

@@ -1,6 +1,6 @@
 import { AgentClocks } from './agent-clocks.ts';
 
-/** The offset after an answer that took 200 ms, of an agent whose clock is off by so many ms. */
+/** The measured offset of an agent whose clock is off by `offMs`, after an answer that took 200 ms. */
 function offsetOf(offMs: number): number | null {
   let now = 1_700_000_000_900;
   const clocks = new AgentClocks({ now: () => now });
@@ -12,7 +12,7 @@ function offsetOf(offMs: number): number | null {
 }
 
 test.each([
-  ['a right clock is off by nothing, whenever in a second it is read', [0, 1, 99, 500, -300, -900], [0, 0]],
+  ['a right clock has the offset 0, whenever in a second it is read', [0, 1, 99, 500, -300, -900], [0, 0]],
   ['a clock that is ahead is off by as much, or a second less', [5_000, 5_499, 5_999], [3_900, 5_999]],
   ['a clock that is behind is off by as much, or a second less', [-5_000, -5_499, -5_999], [-5_999, -3_800]],
 ])('%s', (_sentence, offsets, [least, most]) => {
@@ -22,7 +22,7 @@ test.each([
   }
 });
 
-test('an answer without a date changes nothing, and of an agent that never answered nothing is known', () => {
+test('an answer without a date changes nothing, and an agent that never answered has no offset', () => {
   const clocks = new AgentClocks({ now: () => 0 });
   clocks.ask('node-1')(undefined);
   clocks.ask('node-1')('soon');

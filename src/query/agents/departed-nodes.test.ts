@@ -25,7 +25,7 @@ function aWatch() {
   return { clock, start, nodes, told };
 }
 
-test('a node that was seen leaving is lacking until its data would have been dropped', async () => {
+test('a node that was seen leaving is lacking until its data would have expired', async () => {
   const { clock, nodes, told } = aWatch();
   nodes.note(seen('a', 'b', 'c'));
   await clock.advance(hour);
@@ -37,7 +37,7 @@ test('a node that was seen leaving is lacking until its data would have been dro
   expect(told()).toEqual([]);
 });
 
-test('a process that was just started knows from the record who left, and who has left since it was written', async () => {
+test('a new process learns from the record which nodes left before and after it was written', async () => {
   const { start, nodes, told, clock } = aWatch();
   nodes.recorded({ serving: [serving('a'), serving('b', hour)], departed: [recorded('c', start - hour)] });
   nodes.note(seen('a'));
@@ -46,13 +46,13 @@ test('a process that was just started knows from the record who left, and who ha
   expect(told()).toEqual(['c -1']);
 });
 
-test('what was seen counts until the record has it, and then the record does, for all replicas alike', async () => {
+test('a seen departure counts until the record has it; then the record counts, for all replicas', async () => {
   const { clock, start, nodes, told } = aWatch();
   nodes.recorded({ ...emptyRecord, serving: [serving('a')] });
   nodes.note(seen('a'));
   await clock.advance(hour);
   nodes.note([]);
-  // Looking again changes nothing, though the record still has it serving.
+  // Another look changes nothing, although the record still lists the node as serving.
   await clock.advance(hour);
   nodes.note([]);
   expect(told()).toEqual(['a 1']);
@@ -70,14 +70,14 @@ test('an old departure in the record does not hide a new one that was seen', asy
   expect(told()).toEqual(['a -1', 'a 1']);
 });
 
-test('machines of one name are told each for itself, and another one that serves under the name does not bring them back', () => {
+test('departed machines of one name are reported one by one, even if another serves under that name', () => {
   const { start, nodes, told } = aWatch();
   nodes.recorded({ departed: [recorded('a', start - hour, 'x'), recorded('a', start - 2 * hour, 'y')] });
   nodes.note(seen('a'));
   expect(told()).toEqual(['a -2', 'a -1']);
 });
 
-test('a part of the record that cannot be read is as it was', () => {
+test('a part of the record that cannot be read keeps its last value', () => {
   const { start, nodes, told } = aWatch();
   nodes.recorded({ departed: [recorded('a', start - hour)] });
   nodes.recorded({ serving: [serving('b')] });
@@ -85,7 +85,7 @@ test('a part of the record that cannot be read is as it was', () => {
   expect(told()).toEqual(['a -1']);
 });
 
-test('nodes that were too many to be kept are told as one', () => {
+test('nodes that were too many to be kept are reported as one', () => {
   const { start, nodes } = aWatch();
   const earlier = { count: 7, fromMs: start - 30 * hour, leftMs: start - hour, untilMs: start + 23 * hour };
   nodes.recorded({ earlier });
@@ -99,7 +99,7 @@ test('nodes that were too many to be kept are told as one', () => {
   ]);
 });
 
-test('without the record nothing is known of the time before the start, for as long as anything could be', async () => {
+test('without the record, departures before the start are unknown until their data would have expired', async () => {
   const { clock, start, nodes } = aWatch();
   nodes.isComplete = false;
   expect(nodes.lacking()).toMatchObject([{ node: 'departed-nodes', fromMs: start - 24 * hour, leftMs: start }]);

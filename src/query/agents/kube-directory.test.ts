@@ -75,7 +75,7 @@ test('the directory follows nodes, the DaemonSet and pods of its namespace', asy
   }
 });
 
-test('who left before the start is told by the record, whose faults are logged and cost nothing else', async () => {
+test('the record names the nodes that left before the start; its faults are logged and skipped', async () => {
   const api = await FakeApiServer.start();
   const client = api.client(systemClock);
   const stop = new AbortController();
@@ -95,7 +95,7 @@ test('who left before the start is told by the record, whose faults are logged a
     await until('the first lists', () => directory.synced);
     expect(names(directory)).toEqual(['a', 'c']);
     expect(logged.join()).toMatch(/"faults":\["departed.json\[1\].left: not a time as RFC 3339, UTC"\],"count":1/);
-    // Another kind of garbage leaves what was known in force, and so does somebody who deletes it.
+    // An unreadable record and a deleted record leave the known departures in force.
     put({ 'departed.json': '}' });
     await until('the refusal', () => logged.join().includes('no JSON'));
     await client.delete(coreResources.configMaps, metadata);
@@ -111,7 +111,7 @@ test('who left before the start is told by the record, whose faults are logged a
   }
 });
 
-test('a record that may not be read holds nobody up for long, but what it would tell is told as missing', async () => {
+test('a record that may not be read delays the start only briefly, and is reported as missing', async () => {
   const api = await FakeApiServer.start();
   const clock = new ShiftedClock();
   const client = api.client(systemClock);
@@ -122,8 +122,8 @@ test('a record that may not be read holds nobody up for long, but what it would 
     const directory = watchAgents(cache, { ...watching, clock });
     cache.start(stop.signal);
     const startedAt = clock.now();
-    await until('patience to end', () => {
-      // Patience begins with the other lists, so it does not end within ten seconds of the start.
+    await until('the wait for the record to end', () => {
+      // The wait begins with the other lists, so it does not end within ten seconds of the start.
       expect(directory.synced && clock.now() - startedAt < 10_000).toBe(false);
       clock.shift(100);
       return directory.synced;

@@ -13,7 +13,7 @@ let stage: QueryStage;
 beforeAll(async () => (stage = await startQueryStage({ nodes: ['node-1'] })));
 afterAll(() => stage.close());
 
-/** Asks for a query whose agent never answers, has the client leave, and waits until the agent is let go. */
+/** Starts a query whose agent never answers, disconnects the client, and waits until the agent's request is closed. */
 async function leaveWhileAgentWorks(start: (port: number) => () => void): Promise<void> {
   const agent = stage.cluster.agents[0]!;
   const left = new Promise<void>((resolve) => {
@@ -27,7 +27,7 @@ async function leaveWhileAgentWorks(start: (port: number) => () => void): Promis
   agent.misbehave = undefined;
 }
 
-test('over HTTP/1.1, a client that goes away takes its query with it', async () => {
+test('over HTTP/1.1, a client that disconnects cancels its query', async () => {
   const agent = stage.cluster.agents[0]!;
   const asked = agent.requests;
   await leaveWhileAgentWorks((port) => {
@@ -35,11 +35,11 @@ test('over HTTP/1.1, a client that goes away takes its query with it', async () 
     req.on('error', () => {}).end();
     return () => req.destroy();
   });
-  // The agent is not asked in another way for a client that is no longer there.
+  // The agent gets no fallback request for a client that has disconnected.
   expect(agent.requests - asked).toBe(1);
 });
 
-test('over HTTP/2, a cancelled stream takes its query with it, and the connection serves on', async () => {
+test('over HTTP/2, a cancelled stream cancels its query, and the connection stays usable', async () => {
   const session = connect(`https://localhost:${stage.server.port}`, {
     ca: stage.cluster.ca.cert,
     lookup: (_name, _options, found) => found(null, [{ address: '127.0.0.1', family: 4 }]),
@@ -57,7 +57,7 @@ test('over HTTP/2, a cancelled stream takes its query with it, and the connectio
   }
 });
 
-test('an answer that is being put together ends with its client, which is no error of the server', async () => {
+test('building an answer ends when its client disconnects, which is not an error of the server', async () => {
   const lines: string[] = [];
   const ended = Promise.withResolvers<void>();
   let leave = (): void => {};
@@ -83,7 +83,7 @@ test('an answer that is being put together ends with its client, which is no err
   expect(lines.filter((line) => line.includes('request failed'))).toEqual([]);
 });
 
-test('a query that runs beside one that fails ends with the answer', async () => {
+test('a query that runs next to a failing query ends with the answer', async () => {
   const agent = stage.cluster.agents[0]!;
   const server = await stage.replica({ flags: { agentTimeout: '1h', queryTimeout: '1h' } });
   const [hangs, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

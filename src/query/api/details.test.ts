@@ -2,7 +2,7 @@ import { labelsFromObject } from '../../tsdb/index.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
-/** What agents know beside samples: exemplars and metadata. */
+/** Data of agents other than samples: exemplars and metadata. */
 
 const duration = 'http_server_request_duration';
 const bucket = (le: string, namespace = 'shop') =>
@@ -52,7 +52,7 @@ test('exemplars of the series that the query selects come from every agent, with
   }
 });
 
-test('a node that does not answer is missing from exemplars, and one that lies gives none of them', async () => {
+test('exemplars lack a node that does not answer, and a node that answers for another node', async () => {
   const [one, two] = stage.cluster.agents;
   one!.exemplars.add({ labels: bucket('1') }, exemplar(10, 'here'));
   await two!.stop();
@@ -75,7 +75,7 @@ test('bad requests for exemplars are refused before an agent is asked', async ()
   expect(stage.cluster.agents.map(({ requests }) => requests)).toEqual([0, 0]);
 });
 
-test('metadata is what the agents were told, each entry once, and what is known of the fixed metrics', async () => {
+test('metadata has each entry of the agents once, and the entries of the fixed metrics', async () => {
   const family = (name: string, help: string) => ({
     name,
     type: 'counter' as const,

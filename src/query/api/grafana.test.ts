@@ -68,7 +68,7 @@ test.each<[what: string, path: string, form: boolean, params: ApiParams, data: u
       },
     ],
   ],
-  ['exemplars of what has none', '/api/v1/query_exemplars', true, { ...window, query: 'svc_agent_up' }, []],
+  ['exemplars of a metric without any', '/api/v1/query_exemplars', true, { ...window, query: 'svc_agent_up' }, []],
   [
     'metadata of one metric',
     '/api/v1/metadata',
@@ -106,7 +106,7 @@ test.each<[what: string, path: string, form: boolean, params: ApiParams, data: u
   expect([status, json.status, json.data]).toEqual([200, 'success', data]);
 });
 
-test('what a data source’s own errors look like: the envelope with a type, which Grafana shows', async () => {
+test('an error has the envelope with a type, which Grafana shows', async () => {
   const { status, json } = await stage.ask(
     '/api/v1/query_range',
     { query: 'sum(', ...window, step: '15' },

@@ -80,7 +80,7 @@ describe('protocols and encodings', () => {
 });
 
 describe('the whole surface', () => {
-  test('what other programs do is listed as empty', async () => {
+  test('rules, alerts and exemplars that do not exist are empty lists', async () => {
     expect((await stage.ask('/api/v1/rules')).json.data).toEqual({ groups: [] });
     expect((await stage.ask('/api/v1/alerts')).json.data).toEqual({ alerts: [] });
     expect((await stage.ask('/api/v1/query_exemplars', { query: 'up' })).json.data).toEqual([]);
@@ -144,7 +144,7 @@ describe('the whole surface', () => {
     expect(yaml).toContain('cluster-name: "blue"\n');
   });
 
-  test('statistics are there when they are asked for, and only then', async () => {
+  test('statistics are returned only on request', async () => {
     const { json } = await stage.ask('/api/v1/query', { query: 'svc_agent_up', time: at, stats: 'all' });
     expect((json.data as { stats: object }).stats).toMatchObject({
       timings: { execTotalTime: expect.any(Number) },
@@ -156,7 +156,7 @@ describe('the whole surface', () => {
 });
 
 describe('federation', () => {
-  test('the newest samples stand with their times, the cluster and an empty instance', async () => {
+  test('the newest samples have their times, the cluster and an empty instance', async () => {
     const { text, headers } = await stage.ask('/federate', {
       'match[]': ['svc_agent_up', '{__name__="svc_agent_up"}'],
     });
@@ -199,7 +199,7 @@ const read = (
   });
 };
 
-/** Conditions on the cluster, and which of three series they find: without that label, with this name, with another. */
+/** Matchers of the cluster, and the series they find: `none` has no cluster label, `same` this one, `other` another. */
 const clusterConditions: [type: Matcher['type'], value: string, found: string[]][] = [
   ['=', 'blue', ['none', 'same']],
   ['=', 'red', ['other']],
@@ -213,7 +213,7 @@ const clusterConditions: [type: Matcher['type'], value: string, found: string[]]
   ['!~', 'blue|', ['other']],
 ];
 
-describe('a series’ own cluster takes precedence over the name of this one', () => {
+describe('a series’ own cluster takes precedence over the name of this cluster', () => {
   beforeAll(() => {
     stage.cluster.append('node-1', { __name__: 'owned', i: 'none' }, end, 1);
     stage.cluster.append('node-1', { __name__: 'owned', i: 'same', cluster: 'blue' }, end, 1);
@@ -255,13 +255,13 @@ describe('remote read', () => {
     expect([...samples.times.slice(0, samples.length)]).toEqual([60, 45, 30, 15, 0].map((s) => end - s * 1000));
   });
 
-  test('a condition on the cluster is answered here: another cluster has nothing', async () => {
+  test('a matcher of the cluster is evaluated here: another cluster has no series', async () => {
     const name = { type: '=' as const, name: '__name__', value: 'svc_agent_up' };
     expect((await read([name, { type: '=', name: 'cluster', value: 'blue' }])).series).toHaveLength(3);
     expect((await read([name, { type: '=', name: 'cluster', value: 'green' }])).series).toHaveLength(0);
   });
 
-  test('a missing node is named in a header, or refused where the client says so', async () => {
+  test('a missing node is named in a header, or the read is refused if the client wants that', async () => {
     stage.cluster.agents[0]!.misbehave = (_q, r) => r.destroy();
     const name = { type: '=' as const, name: '__name__', value: 'svc_agent_up' };
     const { series, headers } = await read([name]);
@@ -269,7 +269,7 @@ describe('remote read', () => {
     expect((await read([name], '/api/v1/read?partial_response=false')).status).toBe(503);
   });
 
-  test('what is no remote read is a plain 400', async () => {
+  test('an invalid remote read gives a plain 400', async () => {
     const answer = await stage.ask('/api/v1/read', {}, { form: true });
     expect([answer.status, answer.headers['content-type']]).toEqual([400, 'text/plain; charset=utf-8']);
   });

@@ -51,7 +51,7 @@ async function told(engine: Engine, source: MemorySource, query: string): Promis
   return texts;
 }
 
-test('a chain of unions has the answer of the nested ones, in their order, or their error', async () => {
+test('a chain of unions has the result of nested unions, in the same order, or the same error', async () => {
   const random = new Random(2027);
   // A lookback of half a minute, so that samples are missing at some steps.
   const engines = [false, true].map(

@@ -2,7 +2,7 @@ import { calendarOf } from './calendar.ts';
 
 describe('the calendar of a time', () => {
   test.each([0, 1, -1, 86_399, 951_782_400, 1_700_000_000, 4_102_444_799, -62_135_596_800, -62_167_219_200])(
-    'is the ordinary one at %i s',
+    'agrees with Date at %i s',
     (seconds) => {
       const date = new Date(seconds * 1000);
       expect(calendarOf(seconds)).toMatchObject({
@@ -21,7 +21,7 @@ describe('the calendar of a time', () => {
     expect(calendarOf(Date.UTC(1900, 11, 31) / 1000)).toMatchObject({ dayOfYear: 365, daysInMonth: 31 });
   });
 
-  test('goes on where JavaScript dates end', () => {
+  test('works beyond the range of Date', () => {
     expect(calendarOf(1e15)).toMatchObject({ year: 31_690_708, minute: 46 });
   });
 });

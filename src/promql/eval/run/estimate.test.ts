@@ -25,7 +25,7 @@ test.each([
   ['predict_linear(x[30d:10ms], 60)', 'a subquery of 259200000 steps, at most 250000'],
   ['max_over_time(sum_over_time(x[1h:1m])[3650d:1m])', 'a subquery of 5256000 steps, at most 250000'],
   ['sum_over_time(x[1h:1ms] @ 60)', 'a subquery of 3600000 steps, at most 250000'],
-])('%s is refused by its steps before anything is read', async (query, reason) => {
+])('%s is refused for its number of steps before anything is read', async (query, reason) => {
   selected = 0;
   await expect(new Engine().instant(query, 60_000, { source: counting })).rejects.toMatchObject({
     errorType: 'execution',
@@ -43,7 +43,7 @@ test('a range query of too many steps is refused before anything is read', async
   expect(selected).toBe(0);
 });
 
-test('series × steps that would be too many samples are refused before the first is computed', async () => {
+test('too many series × steps are refused before the first sample is computed', async () => {
   const engine = new Engine({ maxSamples: 100_000 });
   let reads = 0;
   const source: SeriesSource = {
@@ -63,7 +63,7 @@ test('series × steps that would be too many samples are refused before the firs
   await expect(engine.instant('sum(x)[1h:1s]', 60_000, { source })).resolves.toBeDefined();
 });
 
-test('windows × subquery steps × series are refused by their number', async () => {
+test('too many windows × subquery steps × series are refused', async () => {
   await expect(
     new Engine().range('quantile_over_time(0.5, x[1d:1s])', 0, 10_000_000, 1_000, { source: stored }),
   ).rejects.toMatchObject({

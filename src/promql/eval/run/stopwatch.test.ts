@@ -40,7 +40,7 @@ test('reading series is waiting, decoding them is evaluation, and the order of t
       return { series: [deferred('b'), deferred('a')] };
     },
   };
-  // Each look at the clock lets a microsecond pass, so that a phase that takes no time otherwise is seen.
+  // Each read of the clock advances it by a microsecond, so that every phase takes some time.
   const engine = new Engine({ monotonic: () => now + ++looks / 1_000 });
   for (const query of ['{__name__=~"a|b"}', '{__name__=~"a|b"}[1m]']) {
     now = 0;

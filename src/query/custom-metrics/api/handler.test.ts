@@ -20,8 +20,8 @@ const custom = '/apis/custom.metrics.k8s.io/v1beta2';
 const external = '/apis/external.metrics.k8s.io/v1beta1';
 
 /**
- * Knows metric `m` of everything, one row for each of foo, bar and the namespace ns, and metric `total` of each
- * resource, whose expression spans nodes.
+ * Knows the metric `m` of every object, with one row each for foo, bar and the namespace ns, and the metric `total` of
+ * each resource. The expression of `total` spans nodes.
  */
 const everything: MetricProvider = {
   name: 'test',
@@ -146,7 +146,7 @@ test.each<[string, string, number]>([
   ['a root resource without a metric', `${custom}/nodes/foo`, 404],
   ['a namespaced resource without a metric', `${custom}/namespaces/ns/pods/bar`, 404],
   ['a root resource in a namespace', `${custom}/namespaces/ns/nodes/foo/m`, 404],
-  ['a kind that nothing is known of', `${custom}/namespaces/ns/widgets.shop/foo/m`, 404],
+  ['an unknown kind', `${custom}/namespaces/ns/widgets.shop/foo/m`, 404],
   ['a segment too much', `${custom}/namespaces/ns/pods/foo/m/n`, 404],
   ['an unknown version', `/apis/custom.metrics.k8s.io/v1/nodes/foo/m`, 404],
   ['all nodes', `${custom}/nodes/*/m`, 200],
@@ -226,7 +226,7 @@ test('external metrics that are switched off do not exist', async () => {
   expect((await get(external)).status).toBe(404);
 });
 
-test('a value that is no number is left out of a list, and not found alone', async () => {
+test('a NaN is left out of a list, and is not found on its own', async () => {
   values = { foo: NaN, bar: 2 };
   const { items } = (await get(`${custom}/namespaces/ns/pods/*/m`)).body;
   expect(items.map(({ describedObject }) => describedObject.name)).toEqual(['bar']);
@@ -234,7 +234,7 @@ test('a value that is no number is left out of a list, and not found alone', asy
   expect([status, body.message]).toEqual([404, 'the server could not find the metric m for pods foo']);
 });
 
-test('an unknown metric is told in the words that autoscalers know', async () => {
+test('an unknown metric gives the error that autoscalers know', async () => {
   const { status, body } = await get(`${custom}/namespaces/ns/pods/*/unknown`);
   expect(status).toBe(404);
   expect(body).toMatchObject({
@@ -247,7 +247,7 @@ test('an unknown metric is told in the words that autoscalers know', async () =>
   });
 });
 
-test('a failure of the store is told without detail', async () => {
+test('a failure of the store is reported without details', async () => {
   failing = true;
   const { status, body } = await get(`${custom}/namespaces/ns/pods/*/m`);
   expect([status, body['reason'], body.message]).toEqual([500, 'InternalError', 'unable to fetch metrics']);
@@ -260,7 +260,7 @@ test('a caller without the right is refused with 403, discovery too; health stay
   expect((await get('/healthz')).status).toBe(200);
 });
 
-test('selectors that cannot be read are a bad request', async () => {
+test('a selector that cannot be read gives 400', async () => {
   expect((await get(`${custom}/namespaces/ns/pods/*/m?metricLabelSelector=%3D`)).status).toBe(400);
 });
 
@@ -270,7 +270,7 @@ describe('with a node missing', () => {
     values = { foo: 1 };
   });
 
-  test('pods there are omitted, and the answer is not to be kept', async () => {
+  test('its pods are omitted, and the answer is not cached', async () => {
     const { status, body, headers } = await get(`${custom}/namespaces/ns/pods/*/m`);
     expect([status, body.items.map(({ describedObject }) => describedObject.name)]).toEqual([200, ['foo']]);
     expect(headers.get('cache-control')).toBe('no-store');
@@ -284,21 +284,21 @@ describe('with a node missing', () => {
     ['a namespace', `${custom}/namespaces/ns/metrics/m`],
     ['an expression over several nodes', `${custom}/namespaces/ns/pods/*/total`],
     ['an external value', `${external}/namespaces/ns/m`],
-  ])('%s is 503, never a smaller number', async (_, path) => {
+  ])('%s gives 503, never a smaller number', async (_, path) => {
     const { status, body } = await get(path);
     expect([status, body['reason']]).toEqual([503, 'ServiceUnavailable']);
     expect(body.message).toContain('node-3');
   });
 });
 
-test('a node that left counts for as long as the value looks back, however far its sample times do', async () => {
+test('a departed node counts for as long as the value looks back, not for its sample times', async () => {
   readParts = [];
   await get(`${custom}/namespaces/ns/pods/*/total`);
   expect(asked).toEqual([expect.stringContaining('timestamp(x)')]);
   expect(readParts).toEqual(['sum(x) by (other)']);
 });
 
-test('a whole answer is shared by those who ask at the same time, and for a moment after it', async () => {
+test('a complete answer is shared by simultaneous requests, and by requests shortly after', async () => {
   let answer = (): void => {};
   evaluation = new Promise((resolve) => (answer = resolve));
   const path = `${custom}/namespaces/ns/pods/*/m`;
