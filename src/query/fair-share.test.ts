@@ -2,7 +2,7 @@ import type { UserInfo } from '../net/token-auth.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { startQueryStage, type QueryStage } from '../testing/query/query-stage.ts';
 
-/** Whoever has a token is the user of that name, and may query. */
+/** A token is the name of its user, who may query. */
 const reviews = {
   reviewToken: (token: string): Promise<UserInfo> => Promise.resolve({ username: token, groups: [] }),
   mayAccessPath: () => Promise.resolve(true),
@@ -11,7 +11,7 @@ const reviews = {
 let stage: QueryStage;
 const now = Date.now();
 beforeAll(async () => {
-  // The clock stands still: else time limits would end queries and others would begin while latencies are measured,
+  // The clock stands still. Otherwise time limits would end queries and others would begin during the measurement,
   // more often on a busy machine.
   const clock = new FakeClock(now);
   stage = await startQueryStage({ nodes: ['node-1', 'node-2'], reviews, flags: { loopbackExempt: 'false' }, clock });
@@ -38,13 +38,12 @@ const ask = (
     { ...more, headers: { authorization: `Bearer ${user}`, ...more.headers } },
   );
 
-/** Only ends a test that hangs: what is compared is time of the processor, of which a busy machine gives little. */
+/** Only ends a test that hangs: the test compares CPU time, of which a busy machine gives little. */
 const hangsMs = 240_000;
 
 /**
- * Processor time of this thread while a small query is answered: the median of `count` runs. Units: ms. Asker, query
- * server and agents share the thread, so on an idle machine that is the latency; on a busy one it does not count the
- * work of others.
+ * CPU time of this thread for one small query, in ms: the median of `count` runs. Client, query server and agents share
+ * the thread, so on an idle machine this is the latency. On a busy machine it excludes the work of other processes.
  */
 async function latency(count: number): Promise<number> {
   const all: number[] = [];
@@ -62,7 +61,7 @@ test.each([
   ['agents compute', {}],
   ['the query server computes', { 'x-svc-pushdown': 'off' }],
 ])(
-  'five users with endless queries, which %s, leave another at most twice the idle latency',
+  'five users with endless queries, which %s, leave another user at most twice the idle latency',
   async (_, headers) => {
     const { runner } = stage.server;
     await latency(8);
@@ -70,7 +69,7 @@ test.each([
     const stop = new AbortController();
     const { signal } = stop;
     const endless = async (user: string, i: number): Promise<void> => {
-      // Computing one takes minutes.
+      // One such query takes minutes.
       const query = `sum by (i) (quantile_over_time(0.5, x[20m:1s])) + ${i}`;
       while (!signal.aborted) await ask(user, query, '1s', { headers, signal }).catch(() => {});
     };
@@ -78,7 +77,7 @@ test.each([
     try {
       while (runner.running < 20) await new Promise((done) => setImmediate(done));
       await latency(3);
-      // What the machine does besides may hit one measurement.
+      // Other work of the machine may disturb one measurement.
       let loaded = Infinity;
       for (let i = 0; i < 3 && loaded > 2 * idle; i++) loaded = await latency(11);
       expect(runner.running).toBeGreaterThanOrEqual(20);

@@ -10,7 +10,7 @@ const crowd = 10;
 /** The operand of a query, with one value for each step of each series; its result takes as much. */
 const operandBytes = 2 * seriesOfNode * steps * 8;
 
-/** Most that many large queries at once held together, how often one of them began again, and how they were answered. */
+/** Runs many large queries at once. Returns the most bytes that they held together, their restarts and statuses. */
 async function holdTogether(queryMemory: number): Promise<{ peak: number; restarts: number; statuses: number[] }> {
   const stage = await startQueryStage({ nodes: ['node-1', 'node-2'], flags: { queryMemory: String(queryMemory) } });
   try {
@@ -57,7 +57,7 @@ test('without the pool the same queries would hold several times as much', async
   expect(restarts).toBe(0);
 }, 60_000);
 
-/** Status and first bytes of a remote read that asks for this type of answer. */
+/** Status and first bytes of the answer to a remote read that accepts this response type. */
 async function remoteRead(stage: QueryStage, type: number, startMs: number): Promise<{ status: number; text: string }> {
   const matchers = [{ type: '=' as const, name: '__name__', value: 'x' }];
   const queries = [{ startMs, endMs: startMs + 3_600_000, matchers }];
@@ -74,7 +74,7 @@ async function remoteRead(stage: QueryStage, type: number, startMs: number): Pro
   });
 }
 
-test('a remote read as samples takes the memory of its whole answer before it is made; a streamed one does not', async () => {
+test('a SAMPLES remote read takes the memory of its whole answer in advance; a streamed one does not', async () => {
   const samples = 40_000;
   const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryMemory: '1000000' } });
   try {
@@ -82,7 +82,7 @@ test('a remote read as samples takes the memory of its whole answer before it is
     for (let i = 0; i < samples; i++) {
       stage.cluster.append('node-1', { __name__: 'x', k8s_node_name: 'node-1' }, from + i * 50, i);
     }
-    // The samples fit into the pool and what is free beside it, all that a SAMPLES answer takes does not.
+    // The samples fit into the pool and the memory that is free beside it. A whole SAMPLES answer does not.
     const refused = await remoteRead(stage, responseType.samples, from);
     expect(refused).toMatchObject({ status: 400, text: expect.stringMatching(/the query would hold \d+ bytes/) });
     expect((await remoteRead(stage, responseType.streamedXorChunks, from)).status).toBe(200);

@@ -26,7 +26,7 @@ const limits = watchQueryLimits({ informer: () => policies.informer } as unknown
 const apply = (query: ClusterTrafficPolicySpec['query'], more: ClusterTrafficPolicySpec = {}): void =>
   policies.set([{ metadata: { name: 'one' }, spec: { query, ...more } }]);
 
-/** Users who may read the namespace of their name only; `root` reads everything. */
+/** Each user may read only the namespace of the same name; `root` may read everything. */
 const reviews = {
   reviewToken: (token: string) => Promise.resolve({ username: token, groups: [] }),
   mayAccessPath: () => Promise.resolve(true),
@@ -69,7 +69,7 @@ const hang = (): void => {
 };
 
 test('timeout ends a query that runs longer', async () => {
-  // Less than the nine seconds of an agent, and enough for a busy machine to answer without the agents.
+  // Less than the agent timeout of nine seconds, and enough for a busy machine to answer without the agents.
   apply({ timeout: '3s' });
   hang();
   const started = performance.now();
@@ -78,23 +78,23 @@ test('timeout ends a query that runs longer', async () => {
   expect(performance.now() - started).toBeLessThan(9_000);
 });
 
-test('perAgentTimeout is how long an agent is waited for', async () => {
+test('perAgentTimeout limits the wait for an agent', async () => {
   apply({ perAgentTimeout: '100ms' });
   hang();
   const { json } = await query();
   expect(json).toMatchObject({ status: 'success', missingNodes: ['node-1', 'node-2'] });
-  // The flag of the server is nine seconds.
+  // The flag of the server says nine seconds.
   expect(Number(/timeout after (\d+) ms/.exec(json.warnings![0]!)![1])).toBeLessThan(8_000);
 });
 
-test('maxSamples is what a query may hold', async () => {
+test('maxSamples limits the samples that a query may hold', async () => {
   expect((await query('root', 'x[1h:1s]')).status).toBe(200);
   apply({ maxSamples: 1_000 });
   const { status, json } = await query('root', 'x[1h:1s]');
   expect([status, json.error]).toEqual([422, expect.stringContaining('too many samples')]);
 });
 
-test.each(['whole', 'agg', 'series', 'off'])('maxSeries is what a query may touch, executed as %s', async (path) => {
+test.each(['whole', 'agg', 'series', 'off'])('maxSeries limits the series that a query may touch: %s', async (path) => {
   const headers = { 'x-svc-pushdown': path };
   apply({ maxSeries: 8 });
   expect(await query('root', 'sum(x)', headers)).toMatchObject({ status: 200, json: { degraded: false } });
@@ -103,7 +103,7 @@ test.each(['whole', 'agg', 'series', 'off'])('maxSeries is what a query may touc
   expect([status, json.error]).toEqual([422, expect.stringMatching(/touches 8 series or more, at most 7 are allowed/)]);
 });
 
-test('maxSeries holds for lists of series and for federation, too', async () => {
+test('maxSeries also limits lists of series and federation', async () => {
   apply({ maxSeries: 7 });
   const match = { 'match[]': 'x' };
   expect((await ask('root', '/api/v1/series', match)).status).toBe(422);
@@ -120,7 +120,7 @@ test('partialResponse: Fail refuses an answer that lacks a node, whatever the cl
   expect((await query()).json).toMatchObject({ status: 'success', missingNodes: ['node-1'] });
 });
 
-test('maxConcurrency is how many run at a time, from the next query on', async () => {
+test('maxConcurrency limits the queries that run at a time, from the next query on', async () => {
   apply({ maxConcurrency: 1 });
   const waiting: (() => void)[] = [];
   for (const agent of stage.cluster.agents) {
@@ -130,7 +130,7 @@ test('maxConcurrency is how many run at a time, from the next query on', async (
   const [first, second] = [query(), query()];
   while (waiting.length < 2) await new Promise((done) => setImmediate(done));
   expect(runner.running).toBe(1);
-  // One user gets half of the places.
+  // One user gets half of the concurrency.
   apply({ maxConcurrency: 6 });
   const third = query();
   while (waiting.length < 6) await new Promise((done) => setImmediate(done));

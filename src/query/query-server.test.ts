@@ -15,7 +15,7 @@ import { querySettingTable, startQueryServer } from './index.ts';
 import type { ExpectedAgent, QueryServer } from './index.ts';
 
 const nodes = ['node-1', 'node-2', 'node-3'];
-/** On a whole minute, so that times are short texts. */
+/** A whole minute, so that times have a short text. */
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 const at = String(end / 1000);
 
@@ -76,12 +76,12 @@ const ask = (path: string, params: ApiParams = {}, options: Parameters<typeof as
   askApi({ port: server.port, ca: cluster.ca.cert }, path, params, options);
 const instant = (query: string, more: ApiParams = {}): Promise<ApiAnswer> =>
   ask('/api/v1/query', { query, time: at, ...more });
-/** Over raw chunks, even where the query could be pushed down. */
+/** Evaluates over raw chunks, even if the query could be pushed down. */
 const instantRaw = (query: string): Promise<ApiAnswer> =>
   ask('/api/v1/query', { query, time: at }, { headers: { 'x-svc-pushdown': 'off' } });
 
 describe('answers over all nodes', () => {
-  test('every node counts once, and the two extra fields are always there', async () => {
+  test('every node counts once, and degraded and missingNodes are always there', async () => {
     const { status, headers, text } = await instant('sum(svc_agent_up)');
     expect([status, headers['content-type']]).toEqual([200, 'application/json']);
     expect(text).toBe(
@@ -89,7 +89,7 @@ describe('answers over all nodes', () => {
     );
   });
 
-  test('an alternative that is given twice counts once', async () => {
+  test('a regular expression alternative that is given twice counts once', async () => {
     for (const run of [instant, instantRaw]) {
       const { json } = await run('sum({__name__=~"svc_agent_up|svc_agent_up"})');
       expect(json.data).toMatchObject({ result: [{ value: [end / 1000, '3'] }] });
@@ -107,7 +107,7 @@ describe('answers over all nodes', () => {
     });
   });
 
-  test('a range query by POST form gives one point a step and an info for what is no counter by name', async () => {
+  test('a range query by POST form gives one point per step, and an info for a name not of a counter', async () => {
     const params = { query: 'sum(rate(svc_agent_up[2m]))', start: String(end / 1000 - 60), end: at, step: '30s' };
     const { json } = await ask('/api/v1/query_range', params, { form: true });
     const { result } = json.data as { result: { values: [number, string][] }[] };
@@ -160,7 +160,7 @@ describe('answers over all nodes', () => {
     ]);
   });
 
-  test('a large answer is packed when the client takes gzip', async () => {
+  test('a large answer is compressed if the client accepts gzip', async () => {
     const params = {
       query: 'http_server_request_duration_count',
       start: String(end / 1000 - 1500),
@@ -231,7 +231,7 @@ describe('degraded answers', () => {
     expect(result.map((r) => r.metric['k8s_node_name']).sort()).toEqual(['node-1', 'node-2']);
   });
 
-  test('a node without an agent pod is missing, too, unless the query cannot concern it', async () => {
+  test('a node without an agent pod is missing, too, unless the query cannot match it', async () => {
     const absent = { node: 'node-9', address: undefined, absence: 'no agent pod', nodeReady: true };
     expected = [...cluster.expected, absent];
     const { json } = await instant('sum(svc_agent_up)');
@@ -279,7 +279,7 @@ describe('what is refused', () => {
       'invalid parameter "query": unknown position: parse error: no expression found in input',
     ],
     [
-      'a time that is none',
+      'an invalid time',
       'query',
       { query: 'up', time: 'abc' },
       400,
@@ -367,7 +367,7 @@ describe('what is refused', () => {
     expect(await ask('/api/v1/label/a/values', {}, { form: true })).toMatchObject({ status: 405 });
   });
 
-  test('before the agents are listed no answer is given', async () => {
+  test('before the agents are listed, queries are unavailable', async () => {
     synced = false;
     expect((await instant('up')).json.errorType).toBe('unavailable');
     expect((await ask('/-/ready')).status).toBe(503);
@@ -427,7 +427,7 @@ describe('who may ask', () => {
     expect(answer.headers['www-authenticate']).toBe(status === 401 ? 'Bearer' : undefined);
   });
 
-  test('a token with the right is asked about by path, and every path of the API is guarded', async () => {
+  test('the permission of a token is reviewed by path, and every path of the API requires a token', async () => {
     expect((await askAs('reader')).status).toBe(200);
     expect(reviewed).toContain('reader get /promql');
     const source = await readFile(join(import.meta.dirname, 'api/app.ts'), 'utf8');
@@ -449,14 +449,14 @@ describe('who may ask', () => {
     ['bad', 401],
     ['other', 403],
     ['reader', 200],
-  ])('its own metrics are asked for with the token %p and answered %d', async (token, status) => {
+  ])('a request for its own metrics with the token %p is answered %d', async (token, status) => {
     const headers = { connection: 'close', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
     const get = async (path: string) =>
       (await fetch(`http://127.0.0.1:${guarded.healthPort}${path}`, { headers })).status;
     expect([await get('/metrics'), await get('/livez'), await get('/readyz')]).toEqual([status, 200, 200]);
   });
 
-  test('a port in use is named in the words people search for, and nothing is left open', async () => {
+  test('a port in use is reported as such, and no listener stays open', async () => {
     const flags = { namespace: 'svc-system', bindAddress: '127.0.0.1', port: String(guarded.port), healthPort: '0' };
     const settings = readSettings(querySettingTable, { flags, env: {}, prefix: 'SVC_' });
     const reviews = { reviewToken: async () => undefined, mayAccessPath: async () => false };
@@ -481,8 +481,8 @@ describe('who may ask', () => {
   });
 });
 
-describe('beside queries', () => {
-  test('health, build information, flags, metadata and formatting', async () => {
+describe('other endpoints', () => {
+  test('health, build information, flags, metadata, formatting and exemplars are answered', async () => {
     expect((await ask('/-/healthy')).status).toBe(200);
     expect((await ask('/-/ready')).status).toBe(200);
     expect((await ask('/api/v1/status/buildinfo')).json.data).toMatchObject({
@@ -507,7 +507,7 @@ describe('beside queries', () => {
     expect((await get('/metrics'))[1]).toMatch(/svc_query_duration_seconds_count\{path="\/query",code="200"\} \d+/);
   });
 
-  test('the page is served with a strict policy, and its links lead to it', async () => {
+  test('the page is served with a strict content security policy, also at its deep links', async () => {
     for (const path of ['/', '/graph']) {
       const { status, headers } = await ask(path, { 'g0.expr': 'up' });
       expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);

@@ -7,8 +7,7 @@ import { randomSeries } from '../testing/promql/random-series.ts';
 import { Random } from '../testing/promql/random.ts';
 
 /**
- * On each way of executing a query, a user gets the answer that a cluster would give which has the series of the user's
- * namespaces and no others.
+ * On each execution path, a user gets the answer of a cluster that has only the series of the user's namespaces.
  */
 
 const end = Math.floor(Date.now() / 60_000) * 60_000;
@@ -16,7 +15,7 @@ const start = end - 900_000;
 const nodes = ['n0', 'n1', 'n2'];
 const users: Readonly<Record<string, readonly string[]>> = { one: ['i1'], two: ['api', 'b'], other: ['a', 'i0'] };
 const ways = ['', 'agg', 'series', 'off'];
-/** Names of the generator's world, and what they stand for here: each series has up to three namespaces. */
+/** Maps the generator's label names to those used here, so that each series has up to three namespaces. */
 const names: Readonly<Record<string, string>> = {
   ...{ node: 'k8s_node_name', zone: 'k8s_namespace_name', job: 'k8s_src_namespace', instance: 'k8s_dst_namespace' },
 };
@@ -71,7 +70,7 @@ const asUser = (user: string, way = ''): { headers: Record<string, string> } => 
   headers: { authorization: `Bearer ${user}`, ...(way === '' ? {} : { 'x-svc-pushdown': way }) },
 });
 
-/** Both kinds of query, on all ways, beside a cluster that has only what the user may see. */
+/** Compares both kinds of query on all paths with a cluster that has only what the user may see. */
 async function compare(user: string, query: string): Promise<Set<string>> {
   const span = { start: String(end / 1000 - 600), end: String(end / 1000), step: '75' };
   const taken = new Set<string>();
@@ -89,7 +88,7 @@ async function compare(user: string, query: string): Promise<Set<string>> {
   return taken;
 }
 
-test.each(Object.keys(users))('random queries of user %s tell what is theirs, on every way', async (user) => {
+test.each(Object.keys(users))('random queries of user %s see only what is theirs, on every path', async (user) => {
   const scope = { histograms: false, experimental: true, start, end };
   const taken = new Set<string>();
   for (let i = 0; i < 6; i++) {
@@ -107,11 +106,11 @@ test.each([
   'sum(requests_total{k8s_node_name="n1"}) or vector(0)',
   'count(requests_total{k8s_src_namespace!="api"} offset 3m)',
   'absent(requests_total{k8s_src_namespace="db",k8s_dst_namespace="i2",k8s_namespace_name=""})',
-])('%s', async (query) => {
+])('every user sees only what is theirs: %s', async (query) => {
   for (const user of Object.keys(users)) await compare(user, query);
 });
 
-test('a query of a user is computed by the agents, and tells nothing of what they passed over', async () => {
+test('a query of a user is computed by the agents, and its statistics hide what they skipped', async () => {
   const params = { query: 'sum(requests_total)', time: String(end / 1000), explain: '1', stats: 'all' };
   const [mine, model] = await Promise.all([
     shared.ask('/api/v1/query', params, asUser('one')),
@@ -129,7 +128,7 @@ test('a query of a user is computed by the agents, and tells nothing of what the
   expect(told(mine)).toMatchObject({ path: 'agg' });
 });
 
-test('an agent that knows of no restriction computes no share: its samples are read, and only those that may be seen count', async () => {
+test('samples of an agent too old to restrict a query are read raw, and only the visible ones count', async () => {
   const refused: unknown[] = [];
   const [agent] = shared.cluster.agents;
   agent!.misbehave = (req, res) => {

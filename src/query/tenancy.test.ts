@@ -154,7 +154,7 @@ test('reviews of a user are cached, and a user who may read all pods is not revi
   expect(reviewed.sort()).toEqual(['boss *', 'fresh *', 'fresh bank', 'fresh shop', 'fresh zoo']);
 });
 
-test('when the reviews fail nothing is shown', async () => {
+test('while reviews fail, queries are unavailable', async () => {
   broken = true;
   rights['late'] = ['shop'];
   const answer = await ask('late', '/api/v1/query', { query: 'requests_total' });

@@ -8,7 +8,7 @@ import type { PartialReader } from './fanout/readers/partial-reader.ts';
 import type { ExecutionPath } from './fanout/pushdown-report.ts';
 import { queryTimings } from './timings.ts';
 
-test('a total is the sum of its parts, and all that was neither evaluation nor sorting is preparation', () => {
+test('a total is the sum of its parts, and all time beyond evaluation and sorting is preparation', () => {
   expect(queryTimings({ queue: 2, evaluation: 1 }, { evaluationMs: 250, sortMs: 125 })).toEqual({
     evalTotalTime: 1,
     resultSortTime: 0.125,
@@ -19,14 +19,13 @@ test('a total is the sum of its parts, and all that was neither evaluation nor s
   });
 });
 
-test('of a query that failed all is preparation', () => {
+test('all time of a failed query is preparation', () => {
   const { evalTotalTime, queryPreparationTime, innerEvalTime } = queryTimings({ queue: 0, evaluation: 1 });
   expect([evalTotalTime, queryPreparationTime, innerEvalTime]).toEqual([1, 1, 0]);
 });
 
 /**
- * Two nodes that take 30 ms each to answer, and whose series take whoever reads them 5 ms to decode, by a clock moved
- * by hand.
+ * Two nodes on a manual clock. Each takes 30 ms to answer, and its series takes the reader 5 ms to decode.
  */
 function stage(fails: { times: number } = { times: 0 }) {
   let time = 0;
@@ -95,11 +94,11 @@ test.each([
   ['series', 'sum(up)', { prepared: 70, inner: 0, total: 70 }],
   ['agg', 'sum(up)', { prepared: 70, inner: 0, total: 70 }],
   ['whole', 'sum(up{k8s_node_name="a"})', { prepared: 35, inner: 0, total: 35 }],
-] as const)('over the nodes by way of %s, their work is preparation', async (path, query, expected) => {
+] as const)('on the path %s, the work of the nodes is preparation', async (path, query, expected) => {
   expect(await timings(stage(), query, path)).toEqual({ path, missingNodes: [], ...expected });
 });
 
-test('an attempt that was given up is preparation', async () => {
+test('a failed attempt is preparation', async () => {
   const told = await timings(stage({ times: 1 }), 'up', 'off');
   expect(told).toEqual({ path: 'off', missingNodes: ['a'], prepared: 60, inner: 5, total: 65 });
 });

@@ -5,7 +5,7 @@ import { controllerDefaults, renderController } from './index.ts';
 import type { ControllerInput } from './index.ts';
 
 describe('renderController', () => {
-  test('renders the operator installation as its golden file says', () => {
+  test('renders the operator installation as in its golden file', () => {
     expectGolden(
       import.meta.dirname,
       'controller-defaults.golden.yaml',
@@ -13,7 +13,7 @@ describe('renderController', () => {
     );
   });
 
-  test('renders it with every setting as its golden file says', () => {
+  test('renders it with every setting as in its golden file', () => {
     const input: ControllerInput = {
       namespace: 'observability',
       svcImage: 'registry.example/svc-operator@sha256:abc',
@@ -36,13 +36,13 @@ describe('renderController', () => {
     expectGolden(import.meta.dirname, 'controller-with-settings.golden.yaml', yamlStream(renderController(input)));
   });
 
-  test('has a disruption budget, but none for a single replica, which it would make undrainable', () => {
+  test('has a disruption budget, but not for a single replica, whose node could not be drained then', () => {
     const kinds = (replicas: number) => renderController({ ...controllerDefaults, replicas }).map(({ kind }) => kind);
     expect(kinds(2)).toContain('PodDisruptionBudget');
     expect(kinds(1)).not.toContain('PodDisruptionBudget');
   });
 
-  test('lets people do with our kinds what they may do with their namespace, and with policies nothing but look', () => {
+  test('adds our kinds to the namespace roles view, edit and admin, and cluster policies for reading only', () => {
     const roles = renderController(controllerDefaults).filter(({ metadata }) =>
       /^svc-(view|edit)$/.test(metadata.name!),
     );

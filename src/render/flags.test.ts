@@ -57,7 +57,7 @@ function variablesOf({ env = [] }: Container): Record<string, string | undefined
   return Object.fromEntries(env.map(({ name, value }) => [name, value]));
 }
 
-/** Every option of the query server, as text that is no default. */
+/** Every option of the query server, with a value that is not its default. */
 const everyQueryOption: QueryOptions = {
   pushdown: 'series',
   agentTimeout: '5s',
@@ -98,7 +98,7 @@ describe.each([
     expect(() => readSettings(table, { flags, env: {}, prefix: 'SVC_' })).not.toThrow();
   });
 
-  test('the init step writes what the agent would: they share every flag that decides the file', () => {
+  test('the init container writes the same file as the agent: they share every flag that affects it', () => {
     const objects = renderPlatform(input);
     const agent = flagsOf(container(objects, 'DaemonSet', 'agent').args);
     const {
@@ -154,7 +154,7 @@ describe.each(released)('during an upgrade from %s', (_, knows) => {
     ['DaemonSet', 'init-config', initConfigSettingTable],
     ['Deployment', 'query', querySettingTable],
   ])(
-    'this operator gives the %s’s container %s no flag that the release lacks, nor takes one away',
+    'this operator passes the %s’s container %s only flags of that release, and still knows all of these',
     (kind, name, table) => {
       const flags = [platformDefaults, everything].flatMap((input) =>
         container(renderPlatform(input), kind, name).args.filter((arg) => arg.startsWith('--')),
@@ -167,10 +167,10 @@ describe.each(released)('during an upgrade from %s', (_, knows) => {
 });
 
 test.each<[string, QueryOptions, boolean, string, string]>([
-  ['as they come, query server and agents exempt loopback', {}, false, 'true', 'true'],
+  ['by default, query server and agents exempt loopback', {}, false, 'true', 'true'],
   ['on the host network the agents exempt nothing', {}, true, 'true', 'false'],
   ['the setting withdraws both', { loopbackExempt: 'false' }, false, 'false', 'false'],
-  ['tenants withdraw both', { tenancy: 'true' }, false, 'false', 'false'],
+  ['tenancy withdraws both', { tenancy: 'true' }, false, 'false', 'false'],
 ])('%s', (_, query, hostNetwork, ofQuery, ofAgent) => {
   const objects = renderPlatform({ ...platformDefaults, query, hostNetwork });
   expect(flagsOf(container(objects, 'Deployment', 'query').args)['loopbackExempt']).toBe(ofQuery);
@@ -180,16 +180,16 @@ test.each<[string, QueryOptions, boolean, string, string]>([
 test.each<[string, Readonly<Record<string, string>>, object]>([
   ['a new installation', {}, { ports: '80,443,8080,8443', instrumentVersion: 'v0.10.0', allowExtraConfig: false }],
   [
-    'one that says otherwise',
+    'an installation with other settings',
     { obiInstrumentPorts: '8000-8100', instrumentImage: 'mirror.example/obi:v0.11.1', allowExtraConfig: 'true' },
     { ports: '8000-8100', instrumentVersion: 'v0.11.1', allowExtraConfig: true },
   ],
   [
-    'one whose image tells no version',
+    'an installation whose image names no version',
     { instrumentImage: 'mirror.example/obi@sha256:00', instrumentVersion: 'v0.9.0' },
     { ports: '80,443,8080,8443', instrumentVersion: 'v0.9.0', allowExtraConfig: false },
   ],
-])('the query server of %s knows what the operator decides capture by', (_, own, expected) => {
+])('the query server of %s gets the capture settings of the operator', (_, own, expected) => {
   const flags = {
     ...flagsOf(container(renderController(controllerDefaults), 'Deployment', 'controller').args),
     ...own,

@@ -11,7 +11,7 @@ import {
 } from './index.ts';
 import type { Component } from './index.ts';
 
-/** No network plugin runs in the tests, so an evaluator tells what the rendered policies mean. */
+/** No network plugin runs in the tests, so an evaluator decides what the rendered policies allow. */
 
 const policies = [
   ...renderController(controllerDefaults),
@@ -76,12 +76,12 @@ test.each<[string, Connection]>([
 
 test.each<[string, Connection]>([
   ['a stranger scrapes an agent', to(stranger, agent, 9090)],
-  ['a pod beside them scrapes an agent', to(neighbour, agent, 9090)],
+  ['another pod of the namespace scrapes an agent', to(neighbour, agent, 9090)],
   ['the collector reads remotely from an agent', to(collector, agent, 9091)],
   ['a stranger reads from an agent', to(stranger, agent, 9091)],
   ['query configures an agent', to(query, agent, 9093)],
   ['a stranger configures an agent', to(stranger, agent, 9093)],
-  ['a neighbour of that name configures an agent', to(pod('shop', 'svc-controller'), agent, 9093)],
+  ['a pod labelled svc-controller elsewhere configures an agent', to(pod('shop', 'svc-controller'), agent, 9093)],
   ['an agent reads from another', to(agent, agent, 9091)],
   ['a stranger sends OTLP to an agent', to(stranger, agent, 4318)],
   ['the collector follows spans', to(collector, agent, 9092)],
@@ -90,12 +90,12 @@ test.each<[string, Connection]>([
   ['query asks the operator', to(query, controller, 8080)],
   ['an API server scrapes an agent', to(address('192.168.1.10'), agent, 9090)],
   ['a stranger sends OTLP over gRPC to an agent', to(stranger, agent, 4317)],
-  ['custom metrics are asked of an agent', to(address('192.168.1.10'), agent, 6443)],
+  ['an API server asks an agent for custom metrics', to(address('192.168.1.10'), agent, 6443)],
   ['an address outside asks the minter', to(address('203.0.113.9'), minter, 8080)],
-  ['the minter talks to the pods beside it', to(minter, caller, 8080)],
+  ['the minter connects to another pod of its namespace', to(minter, caller, 8080)],
   ['a stranger reads the health port of query', to(stranger, query, 9096)],
   ['a stranger reads the metrics of the operator', to(stranger, controller, 8080)],
-  ['anybody reaches another pod of the namespace', to(stranger, neighbour, 80)],
+  ['a stranger reaches another pod of the namespace', to(stranger, neighbour, 80)],
   ['an address outside asks query', to(address('203.0.113.9'), query, 9095)],
   ['another pod of the namespace asks the minter', to(pod('platform-agent', 'other'), minter, 8080)],
   ['a platform agent of another namespace asks the minter', to(pod('shop', 'platform-agent'), minter, 8080)],
@@ -120,17 +120,17 @@ describe('with settings', () => {
   ];
 
   test.each<[string, boolean, Connection]>([
-    ['the set collector scrapes an agent', true, to(pod('monitoring', 'prometheus'), agent, 9090)],
-    ['the usual collector scrapes an agent no longer', false, to(pod('gmp-system', 'collector'), agent, 9090)],
-    ['the set collector reads the operator', true, to(pod('monitoring', 'prometheus'), controller, 8080)],
-    ['an API server of the set range asks for custom metrics', true, to(address('10.0.0.3'), query, 6443)],
+    ['the configured collector scrapes an agent', true, to(pod('monitoring', 'prometheus'), agent, 9090)],
+    ['the default collector scrapes an agent', false, to(pod('gmp-system', 'collector'), agent, 9090)],
+    ['the configured collector scrapes the operator', true, to(pod('monitoring', 'prometheus'), controller, 8080)],
+    ['an API server of the configured range asks for custom metrics', true, to(address('10.0.0.3'), query, 6443)],
     ['another address asks for custom metrics', false, to(address('10.0.1.3'), query, 6443)],
     ['a pod asks for custom metrics', false, to(stranger, query, 6443)],
   ])('%s: %s', (_, allowed, connection) => {
     expect(mayConnect(settled, connection)).toBe(allowed);
   });
 
-  test('without custom metrics nobody reaches that port', () => {
+  test('without custom metrics no one can reach their port', () => {
     const off = [...renderController(controllerDefaults), ...renderPlatform(platformDefaults)];
     const callers = [
       address('192.168.1.10'),
@@ -141,7 +141,7 @@ describe('with settings', () => {
       controller,
     ];
     expect(callers.filter((from) => mayConnect(off, to(from, query, 6443)))).toEqual([]);
-    // Query itself still answers: what is refused is the port.
+    // The other port of the query server stays open.
     expect(mayConnect(off, to(stranger, query, 9095))).toBe(true);
   });
 });

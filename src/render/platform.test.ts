@@ -49,11 +49,11 @@ describe('renderPlatform', () => {
     ['platform-defaults', platformDefaults],
     ['platform-with-settings', withSettings],
     ['platform-with-everything', withEverything],
-  ])('renders %s as its golden file says', (name, input) => {
+  ])('renders %s as in its golden file', (name, input) => {
     expectGolden(import.meta.dirname, `${name}.golden.yaml`, yamlStream(renderPlatform(input)));
   });
 
-  test("shows the instrument the kernel's trace points, to which it attaches for TCP statistics and without which it ends", () => {
+  test("mounts the kernel's trace points into the instrument only, which exits without them", () => {
     const { spec } = named(renderPlatform(platformDefaults), 'DaemonSet', 'svc-agent') as unknown as {
       spec: { template: { spec: { containers: { name: string; volumeMounts: object[] }[]; volumes: object[] } } };
     };
@@ -66,7 +66,7 @@ describe('renderPlatform', () => {
     });
   });
 
-  test("gives the instrument its node's address, so that it neither looks for one on the internet nor ends without a way there", () => {
+  test("gives the instrument its node's address, so that it does not look for one on the internet", () => {
     const { spec } = named(renderPlatform(platformDefaults), 'DaemonSet', 'svc-agent') as unknown as {
       spec: { template: { spec: { containers: { name: string; env?: object[] }[] } } };
     };
@@ -88,7 +88,7 @@ describe('renderPlatform', () => {
     expect(set['spec']).toMatchObject({ replicas: 4 });
   });
 
-  test('writes for the version that the tag of the instrument names', () => {
+  test('takes the instrument version from the image tag', () => {
     const yaml = yamlStream(renderPlatform({ ...platformDefaults, instrumentImage: 'host:5000/obi:v0.9.0@sha256:1' }));
     expect(yaml).toContain('--instrument-version=v0.9.0');
   });
@@ -122,7 +122,7 @@ describe('the custom metrics API', () => {
     expect(apis.map((o) => (o['spec'] as { versionPriority: number }).versionPriority)).toEqual([100, 200, 100]);
   });
 
-  test('gives autoscalers the right to the groups that are registered, and no others', () => {
+  test('grants autoscalers the groups that are registered, and no others', () => {
     const groups = (input: PlatformInput): unknown =>
       (named(renderPlatform(input), 'ClusterRole', 'custom-metrics-server-resources')['rules'] as object[])[0];
     const only = { ...register, customMetrics: { register: false } };
@@ -133,7 +133,7 @@ describe('the custom metrics API', () => {
     });
   });
 
-  test('is not registered before there is a CA, nor where it belongs to another server', () => {
+  test('is not registered before there is a CA, nor if it belongs to another server', () => {
     const { caBundle: _, ...withoutCa } = register;
     expect(kinds(withoutCa).filter((k) => k.startsWith('APIService'))).toEqual([]);
     const elsewhere = { customMetrics: { register: false }, externalMetrics: { register: false } };
@@ -143,7 +143,7 @@ describe('the custom metrics API', () => {
     );
   });
 
-  test('leaves no trace where it is off', () => {
+  test('leaves no trace if it is off', () => {
     const { customMetrics: _, ...off } = register;
     const traces = ['6443', 'custom.metrics.k8s.io', 'external.metrics.k8s.io', 'system:auth-delegator'];
     const found = (input: PlatformInput) => traces.filter((trace) => yamlStream(renderPlatform(input)).includes(trace));
@@ -163,7 +163,7 @@ describe('withUserChanges', () => {
     expect(withUserChanges(binding, { ...binding, subjects: [ours, added] })['subjects']).toEqual([ours, added]);
   });
 
-  test('keeps a namespace that an administrator let in to the scrape port', () => {
+  test('keeps an ingress rule that an administrator added for the scrape port', () => {
     const policy = named(rendered, 'NetworkPolicy', 'svc-agent-scrape');
     const rule = { from: [{ podSelector: {} }], ports: [{ port: 9090, protocol: 'TCP' }] };
     const live = { ...policy, spec: { ...(policy['spec'] as object), ingress: [rule] } };
@@ -172,7 +172,7 @@ describe('withUserChanges', () => {
     expect(ingress[1]).toEqual(rule);
   });
 
-  test('takes what is rendered where nothing is there yet, and for every other object', () => {
+  test('takes the rendered object if there is no live one, and for every other object', () => {
     const open = ['ClusterRoleBinding/svc-metrics-reader', 'NetworkPolicy/svc-agent-scrape'];
     const kept = rendered.filter((object) => {
       expect(withUserChanges(object, undefined)).toBe(object);

@@ -4,21 +4,21 @@ import { runController, type ControllerHarness } from '../testing/run-controller
 import { ApplySet } from './index.ts';
 
 /**
- * Random work and random faults, as in the soak, on the scripted server: seconds instead of minutes, and the same again
- * for the same seed. What the soak's garbage collector does is done here at once.
+ * Random work and random faults, as in the soak, but on the scripted server. A run takes seconds instead of minutes and
+ * is the same for the same seed. Garbage is collected at once.
  */
 
 const { configMaps, secrets } = coreResources;
 const names = ['a', 'b', 'c'];
 const mine = 'managed=yes';
 
-/** How many children an owner asks for, and what they hold. */
+/** The number of children that an owner asks for, and their value. */
 interface Wish {
   count: number;
   value: string;
 }
 
-/** Answers that are kept back. */
+/** Functions that release the answers that are held back. */
 const held: (() => void)[] = [];
 
 function random(seed: number): (below: number) => number {
@@ -63,7 +63,7 @@ function begin(): Promise<ControllerHarness> {
   });
 }
 
-/** One random thing that somebody does, or that goes wrong. */
+/** Does one random user action, or causes one random fault. */
 function disturb({ server }: ControllerHarness, below: (n: number) => number): void {
   const { storage } = server;
   const name = names[below(names.length)]!;
@@ -83,7 +83,7 @@ function disturb({ server }: ControllerHarness, below: (n: number) => number): v
   else if (dice < 77) server.script({ verb: 'delete' }, { do: 'reset', afterWork: below(2) === 0 });
   else if (dice < 84) server.script({ verb: 'apply' }, { do: 'hold', until: later(), afterWork: true });
   else if (dice < 90) {
-    // Nothing is shown for a while, and then only a list can tell.
+    // Watches and lists are held for a while. After a compaction only a list shows the changes.
     const until = later();
     for (const verb of ['watch', 'list'] as const) server.script({ verb, plural: 'configmaps' }, { do: 'hold', until });
     for (const watch of server.openWatches('configmaps')) watch.reset();
@@ -95,7 +95,7 @@ function disturb({ server }: ControllerHarness, below: (n: number) => number): v
 
 const later = (): Promise<void> => new Promise((resolve) => held.push(resolve));
 
-/** Kubernetes' own part: children whose owner is gone go. */
+/** Deletes children whose owner is gone, as Kubernetes does. */
 function collectGarbage({ server: { storage } }: ControllerHarness): void {
   for (const object of storage.list(configMaps)) {
     const [owner] = object.metadata.ownerReferences ?? [];
@@ -104,15 +104,15 @@ function collectGarbage({ server: { storage } }: ControllerHarness): void {
   }
 }
 
-/** What there is, and what should be, as comparable text. */
+/** The actual and the desired objects, as comparable text. */
 function world({ server: { storage } }: ControllerHarness): { is: string[]; ought: string[] } {
   const text = ({ metadata: { name, labels }, data }: KubeObject): string => JSON.stringify({ name, labels, data });
   const owners = names.flatMap((name) => storage.find(secrets, 'shop', name) ?? []);
   return { is: storage.list(configMaps).map(text).toSorted(), ought: owners.flatMap(childrenOf).map(text).toSorted() };
 }
 
-// 149 once found a child that had got another owner by a write without an answer.
-test.each([1, 2, 3, 149, 197])('after random work and faults the world is as desired: seed %i', async (seed) => {
+// Seed 149 once found a child that had got another owner by a write without an answer.
+test.each([1, 2, 3, 149, 197])('after random work and faults all children are as desired: seed %i', async (seed) => {
   const harness = await begin();
   const below = random(seed);
   for (let i = 0; i < 50; i++) {
@@ -129,7 +129,7 @@ test.each([1, 2, 3, 149, 197])('after random work and faults the world is as des
   };
   // Silence is noticed after 70 s, and the last wait may be as long as the item back-off of ten failures.
   for (let i = 0; i < 1_000 && !same(); i++) await harness.clock.advance(200);
-  // It must stay so after ten seconds, when own writes without an echo are no longer shown.
+  // It must stay so after ten seconds, when the cache no longer shows own writes without a watch event.
   for (let i = 0; i < 60; i++) await harness.clock.advance(200);
   collectGarbage(harness);
   const { is, ought } = world(harness);

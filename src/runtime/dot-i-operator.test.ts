@@ -145,7 +145,7 @@ test('no request goes through the inherited transport: its private state is neve
   expect(live()).toMatchObject({ metadata: { finalizers: ['x/y'] }, status: { ok: false } });
 });
 
-test('tells added, modified and deleted, with the meta of the original', async () => {
+test('reports added, modified and deleted, with the meta of the original', async () => {
   const { events } = await recording();
   server.put(widgets, widget('a'));
   await passUntil(() => events.length === 1, 'added');
@@ -167,7 +167,7 @@ test('tells added, modified and deleted, with the meta of the original', async (
   });
 });
 
-test('retries a failed handler with backoff, and tells it in the log', async () => {
+test('retries a failed handler with backoff, and logs the failure', async () => {
   server.put(widgets, widget('a'));
   const { events, calledAt } = await recording(3);
   await passUntil(() => events.length === 1, 'the success');
@@ -223,7 +223,7 @@ test('process.exit is never called: not when lists and watches fail in every way
   await again();
   server.openWatches()[0]!.raw('{"type":"ADDED","obj\n');
   await again();
-  // Nothing at all for longer than the base class bears.
+  // Silence for longer than the base class tolerates.
   server.openWatches()[0]!.fallSilent();
   await clock.advance(70_001);
   await again();
@@ -360,8 +360,8 @@ test("keeps another owner's finalizer under a race; adds ours once and cleans up
   expect(server.storage.find(widgets, 'shop', 'a')).toBeUndefined();
 });
 
-describe('beside the watches', () => {
-  test('the uri of a resource has the server in front', () => {
+describe('other methods', () => {
+  test('the URI of a resource begins with the URL of the server', () => {
     const operator = new TestOperator(() => Promise.resolve());
     expect(operator.uri('example.dev', 'v1', 'widgets', 'shop')).toBe(
       `${server.url}/apis/example.dev/v1/namespaces/shop/widgets`,
@@ -395,7 +395,7 @@ describe('beside the watches', () => {
     await rm(dir, { recursive: true });
   });
 
-  test('authentication for a foreign client keeps a password with colons whole', async () => {
+  test('authentication for another HTTP client keeps a password with colons whole', async () => {
     const operator = new TestOperator(() => Promise.resolve());
     const user = { name: 'open', username: 'jane', password: 'a:b:c' };
     operator['kubeConfig'].users = [user];

@@ -7,7 +7,7 @@ function health(): Health {
   return checks;
 }
 
-test('all checks run, one that fails or throws makes the whole fail, and its reason is told', async () => {
+test('all checks run, and one that rejects or throws fails the report with its reason', async () => {
   const checks = health();
   checks.add('rules', () => {
     throw new Error('unreadable');
@@ -25,7 +25,7 @@ test('an excluded check is named as such and does not count', async () => {
   expect(healthText('livez', report)).toBe('[+]caches ok\n[+]agents excluded: ok\nlivez check passed\n');
 });
 
-test('one check can be asked for alone, and a later one of a name replaces the earlier', async () => {
+test('a single check can be run, and a later check of the same name replaces an earlier one', async () => {
   const checks = health();
   expect((await checks.run({ only: 'caches' })).checks).toEqual([{ name: 'caches', ok: true }]);
   expect((await checks.run({ only: 'absent' })).checks).toEqual([]);

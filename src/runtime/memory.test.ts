@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 
 /**
- * Holds 40 MiB, then makes eight times as much garbage that is old when it is dropped; prints the peak of the heap.
- * Units: MiB.
+ * Runs a program that holds 40 MiB and makes eight times as much garbage, which is old when it is dropped. Returns the
+ * peak of its heap, in MiB.
  */
 function peakHeap(prepare: string): number {
   const program = `
@@ -29,6 +29,6 @@ function peakHeap(prepare: string): number {
   return Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
 }
 
-test('a heap that is collected early stays near what is alive', () => {
+test('early collection keeps a heap near its live size', () => {
   expect(peakHeap('collectEarly();')).toBeLessThan(0.75 * peakHeap(''));
 });

@@ -44,7 +44,7 @@ test.each<[string, number, string]>([
   ['/readyz/absent', 404, 'not found\n'],
   ['/metrics', 200, 'up 1\n'],
   ['/other', 404, 'not found\n'],
-])('%s', async (path, status, text) => {
+])('GET %s is answered with %d', async (path, status, text) => {
   expect(await get(path)).toEqual([status, text]);
 });
 
@@ -54,7 +54,7 @@ test('only reads are served, and metrics that cannot be collected are an error',
   expect(await get('/metrics')).toEqual([500, 'metrics failed\n']);
 });
 
-test('metrics are for those who may scrape, probes for everybody', async () => {
+test('metrics require the permission to scrape, and probes do not', async () => {
   refusal = { status: 401, message: 'a bearer token is required' };
   expect(await get('/metrics')).toEqual([401, 'a bearer token is required\n']);
   expect(await get('/metrics?x')).toEqual([401, 'a bearer token is required\n']);

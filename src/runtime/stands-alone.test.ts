@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
-/** The folder is a framework of its own: whoever takes it along takes `kube`, `base` and two files of `api` with it. */
+/** This folder is a framework of its own. It can be copied together with `kube`, `base` and two files of `api`. */
 const folder = import.meta.dirname;
 const files = (await readdir(folder, { recursive: true })).filter((f) => f.endsWith('.ts') && !f.endsWith('.test.ts'));
 const sources = await Promise.all(
@@ -14,14 +14,14 @@ const imports = sources.flatMap(({ name, text }) =>
   })),
 );
 
-test('it imports itself, the client, the base and the meaning of object metadata; nothing of the product', () => {
+test('the framework imports only itself, the client, the base and the object metadata', () => {
   const allowed =
     /^((watch\/|apply\/|control\/)?[a-z-]+\.ts|\.\.\/(kube\/(index|dot-i)|base\/((text|collections)\/)?[a-z0-9-]+|api\/meta)\.ts|node:.*|prom-client|@opentelemetry\/.*)$/;
   expect(imports.length).toBeGreaterThan(80);
   expect(imports.filter(({ path }) => !allowed.test(path))).toEqual([]);
 });
 
-test('it names none of the product’s kinds, groups or components', () => {
+test('the framework names none of the product’s kinds, groups or components', () => {
   const names = /svc[-.]|TrafficMonitor|ClusterTrafficPolicy|MinterDeployment|\bminter\b/i;
   const found = sources.flatMap(({ name, text }) =>
     text.split('\n').flatMap((line) => (names.test(line) ? [`${name}: ${line.trim()}`] : [])),

@@ -18,7 +18,7 @@ const options = {
   logger: silentLogger,
 };
 
-test('a span per reconcile tells kind, key, reason, attempt and result; a failure is recorded on it', async () => {
+test('each reconcile has a span with kind, key, reason, attempt and result, and with its failure', async () => {
   const exporter = new InMemorySpanExporter();
   const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } };
@@ -89,7 +89,7 @@ describe('the export', () => {
       (): object => ({ environment: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${base}/t` } }),
       '/t',
     ],
-  ])('goes where %s says, at the latest when it is closed', async (_name, where, path) => {
+  ])('goes to the endpoint of %s, at the latest on close', async (_name, where, path) => {
     const tracing = await openTracing({ ...options, ...where() });
     tracing!.tracer.begin(run).end('success');
     await tracing!.close();
@@ -97,13 +97,13 @@ describe('the export', () => {
     expect(posted[0]!.bytes).toBeGreaterThan(50);
   });
 
-  test('without an endpoint there is none, nor where it is switched off', async () => {
+  test('is off without an endpoint, and if the SDK is disabled', async () => {
     expect(await openTracing(options)).toBeUndefined();
     const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_SDK_DISABLED: 'true' };
     expect(await openTracing({ ...options, environment })).toBeUndefined();
   });
 
-  test('nothing is waited for once the spans are sent', async () => {
+  test('does not wait on close once the spans are sent', async () => {
     const clock = new FakeClock();
     const tracing = await openTracing({ ...options, clock, endpoint: base });
     tracing!.tracer.begin(run).end('success');

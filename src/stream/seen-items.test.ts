@@ -12,7 +12,7 @@ test('an item is new once, and the two sides of one request are two items', () =
   expect([seen.add(span('a')), seen.add(span('a')), seen.add(span('a', 'client'))]).toEqual([true, false, true]);
 });
 
-test('the newest ten thousand items are remembered whatever came before, and the oldest are let go', () => {
+test('the newest ten thousand items are remembered whatever came before, and the oldest are forgotten', () => {
   const seen = new SeenItems(0);
   for (let i = 0; i < 35_000; i++) seen.add(span(`${i}`));
   expect(seen.add(span('25000'))).toBe(false);
@@ -20,7 +20,7 @@ test('the newest ten thousand items are remembered whatever came before, and the
   expect(seen.add(span('0'))).toBe(true);
 });
 
-test('reading on begins ten seconds before the newest item, and never in the future', () => {
+test('a resumed read begins ten seconds before the newest item, and never in the future', () => {
   const seen = new SeenItems(0);
   seen.add(span('a'));
   expect(seen.since(Date.parse(time) + 60_000)).toBe('2026-11-22T05:40:19.123Z');

@@ -10,7 +10,7 @@ function compute(ms: number): void {
   }
 }
 
-test('tells the longest time that the event loop was held, and forgets it once it was told', async () => {
+test('reports the longest time that the event loop was blocked, and forgets it after the report', async () => {
   const watch = new LoopWatch();
   watch.start();
   // The first delay is measured from the second time that the timer fires.
@@ -29,7 +29,7 @@ test('tells the longest time that the event loop was held, and forgets it once i
   watch.stop();
 });
 
-test('a percentile is the upper bound of the slices that it leaves, over all reports', () => {
+test('a percentile is the upper bound of its slice, over all reports', () => {
   const many = [0, 990, 5];
   const long = Object.assign(new Array<number>(81).fill(0), { 80: 5 });
   expect(percentileOfSlices([many, long], 0.999)).toBe(81);

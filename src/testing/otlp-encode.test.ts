@@ -7,7 +7,7 @@ import { encodeMetricsRequest, encodeTracesRequest } from './otlp-encode.ts';
 const dir = join(import.meta.dirname, '../agent/testdata/otlp');
 
 test.each(readdirSync(dir).filter((name) => name.endsWith('.bin')))(
-  '%s survives being written and read again',
+  '%s is unchanged after encoding and decoding',
   (name) => {
     const raw = readFileSync(join(dir, name));
     const body = raw[0] === 0x1f ? gunzipSync(raw) : raw;

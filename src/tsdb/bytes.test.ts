@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { ByteReader, ByteWriter } from './bytes.ts';
 
-/** Words as values have them: with few bytes at the top, or with any. */
+/** Words as they occur in values: with only a few high bytes, or with any bytes. */
 const word = fc.oneof(
   fc.integer({ min: -0x80000000, max: 0x7fffffff }),
   fc.constantFrom(0, 1, 0x40, 0x40000000, 0x7ff00000, -1, 0x00010000, -0x80000000, 0x00ff0000, 0x100),
@@ -23,7 +23,7 @@ test('trimmed words are read as they were written, in the middle of the bytes an
   );
 });
 
-test('trimmed words that reach past the end of a field are refused, whatever lies behind it', () => {
+test('trimmed words that reach past the end of a field are refused, whatever follows it', () => {
   const bytes = Uint8Array.of(3, 1, 2, 255, 255, 255, 255, 255, 255, 255, 255);
   expect(() => new ByteReader(bytes, 0, 3).trimmedWords()).toThrow(/past the end/);
   const reader = new ByteReader(bytes, 0, 4);

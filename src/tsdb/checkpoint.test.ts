@@ -13,7 +13,7 @@ const start = Date.UTC(2026, 0, 1);
 const open = (files: MemoryFiles): Promise<Store> =>
   openStore({ dir: '/s', files, clock: new FakeClock(start), logger: silentLogger, checkpointBytes: 1 });
 
-/** Series that share much of their labels with others, as the buckets of a histogram do, or nothing. */
+/** Label sets that share most labels with others, as the buckets of a histogram do, or none. */
 const labelSet: fc.Arbitrary<Labels> = fc
   .record(
     {
@@ -27,7 +27,7 @@ const labelSet: fc.Arbitrary<Labels> = fc
   )
   .map((labels) => labelsFromObject(Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== ''))));
 
-test('whatever their labels, the series of a checkpoint are there after a crash, and so is the log behind it', async () => {
+test('the series of a checkpoint and the log after it survive a crash, whatever their labels', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(labelSet, { minLength: 1, maxLength: 40 }), async (sets) => {
       const files = new MemoryFiles();
@@ -63,7 +63,7 @@ test('a checkpoint of many series has them all', async () => {
   expect(readSamples(store)).toEqual(before);
 });
 
-test('a damaged checkpoint is told once and set aside, and its number is not used again', async () => {
+test('a damaged checkpoint is reported once and quarantined, and its number is not used again', async () => {
   const files = new MemoryFiles();
   let store = await open(files);
   store.append(labelsFromObject({ __name__: 'm' }), start, 1);

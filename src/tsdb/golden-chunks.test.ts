@@ -6,7 +6,7 @@ import { decodePoints } from './chunk/index.ts';
 const file = new URL('testdata/prometheus-chunks.json', import.meta.url);
 const golden = JSON.parse(readFileSync(file, 'utf8')) as Record<string, GoldenChunk[]>;
 
-test('floats and native histograms are cut and encoded into the chunks that a real Prometheus gave by remote read', async () => {
+test('floats and native histograms give the same chunks as remote read of a real Prometheus', async () => {
   const store = await goldenStore();
   const ours = goldenChunks(store);
   expect(Object.keys(ours)).toEqual(Object.keys(golden));
@@ -14,7 +14,7 @@ test('floats and native histograms are cut and encoded into the chunks that a re
   await store.close();
 });
 
-test('every golden chunk of every encoding is read whole', () => {
+test('every golden chunk of every encoding is decoded completely', () => {
   const counts = new Map<number, number>();
   for (const { encoding, minT, maxT, hex } of Object.values(golden).flat()) {
     const bytes = Buffer.from(hex, 'hex');

@@ -15,7 +15,7 @@ const matcher: fc.Arbitrary<Matcher> = fc.record({
   name,
   value: fc.oneof(text, fc.constantFrom('', '.+', 'a|b', 'b|a|b', '[bc]')),
 });
-/** Minutes behind the start. */
+/** Minutes after the start. */
 const minute = fc.oneof(fc.nat(600), fc.constantFrom(-1e9, 1e9));
 const question = fc.record({
   sets: fc.array(fc.array(matcher, { maxLength: 2 }), { maxLength: 3 }),
@@ -35,7 +35,7 @@ const world = fc.record({
   questions: fc.array(question, { minLength: 1, maxLength: 8 }),
 });
 
-/** The same from the samples themselves. */
+/** The same series, found by reading the samples. */
 function withSamples(store: Store, sets: MatcherSets, mint: number, maxt: number): Labels[] {
   const found = new Map<string, Labels>();
   for (const matchers of sets.length > 0 ? sets : [[]]) {
@@ -48,7 +48,7 @@ function withSamples(store: Store, sets: MatcherSets, mint: number, maxt: number
   return [...found.values()].sort(compareLabels);
 }
 
-test('lists of names, values and series are those of the samples, in head and blocks, around gaps and deletions', async () => {
+test('lists of names, values and series match the samples, in head and blocks, around gaps and deletions', async () => {
   const reached = { blocks: 0, heads: 0, deleted: 0, found: 0 };
   await fc.assert(
     fc.asyncProperty(world, async ({ series, deleted, questions }) => {

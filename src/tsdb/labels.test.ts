@@ -36,7 +36,7 @@ test('labels are sorted, and empty values are left out', () => {
 });
 
 test('keys are equal for equal labels and for no others', () => {
-  // Few characters, and those that a key might take for its own separators.
+  // Few characters, among them some that a key could use as separators.
   const character = fc.constantFrom('a', '\x00', '\x01', '\x1f', '\xff', '"', ',', '=');
   const text = fc.string({ unit: character, minLength: 1, maxLength: 3 });
   const pairs = fc.array(fc.tuple(text, text), { maxLength: 3 });
@@ -53,7 +53,7 @@ test('keys are equal for equal labels and for no others', () => {
     { numRuns: 500 },
   );
   expect(Math.min(...outcomes)).toBeGreaterThan(50);
-  // Two labels are not the one whose value has the second inside.
+  // Two labels have another key than one label whose value contains the second.
   const glue = fc.constantFrom('', '\x00', '\x01', '\x1f', '\xff', '"', ',', '=', ':', '1:');
   fc.assert(
     fc.property(text, text, text, glue, glue, (a, b, c, between, within) => {
@@ -68,7 +68,7 @@ test('keys are equal for equal labels and for no others', () => {
   );
 });
 
-test('external labels fill gaps and never replace', () => {
+test('external labels are added if they are absent and never replace others', () => {
   const external = labelsFromObject({ node: 'n1', region: 'r' });
   const own = labelsFromObject({ a: '1', node: 'mine' });
   expect(labelsToObject(withExternalLabels(own, external))).toEqual({ a: '1', node: 'mine', region: 'r' });
@@ -76,10 +76,10 @@ test('external labels fill gaps and never replace', () => {
   expect(withExternalLabels(whole, external)).toBe(whole);
 });
 
-test('labels beside valid ones that share pairs with them are refused exactly when they are refused alone', () => {
+test('labels that share pairs with checked ones are refused exactly when they are refused alone', () => {
   const pool: Labels = [...'abcdef'].map((name) => [name, '1'] as const);
   const valid = fc.subarray([...pool]);
-  // Pairs of the pool in any order, repeated, or replaced by ones that are no labels.
+  // Pairs of the pool in any order, repeated, or replaced by invalid ones.
   const strange = fc.constantFrom(['b', '2'] as const, ['d', ''] as const, ['', 'x'] as const);
   const any = fc.oneof(valid, fc.array(fc.oneof(fc.constantFrom(...pool), strange), { maxLength: 6 }));
   const isRefused = (labels: Labels, checked: Labels): boolean => {

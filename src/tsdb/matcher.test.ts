@@ -35,7 +35,7 @@ test.each([
   'a{1}',
   '.',
   '\\x61',
-])('the expression %j matches just what the regex engine matches', (source) => {
+])('the expression %j matches exactly what the regex engine matches', (source) => {
   const regex = RE2JS.compile(source, RE2JS.DOTALL);
   const yes = compileMatcher({ type: '=~', name: 'l', value: source });
   const no = compileMatcher({ type: '!~', name: 'l', value: source });

@@ -8,14 +8,14 @@ const matcher = fc.record<Matcher>({
   value: fc.constantFrom('', 'x', 'y', 'own', 'x|y', 'x|y|x', 'y|y', '(|x|)', '.+'),
 });
 
-/** Series by their values of `a` and `b` (empty: absent), and whether each carries `node="own"`. */
+/** A series' values of the labels `a`, `b` and `node`; empty for an absent label. Most have `node="own"`. */
 const series = fc.record({
   a: fc.constantFrom('', 'x', 'y'),
   b: fc.constantFrom('', 'x', 'z'),
   node: fc.constantFrom('own', 'own', 'own', 'own', 'y', ''),
 });
 
-test('whatever is asked, the index finds exactly the series that satisfy every matcher', () => {
+test('the index finds exactly the series that satisfy every matcher', () => {
   fc.assert(
     fc.property(
       fc.array(series, { maxLength: 120 }),

@@ -13,7 +13,7 @@ const start = Date.UTC(2026, 0, 1);
 const hour = 3_600_000;
 const [a, b, h] = ['a', 'b', 'h'].map((s) => labelsFromObject({ __name__: 'm', s })) as [never, never, never];
 
-/** Hours of samples a minute, in blocks and in the head. */
+/** A store with a sample per minute for some hours, in blocks and in the head. */
 async function filled(
   options: Partial<StoreOptions> = {},
   hours = 8,
@@ -35,7 +35,7 @@ async function filled(
 const count = (store: Store, series: typeof a): number => readSamples(store).get(labelsKey(series))?.size ?? 0;
 
 describe('deleting', () => {
-  test('samples go from blocks and head, for the series and times asked, and stay gone after a crash', async () => {
+  test('samples of the given series and times are deleted from blocks and head, even after a crash', async () => {
     const { store, options } = await filled();
     const files = options.files as MemoryFiles;
     const before = readSamples(store);
@@ -53,7 +53,7 @@ describe('deleting', () => {
     await again.close();
   });
 
-  test('a series without samples is gone from every list, and the next merge gives the space back', async () => {
+  test('a series without samples is in no list, and the next merge frees its space', async () => {
     const { store } = await filled();
     const bytes = store.stats().blockBytes;
     await store.delete([{ type: '=', name: 's', value: 'b' }], -Infinity, Infinity);
@@ -69,7 +69,7 @@ describe('deleting', () => {
     await store.close();
   });
 
-  test('what is appended after a delete stays', async () => {
+  test('samples that are appended after a delete are kept', async () => {
     const { store, clock } = await filled({}, 1);
     await store.delete([], -Infinity, Infinity);
     expect(store.append(a, clock.now(), 7)).toBe('appended');
@@ -79,7 +79,7 @@ describe('deleting', () => {
 });
 
 describe('merging', () => {
-  test('blocks of two hours become blocks of six with the same samples, at most a quarter of the retention long', async () => {
+  test('blocks of two hours are merged into blocks of six, but no longer than a quarter of the retention', async () => {
     const { store } = await filled({}, 16);
     expect(store.stats()).toMatchObject({ blocks: 3, oldestMs: start });
     expect(count(store, a)).toBe(16 * 60);
@@ -125,7 +125,7 @@ test('a snapshot opens as a store with everything that was appended before it', 
   }
 });
 
-test('a clean end leaves a checkpoint: the next start replays nothing, and late samples still find their place', async () => {
+test('a clean end leaves a checkpoint: the next start replays nothing and still accepts late samples', async () => {
   const clock = new FakeClock(start);
   const options = { dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger };
   const store = await openStore(options);

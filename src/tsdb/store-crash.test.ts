@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crashRounds } from '../testing/tsdb/crash-rounds.ts';
 
-/** Few, so that a unit test has the time for them: e2e/tsdb runs two hundred. */
+/** Few rounds, to keep a unit test short. e2e/tsdb runs two hundred. */
 const rounds = 4;
 
 test('kill -9 under load: every acknowledged float and histogram is there and no other value', async () => {

@@ -95,7 +95,7 @@ describe('when the disk fails', () => {
       const w = world();
       let call = 0;
       w.files.fault = (kind) => call++ === broken && (kind === 'write' ? broken % 40 : true);
-      // The first calls are those of the start, which goes on without them.
+      // The first calls belong to the start, which continues if one of them fails.
       let store = await open(w);
       const { acked, tried, failures } = await work(store, w.clock);
       expect([call > broken, acked.size > 1_000]).toEqual([true, true]);
@@ -105,7 +105,7 @@ describe('when the disk fails', () => {
       expectNothingLostOrWrong(store, acked, tried);
       await store.close();
     }
-    // Most of the calls are of a commit or of upkeep, which say that they failed.
+    // Most of the calls belong to a commit or to upkeep, which report that they failed.
     expect(failed).toBeGreaterThan(calls / 2);
   });
 
@@ -127,7 +127,7 @@ describe('when the disk fails', () => {
     await store.close();
   });
 
-  test('an fsync that fails does not count as durable, and the next one writes the pages again', async () => {
+  test('a commit whose fsync fails is not durable, and the next commit writes the pages again', async () => {
     const w = world();
     let store = await open(w);
     store.append(series[0]!, start, 1);
@@ -146,7 +146,7 @@ describe('when the disk fails', () => {
 
 /**
  * Appends a hundred samples to each series, with a commit after every ten, and closes. `path`: the last segment of the
- * log. `committed`: what was on disk, there or in earlier segments, before that place in it.
+ * log. `committed`: the samples that were on disk before an offset in that segment, including earlier segments.
  */
 async function logged(
   { files }: World,
@@ -173,7 +173,7 @@ async function logged(
 }
 
 describe('damaged files', () => {
-  test('a bit flipped anywhere in the log costs at most what stands behind it in that segment, and is logged', async () => {
+  test('a flipped bit in the log costs at most the rest of that segment, and is logged', async () => {
     const w = world();
     let store = await open(w);
     const { tried, committed, path } = await logged(w, store);
@@ -196,7 +196,7 @@ describe('damaged files', () => {
     }
   });
 
-  test('a page of zeros inside the log, as a disk that lost a write leaves, costs what stands there and nothing is made up', async () => {
+  test('a page of zeros inside the log costs at most the rest of that segment, and no sample is made up', async () => {
     for (const keepEnd of [0, 1]) {
       const w = world();
       let store = await open(w);
@@ -215,7 +215,7 @@ describe('damaged files', () => {
     }
   });
 
-  test('a zeroed page or a flipped bit in a block: the first query that meets it fails, the next has the rest', async () => {
+  test('a zeroed page or a flipped bit in a block fails the first query on it, the next has the rest', async () => {
     for (const damage of ['zeros', 'flip'] as const) {
       const w = world();
       let store = await open(w);
@@ -243,7 +243,7 @@ describe('damaged files', () => {
     }
   });
 
-  test('a page of zeros behind the log, as some file systems leave after a power cut, is cut off', async () => {
+  test('a page of zeros after the log, as some file systems leave after a power cut, is cut off', async () => {
     const w = world();
     let store = await open(w);
     store.append(series[0]!, start, 1);

@@ -8,8 +8,8 @@ import { labelsFromObject, openStore } from './index.ts';
 import type { Selection, Store } from './index.ts';
 
 /**
- * Reads while blocks are cut, merged and deleted by retention: in every turn of the event loop in which upkeep can have
- * changed something. A read finds a sample once, never twice or not at all, and what retention deletes goes as a whole.
+ * Reads in every turn of the event loop while blocks are cut, merged and deleted by retention. A read finds each sample
+ * exactly once, and retention deletes whole ranges.
  */
 
 const start = Date.UTC(2026, 0, 1);
@@ -20,11 +20,11 @@ const names = ['a', 'b', 'c'].map((s) => labelsFromObject({ __name__: 'm', s }))
 interface Life {
   /** How long samples come in. Units: hours. */
   readonly hours: number;
-  /** How long they are kept in the first half of that time, and in the second. Units: hours. */
+  /** The retention in the first half of that time, and in the second. Units: hours. */
   readonly kept: readonly [number, number];
   /** Upkeep runs this often. Units: hours. */
   readonly every: number;
-  /** A selection is opened in each turn that this divides, and read as many turns later. */
+  /** A selection is opened every so many turns, and read as many turns later. */
   readonly held: number;
 }
 
@@ -56,7 +56,7 @@ async function live({ hours, kept, every, held }: Life): Promise<{ turns: number
     const times = timesOf(store);
     const first = Math.min(...times.map((own) => own[0]!));
     expect(times).toEqual(names.map(() => appended.filter((t) => t >= first)));
-    // Samples go with the range of their block, none comes back, and none goes before its time.
+    // Samples are deleted with the range of their block, none comes back, and none is kept too long.
     if (first > start) expect(first - step).toBeLessThan(rangeStart(first));
     expect(first).toBeGreaterThanOrEqual(oldest);
     expect(first).toBeLessThan(Math.max(start, clock.now() - keptMs) + step);
@@ -81,7 +81,7 @@ async function live({ hours, kept, every, held }: Life): Promise<{ turns: number
     for (const labels of names) store.append(labels, t, k);
     appended.push(t);
     if (t - start >= (hours * hour) / 2 && keptMs !== kept[1] * hour) {
-      // What is gone stays gone: a longer retention only keeps what is there.
+      // Deleted samples stay deleted: a longer retention only keeps the samples that are there.
       store.setRetention({ ms: (keptMs = Math.min(keptMs, kept[1] * hour)), bytes: Infinity });
     }
     if (k % Math.round((every * hour) / step) !== 0) continue;
@@ -99,14 +99,14 @@ async function live({ hours, kept, every, held }: Life): Promise<{ turns: number
   return { turns, blocks, gone: oldest - start };
 }
 
-test('a read during a block cut, a merge or retention sees each sample once, and a held one what it saw first', async () => {
+test('a read during a cut, a merge or retention sees each sample once, and a held selection is stable', async () => {
   await fc.assert(
     fc.asyncProperty(lives, async (life) => void (await live(life))),
     { numRuns: 8 },
   );
 }, 120_000);
 
-test('the lives above have upkeep to read in', async () => {
+test('such a life has many turns, blocks and deletions to read in', async () => {
   const { turns, blocks, gone } = await live({ hours: 50, kept: [24, 12], every: 3, held: 7 });
   expect(turns).toBeGreaterThan(500);
   expect(blocks).toBeGreaterThan(3);

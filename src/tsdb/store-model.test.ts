@@ -24,7 +24,7 @@ type Step =
   | { do: 'commit' | 'maintain' | 'reopen' }
   | { do: 'crash'; keep: number };
 
-/** So long that upkeep may find a finished range. */
+/** Long enough for upkeep to find a finished range. */
 const longGap = fc.integer({ min: hour, max: 4 * hour });
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -80,7 +80,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** What the store should hold, kept in the simplest way there is. */
+/** The expected contents of the store, kept in the simplest way. */
 class Model {
   samples = names.map(() => new Map<number, string>());
   durable = names.map(() => new Map<number, string>());
@@ -97,7 +97,7 @@ class Model {
   }
 
   /**
-   * Deletes are durable at once. If the head lost something, the store commits all that came before, too, which the
+   * Deletes are durable at once. If the head loses samples, the store commits all that came before, too, which the
    * model does not require.
    */
   delete(series: readonly number[], from: number, to: number): void {
@@ -121,7 +121,7 @@ class Model {
   }
 }
 
-/** The samples from a time on of the series that hold floats alone, decoded where they lie. */
+/** The samples from `mint` on of the series that hold only floats, decoded in place. */
 function floatsOf(selection: Selection, mint: number): Map<string, [number, string][]> {
   const found = new Map<string, [number, string][]>();
   for (const series of selection) {
@@ -211,7 +211,7 @@ test('any sequence of appends, late appends, commits, blocks, restarts and power
           model.commit();
         }
         // A held selection stays as it was. After a restart its block files belong to another store, and deletions show
-        // at once, so it is not looked at then.
+        // at once, so it is not compared then.
         if (s.do !== 'reopen' && s.do !== 'crash' && s.do !== 'delete') expect(floatsOf(held, mint)).toEqual(before);
         held.close();
         if (s.do === 'histogram') reached.histograms++;

@@ -16,7 +16,7 @@ async function open(files: MemoryFiles, clock: FakeClock, extra: Partial<StoreOp
   return openStore({ dir: '/s', files, clock, logger: silentLogger, ...extra });
 }
 
-/** Samples every 30 s from `from` until `to`, with the clock moving along. */
+/** Appends samples every 30 s from `from` until `to`, and advances the clock with them. */
 async function fill(
   store: Store,
   clock: FakeClock,
@@ -47,7 +47,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('a late sample within the window is put in its place, beyond the window it is refused and counted', async () => {
+  test('a late sample within the window is inserted in order; beyond it, it is refused and counted', async () => {
     const clock = new FakeClock(start + hour);
     const store = await open(new MemoryFiles(), clock);
     for (const s of [0, 60, 120, 600]) expect(store.append(up, start + s * 1000, s)).toBe('appended');
@@ -80,7 +80,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('a counter that started behind its newest sample gets a zero there, whatever stored that sample', async () => {
+  test('a counter that started after its newest sample gets a zero at its start, even after a crash', async () => {
     const files = new MemoryFiles();
     let store = await open(files, new FakeClock(start));
     store.append(up, start, 40);
@@ -99,7 +99,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('no zero is put where the counter was stored since its start, where nothing or a zero is stored', async () => {
+  test('no zero is added if the counter has a sample since its start, has none, or ends with a zero', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     expect(store.appendStart(up, start)).toBe(false);
     store.append(up, start, 40);
@@ -111,7 +111,7 @@ describe('appending', () => {
     expect(store.appendStart(up, start + 4_000)).toBe(true);
     expect(store.appendStart(up, start + 2 * hour)).toBe(false);
     expect(store.latest([], 0)).toMatchObject([{ tMs: start + 4_000, value: 0 }]);
-    // Nothing was refused: an agent that starts beside an old instrument tells the start of every series.
+    // These do not count as refused: an agent that starts beside an old instrument reports the start of every series.
     expect(store.appendStart(up, start - 24 * hour)).toBe(false);
     expect(store.stats()).toMatchObject({ duplicates: 0, rejected: { late: 0, tooNew: 0 } });
     await store.close();
@@ -133,7 +133,7 @@ describe('appending', () => {
     store = await open(files, clock);
     expect(store.stats().walBytes).toBeGreaterThan(0);
     expect([...readSamples(store).values()]).toEqual([expected]);
-    // So much beside it that the end leaves a checkpoint.
+    // Enough other samples for the close to leave a checkpoint.
     for (let i = 0; i < 12_000; i++) store.append(labelsFromObject({ i: String(i).padStart(100, '.') }), start, i);
     await store.close();
     store = await open(files, clock);
@@ -229,7 +229,7 @@ describe('blocks and retention', () => {
     await capped.close();
   });
 
-  test('a reader keeps its moment while blocks are written, dropped and samples appended', async () => {
+  test('a reader keeps its view while blocks are written and dropped and samples are appended', async () => {
     const files = new MemoryFiles();
     const clock = new FakeClock(start);
     const store = await open(files, clock, { retentionMs: hour });
@@ -252,7 +252,7 @@ describe('blocks and retention', () => {
     await store.close();
   });
 
-  test('a block with a flipped bit in its index is set aside and the rest serves', async () => {
+  test('a block with a flipped bit in its index is quarantined, and the rest is served', async () => {
     const files = new MemoryFiles();
     const clock = new FakeClock(start);
     let store = await open(files, clock);
@@ -275,7 +275,7 @@ describe('blocks and retention', () => {
 });
 
 describe('finding series', () => {
-  test('every kind of matcher gives what a look at each series gives', async () => {
+  test('every type of matcher finds the same series as a scan of all', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     const all: Record<string, string>[] = [];
     for (const method of ['GET', 'POST', 'PUT']) {
@@ -320,7 +320,7 @@ describe('finding series', () => {
     await store.close();
   });
 
-  test('a bad regular expression is refused with the label it stands on', async () => {
+  test('a bad regular expression is refused with the name of its label', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     await expect(store.series([[{ type: '=~', name: 'a', value: '(?=x)' }]], 0, 1)).rejects.toThrow(
       /matcher on a: bad regular/,
@@ -330,7 +330,7 @@ describe('finding series', () => {
 });
 
 describe('the directory lock', () => {
-  test('a second store on the same directory is refused and may open it after the first is closed', async () => {
+  test('a second store on the same directory is refused until the first is closed', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'svc-store-'));
     try {
       const clock = new FakeClock(start);

@@ -12,11 +12,11 @@ test.each<[string, boolean]>([
   ['app notin (api,web),tier', false],
   ['!app', false],
   ['!missing , app.kubernetes.io/name=shop', true],
-])('%p on the labels of a pod: %p', (selector, matches) => {
+])('the selector %p matches the labels of a pod: %p', (selector, matches) => {
   expect(matchesLabels(parseLabelSelector(selector, 'labelSelector'), labels)).toBe(matches);
 });
 
-test('terms become matchers on series', () => {
+test('the terms of a selector become matchers on series', () => {
   expect(toMatchers(parseLabelSelector('a=b,c!=d,e in (f.g,h),i,!j', 's'))).toEqual([
     { type: '=', name: 'a', value: 'b' },
     { type: '!=', name: 'c', value: 'd' },
@@ -26,6 +26,6 @@ test('terms become matchers on series', () => {
   ]);
 });
 
-test.each(['=', 'a in b', 'a=b=c', 'a b'])('%p is refused by name', (selector) => {
+test.each(['=', 'a in b', 'a=b=c', 'a b'])('the selector %p is refused with the parameter named', (selector) => {
   expect(() => parseLabelSelector(selector, 'labelSelector')).toThrow(/labelSelector/);
 });

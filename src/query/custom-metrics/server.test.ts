@@ -57,7 +57,7 @@ beforeAll(async () => {
       service_name: 'web',
       http_response_status_code: '200',
     };
-    // Far into the future, so that a slow machine sees the same rates.
+    // Samples reach far into the future, so that a slow machine sees the same rates.
     for (let k = 0; k <= 60; k++) cluster.append(node, labels, now + (5 * k - 90) * 1000, 5 * k * perSecond);
   }
   frontProxyCa = await createCa({ commonName: 'front-proxy-ca', now });
@@ -154,7 +154,7 @@ const valuesOf = ({ body }: Answer): Record<string, number> =>
     ]),
   );
 
-test('rates of the pods of all nodes, at the time of their last samples', async () => {
+test('a metric of pods has the rates of all nodes, with the times of their last samples', async () => {
   const answer = await get(`${api}/pods/*/http_requests_per_second`);
   expect(valuesOf(answer)).toEqual({
     'web-a': expect.closeTo(10, 0),
@@ -168,7 +168,7 @@ test('rates of the pods of all nodes, at the time of their last samples', async 
   }
 });
 
-test('a label selector picks pods, a workload and a namespace have their sum', async () => {
+test('a label selector picks pods; a workload and a namespace have the sum of their pods', async () => {
   const some = await get(`${api}/pods/*/http_requests_per_second?labelSelector=app%3Dweb%2Ctier%20in%20(b)`);
   expect(Object.keys(valuesOf(some))).toEqual(['web-b']);
   expect(valuesOf(await get(`${api}/deployments.apps/web/http_requests_per_second`))).toEqual({
@@ -177,11 +177,11 @@ test('a label selector picks pods, a workload and a namespace have their sum', a
   expect(valuesOf(await get(`${api}/metrics/http_requests_per_second`))).toEqual({ shop: expect.closeTo(70, 0) });
 });
 
-test('no failed request is an error ratio of zero', async () => {
+test('the error ratio of a pod without failed requests is zero', async () => {
   expect(valuesOf(await get(`${api}/pods/web-a/http_request_error_ratio`))).toEqual({ 'web-a': 0 });
 });
 
-test('a selector on series narrows them', async () => {
+test('a metric label selector picks series', async () => {
   const path = `${api}/pods/*/http_requests_per_second?metricLabelSelector=http_response_status_code%3D`;
   expect(Object.keys(valuesOf(await get(`${path}200`)))).toEqual(['web-a', 'web-b', 'web-c']);
   expect((await get(`${path}500`)).body.items).toEqual([]);
@@ -192,14 +192,14 @@ test("a monitor's expression is served under its name", async () => {
   expect(valuesOf(await get(`${api}/pods/*/busy`))).toMatchObject({ 'web-c': expect.closeTo(4, 0) });
 });
 
-test('headers without the front proxy, and users without the right, are refused', async () => {
+test('headers from other clients than the front proxy and users without permission are refused', async () => {
   expect((await get(`${api}/pods/*/busy`, proxy, 'somebody')).status).toBe(403);
   const stranger = await proxyOf(await createCa({ commonName: 'front-proxy-ca', now }));
   const refused = await get(`${api}/pods/*/busy`, stranger);
   expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining('system:anonymous')]);
 });
 
-test('the front proxy gets a new CA, and the old one ends', async () => {
+test('the front proxy gets a new CA, and the old one is refused after its removal', async () => {
   const next = await createCa({ commonName: 'front-proxy-ca-2', now });
   const newProxy = await proxyOf(next);
   putCas(`${frontProxyCa.cert}\n${next.cert}`);
@@ -209,7 +209,7 @@ test('the front proxy gets a new CA, and the old one ends', async () => {
   await until('the end of the old CA', async () => (await get(`${api}/pods/*/busy`)).status === 403);
 });
 
-test('with a node gone its pods are omitted and sums are refused, and the metrics count it', async () => {
+test('while a node is missing, its pods are omitted, sums are refused, and the refusals are counted', async () => {
   putCas(frontProxyCa.cert);
   await until('trust', async () => (await get(`${api}/pods/*/busy`)).status === 200);
   await cluster.agents[1]!.stop();
@@ -217,7 +217,7 @@ test('with a node gone its pods are omitted and sums are refused, and the metric
     Object.keys(valuesOf(await get(`${api}/pods/*/http_requests_per_second`))).join();
   await until('a list without the pods of node-2', async () => (await names()) === 'web-a,web-b');
   const askSum = (): ReturnType<typeof get> => get(`${api}/deployments.apps/web/http_requests_per_second`);
-  // A complete sum of a moment ago may still be told.
+  // A complete sum of a moment ago may still be served.
   await until('the end of the last complete sum', async () => (await askSum()).status !== 200);
   const sum = await askSum();
   expect([sum.status, sum.body.message]).toEqual([503, expect.stringContaining('node-2')]);

@@ -3,13 +3,13 @@ import { allOrNone } from './all-or-none.ts';
 const untilAborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
 
-test('all results come in the order of the work', async () => {
+test('the results come in the order of the tasks', async () => {
   const { signal } = new AbortController();
   expect(await allOrNone(signal, [async () => 1, async () => 2])).toEqual([1, 2]);
   expect(await allOrNone(signal, [])).toEqual([]);
 });
 
-test('when one piece fails the others are aborted with its error, and have ended before it is told', async () => {
+test('when one task fails, the others are aborted and have ended before its error is thrown', async () => {
   let ended = false;
   const slow = async (signal: AbortSignal): Promise<never> => {
     try {
@@ -24,7 +24,7 @@ test('when one piece fails the others are aborted with its error, and have ended
   expect(ended).toBe(true);
 });
 
-test.each([1, 2])('the outer signal ends the work: %s pieces', async (pieces) => {
+test.each([1, 2])('the outer signal aborts the tasks: %s', async (pieces) => {
   const outer = new AbortController();
   const waiting = allOrNone(
     outer.signal,

@@ -2,7 +2,7 @@ import { systemClock } from '../../base/clock.ts';
 import { askNode } from './ask-node.ts';
 import { AgentFailure } from './failure.ts';
 
-test('when one of a node’s two agents fails, the other is asked no further: half of its data is not its data', async () => {
+test('when one of a node’s two agents fails, the request to the other is aborted and the node is lost', async () => {
   const agent = { node: 'n', address: 'old', more: ['new'], absence: undefined, nodeReady: true };
   const { signal } = new AbortController();
   const time = { clock: systemClock, agentTimeoutMs: 1_000, remainingMs: 10_000, signal };

@@ -11,7 +11,7 @@ const minute = 60_000;
 const paths = ['off', 'series', 'agg', 'whole'] as const;
 const end = Math.floor(Date.now() / minute) * minute;
 const ago = (minutes: number): number => end - minutes * minute;
-/** Served from three hours to 30 minutes ago. */
+/** This node was there from three hours until 30 minutes ago. */
 const left: DepartedNode = { node: 'node-9', fromMs: ago(180), leftMs: ago(30) };
 
 describe('which reads lack a departed node', () => {
@@ -25,26 +25,26 @@ describe('which reads lack a departed node', () => {
   test.each<[string, DepartedNode[], QueryRead[], number, number[]]>([
     ['the times in which it was there', [node], [at(150, 160)], 0, [200]],
     ['its last millisecond', [node], [at(200, 300)], 0, [200]],
-    ['its first one', [node], [at(0, 100)], 0, [200]],
+    ['its first millisecond', [node], [at(0, 100)], 0, [200]],
     ['the time before', [node], [at(0, 99)], 0, []],
     ['the time after', [node], [at(201, 300)], 0, []],
     ['the time before, and the time after', [node], [at(0, 50), at(250, 300)], 0, []],
-    ['one read of several', [node], [at(0, 50), at(120, 130)], 0, [200]],
+    ['an earlier time, and one of its own time', [node], [at(0, 50), at(120, 130)], 0, [200]],
     ['all times', [node], [all], 0, [200]],
     ['nothing', [node], [], 0, []],
     ['an empty span', [node], [at(150, 149)], 0, []],
     ['times that a long-term store has', [node], [at(0, 300)], 201, []],
-    ['times that a long-term store has but for one', [node], [at(0, 300)], 200, [200]],
+    ['times of which a long-term store lacks one millisecond', [node], [at(0, 300)], 200, [200]],
     ['its own series', [node], [on('=', 'a')], 0, [200]],
     ['series of another node', [node], [on('=', 'b')], 0, []],
-    ['all others', [node], [on('!=', 'a')], 0, []],
-    ['some nodes', [node], [on('=~', 'a|c')], 0, [200]],
-    ['not some nodes', [node], [on('!~', 'a|c')], 0, []],
-    ['another node in its time, itself after', [node], [on('=', 'b'), { ...on('=', 'a'), mint: 201 }], 0, []],
-    ['two machines of one name', [node, { ...node, fromMs: 300, leftMs: 400 }], [all], 0, [400]],
-    ['the first of two machines of one name', [node, { ...node, fromMs: 300, leftMs: 400 }], [at(0, 250)], 0, [200]],
-    ['nodes that cannot be named', [{ ...node, note: 'three' }], [on('=', 'b')], 0, [200]],
-  ])('%s', (_, departed, reads, boundary, expected) => {
+    ['all nodes but itself', [node], [on('!=', 'a')], 0, []],
+    ['itself and another node', [node], [on('=~', 'a|c')], 0, [200]],
+    ['all nodes but itself and another', [node], [on('!~', 'a|c')], 0, []],
+    ['another node in its time, and itself later', [node], [on('=', 'b'), { ...on('=', 'a'), mint: 201 }], 0, []],
+    ['all times of two machines of one name', [node, { ...node, fromMs: 300, leftMs: 400 }], [all], 0, [400]],
+    ['the time of the first of two machines', [node, { ...node, fromMs: 300, leftMs: 400 }], [at(0, 250)], 0, [200]],
+    ['another node, with departed nodes of unknown name', [{ ...node, note: 'three' }], [on('=', 'b')], 0, [200]],
+  ])('a read of %s', (_, departed, reads, boundary, expected) => {
     expect(lackingNodes(departed, reads, boundary).map(({ leftMs }) => leftMs)).toEqual(expected);
   });
 });
@@ -85,7 +85,7 @@ test.each<[string, { start: number; end: number; step: number }, [number, number
       [-13, 60],
     ],
   ],
-])('%s reads, in minutes and without the first millisecond', (query, span, spans) => {
+])('%s over %j reads the spans %j, in minutes with an exclusive start', (query, span, spans) => {
   const engine = new Engine({ experimentalFunctions: true, lookbackDeltaMs: 64 * minute });
   const inMs = { start: span.start * minute, end: span.end * minute, step: span.step * minute };
   const reads = engine.reads(query, inMs);
@@ -130,18 +130,18 @@ describe('answers', () => {
     ['max_over_time(sum(c_total)[20m:1m])', since(9), true],
     ['vector(1)', since(40), false],
   ];
-  test.each(queries)('%s over %j are the same by every way', async (query, span, isLacking) => {
+  test.each(queries)('%s over %j is the same on every path; lacks a node: %p', async (query, span, isLacking) => {
     const answers = await Promise.all(paths.map((way) => ask('query_range', { query, ...span, step: '60' }, way)));
     expect(answers.map(({ text }) => text)).toEqual(paths.map(() => answers[0]!.text));
     expect(missing(answers[0]!)).toEqual(isLacking ? [true, ['node-9']] : [false, []]);
     expect(answers[0]!.headers['cache-control']).toBe(isLacking ? 'no-store' : undefined);
-    // And the same as if the node had never been, but for saying so.
+    // The data are the same as if the node had never existed.
     departed = [];
     const { json } = await ask('query_range', { query, ...span, step: '60' }, 'off');
     expect(answers[0]!.json.data).toEqual(json.data);
   });
 
-  test('one warning names the node and when it left, explain tells it, and partial_response=false refuses', async () => {
+  test('a warning and explain name the node and when it left, and partial_response=false refuses it', async () => {
     const params = { query: 'sum(c_total)', ...since(40), step: '60' };
     const { json } = await ask('query_range', { ...params, explain: '1' });
     const [from, to] = [left.fromMs, left.leftMs].map((ms) => new Date(ms).toISOString());
@@ -155,7 +155,7 @@ describe('answers', () => {
     expect(await metrics.text()).toMatch(/svc_query_lost_nodes_total\{reason="departed"\} [1-9]/);
   });
 
-  test('an instant query is whole again when its window, or its lookback, has passed the departure', async () => {
+  test('an instant query is complete again once its window or lookback begins after the departure', async () => {
     const at = async (query: string, minutes: number, more: ApiParams = {}): Promise<unknown> =>
       (await ask('query', { query, time: seconds(ago(30) + minutes * minute), ...more })).json.degraded;
     expect(await at('sum(rate(c_total[10m]))', 9)).toBe(true);
@@ -165,7 +165,7 @@ describe('answers', () => {
     expect(await at('sum(c_total)', 5, { lookback_delta: '6m' })).toBe(true);
   });
 
-  test('a node that another machine of its name has followed is in part of the answer, and named all the same', async () => {
+  test('a departed node is named as missing although a new machine of its name answers', async () => {
     departed = [{ ...left, node: 'node-2' }];
     const { json } = await ask('query_range', { query: 'c_total', ...since(40), step: '60' });
     expect(json).toMatchObject({ degraded: true, missingNodes: ['node-2'] });
@@ -190,11 +190,11 @@ describe('answers', () => {
     ['status/tsdb', {}, false],
     ['targets', {}, false],
     ['metadata', {}, false],
-  ])('%s of %j', async (path, params, isLacking) => {
+  ])('%s of %j lacks the node: %p', async (path, params, isLacking) => {
     expect(missing(await ask(path, params))).toEqual(isLacking ? [true, ['node-9']] : [false, []]);
   });
 
-  test('federation and lists of what there is now lack a node as long as their lookback does', async () => {
+  test('federation and status/tsdb lack a node until their lookback has passed its departure', async () => {
     departed = [{ ...left, leftMs: Date.now() - minute }];
     expect(missing(await ask('status/tsdb', {}))).toEqual([true, ['node-9']]);
     expect(missing(await ask('targets', {}))).toEqual([false, []]);
@@ -204,7 +204,7 @@ describe('answers', () => {
     expect((await of({ 'match[]': 'c_total{k8s_node_name="node-1"}' })).headers['x-svc-missing-nodes']).toBeUndefined();
   });
 
-  test('what a long-term store has is not missing', async () => {
+  test('data that a long-term store covers is not missing', async () => {
     const server = await stage.replica({
       flags: { longTermUrl: 'http://127.0.0.1:1', longTermAfter: '20m', queryTimeout: '5s' },
     });
@@ -212,7 +212,7 @@ describe('answers', () => {
       askApi({ port: server.port, ca: stage.cluster.ca.cert }, '/api/v1/query_range', {
         ...{ query: 'sum(c_total)', ...since(from), step: '60' },
       });
-    // The store is away, which is another matter.
+    // The store itself is missing, because it cannot be reached.
     expect(missing(await over(40))).toEqual([true, ['long-term-store']]);
     departed = [{ ...left, leftMs: ago(10) }];
     expect(missing(await over(40))).toEqual([true, ['long-term-store', 'node-9']]);

@@ -6,7 +6,7 @@ import { ShiftedClock } from '../../testing/shifted-clock.ts';
 
 /**
  * Queries from the API down to the agents' stores while the stores cut blocks, merge them and delete what is too old:
- * on every way of execution a sample counts once, and what retention deletes is gone as a whole.
+ * on every execution path a sample counts once, and retention deletes whole ranges.
  */
 
 const nodes = ['node-1', 'node-2'];
@@ -19,7 +19,7 @@ const end = start + hours * hour;
 let clock: ShiftedClock;
 let stage: QueryStage;
 
-/** A disk on which each call takes a turn of the event loop, so that requests come in between. */
+/** A disk on which each call takes a turn of the event loop, so that requests run in between. */
 function slowDisk(): FileLayer {
   const slow = <T extends object>(target: T): T =>
     new Proxy(target, {
@@ -42,7 +42,7 @@ function slowDisk(): FileLayer {
 beforeEach(async () => {
   clock = new ShiftedClock(start);
   stage = await startQueryStage({ nodes, clock, files: slowDisk });
-  // Samples come in as time passes: one far ahead of the clock would be refused.
+  // The clock advances with the samples: a sample far ahead of the clock would be refused.
   for (let k = 0; k * step < hours * hour; k++, clock.shift(step)) {
     for (const node of nodes) {
       for (const pod of pods) stage.cluster.append(node, { __name__: 'm', pod }, start + k * step, k);
@@ -51,7 +51,7 @@ beforeEach(async () => {
 });
 afterEach(() => stage.close());
 
-/** How many samples of each node a query finds, on a way of execution. */
+/** The number of samples of each node that a query finds on an execution path. */
 async function found(path: string): Promise<number[]> {
   const query =
     path === 'whole'
@@ -64,7 +64,7 @@ async function found(path: string): Promise<number[]> {
   return result.map(({ value }) => Number(value[1]));
 }
 
-/** Answers of one way of execution, again and again for as long as the stores are kept up. */
+/** Repeats a query on an execution path until the upkeep of the stores has ended, and returns the answers. */
 async function whileKeptUp(path: string): Promise<number[][]> {
   const answers: number[][] = [];
   let done = false;
@@ -80,15 +80,15 @@ const whole = hours * 60 * pods.length;
 const paths = ['off', 'series', 'agg', 'whole'];
 const blocks = (): number[] => stage.cluster.agents.map(({ store }) => store.stats().blocks);
 
-test.each(paths)('path %s: cuts of blocks and their merges change no answer', async (path) => {
+test.each(paths)('path %s: cutting and merging blocks changes no answer', async (path) => {
   const answers = await whileKeptUp(path);
   expect(answers.length).toBeGreaterThan(2);
   for (const answer of answers) expect(answer).toEqual(path === 'whole' ? [whole] : [whole, whole]);
-  // Nine ranges of two hours are settled; retention of a day lets three of them be one block.
+  // Nine ranges of two hours are complete. With a retention of one day, three of them form one block.
   expect(blocks()).toEqual([3, 3]);
 });
 
-test.each(paths)('path %s: retention takes whole ranges, at once for all series of a node', async (path) => {
+test.each(paths)('path %s: retention deletes whole ranges, for all series of a node at once', async (path) => {
   for (const { store } of stage.cluster.agents) store.setRetention({ ms: 7 * hour, bytes: Infinity });
   const answers = await whileKeptUp(path);
   const perRange = 2 * 60 * pods.length;

@@ -4,21 +4,21 @@ import type { LostNode } from './failure.ts';
 const lost = (node: string): LostNode => ({ node, reason: 'timeout', message: 'late', elapsedMs: 1 });
 const voided = 'an agent was lost in the middle of the query';
 
-test('a node that an earlier part lost is left out of a later one, and that voids nothing', () => {
+test('a node that was lost in an earlier part is left out of later parts, without a restart', () => {
   const ledger = new NodeLedger(new Map());
   expect(ledger.settle(['a'], [lost('b')])).toEqual(new Set(['a']));
   expect(ledger.settle(['a', 'b'], [])).toEqual(new Set(['a']));
   expect([ledger.restart, [...ledger.lost.keys()]]).toEqual([false, ['b']]);
 });
 
-test('a node that is lost after a part of it was handed out voids the evaluation', () => {
+test('a node that is lost after one of its parts was handed out voids the evaluation', () => {
   const ledger = new NodeLedger(new Map());
   ledger.settleAll(['a', 'b'], []);
   expect(() => ledger.settle(['a'], [lost('b')])).toThrow(voided);
   expect(ledger.restart).toBe(true);
 });
 
-test('what was joined with a node that another part has lost cannot be taken apart, and voids the evaluation', () => {
+test('a joined result that includes a node lost by another part voids the evaluation', () => {
   const ledger = new NodeLedger(new Map());
   ledger.settleAll(['a'], [lost('b')]);
   expect(() => ledger.settleAll(['a', 'b'], [])).toThrow(voided);

@@ -6,7 +6,7 @@ import { agentTls } from '../../testing/agent-tls.ts';
 import { startQueryStage, type QueryStage } from '../../testing/query/query-stage.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 
-/** Whoever has the key of node-2 answers at the address of node-1, in the very words of node-1's agent. */
+/** An impostor with the key of node-2 listens at the address of node-1 and forwards requests to node-1's agent. */
 
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 let stage: QueryStage;
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-/** A server that hands what it is asked to the agent of node-1, under a certificate of its own. */
+/** A server with a certificate of its own that forwards requests to the agent of node-1. */
 async function impostor(
   material: Parameters<typeof fixedTls>[0],
 ): Promise<{ asked: () => number; close: () => Promise<void> }> {
@@ -56,7 +56,7 @@ test.each<[string, string, Record<string, string>]>([
   ['series', '/api/v1/series', { 'match[]': 'x', start: String(end / 1000 - 300), end: at }],
   ['values of a label', '/api/v1/label/a/values', {}],
   ['exemplars', '/api/v1/query_exemplars', { query: 'x', start: String(end / 1000 - 300), end: at }],
-])('with the key of another node nobody answers for this one: %s', async (_what, path, params) => {
+])('an agent with the key of another node gets no request: %s', async (_what, path, params) => {
   const thief = await impostor(await agentTls(stage.cluster.ca, 'node-2'));
   try {
     for (const shared of [undefined, ['127.0.0.9']]) {
@@ -75,7 +75,7 @@ test.each<[string, string, Record<string, string>]>([
   }
 });
 
-test('a node that another key answers for is counted as lost, by the reason identity', async () => {
+test('a node whose address answers with another key is counted as lost, for the reason identity', async () => {
   const before = await count();
   const thief = await impostor(await agentTls(stage.cluster.ca, 'node-2'));
   try {

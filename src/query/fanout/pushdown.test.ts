@@ -44,7 +44,7 @@ beforeEach(() => {
   for (const agent of stage.cluster.agents) agent.misbehave = undefined;
 });
 
-/** Each aggregation, each place of evaluation, and what falls back to raw chunks. */
+/** Queries for each aggregation and each place of evaluation, and some that fall back to raw chunks. */
 const queries = [
   'sum by (service_name) (rate(lat_bucket[5m]))',
   'avg(odd)',
@@ -72,7 +72,7 @@ const queries = [
   '1 + 2',
 ];
 
-/** What fails over these data, on every path with the same words. */
+/** Queries that fail over these data, with the same error on every path. */
 const failing = ['lat_bucket + on (pod) group_left () odd'];
 test.each(failing)('%s gives the same error on every path', async (query) => {
   for (const way of [ask, askRange]) {
@@ -90,7 +90,7 @@ test.each(queries)('%s gives the same bytes on every path', async (query) => {
   }
 });
 
-test('the answer says which path it took, and explain why', async () => {
+test('the answer names the path it took, and explain gives the reason', async () => {
   const query = 'sum by (service_name) (rate(lat_bucket[5m]))';
   for (const path of paths) expect((await ask(query, path)).headers['x-svc-pushdown']).toBe(path);
   const best = await stage.ask('/api/v1/query', { query, time: String(end / 1000), explain: '1' });
@@ -108,7 +108,7 @@ test('the answer says which path it took, and explain why', async () => {
   expect((await ask(query, 'agg')).json).not.toHaveProperty('explain');
 });
 
-test('series that weigh more at their steps than as chunks are read raw, groups of a node never', async () => {
+test('series that are larger at their steps than as chunks are read raw; groups of a node never are', async () => {
   const span = { start: String(end / 1000 - 600), end: String(end / 1000), step: '10', explain: '1' };
   const outcome = async (query: string): Promise<unknown> => {
     const { json } = await stage.ask('/api/v1/query_range', { query, ...span });
@@ -125,7 +125,7 @@ test('an unknown path is refused', async () => {
   });
 });
 
-test('agents that cannot match are not asked, whatever the path', async () => {
+test('agents that cannot have matching series are not asked, whatever the path', async () => {
   for (const path of paths) {
     const before = stage.cluster.agents.map(({ requests }) => requests);
     await ask('sum(rate(lat_bucket{k8s_node_name=~"node-[13]"}[5m]))', path);
@@ -142,7 +142,7 @@ const lies: [title: string, misbehave: Misbehave, reason: string][] = [
   ['has too much to do', (_q, r) => r.writeHead(429).end('busy'), 'over limit'],
   ['fails', (_q, r) => r.writeHead(500).end('oh'), 'protocol'],
   ['answers with something else', (_q, r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), 'protocol'],
-  ['sends bytes that are no frame', (_q, r) => r.writeHead(200, partial).end(Buffer.alloc(40, 255)), 'protocol'],
+  ['sends bytes that are not a frame', (_q, r) => r.writeHead(200, partial).end(Buffer.alloc(40, 255)), 'protocol'],
   ['sends nothing', (_q, r) => r.writeHead(200, partial).end(), 'protocol'],
   [
     'sends a wrong checksum',
@@ -196,7 +196,7 @@ test('an agent that answers for another node is missing', async () => {
   }
 });
 
-test('degraded answers are those of the other nodes, on every path', async () => {
+test('a degraded answer is that of the other nodes, on every path', async () => {
   const expected = stage.cluster.expected as ExpectedAgent[];
   const [lost] = expected.splice(1, 1);
   const others: unknown[] = [];
@@ -214,7 +214,7 @@ test('degraded answers are those of the other nodes, on every path', async () =>
   }
 });
 
-describe('what makes a query take another way', () => {
+describe('a query falls back to another path', () => {
   const onlyPartial =
     (answer: Misbehave): Misbehave =>
     (req, res) =>
@@ -229,8 +229,8 @@ describe('what makes a query take another way', () => {
   test.each<[title: string, status: number, to: string, reason: RegExp]>([
     ['has no partial answers', 404, 'off', /has no partial answers/],
     ['is over a limit of its own', 413, 'off', /over a limit of the agent/],
-    ['does not know what is asked', 501, 'series', /not supported/],
-  ])('an agent that %s', async (_, status, to, reason) => {
+    ['does not support the fragment', 501, 'series', /not supported/],
+  ])('if an agent %s', async (_, status, to, reason) => {
     const whole = await ask('sum(odd)', 'off');
     stage.cluster.agents[2]!.misbehave = onlyPartial((_q, r) => r.writeHead(status).end('{"message":"m"}'));
     const { answer, explain } = await explained('sum(odd)');
@@ -240,7 +240,7 @@ describe('what makes a query take another way', () => {
     expect(explain.path).toBe('off');
   });
 
-  test('a fragment that fails on one node is evaluated here, and an error of that agent alone is no error', async () => {
+  test('if a fragment fails on one node only, and the query succeeds', async () => {
     const off = await ask('sum(odd)', 'off');
     stage.cluster.agents[2]!.misbehave = onlyPartial((_q, r) => r.writeHead(422).end('{"message":"duplicate"}'));
     const { answer, explain } = await explained('sum(odd)');
@@ -253,24 +253,24 @@ describe('what makes a query take another way', () => {
     expect(answer.headers['x-svc-pushdown']).toBe('off');
   });
 
-  test('a fragment that fails on every node is evaluated here, with the query’s own error', async () => {
+  test('if a fragment fails on every node, and the query fails with its own error', async () => {
     const query = 'sum(label_replace(lat_bucket, "pod", "one", "", ""))';
     const before = stage.cluster.agents.map(({ requests }) => requests);
     const [off, agg] = [await ask(query, 'off'), await ask(query, 'agg')];
     expect([off.status, off.json.errorType]).toEqual([422, 'execution']);
     expect([agg.status, agg.text]).toEqual([422, off.text]);
-    // Asked raw once for each answer, and once for a share that failed.
+    // Each agent is asked once for raw chunks per answer, and once for the fragment that failed.
     expect(stage.cluster.agents.map(({ requests }, i) => requests - before[i]!)).toEqual([3, 3, 3]);
   });
 
-  test('an offset before the first sample of an agent', async () => {
+  test('if an offset reaches before the first sample of an agent', async () => {
     const { explain } = await explained('sum(odd offset 2h)');
     expect(explain.fallbacks).toEqual([
       expect.objectContaining({ to: 'off', reason: expect.stringMatching(/offset/) }),
     ]);
   });
 
-  test('series under the name of another node: they are joined with that node’s own, with a warning', async () => {
+  test('if an agent has series of another node, which are joined with that node’s own, with a warning', async () => {
     const [first, , third] = stage.cluster.agents;
     const foreign: [string, string][] = [
       ['__name__', 'moved'],
@@ -291,7 +291,7 @@ describe('what makes a query take another way', () => {
   });
 });
 
-test('an agent of an earlier version does not count samples: the answer is whole, and says whose counts it lacks', async () => {
+test('if an agent is too old to count samples, the answer is complete and a warning names its node', async () => {
   const counted = async (query: string): Promise<unknown> => {
     const { json } = await ask(query, 'agg', { stats: 'true' });
     const { result, stats } = json.data as { result: unknown; stats: { samples: Record<string, number> } };

@@ -53,7 +53,7 @@ test('a node that answers one part of a query and fails a later one is in no par
       throw new AgentFailure('protocol', 'broke');
     return queries.map((q) => [series(agent.node, q.matchers[0]!.value)]);
   };
-  // Two reads one after the other, as the engine makes for functions that look series up while they evaluate.
+  // Two reads in sequence, as the engine makes them for functions that look up series during evaluation.
   const engine = {
     instant: async (_query: unknown, _time: unknown, { source }: QueryOptions): Promise<QueryResult> => {
       const first = await source.select(selectByName('up'));
@@ -71,7 +71,7 @@ test('a node that answers one part of a query and fails a later one is in no par
   expect(asked).toEqual(['a', 'b', 'a', 'b', 'a', 'a']);
 });
 
-test('an agent on a node that is not ready gets a second, the others their whole time', async () => {
+test('the deadline of an agent is one second if its node is not ready, and the agent timeout otherwise', async () => {
   const deadlines: Record<string, number> = {};
   const run = runner(async (agent, queries, { deadlineMs }) => {
     deadlines[agent.node] = deadlineMs;
@@ -81,7 +81,7 @@ test('an agent on a node that is not ready gets a second, the others their whole
   expect(deadlines).toEqual({ a: 5_000, b: 1_000 });
 });
 
-test('a query that runs out of time is a timeout, and one whose client left is canceled', async () => {
+test('a query that runs out of time fails as timeout, and one whose client left as canceled', async () => {
   const hang: AgentReader = (_a, _q, { signal }) =>
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
   await expect(runner(hang, { queryTimeoutMs: 20 }).instant('up', 1000, request)).rejects.toMatchObject({
@@ -109,7 +109,7 @@ test('queries above the limit wait for their turn', async () => {
   expect(most).toBe(2);
 });
 
-test('neither an autoscaler nor a list of labels waits for the queries of people', async () => {
+test('neither an autoscaler nor a list of labels waits for the queries of users', async () => {
   let release = (): void => {};
   const held = new Promise<void>((resolve) => (release = resolve));
   const run = runner(
@@ -128,7 +128,7 @@ test('neither an autoscaler nor a list of labels waits for the queries of people
   await Promise.all([slow, waiting]);
 });
 
-test('the autoscalers of one namespace have two places, and do not wait for those of another', async () => {
+test('the autoscalers of one namespace run two queries at once, and do not wait for those of another', async () => {
   let release = (): void => {};
   const held = new Promise<void>((resolve) => (release = resolve));
   let asked = 0;
@@ -145,7 +145,7 @@ test('the autoscalers of one namespace have two places, and do not wait for thos
   await Promise.all(slow);
 });
 
-test('a caller waits behind their own queries, and not behind those that another caller has waiting', async () => {
+test('a caller waits for their own queries, but not for the queued queries of another caller', async () => {
   const order: string[] = [];
   const ends: (() => void)[] = [];
   const engine = {

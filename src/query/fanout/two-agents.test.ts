@@ -3,7 +3,7 @@ import type { ExpectedAgent } from '../agents/directory.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
-/** While a node's agent is replaced two pods may be ready for it: each has a part of its samples. */
+/** While a node's agent is replaced, two pods may be ready on the node. Each has a part of the node's samples. */
 
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 const at = String(end / 1000);
@@ -16,7 +16,7 @@ beforeAll(async () => {
   const both = { ...expected[0]!, more: [expected[1]!.address!] };
   expected.splice(0, 3, both, expected[2]!);
   const labels = labelsFromObject({ __name__: 'requests_total' });
-  // The old pod has the first minutes, the new one the last; of one time both have a sample, and they differ.
+  // The old pod has the first minutes, the new one the last. At one time both have a sample, with different values.
   for (let k = 0; k <= 6; k++) old!.store.append(labels, end - (10 - k) * 30_000, k * 30);
   for (let k = 6; k <= 10; k++) fresh!.store.append(labels, end - (10 - k) * 30_000, k * 30 + 1);
   for (let k = 0; k <= 10; k++) other!.store.append(labels, end - (10 - k) * 30_000, k * 30);
@@ -28,7 +28,7 @@ beforeEach(() => {
 
 const ask = (query: string) => stage.ask('/api/v1/query', { query, time: at, explain: '1' });
 
-test('samples of both pods are one series, the first pod counts at equal times, and a warning says so', async () => {
+test('samples of both pods form one series, the first pod counts at equal times, and a warning says so', async () => {
   const { json } = await ask('requests_total{k8s_node_name="node-1"}[10m]');
   const { result } = json.data as { result: { values: [number, string][] }[] };
   expect(result).toHaveLength(1);
@@ -46,7 +46,7 @@ test('aggregates count the node once, from raw chunks', async () => {
   expect(explain).toMatchObject({ path: 'off', fallbacks: [{ reason: 'two agents speak for the node' }] });
 });
 
-test('when one of the two does not answer the node is missing: half of its samples is not its data', async () => {
+test('when one of the two pods does not answer, the node is missing', async () => {
   stage.cluster.agents[1]!.misbehave = (req) => void req.socket.destroy();
   const { json } = await ask('sum(requests_total)');
   expect(json).toMatchObject({ degraded: true, missingNodes: ['node-1'] });

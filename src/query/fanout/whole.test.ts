@@ -6,7 +6,7 @@ import type { ApiAnswer, ApiParams } from '../../testing/query/api-client.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
-/** Queries whose selectors can match on one node only: `#` stands for the matcher that says so. */
+/** Queries whose selectors can match on one node only: `#` stands for the matcher on that node. */
 
 const nodes = ['node-1', 'node-2', 'node-3'];
 const paths = ['off', 'series', 'agg', 'whole'] as const;
@@ -46,7 +46,7 @@ const askRange = (query: string, path: string): Promise<ApiAnswer> => {
   const span = { start: String(end / 1000 - 600), end: String(end / 1000), step: '60' };
   return stage.ask('/api/v1/query_range', { query: pinned(query), ...span }, header(path));
 };
-/** An answer without elapsed times and without an agent's own words: only these may differ between paths. */
+/** An answer without elapsed times and agents' error messages. Only these may differ between paths. */
 const worded = ({ json: { warnings = [], ...rest } }: ApiAnswer): string =>
   JSON.stringify([rest, warnings.map((text) => text.replace(/ after \d+ ms: .*/s, ''))]);
 
@@ -94,9 +94,9 @@ const queries = [
 /** Queries that may have a value or an annotation over no series at all, and some that have neither. */
 const ofNothing = queries.filter((query) => /^sum by|absent|vector|scalar|1\.5|^topk/.test(query));
 
-test('there are queries that say something of no series', () => expect(ofNothing.length).toBeGreaterThan(5));
+test('some queries have a value over no series', () => expect(ofNothing.length).toBeGreaterThan(5));
 
-/** Fail over these data with the same words on every path: by their matching, or as a range in a range query. */
+/** Queries with the same error on every path: by vector matching, or for a range vector in a range query. */
 const failing: [query: string, way: typeof askRange, status: number][] = [
   ['lat_bucket{#} * on (pod) odd{#}', ask, 422],
   ['lat_bucket{#} * on (pod) odd{#}', askRange, 422],
@@ -130,7 +130,7 @@ test('the node computes the query, and only its value crosses the network', asyn
   });
 });
 
-test('what is a scalar or a range at the root stays here, and what one node can send as series is sent as series', async () => {
+test('a scalar or range at the root is evaluated here, and what one node can send as series is so sent', async () => {
   const modes = async (query: string): Promise<string[]> => {
     const { explain } = await explained(query);
     return [explain.path, ...explain.fragments.map(({ mode, expr }) => `${mode} ${expr}`)];
@@ -141,7 +141,7 @@ test('what is a scalar or a range at the root stays here, and what one node can 
   expect(await modes('vector(1)')).toEqual(['off']);
 });
 
-test('a query that may find series on two nodes is not taken as a whole', async () => {
+test('a query that may find series on two nodes is not sent as a whole', async () => {
   for (const query of ['sum(odd{#}) / sum(odd)', 'sum(odd{k8s_node_name=~"node-[12]"})', 'sum(odd)']) {
     const { answer, explain } = await explained(query);
     expect([answer.headers['x-svc-pushdown'], explain.fragments.map(({ mode }) => mode)]).toEqual([
@@ -151,7 +151,7 @@ test('a query that may find series on two nodes is not taken as a whole', async 
   }
 });
 
-test('in a cluster of one node a query is that node’s without a matcher, and a node without an agent is a node', async () => {
+test('with a single node each query is sent as a whole; a node without an agent counts as a node', async () => {
   expected.splice(1);
   expect((await explained('stddev(odd)')).explain.path).toBe('whole');
   for (const query of queries) {
@@ -193,25 +193,25 @@ describe.each<[title: string, misbehave: (req: IncomingMessage, res: ServerRespo
 test('an agent that answers for another node is missing', async () => {
   stage.cluster.agents[1]!.misbehave = (req, res) => stage.cluster.agents[0]!.serve(req, res);
   for (const query of ofNothing) {
-    // Remote read has no header that would tell whose answer an empty one is.
+    // The path `off` is left out: an empty answer to a remote read does not name its node.
     const answers = await Promise.all(paths.slice(1).map((path) => ask(query, path)));
     expect(new Set(answers.map(worded)).size).toBe(1);
     expect(answers[0]!.json.missingNodes).toEqual(['node-2']);
   }
 });
 
-describe('what makes a whole query take another way', () => {
+describe('a whole query falls back to another path', () => {
   test.each([
-    ['does not know of it', 501, 'agg', /not supported/],
+    ['does not support it', 501, 'agg', /not supported/],
     ['is over a limit of its own', 413, 'agg', /over a limit/],
     ['has no partial answers', 404, 'off', /has no partial answers/],
-  ])('an agent that %s', async (_title, status, to, reason) => {
+  ])('if the agent %s', async (_title, status, to, reason) => {
     const query = 'stddev(odd{#}) + sum(odd{#})';
     const off = await ask(query, 'off');
     const { agents: simulated } = stage.cluster;
     let refused = 0;
     simulated[1]!.misbehave = (req, res) => {
-      // The first is the whole query, what follows its parts.
+      // The first request is the whole query, and later ones are its parts.
       if (req.url === partialPath && refused++ === 0) res.writeHead(status).end('{"message":"m"}');
       else simulated[1]!.serve(req, res);
     };
@@ -220,13 +220,13 @@ describe('what makes a whole query take another way', () => {
     expect(explain.fallbacks).toEqual([{ from: 'whole', to, node: 'node-2', reason: expect.stringMatching(reason) }]);
   });
 
-  test('a query that fails on the node is evaluated here, which tells its own error', async () => {
+  test('if it fails on the node, and then reports its own error', async () => {
     const query = 'lat_bucket{#} * on (pod) odd{#} * on (pod) lat_bucket{#}';
     const [off, whole] = [await ask(query, 'off'), await ask(query, 'whole')];
     expect([whole.status, whole.text]).toEqual([422, off.text]);
   });
 
-  test('two agents that speak for the node', async () => {
+  test('if two agents speak for the node', async () => {
     const [, second, third] = expected;
     expected[1] = { ...second!, more: [third!.address!] };
     const { explain } = await explained('stddev(odd{#})');
@@ -235,7 +235,7 @@ describe('what makes a whole query take another way', () => {
     ]);
   });
 
-  test('series under the name of another node, in a cluster of one', async () => {
+  test('if the only agent has series of another node', async () => {
     expected.splice(1);
     const labels: [string, string][] = [
       ['__name__', 'odd'],
@@ -248,11 +248,11 @@ describe('what makes a whole query take another way', () => {
       { from: 'whole', to: 'off', node: 'node-1', reason: expect.stringMatching(/another node/) },
     ]);
     expect(answer.json.data).toEqual((await ask('quantile(1, odd)', 'off')).json.data);
-    // A matcher that leaves those series out makes the rest whole again.
+    // With a matcher that excludes those series, the query is sent as a whole again.
     expect((await explained('quantile(1, odd{k8s_node_name="node-1"})')).explain.path).toBe('whole');
   });
 });
 
-test('each way is taken where it is asked for', async () => {
+test('a request can choose each path', async () => {
   for (const path of paths) expect((await ask('sum(odd{#})', path)).headers['x-svc-pushdown']).toBe(path);
 });

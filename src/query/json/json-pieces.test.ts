@@ -18,7 +18,7 @@ test.each([
   expect([...jsonPieces(value)].join('')).toBe(JSON.stringify(value));
 });
 
-test('a long list is many pieces, none of them longer than an element', () => {
+test('a long list becomes many pieces, none of them longer than an element', () => {
   const edges = Array.from({ length: 1_000 }, (_, id) => ({ id }));
   const pieces = [...jsonPieces({ edges })];
   expect(pieces.length).toBeGreaterThan(1_000);

@@ -18,7 +18,7 @@ const anyLabels: fc.Arbitrary<Labels> = fc.array(
 
 const textOf = (...pieces: Uint8Array[]): string => Buffer.concat(pieces).toString();
 
-test('numbers are put together byte by byte as they are shown', () => {
+test('appended samples have the text of formatSample', () => {
   fc.assert(
     fc.property(fc.array(anyNumber), (values) => {
       const out = new Utf8Text();
@@ -29,7 +29,7 @@ test('numbers are put together byte by byte as they are shown', () => {
   );
 });
 
-test('label sets that follow each other are the JSON of each alone, wherever a piece ends', () => {
+test('each of several appended label sets has the same JSON as alone, wherever a piece ends', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyLabels, fc.boolean())), (sets) => {
       const out = new Utf8Text();
@@ -47,7 +47,7 @@ test('label sets that follow each other are the JSON of each alone, wherever a p
   );
 });
 
-test('an answer of many series comes in pieces and reads back as what it was', () => {
+test('an answer of many series comes in pieces and parses back to the same data', () => {
   const times = Float64Array.from({ length: 500 }, (_, i) => 1_795_240_800_000 + i * 500);
   const series = Array.from({ length: 50 }, (_, s) => ({
     labels: [['name', `série ${s}`]] as const,
@@ -68,7 +68,7 @@ test('an answer of many series comes in pieces and reads back as what it was', (
   });
 });
 
-test('an instant answer reads back, also with times that differ and without elements', () => {
+test('an instant answer parses back to the same data, also with different times and without elements', () => {
   const elements = [
     { labels: [] as Labels, timestamp: 1000, value: -5 },
     { labels: [['a', '\ud800']] as Labels, timestamp: 1500, value: 0.1 },

@@ -20,17 +20,17 @@ const shapes: [what: string, numbers: fc.Arbitrary<number>][] = [
   ['a ratio', fc.tuple(fc.nat(), fc.integer({ min: 1, max: 3600 })).map(([a, b]) => a / b)],
   ['a short decimal', fc.tuple(fc.nat(), fc.integer({ min: 0, max: 12 })).map(([a, b]) => a / 10 ** b)],
   [
-    'beside a short decimal',
+    'a neighbour of a short decimal',
     fc.tuple(fc.nat(), power, fc.integer({ min: -2, max: 2 })).map(([a, b, c]) => neighbour(a / b, c)),
   ],
-  ['beside a power of ten', fc.tuple(power, fc.integer({ min: -9, max: 9 })).map(([a, b]) => neighbour(a, b))],
+  ['a neighbour of a power of ten', fc.tuple(power, fc.integer({ min: -9, max: 9 })).map(([a, b]) => neighbour(a, b))],
   [
-    'beside a power of two',
+    'a neighbour of a power of two',
     fc.tuple(fc.integer({ min: -20, max: 53 }), fc.integer({ min: -3, max: 3 })).map(([a, b]) => neighbour(2 ** a, b)),
   ],
 ];
 
-test.each(shapes)('%s is written as it is shown', (_, numbers) => {
+test.each(shapes)('%s is written as by formatSample', (_, numbers) => {
   fc.assert(
     fc.property(numbers, fc.boolean(), (size, isNegative) => {
       const value = isNegative ? -size : size;

@@ -54,7 +54,7 @@ test('every query is one line: text, times, user, duration, samples, status, and
   ]);
 });
 
-test.each(['x', 'é'])('the log is begun anew at its cap, and one old file is kept: queries of %s', (letter) => {
+test.each(['x', 'é'])('the log is rotated at its size cap, and one old file is kept: queries of %s', (letter) => {
   const path = join(dir, 'queries.log');
   const log = openQueryLog(path, { maxBytes: 2_000, clock: new FakeClock(), logger });
   const note = {
@@ -73,7 +73,7 @@ test.each(['x', 'é'])('the log is begun anew at its cap, and one old file is ke
   expect(statSync(`${path}.1`).size).toBeLessThanOrEqual(2_000);
 });
 
-test('a log that cannot be written is told once and hinders nothing', () => {
+test('a log that cannot be written is reported once and does not fail a query', () => {
   const log = openQueryLog(join(dir, 'absent', 'queries.log'), { maxBytes: 2_000, clock: new FakeClock(), logger });
   const note = {
     query: 'x',
@@ -90,7 +90,7 @@ test('a log that cannot be written is told once and hinders nothing', () => {
   expect(lines).toHaveLength(1);
 });
 
-test('what ran when the process died is named at the next start, and nothing else', () => {
+test('the queries that ran when the process died are logged at the next start, and no others', () => {
   const path = join(dir, 'queries.active');
   const before = openActiveQueries(path, 3, logger);
   const ended = before.enter({ query: 'ended', user: 'a', startedAt: 0 });
@@ -114,7 +114,7 @@ test('what ran when the process died is named at the next start, and nothing els
   before.close();
 });
 
-test('slots are used again, and more queries than slots are let through', () => {
+test('slots are reused, and queries beyond the number of slots are let through', () => {
   const path = join(dir, 'queries.active');
   const active = openActiveQueries(path, 1, logger);
   const note = { query: 'x', user: '', startedAt: 0 };

@@ -33,7 +33,7 @@ const read = (left = 1e6) => ({
 });
 
 test.each(['read', 'query'] as const)(
-  'an answer beyond the cap is cut by the %s API, once, without a repetition',
+  'an answer beyond the size cap is cut by the %s API, and the read is not repeated',
   async (api) => {
     let asked = 0;
     let sent = 0;
@@ -63,7 +63,7 @@ test.each(['read', 'query'] as const)(
   },
 );
 
-test('a tenant and the token that its file has by then go with each request', async () => {
+test('each request carries the tenant and the current token of the file', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'store-token-'));
   const tokenFile = join(dir, 'token');
   writeFileSync(tokenFile, 'first\n');
@@ -83,7 +83,7 @@ test('a tenant and the token that its file has by then go with each request', as
   rmSync(dir, { recursive: true });
 });
 
-test('samples beyond the query’s budget end the query, not the store', async () => {
+test('samples beyond the query’s budget fail the query, not the store', async () => {
   const values = Array.from({ length: 50 }, (_, i) => [end / 1000 - 50 + i, '1']);
   const store = await storeOver((_req, res) => {
     res.setHeader('content-type', 'application/json');
@@ -93,7 +93,7 @@ test('samples beyond the query’s budget end the query, not the store', async (
   await expect(store.read(queries, read(10))).rejects.toMatchObject({ name: 'QueryError', errorType: 'execution' });
 });
 
-test('an answer of the query API takes its memory as it comes, and gives back all but its samples', async () => {
+test('an answer of the query API reserves memory as it arrives, and keeps only that of its samples', async () => {
   const values = Array.from({ length: 5_000 }, (_, i) => [end / 1000 - 50 + i / 100, '1']);
   const body = JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [{ metric: {}, values }] } });
   const store = await storeOver((_req, res) => {
@@ -115,7 +115,7 @@ test('an answer of the query API takes its memory as it comes, and gives back al
   await expect(readWith(2 * body.length)).rejects.toMatchObject({ name: 'QueryError', code: 'ERR_QUERY_LIMIT' });
 });
 
-test('a read that fails ends those beside it, and has taken nothing once all are repeated', async () => {
+test('a failed read aborts the parallel ones, and the budget is restored before all are repeated', async () => {
   const values = Array.from({ length: 50 }, (_, i) => [end / 1000 - 50 + i, '1']);
   const body = JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [{ metric: {}, values }] } });
   const budget: { left: number; memory?: Memory } = { left: 1e6 };
@@ -137,7 +137,7 @@ test('a read that fails ends those beside it, and has taken nothing once all are
         res.on('close', () => hanging.pop());
         return void res.write(body.slice(0, 10));
       }
-      // Fails once the first answer has been read, while the second has begun. Meanwhile another part of the query reads.
+      // Fails after the first answer was read and the second has begun. Another part of the query takes 7 samples.
       while (budget.left === 1e6 || hanging.length === 0) await nextTurn();
       budget.left -= 7;
       res.writeHead(503).end('busy');
@@ -161,7 +161,7 @@ test.each([
     /not whole: store 10\.0\.0\.7 is away/,
   ],
   ['says that its answer is partial', { isPartial: true }, /not whole/],
-])('a store that %s is a store that failed', async (_, more, reason) => {
+])('a store that %s has failed', async (_, more, reason) => {
   const store = await storeOver((_req, res) => {
     res.setHeader('content-type', 'application/json');
     res.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [] }, ...more }));
@@ -172,7 +172,7 @@ test.each([
   });
 });
 
-test('a series that has native histograms beside floats is no series of floats', async () => {
+test('a series with native histograms beside floats is refused', async () => {
   const store = await storeOver((_req, res) => {
     const result = [{ metric: { __name__: 'x' }, values: [[end / 1000, '1']], histograms: [[end / 1000 - 1, {}]] }];
     res.setHeader('content-type', 'application/json');
@@ -183,7 +183,7 @@ test('a series that has native histograms beside floats is no series of floats',
   });
 });
 
-test('the error of a store is told in its own words, and a lack of remote read together with what helps', async () => {
+test('the error of a store is reported in its own words, and missing remote read with a remedy', async () => {
   const refusing = await storeOver((_req, res) => {
     res.writeHead(422, { 'content-type': 'application/json' });
     res.end(JSON.stringify({ status: 'error', errorType: 'execution', error: 'too many samples' }));
@@ -196,7 +196,7 @@ test('the error of a store is told in its own words, and a lack of remote read t
   });
 });
 
-test('of the error of a store no more is read than is told', async () => {
+test('no more of the error of a store is read than is reported', async () => {
   let sent = 0;
   const store = await storeOver((_req, res) => {
     res.writeHead(500);

@@ -22,7 +22,7 @@ const old = (name: string): ReadSeries => ({
   values: new Float64Array(samplesEach).fill(1),
 });
 
-/** Agents' chunks, and the memory that they take. */
+/** Chunks as agents send them. Their bytes are taken from `memory`. */
 function heldChunks(names: readonly string[], memory: Memory) {
   const held = new HeldChunks();
   const high = 0x40000000;
@@ -63,7 +63,7 @@ const ofSeries = (all: readonly (ReadSeries | { labels: ReadSeries['labels']; re
     return [one.labels[0]![1], timestamps.length, timestamps[0], values[0], values.at(-1)];
   });
 
-test('what the agents sent stays in its chunks beside the store’s series, and is counted as such', async () => {
+test('series of the agents stay in chunks, which count by their own size, beside those of the store', async () => {
   const pool = new MemoryPool({ limitBytes: 1e9, freeBytes: 0 });
   const account = pool.open('user');
   await account.run(signal, async ({ part }) => {
@@ -84,7 +84,7 @@ test('what the agents sent stays in its chunks beside the store’s series, and 
   account.close();
 });
 
-test('a store that fails one selector before it has answered another is in neither', async () => {
+test('a store that fails one selector before it has answered another is left out of both', async () => {
   let release = (): void => {};
   const failed = new Promise<void>((resolve) => (release = resolve));
   const store: LongTermStore = {

@@ -88,7 +88,7 @@ test.each([
   ['stddev(rate(c_total{k8s_node_name="node-1"}[5m])) + sum(c_total{k8s_node_name="node-1"})', 'whole', '3600'],
   ['stddev(c_total{k8s_node_name="node-1"}) + sum(c_total{k8s_node_name="node-1"} offset 50m)', 'agg', '600'],
   ['stddev(c_total{k8s_node_name="node-1"}) + sum(max_over_time(c_total{k8s_node_name="node-1"}[1h]))', 'agg', '3600'],
-])('a query of one node is computed there as a whole where all it reads is recent: %s', async (query, path, value) => {
+])('a query of one node is sent there as a whole only if all it reads is recent: %s', async (query, path, value) => {
   const { json, headers } = await stage.ask('/api/v1/query', { query, time: String(end / 1000) });
   expect([headers['x-svc-pushdown'], json.data]).toMatchObject([path, { result: [{ value: [end / 1000, value] }] }]);
 });
@@ -109,7 +109,7 @@ test('series, labels and values of older times come from the store too', async (
   expect(series.json.data).toHaveLength(2);
 });
 
-test('series that the store gives a label of its own are told, because they count twice beside the boundary', async () => {
+test('series to which the store adds a label cause a warning, because they count twice at the boundary', async () => {
   const params = { query: 'sum(torn)', start: String(end / 1000 - 3600), end: String(end / 1000), step: '30s' };
   const { json } = await stage.ask('/api/v1/query_range', params);
   expect(json.warnings).toEqual([
@@ -126,9 +126,9 @@ test.each<[string, (req: IncomingMessage, res: ServerResponse) => void, RegExp, 
   ['away', (_q, r) => r.destroy(), /unreachable after/, 2],
   ['overloaded', (_q, r) => r.writeHead(503).end('busy'), /over limit after \d+ ms: HTTP 503: busy/, 2],
   ['refusing', (_q, r) => r.writeHead(401).end(), /auth after/, 1],
-  ['something else', (_q, r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), /protocol after/, 1],
+  ['a different server', (_q, r) => r.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), /protocol after/, 1],
 ])(
-  'a store that is %s makes the answer degraded and leaves the agents their part',
+  'a store that is %s makes the answer degraded, and the samples of the agents remain',
   async (_, breakIt, reason, times) => {
     misbehave = breakIt;
     const params = { query: 'sum(c_total)', start: String(end / 1000 - 3600), end: String(end / 1000), step: '30s' };
@@ -143,7 +143,7 @@ test.each<[string, (req: IncomingMessage, res: ServerResponse) => void, RegExp, 
   },
 );
 
-test('a failure that passes is not seen', async () => {
+test('a transient failure is retried and not reported', async () => {
   misbehave = (_q, r) => {
     misbehave = undefined;
     r.writeHead(502).end();
@@ -156,7 +156,7 @@ test('a failure that passes is not seen', async () => {
   expect(asked).toBe(2);
 });
 
-test('a store that hangs costs its share of the time, not the answer', async () => {
+test('a store that hangs is given up in time for an answer without it', async () => {
   misbehave = () => {};
   const { json } = await stage.ask('/api/v1/query', {
     query: 'c_total[1h]',
@@ -164,12 +164,12 @@ test('a store that hangs costs its share of the time, not the answer', async () 
     timeout: '1s',
   });
   expect(json).toMatchObject({ degraded: true, missingNodes: ['long-term-store'] });
-  // What is younger than half an hour by the clock is the agents', of both nodes.
+  // Samples that are younger than half an hour come from the agents of both nodes.
   const { result } = json.data as { result: { values: unknown[] }[] };
   expect(result.map(({ values }) => values.length > 30)).toEqual([true, true]);
 });
 
-/** Each selector is a request of its own: the second one fails, twice. */
+/** Each selector is a separate request. The second one fails, twice. */
 function loseTheStore(): void {
   const original = remote.listeners('request')[0] as (req: IncomingMessage, res: ServerResponse) => void;
   let n = 0;
@@ -186,7 +186,7 @@ const twoSelectors = {
   time: String(end / 1000),
 };
 
-test('a store that is lost in the middle of a query is left out of all of it', async () => {
+test('a store that is lost in the middle of a query is left out of the whole query', async () => {
   loseTheStore();
   const { json } = await stage.ask('/api/v1/query', twoSelectors);
   expect(json.missingNodes).toEqual(['long-term-store']);
@@ -195,7 +195,7 @@ test('a store that is lost in the middle of a query is left out of all of it', a
   expect(Number(result[0]!.value[1]) % 2).toBe(0);
 });
 
-test('and the evaluation without it has all samples that the query may load', async () => {
+test('the evaluation without a lost store has the full sample budget again', async () => {
   // Three reads of 60 samples before the store is lost, and two after.
   const { port } = await stage.replica({ flags: { ...flags(), maxSamples: '250' } });
   loseTheStore();

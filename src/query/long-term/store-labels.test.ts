@@ -14,7 +14,7 @@ const query = (...matchers: [name: string, type: '=' | '!=' | '=~' | '!~', value
   matchers: matchers.map(([name, type, value]) => ({ name, type, value })),
 });
 
-test('a store label is not shown, selects where it has a value, and series that differ in it alone are one', async () => {
+test('a store label is hidden, its value is matched, and series that differ only in it are merged', async () => {
   const asked: (readonly ReadQuery[])[] = [];
   const store = hideStoreLabels(
     {
@@ -81,8 +81,8 @@ test.each([
   ],
   ['is on some of the store’s series only', [{ a: '1', r: 'x' }, { a: '2' }], [{ a: '1' }], []],
   ['is on one of the agents’ series too', [{ a: '1', r: 'x' }], [{ a: '1' }, { a: '1', r: 'z' }], []],
-  ['has no agents’ series beside it', [{ a: '1', r: 'x' }], [], []],
-])('a label is foreign where it %s: %#', (_, old, recent, foreign) => {
+  ['has no series of the agents beside it', [{ a: '1', r: 'x' }], [], []],
+])('whether a label that %s is foreign', (_, old, recent, foreign) => {
   const all = (list: object[]): ReadSeries[] => list.map((labels) => series(labels as Record<string, string>, 1));
   expect(foreignLabels(all(old), all(recent))).toEqual(foreign);
 });

@@ -16,7 +16,7 @@ const select = (value: string): SelectRequest => ({
   hints: { start: 0, end: 1000, step: 0, range: 0, func: '', grouping: [], by: false },
 });
 
-/** Runs with a query over a long-term store; `held` returns the bytes that the query holds. */
+/** Calls `run` with a query over a long-term store; `held` returns the bytes that the query holds. */
 async function withQuery<T>(
   store: LongTermStore,
   run: (query: RunningQuery, held: () => number) => Promise<T>,
@@ -44,7 +44,7 @@ async function withQuery<T>(
   }
 }
 
-test('what an evaluation still reads from the long-term store is aborted when it ends', async () => {
+test('a read of the long-term store is aborted when its evaluation ends', async () => {
   const aborted: boolean[] = [];
   const store: LongTermStore = {
     read: (_queries, { signal }) =>
@@ -66,7 +66,7 @@ test('what an evaluation still reads from the long-term store is aborted when it
   });
 });
 
-test('an evaluation that begins again without the long-term store holds nothing of the one before', async () => {
+test('an evaluation that restarts without the long-term store holds no memory of its first attempt', async () => {
   const samples = 1_000;
   let asked = 0;
   const store: LongTermStore = {

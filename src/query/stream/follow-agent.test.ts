@@ -18,15 +18,15 @@ const connected = (cursor: string): StreamMessage => ({
   node_status: { state: 'NODE_CONNECTED', nodes: ['n1'] },
 });
 
-/** One attempt to read: what is answered, and then either a failure or nothing for ever. */
+/** One attempt to read: the messages, and then a failure, an end or silence. */
 interface Script {
   readonly messages?: readonly StreamMessage[];
   readonly failure?: AgentFailure;
-  /** The answer ends without a word. */
+  /** The answer ends without a status message. */
   readonly ends?: true;
 }
 
-/** Follows a scripted agent; `asked` are the requests, `told` what the reader was told. */
+/** Follows a scripted agent; `asked` are the requests, `told` is what the reader got. */
 function stage(scripts: Script[], cursor?: string) {
   const clock = new FakeClock();
   const stop = new AbortController();
@@ -52,7 +52,7 @@ function stage(scripts: Script[], cursor?: string) {
 }
 const away = new AgentFailure('unreachable', 'refused');
 
-test('a broken stream goes on behind the last item that came, so nothing comes twice', async () => {
+test('a broken stream continues after the last received item, without duplicates', async () => {
   const { clock, asked, told, end } = stage([
     { messages: [connected('a.5'), item('x', 'a.6'), item('y', 'a.9')], failure: away },
     { failure: away },
@@ -68,7 +68,7 @@ test('a broken stream goes on behind the last item that came, so nothing comes t
   expect(clock.pending).toBe(0);
 });
 
-test('what an agent lost is told once: the place behind it is where the stream goes on', async () => {
+test('items that an agent lost are reported once, and the stream continues after them', async () => {
   const lost: StreamMessage = { node: 'n1', time, cursor: 'a.90', lost: { source: 'reader', count: 84 } };
   const { clock, asked, told, end } = stage([{ messages: [connected('a.6'), lost], failure: away }, {}], 'a.6');
   await settle();
@@ -78,7 +78,7 @@ test('what an agent lost is told once: the place behind it is where the stream g
   await end();
 });
 
-test('attempts get rarer, up to ten seconds apart, and a failure is told once until it is another', async () => {
+test('attempts back off to ten seconds, and a failure is reported only when it changes', async () => {
   const refused = new AgentFailure('auth', 'HTTP 403');
   const { clock, asked, told, end } = stage([
     ...Array.from({ length: 9 }, () => ({ failure: away })),
@@ -98,7 +98,7 @@ test('attempts get rarer, up to ten seconds apart, and a failure is told once un
   await end();
 }, 20_000);
 
-test('an agent that says it is ending, or just ends, is unavailable', async () => {
+test('an agent that announces its end, or just ends, is unavailable', async () => {
   const ending: StreamMessage = {
     ...{ node: 'n1', time },
     node_status: { state: 'NODE_UNAVAILABLE', nodes: ['n1'], message: 'the agent is ending' },
@@ -113,7 +113,7 @@ test('an agent that says it is ending, or just ends, is unavailable', async () =
   await silent.end();
 });
 
-test('a silent agent is asked whether it answers, and left when it does not', async () => {
+test('a silent agent is probed, and given up if it does not answer', async () => {
   const answers: Script = { messages: [connected('a.1')] };
   const { clock, asked, told, end } = stage([
     ...[answers, answers, { failure: new AgentFailure('timeout', 'no answer') }],

@@ -69,26 +69,26 @@ test('a caller is named by its address, else by its own span of the same request
   expect(shown(namer, followed)).toBe('web/web-x-1 → checkout/checkout-x-1');
 });
 
-test('of a peer in a namespace that the reader may not see the workload is named, and neither pod nor node', () => {
+test('a peer in a namespace hidden from the reader is named by its workload, without pod and node', () => {
   const namer = new EndNamer(cluster(), () => new Set(['web']));
   const { span } = namer.named(aSpan({ ...ofWeb, attributes: { 'server.address': '10.0.1.1' } }));
   expect(span!.peer).toEqual({ namespace: 'checkout', workload: { kind: 'Deployment', name: 'checkout' } });
 });
 
-test('a Service that the reader’s pod called is named, also in a namespace that the reader may not see', () => {
+test('a Service that a visible pod called is named, even in a namespace hidden from the reader', () => {
   const namer = new EndNamer(cluster(), () => new Set(['web']));
   const { span } = namer.named(aSpan({ ...ofWeb, attributes: { 'server.address': '10.96.0.7' } }));
   const named = { namespace: 'checkout', name: 'checkout', kind: 'Service', address: '10.96.0.7' };
   expect(span!.peer).toEqual(named);
 });
 
-test('what an agent says of a peer is left out, because it knows its own pods alone', () => {
+test('the peer that an agent reports is dropped, because an agent knows only its own pods', () => {
   const namer = new EndNamer(cluster(), () => undefined);
   const { span } = namer.named(aSpan({ ...ofWeb, peer: { namespace: 'bank', name: 'vault' } }));
   expect(span).not.toHaveProperty('peer');
 });
 
-test('an end of a flow that has an address alone gets its names; one that is named stays as it is', () => {
+test('an end of a flow with only an address gets its names; a named end stays as it is', () => {
   const namer = new EndNamer(cluster(), () => undefined);
   const ends = {
     source: { namespace: 'web', name: 'its-own-name', address: '10.0.0.1' },
@@ -106,14 +106,14 @@ test('an end of a flow that has an address alone gets its names; one that is nam
   expect(flow!.destination.node).toBe('node-2');
 });
 
-test('the name of a peer passes the check of messages and the encoding', () => {
+test('a message with a named peer passes validation and encoding', () => {
   const namer = new EndNamer(cluster(), () => undefined);
   const message = namer.named(aSpan({ ...ofWeb, attributes: { 'server.address': '10.0.1.1' } }));
   expect(parseMessage(JSON.stringify(message))).toEqual(message);
   expect(encodeMessage(message).includes('checkout-x-1')).toBe(true);
 });
 
-test('of many callers the newest ten thousand are remembered, and those long before them are not', () => {
+test('the newest ten thousand callers are remembered, and much older ones are not', () => {
   const namer = new EndNamer(cluster(), () => undefined);
   const served = { kind: 'server', namespace: 'checkout', pod: 'checkout-x-1', spanId: 'c' } as const;
   const callerOf = (traceId: string): string =>

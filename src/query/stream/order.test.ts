@@ -5,7 +5,7 @@ import { mergeHistory, Newest } from './merge-history.ts';
 import { OrderBuffer } from './order-buffer.ts';
 import { TimeHeap } from './time-heap.ts';
 
-/** An item that began at a millisecond; its name tells it from others. */
+/** An item that began at `ms`, with a name that distinguishes it from others. */
 function itemAt(ms: number, name = `at ${ms}`, bytes = 10): Received {
   const time = rfc3339Nano(BigInt(ms) * 1_000_000n);
   const span: SpanRecord = {
@@ -27,7 +27,7 @@ async function* inBatches(items: readonly Received[], random: Random): AsyncGene
   }
 }
 
-test('a heap gives what was put in in order of time, and equals in order of coming', () => {
+test('a heap returns items in order of time, and equal times in order of insertion', () => {
   const random = new Random(1);
   for (let round = 0; round < 100; round++) {
     const heap = new TimeHeap<string>();
@@ -39,7 +39,7 @@ test('a heap gives what was put in in order of time, and equals in order of comi
   }
 });
 
-test('answers of random nodes are merged as if all had been sorted, and cut to the newest exactly', async () => {
+test('answers of random nodes are merged in order of time, and cut to exactly the newest', async () => {
   const random = new Random(20_261_122);
   for (let round = 0; round < 150; round++) {
     const nodes = Array.from({ length: 1 + random.below(6) }, (_, node) =>
@@ -60,14 +60,14 @@ test('answers of random nodes are merged as if all had been sorted, and cut to t
   }
 });
 
-test('the newest that do not fit into the memory for them are counted', () => {
+test('newest items that do not fit into memory are counted as lost', () => {
   const newest = new Newest(5, 30);
   for (let ms = 0; ms < 8; ms++) newest.push(itemAt(ms));
   expect(names(newest.items)).toEqual(['at 5', 'at 6', 'at 7']);
   expect(newest.lost).toBe(2);
 });
 
-test('one answer that has not come holds up those that are later', async () => {
+test('an outstanding answer holds up later items', async () => {
   let come = (): void => {};
   const waiting = new Promise<void>((resolve) => (come = resolve));
   async function* late(): AsyncGenerator<readonly Received[]> {
@@ -84,7 +84,7 @@ test('one answer that has not come holds up those that are later', async () => {
   expect(names((await first).value as readonly Received[])).toEqual(['at 0', 'at 1', 'at 2']);
 });
 
-test('a merge reads no batch ahead of its reader', async () => {
+test('a merge does not read far ahead of its reader', async () => {
   let asked = 0;
   async function* counted(): AsyncGenerator<readonly Received[]> {
     for (let i = 0; i < 1_000; i++) {
@@ -109,7 +109,7 @@ test('live items are held for a second, or until there are too many, and leave i
   expect(names(order.take(3_000))).toEqual(['at 3', 'at 4', 'at 5']);
 });
 
-test('bytes bound what is held too', () => {
+test('the bytes of held items are bounded, too', () => {
   const order = new OrderBuffer({ holdMs: 1_000, items: () => 1_000, maxBytes: 25 });
   for (const ms of [3, 2, 1]) order.push(itemAt(ms), 0);
   expect(names(order.take(0))).toEqual(['at 1']);
@@ -121,7 +121,7 @@ test('random live items: none is lost, none waits too long, and those that come 
   for (let round = 0; round < 100; round++) {
     const holdMs = 1_000;
     const order = new OrderBuffer({ holdMs, items: () => 10_000, maxBytes: 1e9 });
-    // Each is up to half a second late, so all that could pass one another are held together.
+    // Each item is up to half a second late, so items that could overtake each other are held together.
     const coming = Array.from({ length: 80 }, (_, i) => ({ at: random.below(5_000), late: random.below(500), i }))
       .map(({ at, late, i }) => ({ item: itemAt(at, String(i)), came: at + late }))
       .sort((a, b) => a.came - b.came);
@@ -136,7 +136,7 @@ test('random live items: none is lost, none waits too long, and those that come 
   }
 });
 
-test('a hundred thousand items pass a small buffer without being kept', () => {
+test('a hundred thousand items pass through a buffer that never holds more than a hundred', () => {
   const order = new OrderBuffer({ holdMs: 1_000, items: () => 100, maxBytes: 1e9 });
   let out = 0;
   for (let i = 0; i < 100_000; i++) {

@@ -44,11 +44,11 @@ test.each([
   [{ exclude: [{ node: ['a'] }] }, ['b', 'c']],
   [{ exclude: [{ node: ['a'], method: ['GET'] }] }, ['a', 'b', 'c']],
   [{ include: [{ node: ['a', 'b'] }], exclude: [{ node: ['b'] }] }, ['a']],
-])('%j is about the nodes %j', (request, nodes) => {
+])('the request %j selects the nodes %j', (request, nodes) => {
   expect(chosen(request)).toEqual(nodes);
 });
 
-test('what may be seen is what is asked for and allowed', () => {
+test('the visible namespaces are those both requested and allowed', () => {
   const shop = new Set(['shop']);
   expect(visibleNamespaces(undefined, undefined)).toBeUndefined();
   expect(visibleNamespaces(undefined, shop)).toBe(shop);
@@ -59,7 +59,7 @@ test('what may be seen is what is asked for and allowed', () => {
   ]);
 });
 
-test('times of a request are the same for all agents', () => {
+test('relative times of a request become the same absolute times for all agents', () => {
   const now = Date.UTC(2026, 0, 1);
   const { base, number, follow } = streamPlan({ since: '5m', until: '2026-01-01T01:00:00Z', follow: true }, now);
   expect(base).toEqual({ since: '2025-12-31T23:55:00.000Z', until: '2026-01-01T01:00:00.000Z' });
@@ -69,7 +69,7 @@ test('times of a request are the same for all agents', () => {
   expect(() => streamPlan({ after: 'ab.1' }, now)).toThrow('after: is for the stream of one agent');
 });
 
-test('nodes that change together are told of together, and two changes of one node in their order', async () => {
+test('nodes that change together are reported together, and two changes of one node in their order', async () => {
   const clock = new FakeClock();
   const told: string[] = [];
   const states = new NodeStates(clock, ({ node, node_status: s }) => {
@@ -98,7 +98,7 @@ const words = (messages: readonly StreamMessage[]): string[] =>
     s ? s.name : lost ? `lost ${lost.count} ${lost.source}` : status!.state,
   );
 
-test('a reader that takes nothing costs no more than its queue, and is told what it lost where it lost it', async () => {
+test('a reader that takes nothing costs no more than its queue, and losses are reported in their place', async () => {
   let lost = 0;
   const queue = new ReaderQueue({ maxBytes: 1_000, now: () => 0, onLost: (count) => (lost += count) });
   const got: string[] = [];

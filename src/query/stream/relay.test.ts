@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => stage.close());
 
-/** A span on each agent in turn, one a millisecond: `0` on the first, `1` on the second. */
+/** Pushes a span to each agent in turn, one per millisecond: `0` to the first, `1` to the second. */
 function pushInTurn(count: number, from = 0): void {
   for (let i = from; i < from + count; i++) stage.agents[i % nodes.length]!.push({ name: String(i) }, start + i);
 }
@@ -41,7 +41,7 @@ const metric = async (name: string): Promise<number> => {
   return found.values.reduce((sum, { value }) => sum + value, 0);
 };
 
-test('the newest of all nodes come in order of time, each with its node, and nothing of how agents were asked', async () => {
+test('the newest items of all nodes come in order of time, each with its node and without a cursor', async () => {
   pushInTurn(1_000);
   const answer = await stage.read('/v1/stream?number=10');
   expect(answer.status).toBe(200);
@@ -57,7 +57,7 @@ test('the newest of all nodes come in order of time, each with its node, and not
   expect(words(await stage.read('/v1/flows'))).toEqual([]);
 });
 
-test('filters, bounds in time and a body mean what they mean to an agent', async () => {
+test('filters, time bounds and a request body work as they do on an agent', async () => {
   pushInTurn(30);
   stage.agents[1]!.push({ name: 'slow', method: 'POST', statusCode: 503, durationNs: 2e9 }, start + 15);
   stage.agents[2]!.pushFlow({ source: { namespace: 'shop' }, destination: {} }, start + 16);
@@ -74,13 +74,13 @@ test.each([
   ['/v1/stream?path=(', 'path: not an RE2 pattern'],
   ['/v1/stream?first&follow', 'first: excludes follow'],
   ['/v1/stream?after=ab.1', 'after: is for the stream of one agent'],
-])('%s is refused once, in the form of the other endpoints', async (path, error) => {
+])('%s is refused without asking an agent, in the error format of the API', async (path, error) => {
   const { status: code, text } = await stage.read(path);
   expect([code, JSON.parse(text)]).toEqual([400, { status: 'error', errorType: 'bad_data', error }]);
   expect(stage.agents.map(({ requests }) => requests)).toEqual([0, 0, 0]);
 });
 
-test('while agents are not listed nothing is answered, and what is no GET or POST is refused', async () => {
+test('before the agents are listed the stream is unavailable, and only GET and POST are allowed', async () => {
   stage.synced = false;
   const { status: code, text } = await stage.read('/v1/stream');
   expect([code, (JSON.parse(text) as { error: string }).error]).toEqual([
@@ -108,7 +108,7 @@ test('HTTP/2 carries the same lines', async () => {
   }
 });
 
-test('a node that is named is the only one that is asked, and one that is not there is told', async () => {
+test('only a node that is named is asked, and an unknown one is reported as unavailable', async () => {
   pushInTurn(9);
   expect(spans(await stage.read('/v1/stream?node=node-2'))).toEqual(['1', '4', '7']);
   expect(stage.agents.map(({ requests }) => requests)).toEqual([0, 1, 0]);
@@ -118,7 +118,7 @@ test('a node that is named is the only one that is asked, and one that is not th
   expect(spans(await stage.read('/v1/stream?exclude={"node":["node-2","node-3"]}'))).toEqual(['0', '3', '6']);
 });
 
-test('nodes without an agent are told at once, together, and the others are shown', async () => {
+test('nodes without an agent are reported at once in one message, and the others are shown', async () => {
   pushInTurn(3);
   const absent = ['x', 'y'].map((node) => ({ node, address: undefined, absence: 'no agent pod', nodeReady: true }));
   stage.expected = [...stage.expected, ...absent];
@@ -137,17 +137,17 @@ test.each([
   ['refuses', 'NODE_ERROR node-2: HTTP 403: no', (end: (s: number, t: string) => void) => end(403, 'no')],
   ['is overloaded', 'NODE_ERROR node-2: HTTP 503: busy', (end: (s: number, t: string) => void) => end(503, 'busy')],
   [
-    'sends what is no JSON',
+    'sends invalid JSON',
     'NODE_ERROR node-2: a message that is none: line: is not JSON',
     (end: (s: number, t: string) => void) => end(200, '{"node":\n'),
   ],
   [
-    'sends JSON that is no message',
+    'sends JSON that is not a message',
     'NODE_ERROR node-2: a message that is none: node: Expected required property',
     (end: (s: number, t: string) => void) => end(200, '{}\n'),
   ],
   [
-    'speaks for another node',
+    'answers for another node',
     'NODE_ERROR node-2: a message of node "node-1"',
     (end: (s: number, t: string) => void) => end(200, line('node-1', 'forged')),
   ],
@@ -161,7 +161,7 @@ test.each([
     'NODE_ERROR node-2: the answer ends in the middle of a line',
     (end: (s: number, t: string) => void) => end(200, line('node-2', 'half').slice(0, 40)),
   ],
-])('an agent that %s costs its own items and no more', async (_, told, misbehave) => {
+])('an agent that %s costs only its own items', async (_, told, misbehave) => {
   pushInTurn(6);
   stage.agents[1]!.misbehave = (_req, res) => misbehave((code, text) => void res.writeHead(code).end(text));
   const answer = await stage.read('/v1/stream');
@@ -169,7 +169,7 @@ test.each([
   expect(await metric('svc_query_stream_node_failures_total')).toBe(1);
 });
 
-test('an agent that is away, never answers, stops in the middle or breaks off is unavailable, after its time', async () => {
+test('an agent that is down, never answers, stalls or breaks off is unavailable after its timeout', async () => {
   pushInTurn(6);
   await stage.agents[0]!.stop('dies');
   stage.agents[1]!.misbehave = () => {};
@@ -192,7 +192,7 @@ test('an agent that is away, never answers, stops in the middle or breaks off is
 
 test.each<[string, RegExp, () => Promise<TlsMaterial>]>([
   [
-    'of another authority',
+    'of another CA',
     /certificate/,
     async () => agentTls(await createCa({ commonName: 'svc-ca', now: Date.now() }), 'node-2'),
   ],
@@ -220,7 +220,7 @@ test.each<[string, RegExp, () => Promise<TlsMaterial>]>([
   }
 });
 
-test('a follower sees the past, then what comes of all nodes, in order of time', async () => {
+test('a follower sees past items, then new ones of all nodes, in order of time', async () => {
   pushInTurn(30);
   const follower = await stage.follow('/v1/stream?follow&number=5');
   await has(follower, 'NODE_CONNECTED node-1,node-2,node-3');
@@ -234,7 +234,7 @@ test('a follower sees the past, then what comes of all nodes, in order of time',
   expect(await metric('svc_query_stream_clients')).toBe(0);
 });
 
-test('a follower is told of an agent that dies, and reads on when it is back, nothing twice', async () => {
+test('a follower learns that an agent died, and reads on when it is back, without duplicates', async () => {
   const follower = await stage.follow('/v1/stream?follow');
   await has(follower, 'NODE_CONNECTED node-1,node-2,node-3');
   pushInTurn(6);
@@ -247,7 +247,7 @@ test('a follower is told of an agent that dies, and reads on when it is back, no
   stage.agents[1]!.push({ name: 'since its start' }, start + 100);
   await has(follower, 'NODE_CONNECTED node-2');
   await has(follower, 'since its start');
-  // A connection that breaks under an agent that lives on: its ring is read from where it was.
+  // Only the connection breaks, and the agent lives on: its ring is read on from the last cursor.
   await stage.agents[2]!.stop('dies');
   stage.agents[2]!.push({ name: 'while away' }, start + 101);
   await stage.agents[2]!.start(stage.agents[2]!.port);
@@ -275,7 +275,7 @@ test('a follower learns of nodes that come and leave', async () => {
   follower.close();
 });
 
-test('an agent that ends says so, and so does the server', async () => {
+test('an agent announces its end, and so does the query server', async () => {
   const follower = await stage.follow('/v1/stream?follow');
   await has(follower, 'NODE_CONNECTED node-1,node-2,node-3');
   await stage.agents[0]!.stop('ends');
@@ -285,7 +285,7 @@ test('an agent that ends says so, and so does the server', async () => {
   expect(words(follower).at(-1)).toBe('NODE_UNAVAILABLE : svc-query is ending');
 });
 
-test('a reader that stands still loses what does not fit, is told how much, and holds up nobody', async () => {
+test('a stalled reader loses what does not fit, learns how much, and does not hold up others', async () => {
   const [slow, quick] = [await stage.follow('/v1/stream?follow'), await stage.follow('/v1/stream?follow')];
   for (const one of [slow, quick]) await has(one, 'NODE_CONNECTED node-1,node-2,node-3');
   slow.pause();
@@ -307,7 +307,7 @@ test('a reader that stands still loses what does not fit, is told how much, and 
   quick.close();
 }, 40_000);
 
-test('a slow reader of the past loses nothing', async () => {
+test('a slow reader of past items loses nothing', async () => {
   for (let i = 0; i < 3_000; i++)
     stage.agents[i % nodes.length]!.push({ name: `${i}`, path: 'x'.repeat(4_000) }, start + i);
   const reader = await stage.follow('/v1/stream?number=all');
@@ -327,7 +327,7 @@ test('a slow reader of the past loses nothing', async () => {
   expect(spans(reader)).toEqual(numbers(0, 3_000));
 }, 20_000);
 
-test('there are no more readers than are allowed, and a place is free again when one goes', async () => {
+test('readers beyond the limit are refused, and a place is free again when a reader leaves', async () => {
   const readers = await Promise.all([0, 1, 2].map(() => stage.follow('/v1/stream?follow')));
   const refused = await stage.read('/v1/stream');
   expect([refused.status, JSON.parse(refused.text)]).toEqual([
@@ -346,7 +346,7 @@ interface StreamClient extends Client {
   read: (request: object) => AsyncIterable<Record<string, unknown>> & { cancel: () => void };
 }
 
-/** A client made from the file that the product publishes, by a library that knows nothing of ours. */
+/** A client that an independent library makes from the published proto file. */
 function grpcClient(): StreamClient {
   const file = join(import.meta.dirname, '../../stream/proto/stream.proto');
   const definition = loadPackageDefinition(loadSync(file, { longs: Number, enums: String, oneofs: true }));
@@ -357,7 +357,7 @@ function grpcClient(): StreamClient {
   return new Stream(`127.0.0.1:${stage.server.port}`, credentials.createSsl(Buffer.from(stage.ca.cert)), options);
 }
 
-test('gRPC gives the same on the same port, and refuses with the status that means the same', async () => {
+test('gRPC gives the same items on the same port, and refuses with the equivalent status', async () => {
   pushInTurn(9);
   const client = grpcClient();
   try {

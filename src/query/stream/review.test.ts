@@ -8,7 +8,7 @@ import type { AgentStreamReader } from './agent-stream.ts';
 import { createStreamMetrics } from './metrics.ts';
 import { type StreamCall, StreamRelay } from './relay.ts';
 
-/** A follower over one agent that says nothing by itself. */
+/** A follower of one agent that sends only what the test sends. */
 function stage(review: StreamCall['review'], namespaces = new Set(['shop'])) {
   const clock = new FakeClock();
   const asked: StreamRequest[] = [];
@@ -49,7 +49,7 @@ function stage(review: StreamCall['review'], namespaces = new Set(['shop'])) {
   return { clock, relay, asked, got, names, span, isOver: () => over, leave: () => (gone.abort(), done) };
 }
 
-test('a follower whose rights change is shown what it may see from then on, from where it was', async () => {
+test('a follower whose rights change continues from its cursor with what it may see from then on', async () => {
   let allowed = new Set(['shop']);
   const { clock, asked, names, span, leave } = stage(async () => allowed);
   await settle();
@@ -63,7 +63,7 @@ test('a follower whose rights change is shown what it may see from then on, from
   expect(names()).toEqual(['shop']);
   span('shop', 'a.3');
   await settle();
-  // The span is still held back, for the sake of order, when the rights end.
+  // The span is still held back for ordering when the rights change.
   await clock.advance(2_000);
   expect(asked[1]).toEqual({ namespaces: ['zoo'], follow: true, cursors: true, after: 'a.3' });
   span('zoo', 'a.4');
@@ -73,7 +73,7 @@ test('a follower whose rights change is shown what it may see from then on, from
   expect(clock.pending).toBe(0);
 });
 
-test('one who may see nothing any more costs no connection, until they may again', async () => {
+test('a follower that may see nothing any more has no agent connection until it may again', async () => {
   let allowed = new Set<string>();
   const { clock, asked, leave } = stage(async () => allowed);
   await settle();
@@ -86,7 +86,7 @@ test('one who may see nothing any more costs no connection, until they may again
   await leave();
 });
 
-test('one who may not read any more is told so and ended', async () => {
+test('a follower that may no longer read gets an error and is ended', async () => {
   const { clock, got, isOver } = stage(async () => {
     throw new ApiError('forbidden', 'jo may not get /promql');
   });
@@ -100,7 +100,7 @@ test('one who may not read any more is told so and ended', async () => {
   expect(clock.pending).toBe(0);
 });
 
-test('reviews that fail are borne for a minute', async () => {
+test('failing reviews are tolerated for a minute', async () => {
   let away = true;
   const { clock, isOver } = stage(async () => {
     if (away) throw new ApiError('unavailable', 'the API server is away');

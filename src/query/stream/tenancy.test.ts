@@ -45,7 +45,7 @@ const shown = ({ messages }: { messages: readonly StreamMessage[] }): string[] =
   );
 const read = (token: string, path = '/v1/stream'): Promise<StreamAnswer> => stage.read(path, { token });
 
-test('who has no token, a wrong one, or no right to read gets nothing', async () => {
+test('a reader without a valid token or without permission is refused', async () => {
   const code = async (token?: string): Promise<number> =>
     (await stage.read('/v1/stream', token === undefined ? {} : { token })).status;
   expect(await Promise.all([code(), code('stranger')])).toEqual([401, 401]);
@@ -73,7 +73,7 @@ test.each([
   expect(shown(await read('shop', `/v1/stream?${query}`))).toEqual(expected);
 });
 
-test('an agent that sends what was not asked for is not believed', async () => {
+test('an agent that sends items of a namespace that was not requested has failed', async () => {
   stage.agents[0]!.misbehave = (_req, res) => {
     const span = {
       ...{ traceId: 't', spanId: 's', name: 'zoo', kind: 'server', start: '2026-01-01T00:00:00.000000000Z' },

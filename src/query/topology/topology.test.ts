@@ -86,7 +86,7 @@ const monitors = [
   aMonitor('shop', 'not-batch', { mode: 'Exclude', selector: { matchLabels: { app: 'batch' } } }),
   aMonitor('ops', 'probes', {}),
 ];
-/** What the agent of node-1 stored of itself. */
+/** The series that the agent of node-1 stored about itself. */
 const ownSeries: readonly (readonly [name: string, value: number, labels: Readonly<Record<string, string>>])[] = [
   ['agent_up', 1, { version: '1.2.3' }],
   ['agent_memory_bytes', 96e6, {}],
@@ -194,7 +194,7 @@ const lines = ({ edges }: Topology): string[] =>
     return `${id.replaceAll('workload/shop/Deployment/', '')} ${sources.join('+')} ${numbers.join(' ')}`;
   });
 
-test('workloads are named by address, Service and host, requests and flows of a pair are one edge, the caller counts', async () => {
+test('addresses, Services and hosts become workloads, and a pair has one edge with the caller’s numbers', async () => {
   expect(lines(await topology()).sort()).toEqual(
     [
       'external/203.0.113.0/24>web>tcp flows    70 0',
@@ -207,7 +207,7 @@ test('workloads are named by address, Service and host, requests and flows of a 
   );
 });
 
-test('calls of gRPC are edges under the names of each version of the instrument', async () => {
+test('gRPC calls are edges, with the metric names of each instrument version', async () => {
   const probe = { k8s_namespace_name: 'ops', k8s_pod_name: 'probe' };
   const to = (server_address: string): Record<string, string> => ({ ...probe, server_address });
   const v10 = { label: 'rpc_response_status_code', ok: 'OK', failed: 'INTERNAL' };
@@ -223,7 +223,7 @@ test('calls of gRPC are edges under the names of each version of the instrument'
   ]);
 });
 
-test('nodes carry what their own side measured, and their node where all pods are on one', async () => {
+test('a workload has the numbers of its own side, and a node if all its pods are on one', async () => {
   const { nodes: all, by, window } = await topology();
   expect([by, window.endMs, window.endMs - window.startMs]).toEqual(['workload', end, 300_000]);
   const web = all.find(({ name }) => name === 'web')!;
@@ -232,7 +232,7 @@ test('nodes carry what their own side measured, and their node where all pods ar
   expect([web.inbound.bytesPerSecond, web.outbound.bytesPerSecond].map((v) => round(v))).toEqual([70, 1000]);
 });
 
-test('the PromQL of each edge gives its very numbers', async () => {
+test('the PromQL of each edge gives the same numbers', async () => {
   const { edges } = await topology();
   let asked = 0;
   for (const { stats, promql } of edges) {
@@ -265,14 +265,14 @@ test('the request rates of the edges of captured callers add up to the PromQL su
   }
 });
 
-test('by namespace and by node ends are grouped, and a namespace narrows to edges with an end in it', async () => {
+test('ends can be grouped by namespace or node, and a namespace filter keeps edges with an end in it', async () => {
   expect(lines(await topology({ by: 'namespace', namespace: 'ops' }))).toEqual([
     'namespace/ops>namespace/shop>http requests 4 0.1 55.555556  ',
   ]);
   expect((await topology({ by: 'node' })).edges.map(({ id }) => id)).toContain('node/node-1>node/node-2>http');
 });
 
-test('a tenant sees its own edges, the names of direct peers, and nothing of what those do among others', async () => {
+test('a tenant sees its own edges and the names of direct peers, but no other edges of these peers', async () => {
   expect(lines(await topology({}, 'ops'))).toEqual(['workload/ops/Pod/probe>web>http requests 4 0.1 55.555556  ']);
   const { nodes: seen } = await topology({}, 'ops');
   const web = seen.find(({ name }) => name === 'web')!;
@@ -296,7 +296,7 @@ test('the graph is computed by the agents, each of which is asked twice', async 
   expect(cluster.agents.map(({ requests: count }, i) => count - before[i]!)).toEqual([2, 2]);
 });
 
-test('agents of an earlier version, which pack no rows, give the same answer in the way they know', async () => {
+test('agents of an earlier version, which cannot pack rows, lead to the same answer', async () => {
   const asked = { end: String(end / 1000 - 2) };
   const now = await topology(asked);
   let refused = 0;
@@ -353,7 +353,7 @@ const services = async (token?: string): Promise<ServiceSummary[]> => {
   return json.data as ServiceSummary[];
 };
 
-test('every workload is a service, with its numbers or why there are none', async () => {
+test('every workload is a service, with its numbers or the reason why it has none', async () => {
   const all = await services();
   expect(
     all.map(({ namespace, workload, requestRate, captured, why }) => [
@@ -379,13 +379,13 @@ test('every workload is a service, with its numbers or why there are none', asyn
   expect(round(web.sparkline.errorShare.at(-1)!)).toBe(0.1);
 });
 
-test('of services a caller sees those of namespaces whose pods it may read', async () => {
+test('a caller sees the services of the namespaces whose pods it may read', async () => {
   expect(
     (await services('ops')).map(({ namespace, workload, monitors: names }) => [namespace, workload, names]),
   ).toEqual([['ops', 'probe', []]]);
 });
 
-test('objects are those that the caller may list, and it is said when there are others', async () => {
+test('a caller gets the objects that it may list, and learns whether there are others', async () => {
   const read = async (of: string, token?: string): Promise<Objects> =>
     (await ask('/api/v1/objects', { kind: of }, token)).json.data as Objects;
   const all = await read('TrafficMonitor');
@@ -413,14 +413,14 @@ test('objects are those that the caller may list, and it is said when there are 
   expect(items[0]!.node).toEqual({
     ...{ missing: null, agentVersion: '1.2.3', instrumentVersion: 'v0.10.0', phase: 'Running', configHash: 'abc' },
     ...{ instrumentUp: true, instrumentRestarts: 2, seriesActive: 40, seriesLimit: 1000, seriesLimitHits: 7 },
-    // What was never measured is 0 in the store, and not known.
+    // A value that was never measured is 0 in the store and null here.
     ...{ agentMemoryBytes: 96e6, instrumentMemoryBytes: null, clockOffsetMs: 0, certificateEndMs: end + 86_400_000 },
     notCaptured: [{ namespace: 'shop', monitor: 'all', reason: 'NotAttached: no process to watch' }],
   });
   expect((await ask('/api/v1/objects', { kind: 'Secret' })).status).toBe(400);
 });
 
-test('a workload is explained by what decides about its pods, to whoever may list all of that', async () => {
+test('a workload is explained by all that decides about its pods, to callers who may list that', async () => {
   const of = async (workload: string): Promise<WorkloadExplanation> => {
     const { status, json } = await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod', workload });
     expect(status).toBe(200);

@@ -4,12 +4,12 @@ import { AddressIndex } from '../addresses/address-index.ts';
 import { assembleTopology, type RateRow } from './assemble.ts';
 import { assembleServices } from './services.ts';
 
-/** Longest that a process may compute without giving other work a turn. Units: ms of processor time. */
+/** The longest that a process may compute without a turn for other work, in ms of CPU time. */
 const longestCpuMs = 100;
 const many = 6_000;
 const endMs = 1_700_000_000_000;
 
-/** Callers that each ask a host of their own, and a flow of each. */
+/** Callers that each send requests to a host of their own, and one flow of each caller. */
 const rows: RateRow[] = Array.from({ length: many }, (_, i) => {
   const subject = { k8s_namespace_name: 'shop', k8s_owner_name: `app-${i}`, k8s_kind: 'Deployment' };
   const [caller, target] = [`app-${i}`, `app-${(i * 7 + 1) % many}`];
@@ -51,7 +51,7 @@ const inputs = {
 test.each([
   ['topology', 5_000],
   ['services', many],
-] as const)('%s of very many rows give other work its turns, and end where the request does', async (what, count) => {
+] as const)('%s of very many rows yield to other work, and end with their request', async (what, count) => {
   const watch = new TurnWatch();
   expect(await inputs[what](new Pace(undefined, watch))).toBe(count);
   watch.look();

@@ -15,7 +15,7 @@ const scope = {
 const base = aMinterDeployment();
 
 describe('renderMinter', () => {
-  test('renders a small MinterDeployment as its golden file says', () => {
+  test('renders a small MinterDeployment as in its golden file', () => {
     expectGolden(
       import.meta.dirname,
       'minter-defaults.golden.yaml',
@@ -23,7 +23,7 @@ describe('renderMinter', () => {
     );
   });
 
-  test('renders a MinterDeployment with every setting as its golden file says', () => {
+  test('renders a MinterDeployment with every setting as in its golden file', () => {
     const minter = aMinterDeployment({
       replicas: 1,
       vcs: { ...base.spec.vcs, apiBaseURL: 'https://git.example:8443/api/v3', extraRepositories: ['extra'] },
@@ -47,7 +47,7 @@ describe('renderMinter', () => {
     );
   });
 
-  test('makes every object part of the life of the MinterDeployment', () => {
+  test('makes the MinterDeployment the controlling owner of every object', () => {
     const objects = renderMinter({ minter: base, operatorNamespace });
     expect(objects.length).toBeGreaterThan(5);
     for (const object of objects) {
@@ -66,7 +66,7 @@ describe('renderMinter', () => {
     expect(yamlStream(objects)).toContain('serviceAccountName: mine');
   });
 
-  test('takes the URL of the service as the audience, https where it serves TLS', () => {
+  test('takes the URL of the Service as the audience, with https if it serves TLS', () => {
     expect(minterUrl(base)).toBe('http://minter.platform-agent.svc.cluster.local:8080');
     expect(minterUrl(aMinterDeployment({ tls: { secretName: 't' } }))).toBe(
       'https://minter.platform-agent.svc.cluster.local:8080',
@@ -78,7 +78,7 @@ describe('renderMinterRules', () => {
   const rulesOf = (text: string) =>
     parse(text) as { version: string; rule: { if: string }; scope: Record<string, Record<string, unknown>> };
 
-  test('gives a scope without repositories all that the spec declares', () => {
+  test('gives a scope without repositories all repositories that the spec declares', () => {
     const spec = aMinterDeployment({ vcs: { ...base.spec.vcs, extraRepositories: ['extra'] } }).spec;
     const rules = rulesOf(renderMinterRules(spec, spec.rules.inline!));
     expect(rules.version).toBe('minty.abcxyz.dev/v2');
@@ -90,14 +90,14 @@ describe('renderMinterRules', () => {
     });
   });
 
-  test('asks for email and id where ids are pinned', () => {
+  test('requires email and subject if subjects are pinned', () => {
     const rules = rulesOf(renderMinterRules(base.spec, { scopes: [scope] }));
     expect(rules.scope['readers']?.['rule']).toEqual({
       if: "assertion.email in ['one@demo-project.iam.gserviceaccount.com', 'two@demo-project.iam.gserviceaccount.com'] && assertion.sub in ['112233']",
     });
   });
 
-  test('names another issuer literally', () => {
+  test('writes another issuer literally into the rule', () => {
     const spec = aMinterDeployment({
       issuer: { url: 'https://issuer.example', jwksURI: 'https://issuer.example/k' },
     }).spec;

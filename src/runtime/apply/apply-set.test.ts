@@ -73,13 +73,13 @@ const run = async (): Promise<void> => {
   await harness.passUntil(() => outcomes.length + errors.length > before, 'the next apply');
   await harness.idle();
 };
-/** Somebody takes away the label by which the cache finds a child. */
+/** Removes the label by which the cache finds a child, as a user could. */
 function unlabel(name: string, metadata: object = {}): void {
   const live = harness.server.storage.get(configMaps, 'shop', name);
   const without = { ...live.metadata, ...metadata, labels: {} };
   harness.server.storage.update(configMaps, { ...live, metadata: without }, { manager: 'kubectl-label' });
 }
-/** From now on no watch and no list of ConfigMaps says anything, until the returned function is called. */
+/** Holds all watches and lists of ConfigMaps until the returned function is called. */
 function deafened(): () => void {
   let resolve = (): void => {};
   const until = new Promise<void>((done) => (resolve = done));
@@ -123,7 +123,7 @@ test('repairs drift on the event that shows it', async () => {
   ]);
 });
 
-test('a field that somebody took away comes back, and our own changes are no drift', async () => {
+test('a field that somebody removed is restored, and our own changes are not drift', async () => {
   wanted = [child('ConfigMap', 'a', { data: { x: '1', y: '2' } })];
   await begin();
   wanted = [child('ConfigMap', 'a', { data: { x: '1', y: '3' } })];
@@ -137,7 +137,7 @@ test('a field that somebody took away comes back, and our own changes are no dri
   expect(told[0]).toContain('the change of ConfigMap shop/a by a manager that the API server does not name was undone');
 });
 
-test('a child that lost our label was edited, not deleted, and one of a new owner is no drift', async () => {
+test('a child that lost our label is reported as edited, and the child of a new owner is not drift', async () => {
   wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
   await begin();
   const live = harness.server.storage.get(configMaps, 'shop', 'a');
@@ -156,7 +156,7 @@ test('a child that lost our label was edited, not deleted, and one of a new owne
   expect(told).toEqual([]);
 });
 
-test('prunes children of this owner that are no longer wanted, across kinds, and nobody else’s', async () => {
+test('prunes children of this owner that are no longer wanted, across kinds, and no others', async () => {
   wanted = [child('ConfigMap', 'a', { data: {} }), child('Service', 'b', { spec: {} })];
   const foreign = child('ConfigMap', 'foreign', { data: {} });
   await begin([foreign]);
@@ -183,7 +183,7 @@ test('a child that lost its label just as it stopped being wanted is pruned, onc
   expect(harness.server.seen({ verb: 'delete' })).toHaveLength(1);
 });
 
-test('a child that lost its label while no watch was there is pruned when a list shows it gone', async () => {
+test('a child that lost its label while no watch was open is pruned when a list lacks it', async () => {
   wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
   await begin();
   wanted = [];
@@ -194,7 +194,7 @@ test('a child that lost its label while no watch was there is pruned when a list
   await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning');
 });
 
-test('a child that lost its label while nobody ran is pruned by the next process, after one look at each kind', async () => {
+test('a child that lost its label while no process ran is pruned by the next, after one list per kind', async () => {
   wanted = [child('ConfigMap', 'a', { data: { x: '1' } }), child('ConfigMap', 'b', { data: {} })];
   await begin();
   paused = true;
@@ -214,13 +214,13 @@ test('a child that lost its label while nobody ran is pruned by the next process
   expect(lists()).toBe(before + 2);
 });
 
-test('a child that lost its label after the run that still wanted it had looked at it is pruned by the next', async () => {
+test('a child that loses its label during a run that still wants it is pruned by the next run', async () => {
   wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
   await begin();
   set = newSet();
   let answer = (): void => {};
   const until = new Promise<void>((resolve) => (answer = resolve));
-  // The first look of the new set is what this run waits for when the label goes.
+  // This run waits for the first list of the new set while the label is removed.
   harness.server.script({ verb: 'list', plural: 'configmaps' }, { do: 'hold', until });
   const lists = (): number => harness.server.seen({ verb: 'list', plural: 'configmaps' }).length;
   const before = lists();
@@ -234,7 +234,7 @@ test('a child that lost its label after the run that still wanted it had looked 
   await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning');
 });
 
-test('a child made without an answer, and not wanted any more, is pruned though nothing has shown it', async () => {
+test('an unwanted child whose creation got no answer is pruned before any watch or list shows it', async () => {
   wanted = [];
   await begin();
   const hear = deafened();
@@ -251,7 +251,7 @@ test('a child made without an answer, and not wanted any more, is pruned though 
   hear();
 });
 
-test('an answer that comes after a list hides what that list told for ten seconds only', async () => {
+test('an answer that comes after a list hides the state of that list for ten seconds only', async () => {
   wanted = [];
   await begin();
   const hear = deafened();
@@ -283,7 +283,7 @@ test('an object that lost its label and its owner is left alone', async () => {
   expect(harness.server.storage.find(configMaps, 'shop', 'a')).toBeDefined();
 });
 
-test('a crash between two applies is made good by the next run', async () => {
+test('a failure between two applies is repaired by the next run', async () => {
   wanted = [child('ConfigMap', 'old', { data: {} })];
   await begin();
   wanted = [child('ConfigMap', 'new', { data: {} }), child('Service', 'b', { spec: {} })];
@@ -331,7 +331,7 @@ test('an object of the wanted name that somebody else made is not taken over', a
   expect(writes()).toBe(0);
 });
 
-test('a status is written once, and again only when it differs; what is left out goes', async () => {
+test('a status is written only when it differs, and a field that is left out is removed', async () => {
   wanted = [];
   await begin();
   const { manager, server, clock } = harness;

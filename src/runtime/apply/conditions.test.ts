@@ -18,7 +18,7 @@ test('the transition time moves only when the status changes', () => {
   expect(other?.lastTransitionTime).toBe('2026-01-02T03:05:05Z');
 });
 
-test('order stays, new types come last, types no longer wanted go', () => {
+test('the order is kept, new types come last, and unwanted types are removed', () => {
   const before = mergeConditions([], [input('A', 'True'), input('B', 'True'), input('Reconciling', 'True')], meta);
   const after = mergeConditions(before, [input('C', 'True'), input('B', 'False'), input('A', 'True')], meta);
   expect(after.map((c) => c.type)).toEqual(['A', 'B', 'C']);
@@ -28,8 +28,8 @@ test.each([
   ['the first False, in order, decides', [input('B', 'False', 'b'), input('A', 'False', 'a')], 'False', 'a'],
   ['False beats Unknown', [input('A', 'Unknown', 'a'), input('B', 'False', 'b')], 'False', 'b'],
   ['Unknown beats True', [input('A', 'True', 'a'), input('B', 'Unknown', 'b')], 'Unknown', 'b'],
-  ['all well is Ready', [input('A', 'True'), input('B', 'True')], 'True', 'Ready'],
-  ['what is absent counts as fine', [], 'True', 'Ready'],
+  ['all True is Ready', [input('A', 'True'), input('B', 'True')], 'True', 'Ready'],
+  ['an absent condition counts as True', [], 'True', 'Ready'],
 ] as const)('%s', (_what, conditions, status, reason) => {
   const ready = summarizeReady(conditions, ['A', 'B'], { reason: 'Ready', message: 'ok' });
   expect(ready).toMatchObject({ type: 'Ready', status, reason });

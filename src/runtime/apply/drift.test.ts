@@ -27,7 +27,7 @@ function liveAfter(change: (object: Web) => void, by: string, subresource?: stri
   return { wanted, live: storage.get(deployments, 'shop', 'web') };
 }
 
-test('a replaced value is told by its path and the name of who replaced it', () => {
+test('a replaced value is reported by its path and the manager that replaced it', () => {
   const { wanted, live } = liveAfter((o) => {
     o.spec.replicas = 7;
     o.spec.template.spec.containers[0]!.image = 'web:evil';

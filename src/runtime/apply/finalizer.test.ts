@@ -33,7 +33,7 @@ test('adds the finalizer once, and does not change the object it was given', asy
   expect(await handleFinalizer(live(), options(), never)).toBe('present');
 });
 
-test('cleans up, then lets the object go', async () => {
+test('cleans up, then releases the object', async () => {
   server.put(configMaps, object(['svc.dev/clean-up']));
   server.storage.remove(configMaps, 'shop', 'a');
   let cleaned = 0;
@@ -42,7 +42,7 @@ test('cleans up, then lets the object go', async () => {
   expect(server.storage.find(configMaps, 'shop', 'a')).toBeUndefined();
 });
 
-test('keeps the object when the clean-up fails, and says so', async () => {
+test('keeps the object when the clean-up fails, and throws the reason', async () => {
   server.put(configMaps, object(['svc.dev/clean-up']));
   server.storage.remove(configMaps, 'shop', 'a');
   await expect(handleFinalizer(live(), options(), () => Promise.reject(new Error('disk full')))).rejects.toMatchObject({
@@ -61,7 +61,7 @@ test.each([[undefined], [[]]])(
   },
 );
 
-test('does nothing for an object that is being deleted without it', async () => {
+test('does nothing for an object that is being deleted without our finalizer', async () => {
   server.put(configMaps, object(['other/owner']));
   server.storage.remove(configMaps, 'shop', 'a');
   expect(await handleFinalizer(live(), options(), never)).toBe('absent');
@@ -79,7 +79,7 @@ test.each([
   expect(live().metadata.finalizers).toEqual([...(before ?? []), 'other/owner', 'svc.dev/clean-up']);
 });
 
-test('a name that was taken by a new object is not given a finalizer by mistake', async () => {
+test('a new object of the same name is not given a finalizer by mistake', async () => {
   server.put(configMaps, object());
   const stale = live();
   server.storage.remove(configMaps, 'shop', 'a');
@@ -88,7 +88,7 @@ test('a name that was taken by a new object is not given a finalizer by mistake'
   expect(live().metadata.finalizers).toBeUndefined();
 });
 
-test('all clean-ups run even if one fails, and all failures are told', async () => {
+test('all clean-ups run even if one fails, and all failures are reported', async () => {
   const ran: string[] = [];
   const fail = (name: string) => () => Promise.reject(new Error(`${name} broke`));
   await expect(

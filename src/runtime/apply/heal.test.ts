@@ -52,7 +52,7 @@ function apply(resource: typeof services, object: KubeObject, force = true): Pro
 }
 const stored = (resource: typeof services): KubeObject => server.storage.get(resource, 'shop', 'web');
 
-test('a child whose immutable fields differ is made anew, after a dry run said that the new one is fine', async () => {
+test('a child whose immutable fields differ is recreated, after a successful dry run of the new one', async () => {
   await apply(deployments, deployment('old'));
   const { uid } = stored(deployments).metadata;
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('Invalid value: {}: field is immutable') });
@@ -73,7 +73,7 @@ test('nothing is deleted when the new object would be refused too', async () => 
   expect(server.seen({ verb: 'delete' })).toEqual([]);
 });
 
-test('what somebody else made, what holds data, and what is not ours alone is never made anew', async () => {
+test('objects of other managers and objects that hold data are never recreated', async () => {
   server.put(deployments, deployment('theirs'), 'somebody');
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('field is immutable') }, 3);
   await expect(apply(deployments, deployment('new'))).rejects.toThrow('immutable');
@@ -84,7 +84,7 @@ test('what somebody else made, what holds data, and what is not ours alone is ne
   expect(server.seen({ verb: 'delete' })).toEqual([]);
 });
 
-test('an old object that its finalizers keep is waited for, not fought', async () => {
+test('an old object that is kept by finalizers is waited for', async () => {
   const kept = { ...deployment('old'), metadata: { ...meta, finalizers: ['other.dev/hold'] } };
   server.storage.apply(deployments, kept, { manager });
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('field is immutable') });
@@ -104,7 +104,7 @@ test('a hand-edited port is put back, the rest of the item stays, and nothing is
   expect(owners).toEqual([`${manager} Apply`]);
 });
 
-test('a refusal that no list explains stays a refusal', async () => {
+test('a refusal that is not about list items is thrown', async () => {
   await apply(services, service(80));
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('must be a valid name') });
   await expect(apply(services, service(80))).rejects.toThrow('must be a valid name');
@@ -118,7 +118,7 @@ test.each([
   ['Forbidden: may not be changed in an update.', true],
   ['Duplicate value: "http"', false],
   ['Required value', false],
-])('%s', (message, expected) => {
+])('the refusal "%s" needs a recreation: %p', (message, expected) => {
   expect(needsRecreation(apiError('apply', 422, refused(message).toStatus()))).toBe(expected);
   expect(needsRecreation(apiError('apply', 400, refused(message).toStatus()))).toBe(false);
   expect(needsRecreation(new Error(message))).toBe(false);

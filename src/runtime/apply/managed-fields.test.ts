@@ -67,14 +67,14 @@ beforeEach(() => {
   storage.apply(deployments, deployment(), { manager });
 });
 const live = (): KubeObject => storage.get(deployments, 'shop', 'web');
-/** What the server or another writer does to the live object. */
+/** Changes the live object, as the server or another writer does. */
 function edit(change: (object: Editable) => void, by?: string): void {
   const object = structuredClone(live()) as Editable;
   change(object);
   storage.update(deployments, object, by === undefined ? {} : { manager: by });
 }
 
-test('what was just applied needs no second apply', () => {
+test('an object that was just applied needs no second apply', () => {
   expect(ownsExactly(live(), deployment(), manager)).toBe(true);
 });
 
@@ -82,7 +82,7 @@ test.each<[string, (o: Editable) => void]>([
   ['values the server defaults', (o) => (o.spec.strategy = { type: 'RollingUpdate' })],
   ['defaults inside list items', (o) => (o.spec.template.spec.containers[0]!.ports![0]!.protocol = 'TCP')],
   ['quantities in canonical form', (o) => (o.spec.template.spec.containers[0]!.resources!.limits.cpu = '1')],
-  ['status', (o) => (o.status = { replicas: 2 })],
+  ['status fields', (o) => (o.status = { replicas: 2 })],
   ['annotations of other controllers', (o) => (o.metadata.annotations = { 'deployment.kubernetes.io/revision': '1' })],
   ['containers that others inject', (o) => o.spec.template.spec.containers.push({ name: 'mesh', image: 'mesh:9' })],
 ])('%s do not matter', (_what, change) => {
@@ -97,7 +97,7 @@ test.each<[string, (o: Editable) => void]>([
   ['a label that was removed', (o) => delete o.metadata.labels!['app']],
   ['a container that was removed', (o) => o.spec.template.spec.containers.pop()],
   ['another order of containers', (o) => o.spec.template.spec.containers.reverse()],
-])('%s by somebody else is drift', (_what, change) => {
+])('%s by another manager is drift', (_what, change) => {
   edit(change, 'kubectl-edit');
   expect(ownsExactly(live(), deployment(), manager)).toBe(false);
 });
@@ -113,11 +113,11 @@ test.each<[string, Parameters<typeof deployment>[0]]>([
   expect(ownsExactly(live(), deployment(over), manager)).toBe(false);
 });
 
-test('what only another manager applied is not ours', () => {
+test('fields that only another manager applied are not ours', () => {
   expect(ownsExactly(live(), deployment(), 'svc-controller/other')).toBe(false);
 });
 
-test('status is compared by itself', () => {
+test('the status is compared separately', () => {
   const status = { ...deployment(), status: { conditions: [{ type: 'Ready', status: 'True' }] } };
   storage.apply(deployments, status, { manager, subresource: 'status' });
   const wanted = (value: string): KubeObject => ({

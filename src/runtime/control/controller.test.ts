@@ -61,7 +61,7 @@ test('reconciles what is there at the start and what comes later', async () => {
   expect(seen).toEqual(['a', 'b']);
 });
 
-test('a thousand updates to one key give at most two runs while one is under way', async () => {
+test('a thousand updates to a key during its run lead to exactly one more run', async () => {
   let runs = 0;
   let release: () => void = () => {};
   const gate = new Promise<void>((resolve) => (release = resolve));
@@ -97,7 +97,7 @@ test('logs, counts and retries a handler that throws, with backoff', async () =>
   expect(lines.filter((l) => String(l['msg']).startsWith('reconcile failed'))).toHaveLength(3);
 });
 
-test('a mapper that throws is counted, logged, and its event comes again', async () => {
+test('a mapper that throws is counted and logged, and its event is delivered again', async () => {
   let faults = 2;
   const seen: string[] = [];
   const map = () => {
@@ -130,7 +130,7 @@ test('a terminal error is not retried until the next event', async () => {
 test.each<[string, () => Promise<ReconcileResult>]>([
   ['a result with requeueAfterMs', () => Promise.resolve({ requeueAfterMs: 30_000 })],
   ['a RequeueError', () => Promise.reject(new RequeueError(30_000, 'waiting for the pod'))],
-])('%s runs again after its delay and is no failure', async (_what, end) => {
+])('%s leads to another run after its delay and is not a failure', async (_what, end) => {
   let runs = 0;
   const { passUntil, clock } = await run(() => (runs++ === 0 ? end() : Promise.resolve()));
   await passUntil(() => runs === 1, 'the first run');
@@ -154,7 +154,7 @@ test('a reconcile past its time limit is aborted, counted and retried', async ()
   expect(await metric('controller_runtime_reconcile_timeouts_total{controller="test"}')).toBe(1);
 });
 
-test('a slow kind does not delay another', async () => {
+test('a slow controller does not delay another', async () => {
   const done: string[] = [];
   let slow = 0;
   harness = await runController(
@@ -180,7 +180,7 @@ test('a slow kind does not delay another', async () => {
   expect(slow).toBe(1);
 });
 
-test('a child that drifts or disappears enqueues its owner, also the owner it had before', async () => {
+test('a child that drifts or disappears enqueues its owner and the owner it had before', async () => {
   const seen: string[] = [];
   const child = (owner: string): KubeObject => ({
     apiVersion: 'v1',
@@ -206,7 +206,7 @@ test('a child that drifts or disappears enqueues its owner, also the owner it ha
   expect(seen.at(-1)).toBe('b');
 });
 
-test('singletons run at the start, and a trigger from outside runs a key', async () => {
+test('initial keys run at the start, and an external trigger runs a key', async () => {
   const seen: string[] = [];
   harness = await runController((env) => {
     const handle = env.addController({
@@ -256,7 +256,7 @@ test('a reconcile that outlasts the drain time is aborted', async () => {
   expect(endedAt - stoppedAt).toBeGreaterThanOrEqual(30_000);
 });
 
-test('logs one line per reconcile at debug, with the fields that find it', async () => {
+test('logs one line per reconcile at debug, with fields that identify it', async () => {
   const { passUntil } = await run(() => Promise.resolve());
   await passUntil(() => lines.some((l) => l['msg'] === 'reconciled'), 'the line');
   await harness!.idle();

@@ -61,7 +61,7 @@ test('writes what kubectl describe shows, with six-digit times', async () => {
   });
 });
 
-test('repetitions become one event with a count, until it is old', async () => {
+test('repetitions become one event with a count, until that event is old', async () => {
   start();
   const same = { type: 'Normal', reason: 'Applied', message: 'ok' } as const;
   for (let i = 0; i < 5; i++) recorder.record(regarding, same);
@@ -83,7 +83,7 @@ test('a cluster-scoped object’s events are in the default namespace', async ()
   expect(written()[0]?.metadata.namespace).toBe('default');
 });
 
-test('never blocks, drops what does not fit, and counts it', async () => {
+test('never blocks, but drops and counts events that do not fit', async () => {
   for (let i = 0; i < 25; i++) recorder.record(regarding, { type: 'Normal', reason: 'X', message: `m${i}` });
   expect(await metrics.registry.getSingleMetricAsString('operator_events_dropped_total')).toMatch(/ 5$/m);
   start();

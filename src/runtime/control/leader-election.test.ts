@@ -16,19 +16,19 @@ const record = (over: Partial<LeaseRecord> = {}): LeaseRecord => ({
 });
 
 describe('the decision', () => {
-  test('takes a lease that does not exist, and one that was given back', () => {
+  test('takes a lease that does not exist, and one that was released', () => {
     expect(decideLease(undefined, 'me', 0)).toEqual({ do: 'acquire', transitions: 0 });
     expect(decideLease({ record: record({ holder: '' }), at: 0 }, 'me', 0)).toEqual({ do: 'acquire', transitions: 5 });
   });
 
-  test('renews its own', () => {
+  test('renews its own lease', () => {
     expect(decideLease({ record: record({ holder: 'me' }), at: 0 }, 'me', 9e9)).toMatchObject({
       do: 'renew',
       transitions: 4,
     });
   });
 
-  test('waits as long as the record says, by the local clock since it last changed', () => {
+  test('waits for the lease duration, by the local clock since the record last changed', () => {
     const first = observe(undefined, record(), 1_000);
     expect(decideLease(first, 'me', 15_999)).toEqual({ do: 'wait', forMs: 1 });
     expect(decideLease(first, 'me', 16_000)).toMatchObject({ do: 'acquire' });
@@ -66,7 +66,7 @@ describe('on an API server', () => {
     }
   }
 
-  test('the first takes it with six-digit times, renews it, and the second waits', async () => {
+  test('the first elector takes and renews the lease with six-digit times, and the second waits', async () => {
     const clock = new FakeClock();
     const [a, b] = [elector('a', clock), elector('b', clock)];
     const stop = new AbortController();
@@ -101,9 +101,9 @@ describe('on an API server', () => {
   });
 
   test.each([
-    ['before the server carried it out', false],
-    ['before its answer came', true],
-  ])('a lease is given back also where the end cut a renewal off, %s', async (_, afterWork) => {
+    ['before the server carries it out', false],
+    ['before its answer comes', true],
+  ])('a lease is released even if the end interrupts a renewal, %s', async (_, afterWork) => {
     const clock = new FakeClock();
     const a = elector('a', clock);
     const stop = new AbortController();
@@ -119,7 +119,7 @@ describe('on an API server', () => {
     gate.resolve();
   });
 
-  test('a holder that fell silent is replaced after the duration, whatever the wall clocks say', async () => {
+  test('a silent holder is replaced after the lease duration, whatever the wall clocks say', async () => {
     const clock = new FakeClock();
     const ahead = new FakeClock(Date.UTC(2030, 0, 1));
     const a = elector('a', ahead);
@@ -135,7 +135,7 @@ describe('on an API server', () => {
     expect(spec()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
   });
 
-  test('theft of the lease ends the holding at once', async () => {
+  test('a stolen lease ends the leadership at once', async () => {
     const clock = new FakeClock();
     const a = elector('a', clock);
     const stop = new AbortController();
@@ -152,7 +152,7 @@ describe('on an API server', () => {
     expect(spec()['holderIdentity']).toBe('thief');
   });
 
-  test('an outage past the renew deadline ends the holding before the lease can expire', async () => {
+  test('an outage past the renew deadline ends the leadership before the lease can expire', async () => {
     const clock = new FakeClock();
     const a = elector('a', clock);
     const stop = new AbortController();
@@ -181,7 +181,7 @@ describe('on an API server', () => {
     await held;
   });
 
-  test('of three that race for a free lease exactly one wins', async () => {
+  test('exactly one of three electors that race for a free lease wins', async () => {
     const clock = new FakeClock();
     const electors = ['a', 'b', 'c'].map((id) => elector(id, clock));
     const stop = new AbortController();

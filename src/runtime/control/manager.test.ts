@@ -12,7 +12,7 @@ const election = { namespace: 'svc-system', name: 'svc-controller', identity: 'm
 
 let harness: ControllerHarness;
 
-test('fills the caches, then leads, then reconciles; and stops in reverse, giving the lease back', async () => {
+test('fills the caches, then leads, then reconciles; stops in reverse and releases the lease', async () => {
   const log: string[] = [];
   let fill = (): void => {};
   const until = new Promise<void>((resolve) => (fill = resolve));
@@ -128,7 +128,7 @@ test('a lost lease aborts the running reconcile at once, and the manager ends wi
   await expect(harness.stop()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
 });
 
-test('caches that do not fill in two minutes end the manager with the name of the source and the reason', async () => {
+test('caches that do not fill in two minutes end the manager with an error about source and reason', async () => {
   harness = await runController(
     (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
     [],

@@ -32,17 +32,17 @@ test.each<[string, Partial<OwnerReference>[], object[]]>([
   ['another kind', [owner({ kind: 'Gadget' })], []],
   ['another group of the same kind', [owner({ apiVersion: 'other.dev/v1' })], []],
   ['no owner at all', [], []],
-])('to the owner: %s', (_name, references, keys) => {
+])('toOwner: %s', (_name, references, keys) => {
   expect(toOwner(widget)(child(references))).toEqual(keys);
 });
 
-test('to owners that do not control, where they count too; a cluster-scoped owner has no namespace', () => {
+test('toOwner can include owners that do not control; a cluster-scoped owner has no namespace', () => {
   const references = [owner({ controller: false }), owner({ name: 'x' })];
   expect(toOwner(widget, { controllerOnly: false })(child(references))).toHaveLength(2);
   expect(toOwner({ ...widget, namespaced: false })(child([owner()]))).toEqual([{ name: 'w' }]);
 });
 
-test('to itself, to one key, to all, and through an index', () => {
+test('toSelf, toKey, toAll and toIndexed give their keys', () => {
   const informer = new SharedInformer({
     source: { resource: coreResources.configMaps },
     logger: silentLogger,

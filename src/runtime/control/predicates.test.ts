@@ -65,7 +65,7 @@ test.each([
   ['annotations', annotationsChanged],
   ['finalizers', finalizersChanged],
   ['a value', changed((o) => o.metadata.name)],
-])('%s: what comes and what goes always passes', (_name, predicate) => {
+])('%s: added and deleted objects always pass', (_name, predicate) => {
   expect(predicate(added(object({})))).toBe(true);
   expect(predicate(deleted(object({})))).toBe(true);
 });
@@ -76,7 +76,7 @@ test('a read value is compared by content, not by identity', () => {
   expect(data(updated(object({}, { data: { a: [1] } }), object({}, { data: { a: [2] } })))).toBe(true);
 });
 
-test('a label is asked for by name, or by name and value', () => {
+test('a label is matched by name, or by name and value', () => {
   const labelled = added(object({ labels: { team: 'red' } }));
   expect(
     [hasLabel('team'), hasLabel('team', 'red'), hasLabel('team', 'blue'), hasLabel('other')].map((p) => p(labelled)),

@@ -8,7 +8,7 @@ beforeEach(() => {
   queue = new WorkQueue('test', clock);
 });
 
-/** One worker that never takes long; returns what it did so far. */
+/** Starts a worker that never takes long. Returns the keys that it has processed, a list that grows. */
 function work(): string[] {
   const keys: string[] = [];
   void (async () => {
@@ -48,7 +48,7 @@ test('keys come in the order they were added', async () => {
   expect(done).toEqual(['c', 'a', 'b']);
 });
 
-test('what somebody waits for overtakes start-up work', async () => {
+test('a key of normal priority overtakes start-up work', async () => {
   queue.add('old-1', { priority: lowPriority });
   queue.add('old-2', { priority: lowPriority });
   queue.add('edited');
@@ -83,7 +83,7 @@ test('a delayed key wakes the worker that waits for it', async () => {
   expect(got).toMatchObject({ key: 'a' });
 });
 
-test('a delay during work counts from when it was asked for', async () => {
+test('a delay that is requested during work counts from the request', async () => {
   queue.add('a');
   await queue.take();
   queue.add('a', { afterMs: 1_000 });
@@ -103,7 +103,7 @@ test('failures back off per key, doubling to five minutes, and are forgotten on 
   expect(queue.limiter.next('a')).toBe(5);
 });
 
-test('a thousand keys that fail together come back at ten a second after the first hundred', () => {
+test('a thousand keys that fail together are retried at ten per second after the first hundred', () => {
   const delays = Array.from({ length: 1000 }, (_, i) => queue.limiter.next(`k${i}`));
   expect(delays.slice(0, 100).every((d) => d === 5)).toBe(true);
   expect(delays[999]).toBeCloseTo(90_000, -2);
@@ -127,7 +127,7 @@ test('a timer beyond what Node can hold does not fire at once', async () => {
   expect(done).toEqual(['a']);
 });
 
-test('after a stop nothing is handed out and nothing is taken in', async () => {
+test('after a stop no key is handed out or added', async () => {
   queue.add('a');
   const waiting = [queue.take(), queue.take()];
   queue.stop();
@@ -136,7 +136,7 @@ test('after a stop nothing is handed out and nothing is taken in', async () => {
   expect(await queue.take()).toBeUndefined();
 });
 
-test('memory returns to nothing after churn', async () => {
+test('nothing is left in the queue after churn', async () => {
   const done = work();
   for (let round = 0; round < 50; round++) {
     for (let i = 0; i < 200; i++) queue.add(`k${i}`, { afterMs: (round * i) % 97 });
@@ -147,7 +147,7 @@ test('memory returns to nothing after churn', async () => {
   expect(clock.pending).toBeLessThanOrEqual(1);
 });
 
-test('a key that runs again and again waits behind all others each time', async () => {
+test('a key that runs again and again waits for all others each time', async () => {
   for (const key of ['hot', 'a', 'b']) queue.add(key);
   const order: string[] = [];
   for (let i = 0; i < 6; i++) {
@@ -159,7 +159,7 @@ test('a key that runs again and again waits behind all others each time', async 
   expect(order).toEqual(['hot', 'a', 'b', 'hot', 'a', 'b']);
 });
 
-test('start-up work gets every fourth turn once it has waited ten seconds, however much news there is', async () => {
+test('start-up work gets every fourth turn once it has waited ten seconds, however many new keys come', async () => {
   for (let i = 0; i < 4; i++) queue.add(`old-${i}`, { priority: lowPriority });
   const turns = async (count: number): Promise<string[]> => {
     const order: string[] = [];
@@ -182,7 +182,7 @@ test('start-up work gets every fourth turn once it has waited ten seconds, howev
   expect(order.flatMap((kind, i) => (kind === 'old' ? [i - first] : []))).toEqual([0, 4, 8, 12]);
 });
 
-test('the reason of an add comes with the key; of several the first', async () => {
+test('a key carries the reason of its first add', async () => {
   queue.add('a', { reason: 'Pod updated' });
   queue.add('a', { reason: 'Pod deleted' });
   const item = await queue.take();

@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 const names = (team: string): (string | undefined)[] => informer.byIndex('team', team).map((o) => o.metadata.name);
 
-test('an index follows what comes, changes and goes', () => {
+test('an index follows additions, changes and deletions', () => {
   informer.replace([object('a', 'red', '1'), object('b', 'red', '1')]);
   expect(names('red')).toEqual(['a', 'b']);
   informer.upsert(object('a', 'blue', '2'));
@@ -31,14 +31,14 @@ test('an index follows what comes, changes and goes', () => {
   expect(names('blue')).toEqual(['a']);
 });
 
-test('an index that is defined late has what is there already, and an unknown one is an error', () => {
+test('a late index contains the objects that exist already, and an unknown index is an error', () => {
   informer.replace([object('a', 'red', '1')]);
   informer.addIndex('late', byTeam);
   expect(informer.byIndex('late', 'red')).toHaveLength(1);
   expect(() => informer.byIndex('absent', 'red')).toThrow('no index absent');
 });
 
-test('an index shows our own writes at once: new ones, moved ones, and no more than once', () => {
+test('an index shows our own writes at once, new or moved, and only once', () => {
   informer.replace([object('a', 'red', '1')]);
   informer.wrote(object('new', 'red', '2'));
   expect(names('red')).toEqual(['a', 'new']);
@@ -51,7 +51,7 @@ test('an index shows our own writes at once: new ones, moved ones, and no more t
   expect(names('blue')).toEqual(['a']);
 });
 
-test('a write whose echo never comes leaves the index when it leaves the cache', async () => {
+test('a write without a watch event leaves the index when it leaves the cache', async () => {
   informer.replace([object('a', 'red', '1')]);
   informer.wrote(object('a', 'blue', '2'));
   expect(names('blue')).toEqual(['a']);
@@ -66,7 +66,7 @@ test('lists one namespace or all', () => {
   expect(informer.list({ namespace: 'other' }).map((o) => o.metadata.name)).toEqual(['b']);
 });
 
-test('a listener that comes late sees what is there, one that throws disturbs no other, and one that left hears nothing', () => {
+test('a late listener gets existing objects, one that throws disturbs no other, a removed one gets nothing', () => {
   const seen: string[] = [];
   informer.replace([object('a', 'red', '1')]);
   informer.onEvent(() => {
@@ -81,7 +81,7 @@ test('a listener that comes late sees what is there, one that throws disturbs no
   expect(seen).toEqual(['added a true', 'added b false']);
 });
 
-test('a transform strips what nobody reads, in the cache and in what we wrote; one that throws keeps the object whole', () => {
+test('a transform applies to the cache and to own writes; if it throws, the object is kept whole', () => {
   const apply = (o: KubeObject): KubeObject => {
     if (o.metadata.name === 'odd') throw new Error('cannot');
     return { ...o, metadata: { ...o.metadata, managedFields: [] } };

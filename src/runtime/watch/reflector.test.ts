@@ -28,7 +28,7 @@ let cache: SharedCache;
 let informer: Informer;
 let events: string[];
 let missed: number;
-/** What was logged at the level of a warning or above. */
+/** The lines that were logged at the level of a warning or above. */
 let warned: string[];
 
 async function begin(
@@ -63,7 +63,7 @@ const passUntil = async (condition: () => unknown, what: string): Promise<void> 
     await clock.advance(20);
   }
 };
-/** Lets the reflector's wait pass, until it watches once more. */
+/** Lets the back-off of the reflector pass until it watches again. */
 const watchesAgain = async (): Promise<void> => {
   const before = server.seen({ verb: 'watch' }).length;
   await passUntil(
@@ -123,7 +123,7 @@ test('is not synced until a list succeeded and handlers saw it', async () => {
 });
 
 test('keeps one watch open for ten quiet minutes with bookmarks only, and resumes from the last bookmark RV after a reconnect', async () => {
-  // The longest that a watch is asked to last.
+  // Each watch gets the longest timeout.
   await begin({}, false, () => 0.999);
   await start();
   for (let minute = 0; minute < 10; minute++) {
@@ -155,7 +155,7 @@ test('notices a half-open connection by its silence and loses nothing', async ()
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
 });
 
-test('a kind whose server sends no bookmarks is asked about when it is quiet, and not reconnected', async () => {
+test('a quiet watch without bookmarks is checked by a list, and not reconnected', async () => {
   await begin({}, false, () => 0.999);
   await start();
   await clock.advance(70_000);
@@ -168,7 +168,7 @@ test('a kind whose server sends no bookmarks is asked about when it is quiet, an
   }
   expect(server.seen({ verb: 'watch' })).toHaveLength(2);
   expect(() => cache.check(2)).not.toThrow();
-  // Nothing is amiss in a quiet cluster.
+  // A quiet cluster causes no warning.
   expect(warned).toEqual([]);
   server.script({ verb: 'list' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'gone away') });
   await clock.advance(70_001);
@@ -196,7 +196,7 @@ test.each(['frame', 'http'] as const)(
 );
 
 type Disturbance = (watch: ReturnType<FakeApiServer['openWatches']>[number]) => void;
-/** Disturbs the stream; the source must go on from its last version, with no list and nothing told twice. */
+/** Disturbs the stream. The source must resume from its last version, without a list or repeated events. */
 async function resumesAfter(disturb: Disturbance): Promise<void> {
   await begin();
   put('a');
@@ -260,7 +260,7 @@ test.each(['list', 'watch'] as const)('waits the Retry-After seconds on list and
   await until('the watch', () => server.openWatches().length === 1);
 });
 
-test('a very short watch is a fault: a server that closes at once is asked ever more rarely, and nothing is lost', async () => {
+test('a very short watch is a failure: the source backs off from a server that closes at once', async () => {
   await begin();
   server.script({ verb: 'watch' }, { do: 'raw', status: 200, body: '', contentType: 'application/json' }, 5);
   cache.start(stop.signal);
@@ -273,7 +273,7 @@ test('a very short watch is a fault: a server that closes at once is asked ever 
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
 });
 
-test('a kind that comes after a long time is there within five seconds', async () => {
+test('a kind that appears after a long time is listed within five seconds', async () => {
   await begin({}, false, () => 0.99);
   let there = false;
   server.script(() => !there, { do: 'fail', error: new StatusError(404, 'NotFound', 'no such kind') }, Infinity);
@@ -285,7 +285,7 @@ test('a kind that comes after a long time is there within five seconds', async (
   await until('the list', () => informer.synced);
 });
 
-test('a kind that need not exist is empty and well while it is gone, and is followed when it comes and when it goes', async () => {
+test('an optional kind is empty and healthy while it is absent, and is followed when it comes and goes', async () => {
   await begin();
   const optional = cache.informer({ resource: configMaps, namespace: 'shop', optional: true });
   const seen: string[] = [];
@@ -300,7 +300,7 @@ test('a kind that need not exist is empty and well while it is gone, and is foll
   expect(optional.list()).toEqual([]);
   await until('the watch of the other', () => server.openWatches().length === 1);
 
-  // A minute without it: a request now and then, and no complaint.
+  // A minute without the kind: occasional requests, and no failed check.
   const before = asked();
   for (let i = 1; i <= 4; i++) {
     await clock.advance(15_000);
@@ -310,7 +310,7 @@ test('a kind that need not exist is empty and well while it is gone, and is foll
 
   there = true;
   put('a');
-  // A write that succeeded tells that the kind is there: nobody waits for the next look.
+  // A successful write shows that the kind exists, so the source does not wait for its next attempt.
   optional.wrote(server.storage.get(configMaps, 'shop', 'a'));
   await until('the watch of the kind', () => server.openWatches().length === 2);
   put('b');
@@ -324,7 +324,7 @@ test('a kind that need not exist is empty and well while it is gone, and is foll
   cache.check(2);
 });
 
-test('a refused connection at the start is waited out', async () => {
+test('a refused connection at the start is retried', async () => {
   await begin();
   await server.stop();
   cache.start(stop.signal);
@@ -385,7 +385,7 @@ test('an expired continue token starts the list over', async () => {
   expect(informer.list()).toHaveLength(501);
 });
 
-test('"too large resource version" asks storage', async () => {
+test('"too large resource version" leads to a list from storage', async () => {
   await begin();
   const error = new StatusError(504, 'Timeout', 'Too large resource version: 99, current: 98', {
     causes: [{ reason: 'ResourceVersionTooLarge' }],
@@ -437,7 +437,7 @@ test('cached objects cannot be changed by accident', async () => {
   }).toThrow(TypeError);
 });
 
-test('a source that is cut off is told by the readiness check, and by the liveness check when it stays so', async () => {
+test('a source that is cut off fails the readiness check, and if it stays so the liveness check', async () => {
   await begin();
   expect(() => cache.check(2)).toThrow(/not synced/);
   await start();

@@ -59,7 +59,7 @@ test.each<[string, Omit<Source, 'resource'>, string[]]>([
   ]);
 });
 
-test('what leaves the selection leaves the cache, and what enters it comes in', async () => {
+test('objects leave and enter the cache as they leave and enter the selection', async () => {
   const informer = await filled({ labelSelector: 'team=red' });
   await until('the watch', () => server.openWatches().length === 1);
   server.put(configMaps, aConfigMap({}, { name: 'red', labels: { team: 'blue' } }));
@@ -76,7 +76,7 @@ test('equal sources share one stream, different ones do not', async () => {
   expect(server.seen({ verb: 'watch' })).toHaveLength(3);
 });
 
-test('a transform belongs to its source, and two of one name are a mistake that is told', async () => {
+test('a transform is part of its source, and two transforms of one name are refused', async () => {
   const strip = (o: KubeObject): KubeObject => ({ ...o, data: {} });
   const informer = await filled({ transform: { name: 'strip', apply: strip } });
   expect(informer.get({ namespace: 'shop', name: 'red' })?.['data']).toEqual({});
@@ -86,7 +86,7 @@ test('a transform belongs to its source, and two of one name are a mistake that 
   );
 });
 
-test('a source that is asked for late starts at once', async () => {
+test('a source that is requested late starts at once', async () => {
   cache.start(stop.signal);
   const informer = cache.informer({ resource: coreResources.secrets });
   await until('the list', () => informer.synced);

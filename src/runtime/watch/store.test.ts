@@ -29,7 +29,7 @@ function filled(): Store {
   return store;
 }
 
-test('what was written is shown at once, until its echo comes', () => {
+test('an own write is shown at once, until its watch event comes', () => {
   const store = filled();
   store.wrote(object('2', 'written'));
   expect(textOf(store.get('ns/a'))).toBe('written');
@@ -38,7 +38,7 @@ test('what was written is shown at once, until its echo comes', () => {
   expect(textOf(store.get('ns/a'))).toBe('later');
 });
 
-test('an answer that comes after its echo does not hide a newer edit', () => {
+test('an answer to a write that comes after its watch event does not hide a newer edit', () => {
   const store = filled();
   store.upsert(object('2', 'written'));
   store.upsert(object('3', 'edited by a user'));
@@ -46,13 +46,13 @@ test('an answer that comes after its echo does not hide a newer edit', () => {
   expect(textOf(store.get('ns/a'))).toBe('edited by a user');
 });
 
-test('a write whose echo never comes is believed for a while only, and that is told once', async () => {
+test('a write without a watch event is shown for a while only, and its end is reported once', async () => {
   const store = filled();
   store.wrote(object('2', 'written'));
   await clock.advance(overlayMs);
   expect(textOf(store.get('ns/a'))).toBe('old');
   expect(told).toEqual(['updated old from written']);
-  // Somebody looked, and the server has nothing newer: the watch is late.
+  // The same version is read from the server again, so only the watch is late.
   store.wrote(object('2', 'written'));
   await clock.advance(2 * overlayMs);
   store.upsert(object('2', 'written'));
@@ -60,7 +60,7 @@ test('a write whose echo never comes is believed for a while only, and that is t
   expect(clock.pending).toBe(0);
 });
 
-test('each write that stays without an echo is told when its own time is up', async () => {
+test('each write without a watch event is reported when its own time is over', async () => {
   const store = empty();
   store.replace([]);
   store.wrote(object('2', 'a'));
@@ -73,7 +73,7 @@ test('each write that stays without an echo is told when its own time is up', as
   expect(told).toEqual(['deleted a from a', 'deleted b from b']);
 });
 
-test('an echo in time leaves nothing to tell, and a closed store keeps no timer', async () => {
+test('after a watch event in time nothing else is reported, and a closed store keeps no timer', async () => {
   const store = filled();
   store.wrote(object('2', 'written'));
   store.upsert(object('2', 'written'));
@@ -85,14 +85,14 @@ test('an echo in time leaves nothing to tell, and a closed store keeps no timer'
   expect(clock.pending).toBe(0);
 });
 
-test('an answer that comes after its deletion does not bring the object back', () => {
+test('an answer to a write that comes after the deletion does not bring the object back', () => {
   const store = filled();
   store.remove(object('2', 'old'));
   store.wrote(object('1', 'old'));
   expect(store.get('ns/a')).toBeUndefined();
 });
 
-test('what was written while no watch was there, and is in no list after it, is told as deleted', async () => {
+test('an own write that is missing in a later list is reported as deleted', async () => {
   const store = empty();
   store.replace([]);
   store.wrote(object('2', 'written'));
@@ -103,14 +103,14 @@ test('what was written while no watch was there, and is in no list after it, is 
   expect(told).toEqual(['deleted written from written']);
 });
 
-test('what a list no longer has is told with the state that we wrote last', () => {
+test('an object that a list no longer has is reported with the state that we wrote last', () => {
   const store = filled();
   store.wrote(object('2', 'written'));
   store.replace([]);
   expect(told).toEqual(['deleted written from old']);
 });
 
-test('a namesake that was written while no watch was there, and is in no list after it, is told as deleted too', () => {
+test('an own write of a new object with the same name is also reported as deleted if a list lacks it', () => {
   const store = filled();
   const namesake = object('2', 'namesake');
   store.wrote({ ...namesake, metadata: { ...namesake.metadata, uid: 'another' } });

@@ -44,7 +44,7 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     [{ do: 'list', resourceVersion: '0', next: undefined }],
   ],
   [
-    'starts with a streaming list where it may',
+    'starts with a streaming list if that is enabled',
     [proceed],
     true,
     [{ do: 'watch', resourceVersion: '', initialEvents: true }],
@@ -77,7 +77,7 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     [{ do: 'list', resourceVersion: '0', next: undefined }],
   ],
   [
-    'falls back to pages when the server ignores the wish and sends a plain bookmark',
+    'falls back to pages when the server ignores the request to stream and sends a plain bookmark',
     [proceed, bookmark('12'), failed({ kind: 'rejected' }), proceed],
     true,
     [{ do: 'list', resourceVersion: '0', next: undefined }],
@@ -107,19 +107,19 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     [{ do: 'list', resourceVersion: '', next: undefined }],
   ],
   [
-    'goes on at once after a first expiry',
+    'continues at once after a first expiry',
     [...listed, failed({ kind: 'expired' })],
     false,
     [{ do: 'wait', failures: 0, atLeastMs: 0 }],
   ],
   [
-    'is empty while a kind that need not exist does not, and asks again in a while',
+    'clears the cache while an optional kind is absent, and asks again in 15 seconds',
     [...listed, failed({ kind: 'absent' })],
     false,
     [{ do: 'clear' }, { do: 'wait', failures: 0, atLeastMs: 15_000 }],
   ],
   [
-    'lists a kind that may have come back',
+    'lists an absent kind again after the wait',
     [...listed, failed({ kind: 'absent' }), proceed],
     false,
     [{ do: 'list', resourceVersion: '', next: undefined }],
@@ -131,19 +131,19 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     [{ do: 'wait', failures: 1, atLeastMs: 9_000 }],
   ],
   [
-    'takes an instant end without a frame for a fault',
+    'counts an instant end without a frame as a failure',
     [...listed, { type: 'closed', lastedMs: 10, frames: 0, now: 0 }],
     false,
     [{ do: 'wait', failures: 1, atLeastMs: 0 }],
   ],
   [
-    'shows an upsert',
+    'emits an upsert for an ADDED frame',
     [...listed, frame('ADDED', object('b', '11'))],
     false,
     [{ do: 'upsert', object: object('b', '11') }],
   ],
   [
-    'shows a removal',
+    'emits a removal for a DELETED frame',
     [...listed, frame('DELETED', object('a', '11'))],
     false,
     [{ do: 'remove', object: object('a', '11') }],
@@ -156,7 +156,7 @@ test.each<[string, unknown, string]>([
   ['410 in an ERROR frame', { kind: 'Status', code: 410, reason: 'Expired' }, 'expired'],
   ['500 in an ERROR frame', { kind: 'Status', code: 500, message: 'boom' }, 'other'],
   ['an ERROR frame that is empty', null, 'other'],
-])('%s leaves the stream and is no event', (_what, status, kindOfFailure) => {
+])('%s abandons the stream and is not an event', (_what, status, kindOfFailure) => {
   const { effects } = run([...listed, frame('ERROR', status)]);
   expect(effects).toMatchObject([{ do: 'abandon', kind: kindOfFailure }]);
 });
@@ -166,7 +166,7 @@ test.each<[string, WatchInput]>([
   ['no version', frame('ADDED', { ...kind, metadata: { name: 'a' } })],
   ['no name', frame('ADDED', { ...kind, metadata: { resourceVersion: '9' } })],
   ['an unknown type', frame('CHANGED', object('a', '9'))],
-])('a frame with %s breaks the stream and moves no version', (_what, input) => {
+])('a frame with %s abandons the stream and keeps the version', (_what, input) => {
   const { state, effects } = run([...listed, input]);
   expect(effects).toMatchObject([{ do: 'abandon', kind: 'other' }]);
   expect(state).toMatchObject({ phase: 'watching', rv: '10' });

@@ -23,13 +23,13 @@ const notReady = condition('Ready', 'False', 'RollingOut');
 test.each<[string, KubeObject, string, string]>([
   ['has no status', object(), 'Progressing', 'has no status yet'],
   [
-    'has the status that the API server gives a new one',
+    'has the status that the API server gives a new object',
     object({ observedGeneration: -1 }),
     'Progressing',
     'not observed',
   ],
   ['has a status without conditions', object({ observedGeneration: 2 }), 'Progressing', 'has no status yet'],
-  ['was changed since', object({ observedGeneration: 1, conditions: [ready] }), 'Progressing', 'not observed'],
+  ['was changed afterwards', object({ observedGeneration: 1, conditions: [ready] }), 'Progressing', 'not observed'],
   ['is ready', object(seen(ready)), 'Healthy', 'Because: of it'],
   [
     'is ready and rolls out',
@@ -54,7 +54,7 @@ test.each<[string, KubeObject, string, string]>([
     'Suspended',
     'Suspended: of it',
   ],
-])('the health script for Argo CD says of an object that %s what it is', async (_what, given, status, message) => {
+])('the Argo CD health script gives the status of an object that %s', async (_what, given, status, message) => {
   const health = await argoHealth(given);
   expect(health).toMatchObject({ status, message: expect.stringContaining(message) as string });
 });
@@ -66,7 +66,7 @@ test.each<[string, KubeObject]>([
   ['rolling out', object(seen(notReady, condition('Reconciling', 'True')))],
   ['stalled', object(seen(notReady, condition('Stalled', 'True')))],
   ['not ready', object(seen(notReady))],
-])('the health script and the rules of kstatus agree on one that is %s', async (_what, given) => {
+])('the Argo CD health script and kstatus agree on an object that is %s', async (_what, given) => {
   const same = {
     InProgress: 'Progressing',
     Current: 'Healthy',
@@ -76,6 +76,6 @@ test.each<[string, KubeObject]>([
   expect((await argoHealth(given)).status).toBe(same[kstatus(given).status]);
 });
 
-test('texts reach Lua as they are', () => {
+test('texts keep their bytes in Lua', () => {
   expect(toLua({ 'a"b': ['é', true, 1, null] })).toBe('{["\\097\\034\\098"]={"\\195\\169",true,1,nil}}');
 });

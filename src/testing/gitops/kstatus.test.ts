@@ -22,14 +22,14 @@ test.each([
   ['InProgress while Reconciling, ready or not', object([ready, condition('Reconciling', 'True')], 2), 'InProgress'],
   ['Failed when Stalled', object([condition('Ready', 'False'), condition('Stalled', 'True')], 2), 'Failed'],
   [
-    'Failed when Stalled stands before Reconciling',
+    'Failed when Stalled comes before Reconciling',
     object([condition('Stalled', 'True'), condition('Reconciling', 'True')], 2),
     'Failed',
   ],
   ['InProgress when it is not ready', object([condition('Ready', 'False')], 2), 'InProgress'],
-  ['InProgress when nobody knows whether it is ready', object([condition('Ready', 'Unknown')], 2), 'InProgress'],
+  ['InProgress when its readiness is unknown', object([condition('Ready', 'Unknown')], 2), 'InProgress'],
   ['Terminating when it is being deleted', object([ready], 2, '2026-01-02T03:04:05Z'), 'Terminating'],
-  ['Current when it says nothing', object([]), 'Current'],
+  ['Current when it has no conditions', object([]), 'Current'],
 ])('an object is %s', (_, given, expected) => {
   expect(kstatus(given)).toMatchObject({ status: expected });
 });

@@ -21,7 +21,7 @@ test.each([
   ['broken YAML', 'metrics: [', 'yaml:'],
   ['a wrong type', base.replace('[{open_ports: "8080"}]', '8080'), 'cannot unmarshal'],
   [
-    'a value outside its set',
+    'a value that is not allowed',
     `${base}\nnetwork: {source: magic}`,
     "Field validation for 'Source' failed on the 'oneof' tag",
   ],

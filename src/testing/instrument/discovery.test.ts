@@ -43,7 +43,7 @@ test.each([
   ['any owner', { k8s_owner_name: 'checkout-7d9' }, true],
   ['nothing but containers_only', { containers_only: true }, false],
   ['something this stand-in cannot judge', { exe_path: '*' }, false],
-] as [string, Selector, boolean][])('an entry with %s', (_what, entry, expected) => {
+] as [string, Selector, boolean][])('whether an entry with %s matches', (_what, entry, expected) => {
   expect(matches(entry, checkout)).toBe(expected);
 });
 
@@ -63,7 +63,7 @@ test('the last matching entry that sets a field wins, field by field', () => {
   expect(select(config, checkout)).toEqual({ metrics: true, traces: true, sampler: { name: 'always_off' } });
 });
 
-test('an empty list of exports turns both off, an absent one leaves both on', () => {
+test('an empty list of exports turns metrics and traces off, an absent one leaves both on', () => {
   expect(select(file('[{open_ports: "8080", exports: []}]'), checkout)).toMatchObject({
     metrics: false,
     traces: false,
@@ -71,7 +71,7 @@ test('an empty list of exports turns both off, an absent one leaves both on', ()
   expect(select(file('[{open_ports: "8080"}]'), checkout)).toMatchObject({ metrics: true, traces: true });
 });
 
-test('exclusion beats every inclusion, and system namespaces are out by default', () => {
+test('exclusion beats every inclusion, and system namespaces are excluded by default', () => {
   const inclusions = '[{open_ports: "8080"}, {k8s_namespace: "*"}, {k8s_pod_labels: {tier: web}, exports: [metrics]}]';
   expect(select(file(inclusions, '[{k8s_pod_labels: {tier: other}}]'), checkout)).not.toBeNull();
   expect(select(file(inclusions, '[{k8s_pod_labels: {tier: web}}]'), checkout)).toBeNull();
@@ -87,7 +87,7 @@ test('the zero-config file of the product selects its ports and leaves svc-syste
   expect(select(config, { ...checkout, namespace: 'svc-system' })).toBeNull();
 });
 
-test('sampling by ratio is the same for all spans of a trace and about right over many', () => {
+test('sampling by ratio is the same for all spans of a trace and close to the ratio over many traces', () => {
   const id = (n: number): string => (BigInt(n) * 0x9e3779b97f4a7c15n).toString(16).slice(-16).padStart(32, '0');
   const look = () =>
     Array.from({ length: 2_000 }, (_, n) => id(n + 1)).filter((t) =>

@@ -33,14 +33,14 @@ async function flowsOf(node: string, looks: readonly Socket[][], include = owner
   );
 }
 
-test('the two directions of a connection carry what was asked and what was answered', async () => {
+test('the two directions of a connection count the bytes of requests and of responses', async () => {
   expect(await flowsOf('node-1', [connection(100, 900)])).toEqual({
     'direction=request k8s.src.owner.name=checkout k8s.dst.owner.name=catalog': 100,
     'direction=response k8s.src.owner.name=catalog k8s.dst.owner.name=checkout': 900,
   });
 });
 
-test('counts go on from look to look, and a new connection between the same ends adds to them', async () => {
+test('counts grow from look to look, and a new connection between the same ends adds to them', async () => {
   const looks = [connection(100, 900), connection(150, 1000), connection(30, 40), connection(1, 1, 40_001)];
   expect(Object.values(await flowsOf('node-2', looks))).toEqual([150 + 30 + 1, 1000 + 40 + 1]);
 });
@@ -50,7 +50,7 @@ test('a node reports the flows that have an end on it, and no others', async () 
   expect(Object.keys(await flowsOf('node-2', [connection(100, 900)]))).toHaveLength(2);
 });
 
-test('a process is asked for once a look, and not at all while its connections are idle', async () => {
+test('a process is looked up once per look, and not at all while its connections are idle', async () => {
   const asked: number[] = [];
   const endOf = (pid: number): Promise<FlowEnd | null> => {
     asked.push(pid);
@@ -70,7 +70,7 @@ test('only the selected attributes are sent, and a prefix selects all that begin
   ]);
 });
 
-test('a line of ss gives addresses, process and payload bytes; what lacks a process is left out', () => {
+test('a line of ss gives addresses, process and payload bytes; lines without a process are left out', () => {
   const line = (pid: string): string =>
     `ESTAB 0 0 [::ffff:10.0.0.1]:8080 10.0.0.2:41000 users:(("node",${pid}fd=21)) cubic bytes_sent:2769 bytes_acked:2769 bytes_received:275 segs_out:16`;
   expect(

@@ -85,7 +85,7 @@ test('answers on its health socket with the uptime of the health server, and SIG
     () => child.exitCode !== null || answers(new AbortController().signal),
   );
   const { now_unix_ns: now, process_uptime_ns: uptime } = await health(`stand-in-test${suffix}`);
-  // The process started, and read its file, well before.
+  // The process started and read its file well before its health server started.
   expect((now - uptime) / 1e6).toBeGreaterThan(before + 300);
   child.kill('SIGTERM');
   expect(await once(child, 'close')).toEqual([0, null]);

@@ -116,7 +116,7 @@ test.each([
   ['a service that no entry selects', resource('p', 'other')],
   ['a pod whose metadata has not arrived', resource('unknown')],
   ['a sender that does not name its pod', []],
-])('sends nothing of %s', async (_what, attributes) => {
+])('sends nothing for %s', async (_what, attributes) => {
   const { reporter, posts } = setUp();
   reporter.metrics({ resources: [{ attributes, scopes: [{ scope, metrics }] }] });
   await reporter.exportMetrics();
@@ -164,7 +164,7 @@ test('passes spans on in one batch, marked as the real exporters mark them', asy
   );
 });
 
-test('where the file asks for it every point carries the instance that is known of its sender', async () => {
+test('if the file asks for it, every point carries the instance of its sender', async () => {
   const { reporter, posts } = setUp([], { ...config, instanceOnPoints: true });
   reporter.metrics({
     resources: [{ attributes: resource('a'), scopes: [{ scope: { name: 'sdk', version: '' }, metrics: [duration] }] }],
@@ -206,7 +206,7 @@ test('an agent assigns spans to their pod once it has points of the same sender'
   expect(identity.spans(sent)).toMatchObject({ pod: { name: 'checkout-1' }, container: 'app', unshown: null });
 });
 
-describe('the faults of a node reach the agent as facts', () => {
+describe('the agent notices the faults of a node', () => {
   const told = async (faults: string[]): Promise<{ attached: number | null; unplaced: number }> => {
     const { reporter, posts } = setUp(faults, { ...config, internalMetrics: true });
     reporter.metrics({ resources: [{ attributes: resource('a'), scopes: [{ scope: sdk, metrics: [duration] }] }] });
@@ -218,13 +218,13 @@ describe('the faults of a node reach the agent as facts', () => {
     return { attached: attachedProcesses(mapper), unplaced: mapper.unplaced };
   };
   const sdk = { name: 'sdk', version: '' };
-  test('none: it watches its processes, and their pods are known', async () => {
+  test('without faults it watches its processes, and their pods are known', async () => {
     expect(await told([])).toEqual({ attached: 1, unplaced: 0 });
   });
   test('without kprobes it runs and watches nothing', async () => {
     expect(await told(['no-kprobes'])).toMatchObject({ attached: 0 });
   });
-  test('without metadata its streams are of containers that nobody knows', async () => {
+  test('without metadata the containers of its streams are unknown', async () => {
     const { attached, unplaced } = await told(['no-metadata']);
     expect(attached).toBe(1);
     expect(unplaced).toBeGreaterThan(0);

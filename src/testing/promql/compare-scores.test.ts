@@ -7,7 +7,7 @@ const scores = (failing: string[], total = 10): Scores => ({
   failing,
 });
 
-test('the same results as on record are no difference', () => {
+test('results equal to the record have no differences', () => {
   expect(differences(scores(['a', 'b']), scores(['a', 'b']))).toEqual([]);
 });
 
@@ -18,10 +18,10 @@ test('a new failure beside a new success is found, though the score is the same'
   ]);
 });
 
-test('of a case that is in the data twice the second failure is found', () => {
+test('the second failure of a case that is in the data twice is found', () => {
   expect(differences(scores(['a']), scores(['a', 'a']))).toEqual(['newly failing: a']);
 });
 
-test('cases that are gone are found, though none of the others fails', () => {
+test('missing cases are found, though no other case fails', () => {
   expect(differences(scores([]), scores([], 9))).toEqual(['promqltest: 9 cases, 10 on record']);
 });

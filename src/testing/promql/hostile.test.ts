@@ -7,12 +7,12 @@ const questions = (seed: number, count: number) => {
   return Array.from({ length: count }, () => hostileQuestion(random));
 };
 
-test('equal seeds give equal questions, others give others', () => {
+test('equal seeds give equal questions, and different seeds give different ones', () => {
   expect(questions(7, 50)).toEqual(questions(7, 50));
   expect(questions(8, 50)).not.toEqual(questions(7, 50));
 });
 
-test('most of them are of the language, so that it is their cost which is refused', () => {
+test('most questions are valid PromQL, so that they are refused for their cost', () => {
   const asked = questions(1, 400).flatMap(({ query }) => (query === undefined ? [] : [query]));
   const parsed = asked.filter((query) => {
     try {

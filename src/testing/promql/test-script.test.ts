@@ -46,7 +46,7 @@ describe('the test language', () => {
     expect(() => parseTestScript('something else')).toThrow(/^line 1: unknown command/);
   });
 
-  test('a script passes, and each expectation that does not hold is told', async () => {
+  test('a script runs, and each expectation that does not hold is reported', async () => {
     const outcomes = await runTestScript(`
 load 1m
   x{a="1"} 1+1x10

@@ -21,13 +21,13 @@ async function write(store: Store, ...numbers: readonly number[]): Promise<void>
   await store.commit();
 }
 
-test('after a commit that was cut off, histograms may be there without their floats; nothing acknowledged may be missing', async () => {
+test('an interrupted commit may keep histograms without floats, but no acknowledged sample may be lost', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'crash-rounds-'));
   try {
     const killed = await open(dir);
     await write(killed, 0, 1, 2);
     await write(killed, 3, 4, 5);
-    // As a kill in the middle of the second write leaves it: without the end of the log, where the floats are.
+    // The log is as a kill in the middle of the second write leaves it: without its end, where the floats are.
     const log = join(dir, 'wal/00000001');
     const written = await readFile(log);
     await killed.close();

@@ -12,7 +12,7 @@ let dir: string;
 beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'svc-block-'))));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Chunks whose values compress badly: a series takes several kilobytes, the block several read windows. */
+/** A block of values that compress badly. A series takes several kilobytes, and the block several read windows. */
 async function blockOf(series: number, chunksEach: number): Promise<Block> {
   let seed = 1;
   const value = (): number => (seed = (seed * 48_271) % 0x7fffffff) / 7;
@@ -33,7 +33,7 @@ async function blockOf(series: number, chunksEach: number): Promise<Block> {
 const bytesOf = (chunks: readonly { readonly bytes: Uint8Array }[]): string[] =>
   chunks.map(({ bytes }) => Buffer.from(bytes).toString('base64'));
 
-test('lent chunks are those that are read, also where a series reaches over the end of a read window', async () => {
+test('lent chunks equal read chunks, also if a series crosses the end of a read window', async () => {
   const block = await blockOf(120, 12);
   block.acquire();
   const read: string[][] = [];
@@ -46,7 +46,7 @@ test('lent chunks are those that are read, also where a series reaches over the 
   block.retire();
 });
 
-test('chunks that were read stay as they are while others are lent from the same block', async () => {
+test('chunks that were read do not change while others are lent from the same block', async () => {
   const block = await blockOf(120, 12);
   block.acquire();
   const held = block.readChunks(3, block.index.series(3).chunks);

@@ -35,7 +35,7 @@ function encode(samples: readonly Sample[]): Uint8Array {
   return encodeChunks(bufferOf(samples), 0, samples.length, Infinity)[0]!.bytes;
 }
 
-/** As the head does: some samples at a time, into memory that was used before, between chunks of others. */
+/** Encodes as the head does: some samples at a time, into used memory, next to chunks of other series. */
 function encodeInPlace(samples: readonly Sample[], atOnce: number): Uint8Array {
   const { times, words } = bufferOf(samples);
   const base = 96;
@@ -94,7 +94,7 @@ describe('bytes of Prometheus', () => {
 
 describe('chunk reading', () => {
   test('whatever is appended comes back bit for bit', () => {
-    // Steady times and values that repeat are what the encoding is short for; any others are what it must survive.
+    // The encoding is short for steady times and repeated values, and must accept any others.
     const word = fc.oneof(fc.constantFrom(0, 1, 0x40000000), fc.integer({ min: 0, max: 2 ** 32 - 1 }));
     const gap = fc.oneof(fc.constantFrom(0, 15_000, 15_001), fc.integer({ min: 0, max: 2 ** 31 }));
     const sample = fc.tuple(gap, word, word);
@@ -133,7 +133,7 @@ describe('chunk reading', () => {
     }
   });
 
-  test('values that stand still come back, from any time on, and no chunk of them may be cut', () => {
+  test('constant values are decoded from any time on, and each truncated chunk of them is refused', () => {
     for (let length = 3; length <= 120; length++) {
       for (const jump of [0, 1, 2, 15, 16, 17, 18, 33, length - 1]) {
         const samples = Array.from({ length }, (_, i): Sample => [
@@ -151,7 +151,7 @@ describe('chunk reading', () => {
     }
   });
 
-  test('from any time on, in any order, a marked chunk gives what it gives without marks, while it grows', () => {
+  test('a growing chunk gives the same samples with marks as without, from any time on and in any order', () => {
     fc.assert(
       fc.property(
         fc.nat(1e6),
@@ -182,7 +182,7 @@ describe('chunk reading', () => {
     );
   });
 
-  test('random bytes never do anything worse than an error', () => {
+  test('random bytes cause at most an error', () => {
     const outcomes = new Set<string>();
     const take = (bytes: Uint8Array): void => {
       const out = new SampleBuffer();

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(dir, { recursive: true }));
 
-/** What a holder leaves behind; `age` in seconds since it last touched its file. */
+/** Writes the lock file of a holder that last touched it `age` seconds ago. */
 async function leave(holder: object, age = 0): Promise<void> {
   const path = join(dir, 'lock');
   await writeFile(
@@ -25,7 +25,7 @@ async function leave(holder: object, age = 0): Promise<void> {
 }
 const boot = async (): Promise<string> => (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 
-test('a lock is held until it is given back', async () => {
+test('a lock is held until it is released', async () => {
   const unlock = await lockDirectory(dir, clock);
   await expect(lockDirectory(dir, clock)).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
   await unlock();
@@ -39,19 +39,19 @@ test.each<[title: string, holder: object, age: number]>([
   ['a process of this host that does not run', { pid: 2 ** 22 - 3 }, 0],
   ['a process of an earlier boot', { boot: 'earlier', host: 'elsewhere' }, 0],
   ['a pod that has not touched its lock for ten seconds', { host: 'other-pod' }, 11],
-])('%s does not hold it', async (_, holder, age) => {
+])('%s does not hold the lock', async (_, holder, age) => {
   await leave(holder, age);
   const unlock = await lockDirectory(dir, clock);
   await expect(lockDirectory(dir, clock)).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
   await unlock();
 });
 
-test('a pod of this node that cannot be seen holds it while it touches its file', async () => {
+test('a pod of this node whose processes are hidden holds the lock while it touches its file', async () => {
   await leave({ host: 'other-pod' }, 9);
   await expect(lockDirectory(dir, clock)).rejects.toThrow(/in use by process \d+ on other-pod/);
 });
 
-test('where the system tells no start times, a holder of this host is alive while it touches its file', async () => {
+test('without start times of processes, a holder of this host is alive while it touches its file', async () => {
   const unlock = await lockDirectory(dir, clock, '/nowhere');
   await utimes(join(dir, 'lock'), now / 1000, now / 1000);
   await expect(lockDirectory(dir, clock, '/nowhere')).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
@@ -61,7 +61,7 @@ test('where the system tells no start times, a holder of this host is alive whil
   )();
 });
 
-test('a lock file that was cut by a crash is respected for ten seconds, then taken', async () => {
+test('a lock file that was truncated by a crash is respected for ten seconds, then replaced', async () => {
   const path = join(dir, 'lock');
   await writeFile(path, '{"id":');
   await utimes(path, now / 1000, now / 1000);

@@ -39,9 +39,9 @@ test('a new store names its format, and so does a snapshot', async () => {
   expect([await textOf('/s/format'), await textOf(`${snapshot}/format`)]).toEqual(['1\n', '1\n']);
 });
 
-test('a store that a later version wrote is refused with the way out, and none of its bytes changes', async () => {
+test('a store that a later version wrote is refused with a remedy, and none of its bytes changes', async () => {
   await filled();
-  // What a later version may write: a log and blocks that this one takes for damage.
+  // A later version may write a log that this version takes for damaged.
   await put('/s/wal/00000099', 'SVCWAL9\nwhatever it holds');
   await put('/s/format', '2\n');
   const bytes = async (): Promise<unknown> =>
@@ -63,7 +63,7 @@ test.each([
   ['is not there', async () => files.remove('/s/format')],
   ['is empty', async () => put('/s/format', '')],
   ['is damaged', async () => put('/s/format', '\0\0')],
-])('a store whose format file %s is opened, and the file written again', async (_, arrange) => {
+])('a store whose format file %s is opened, and the file is rewritten', async (_, arrange) => {
   await filled();
   await arrange();
   const store = await open();

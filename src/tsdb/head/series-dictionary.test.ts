@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { labelsFromPairs, labelsKey, type Labels } from '../labels.ts';
 import { SeriesDictionary } from './series-dictionary.ts';
 
-/** Label sets of which neighbours share pair objects, as those of a histogram do; some are longer than any buffer. */
+/** Label sets that share pair objects, as those of a histogram do. Some are longer than any buffer. */
 const pool = [...Array(80).keys()].map((i) => [`l${i}`, `v${i % 3}`] as const);
 const labelSet = fc
   .tuple(fc.subarray(pool, { minLength: 1, maxLength: 12 }), fc.constantFrom(0, 0, 0, 40, 80), fc.nat(3))
@@ -29,7 +29,7 @@ test('series are found by their labels, listed under each of them and read back,
         }
       }
       for (const { labels, ref, slot } of model.values()) {
-        // As other arrays of other pairs, too.
+        // Equal labels in other arrays of other pairs are found, too.
         expect(dictionary.find(labelsFromPairs(labels.map(([name, value]) => [name, value])))).toBe(slot);
         expect(dictionary.labels(slot)).toEqual(labels);
         for (const [name, value] of labels)

@@ -4,7 +4,7 @@ import { Slab } from './slab.ts';
 
 const pageBytes = 262_144;
 
-/** Takes a piece of `size`, or frees the piece whose turn it is. */
+/** Steps that allocate a piece of `size`, or free a piece. */
 const steps = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: fc.record({ size: fc.integer({ min: 1, max: 1_500 }) }) },
@@ -14,7 +14,7 @@ const steps = fc.array(
   { maxLength: 400, size: 'max' },
 );
 
-test('pieces keep their bytes whatever is taken and freed around them, and all memory but a page comes back', () => {
+test('pieces keep their bytes whatever is allocated and freed around them, and in the end one page is left', () => {
   fc.assert(
     fc.property(steps, (history) => {
       const slab = new Slab();
@@ -42,7 +42,7 @@ test('pieces keep their bytes whatever is taken and freed around them, and all m
   );
 });
 
-test('series that all grow at the same time need little more than what they hold', () => {
+test('pieces that all grow at the same time take little more memory than their size', () => {
   const slab = new Slab();
   const pieces = Array.from({ length: 20_000 }, () => slab.alloc(96));
   let size = 96;
@@ -57,7 +57,7 @@ test('series that all grow at the same time need little more than what they hold
   expect(slab.bytes).toBeLessThan(1.05 * pieces.length * size);
 });
 
-test('pages without a piece are given back, but for one', () => {
+test('pages without a piece are released, except one', () => {
   const slab = new Slab();
   const pieces = Array.from({ length: 3_000 }, () => slab.alloc(1_000));
   expect(slab.bytes).toBeGreaterThan(10 * pageBytes);

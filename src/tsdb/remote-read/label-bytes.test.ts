@@ -11,7 +11,7 @@ const text = fc.oneof(
   fc.integer({ min: 100, max: 9000 }).map((length) => 'x'.repeat(length)),
 );
 
-test('labels are the bytes that a protobuf writer makes of them, short or long, ASCII or not', () => {
+test('labels get the same bytes as from a protobuf writer, short or long, ASCII or not', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(text, text), { maxLength: 8 }), (pairs) => {
       const labels = labelsFromPairs(pairs);
@@ -22,7 +22,7 @@ test('labels are the bytes that a protobuf writer makes of them, short or long, 
   );
 });
 
-test('a frame is the same whether the sums of its chunks are known or not', () => {
+test('a frame is the same whether the checksums of its chunks are known or not', () => {
   const labels = encodeLabels([['a', 'b']]);
   const chunks = [1, 200, 5000].map((length, i) => {
     const bytes = Uint8Array.from({ length }, (_, k) => (k * 31 + i) & 255);

@@ -144,7 +144,7 @@ describe('the server', () => {
     expect(found.every((s) => s.times.length === 240)).toBe(true);
   });
 
-  test('writes all parts into the same memory for a caller that says it is done with each, and the same bytes', async () => {
+  test('reuses the memory of parts for a caller that is done with each, and sends the same bytes', async () => {
     const many = Array.from({ length: 2_000 }, (_, i) => labelsFromObject({ __name__: 'many', i: String(i) }));
     for (const labels of many) for (let k = 0; k < 20; k++) store.append(labels, start + k * 15_000, Math.sin(k) * 1e6);
     const { headers, body } = buildStreamedRead([all]);
@@ -162,7 +162,7 @@ describe('the server', () => {
     expect(Buffer.concat(found).equals(expected)).toBe(true);
   });
 
-  test('cuts chunks to a short window, and gives one sample when only the series are asked for', async () => {
+  test('cuts chunks to a short window, and gives one sample if only the series are requested', async () => {
     const query = {
       startMs: start + 100_000,
       endMs: start + 200_000,
@@ -206,7 +206,7 @@ describe('the server', () => {
 
   test.each([
     [
-      'no type that we have',
+      'unknown response types',
       { accepted: [7] },
       {},
       /^server does not support any of the requested response types: \[7\]/,
@@ -224,7 +224,7 @@ describe('the server', () => {
     expect(await text(response)).toMatch(message);
   });
 
-  test('refuses bytes that are no snappy, no protobuf, or too large once decompressed', async () => {
+  test('refuses bytes that are not snappy, not protobuf, or too large once decompressed', async () => {
     const handler = createRemoteReadHandler(store, { maxRequestBytes: 100 });
     const send = async (body: Uint8Array): Promise<[number, string]> => {
       const response = await handler({ headers: {}, body });
@@ -281,7 +281,7 @@ describe('the client', () => {
     }
   });
 
-  test('refuses a chunk encoding it does not know, by its number', async () => {
+  test('refuses an unknown chunk encoding and names its number', async () => {
     const chunk = { encoding: 4 as never, minT: 0, maxT: 0, count: 1, bytes: Uint8Array.of(0, 1, 0) };
     const frame = encodeSeriesFrame(encodeLabels(labelsFromObject({ __name__: 'm' })), [chunk], 0);
     await expect(readAll(parts(frame))).rejects.toThrow(/chunk encoding 4 is not supported/);
@@ -296,9 +296,9 @@ describe('the client', () => {
 });
 
 describe('snappy', () => {
-  test('what is compressed comes back, and damage is an error or other bytes, never a hang', () => {
+  test('compressed data are restored, and damaged data give an error or other bytes, never a hang', () => {
     const outcomes = new Set<string>();
-    // What repeats is written as references, what does not as it is.
+    // Repeated bytes are written as references, others as literals.
     const data = fc
       .array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 30 }), fc.integer({ min: 1, max: 9 })), { maxLength: 8 })
       .map((pieces) => Buffer.concat(pieces.flatMap(([piece, times]) => Array<Uint8Array>(times).fill(piece))));

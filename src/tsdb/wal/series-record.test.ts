@@ -21,16 +21,16 @@ const base = { instance: 'a', pod: 'web-1', zone: 'é' };
 
 test.each([
   ['a label that changes, comes and goes', [{ ...base, le: '1' }, { ...base, le: '2' }, base, { ...base, le: '1' }]],
-  ['labels before, between and behind the shared ones', [base, { a: '1', ...base, j: '2', zz: '3' }, base]],
+  ['labels before, between and after the shared ones', [base, { a: '1', ...base, j: '2', zz: '3' }, base]],
   ['nothing in common', [{ a: '1' }, { b: '1' }, { c: '1' }]],
   ['the same labels', [base, base]],
   ['no labels at all', [{}, base, {}]],
-])('series come back as they were: %s', (_, objects) => {
+])('series are read as they were written: %s', (_, objects) => {
   const series = objects.map((o, i) => [10 + 3 * i, labelsFromObject(o as Record<string, string>)] as const);
   expect(read(written(series))).toEqual(series);
 });
 
-test('any series come back as they were', () => {
+test('any series are read as they were written', () => {
   let seed = 7;
   const random = (n: number): number => (seed = (seed * 48_271) % 2_147_483_647) % n;
   const series = Array.from({ length: 500 }, (_, i) => {
@@ -52,7 +52,7 @@ const two = [
   [2, labelsFromObject({ ...base, le: '5' })],
 ] as const;
 
-test('a record that was cut is refused, save between two series', () => {
+test('a truncated record is refused, except between two series', () => {
   const bytes = written(two);
   const first = written(two.slice(0, 1)).length;
   expect(first).toBeLessThan(bytes.length);
@@ -64,8 +64,8 @@ test('a record that was cut is refused, save between two series', () => {
   }
 });
 
-// What it reads instead of failing is wrong; the checksum around the record finds that.
-test('reading a damaged record ends, and fails with no other error than that of a corrupt store', () => {
+// A record may also be read wrong without an error. The checksum around it finds that.
+test('reading a damaged record ends, and fails only with the error of a corrupt store', () => {
   const bytes = written(two);
   const outcomes = [...bytes].map((_, bent) => {
     try {

@@ -13,6 +13,6 @@ test.each<[number, string]>([
   [1e17, '100P'],
   [9.3e18, '9300P'],
   [1e40, '9223372036854775807E'],
-])('%d is %s', (value, text) => {
+])('the quantity of %d is %s', (value, text) => {
   expect(quantity(value)).toBe(text);
 });

@@ -41,7 +41,7 @@ beforeEach(() => {
   cas.set(readAuthenticationConfig(data()));
 });
 
-test('the front proxy says whom it speaks for', async () => {
+test('the headers of the front proxy name the user', async () => {
   expect(userByCertificate(headers, await chain(frontProxyCa, 'front-proxy-client'), cas, now)).toEqual({
     username: 'system:serviceaccount:kube-system:horizontal-pod-autoscaler',
     groups: ['system:serviceaccounts', 'system:authenticated'],
@@ -54,12 +54,12 @@ test.each([
   [{ 'x-remote-user': ['system:aggregator'] }, ['system:authenticated']],
   [{ 'x-remote-user': ['ann'], 'x-remote-group': ['team'] }, ['team', 'system:authenticated']],
   [{ 'x-remote-user': ['system:anonymous'], 'x-remote-group': ['system:unauthenticated'] }, ['system:unauthenticated']],
-])('every user of the front proxy but the anonymous one is authenticated: %p', async (given, groups) => {
+])('every user of the front proxy except the anonymous one is in system:authenticated: %p', async (given, groups) => {
   const user = userByCertificate(given, await chain(frontProxyCa, 'front-proxy-client'), cas, now);
   expect(user?.groups).toEqual(groups);
 });
 
-test('headers of a certificate with another name, or of another CA, mean nothing', async () => {
+test('user headers are ignored if the client certificate has another name or another CA', async () => {
   expect(userByCertificate(headers, await chain(frontProxyCa, 'somebody'), cas, now)).toBeUndefined();
   expect(userByCertificate(headers, await chain(clientCa, 'front-proxy-client'), cas, now)).toEqual({
     username: 'front-proxy-client',
@@ -68,18 +68,18 @@ test('headers of a certificate with another name, or of another CA, mean nothing
   expect(userByCertificate(headers, [], cas, now)).toBeUndefined();
 });
 
-test('an empty list of names allows any', async () => {
+test('an empty list of allowed names allows every name', async () => {
   cas.set(readAuthenticationConfig(data({ 'requestheader-allowed-names': '[]' })));
   const user = userByCertificate(headers, await chain(frontProxyCa, 'anything'), cas, now);
   expect(user?.uid).toBe('42');
 });
 
-test('an expired certificate means nothing', async () => {
+test('an expired client certificate authenticates no user', async () => {
   const certificates = await chain(frontProxyCa, 'front-proxy-client');
   expect(userByCertificate(headers, certificates, cas, now + 400 * 24 * 3_600_000)).toBeUndefined();
 });
 
-test('a new CA counts for new connections, and both do while they overlap', async () => {
+test('while two CAs overlap, certificates of both are accepted', async () => {
   const next = await createCa({ commonName: 'front-proxy-ca', now });
   let told = 0;
   cas.onChange(() => told++);
@@ -126,13 +126,13 @@ describe('reviews', () => {
     access = new Access({ reviews, cas, clock, logger: silentLogger });
   });
 
-  test('a bearer token is reviewed; a bad one is 401; without one the caller is anonymous', async () => {
+  test('a bearer token is reviewed, a bad one gives 401, and a request without one is anonymous', async () => {
     expect(await access.user(request('Bearer good'))).toEqual({ username: 'jane' });
     await expect(access.user(request('Bearer bad'))).rejects.toMatchObject({ code: 401, reason: 'Unauthorized' });
     expect(await access.user(request())).toMatchObject({ username: 'system:anonymous' });
   });
 
-  test('allow and deny are both kept for ten seconds, a failure is not', async () => {
+  test('an allowed and a denied review are cached for ten seconds; a failed one is not', async () => {
     await access.check({ username: 'jane' }, wish);
     allowed = false;
     await access.check({ username: 'jane' }, wish);

@@ -22,7 +22,7 @@ import { SecondAdapter } from './second-adapter.ts';
 const group = '/apis/custom.metrics.k8s.io';
 const custom = `${group}/v1beta2`;
 const external = '/apis/external.metrics.k8s.io/v1beta1';
-/** Deadlines: `shortMs` for a test that waits for it, `longMs` for all others, to give a slow machine its time. */
+/** Deadlines: `shortMs` for tests that wait for it, `longMs` for all others, so that a slow machine meets it. */
 const shortMs = 400;
 const longMs = 10_000;
 const dir = mkdtempSync(join(tmpdir(), 'fallback-'));
@@ -49,7 +49,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true });
 });
 
-/** Knows metric `ours` of pods, and as an external one; the adapter is asked for all others. */
+/** Knows the metric `ours`, of pods and as an external metric. The adapter is asked for all others. */
 const service = {
   knows: ({ metric }: { metric: string }) => metric === 'ours',
   custom: async () => {
@@ -133,8 +133,8 @@ const outcomes = async (): Promise<string[]> =>
     .values.filter((value) => (value as { metricName?: string }).metricName?.endsWith('_count'))
     .map(({ labels }) => labels['outcome'] as string);
 
-describe('a metric that nobody here knows', () => {
-  test('is asked of the second adapter with the same path and query, after the caller was reviewed', async () => {
+describe('a metric that this server does not know', () => {
+  test('is requested from the second adapter by the same path and query, after an access review', async () => {
     const list = listOf(item('a'), item('b'));
     adapter.answer = (_req, res) => sendJson(res, 200, list);
     const path = `${custom}/namespaces/ns/pods/*/theirs?labelSelector=app%3Dweb&metricLabelSelector=verb%3DGET`;
@@ -147,11 +147,11 @@ describe('a metric that nobody here knows', () => {
   test.each([
     ['one object', `${custom}/namespaces/ns/pods/a/theirs`, listOf(item('a'))],
     ['a kind that no captured series names', `${custom}/namespaces/ns/services/a/theirs`, listOf(item('a'))],
-    ['a kind of a group', `${custom}/namespaces/ns/ingresses.networking.k8s.io/a/theirs`, listOf(item('a'))],
-    ['one without a namespace', `${custom}/persistentvolumes/a/theirs`, listOf(item('a', 'theirs', ''))],
-    ['a namespace', `${custom}/namespaces/ns/metrics/theirs`, listOf(item('ns', 'theirs', ''))],
+    ['a kind of an API group', `${custom}/namespaces/ns/ingresses.networking.k8s.io/a/theirs`, listOf(item('a'))],
+    ['a cluster-scoped kind', `${custom}/persistentvolumes/a/theirs`, listOf(item('a', 'theirs', ''))],
+    ['a metric of a namespace', `${custom}/namespaces/ns/metrics/theirs`, listOf(item('ns', 'theirs', ''))],
     [
-      'the older version',
+      'the older API version',
       `${group}/v1beta1/namespaces/ns/pods/*/theirs`,
       {
         kind: 'MetricValueList',
@@ -160,7 +160,7 @@ describe('a metric that nobody here knows', () => {
       },
     ],
     [
-      'an external one',
+      'an external metric',
       `${external}/namespaces/ns/theirs?labelSelector=queue%3Da`,
       {
         kind: 'ExternalMetricValueList',
@@ -168,13 +168,13 @@ describe('a metric that nobody here knows', () => {
         items: [{ metricName: 'theirs', metricLabels: { queue: 'a' }, timestamp, value: '1k' }],
       },
     ],
-  ])('is passed on: %s', async (_, path, list) => {
+  ])('is requested from the second adapter: %s', async (_, path, list) => {
     adapter.answer = (_req, res) => sendJson(res, 200, list);
     expect(await get(path)).toEqual({ status: 200, body: list });
     expect(adapter.requests.map(({ url }) => url)).toEqual([path]);
   });
 
-  test('is asked for as ourselves: nothing of who called goes along', async () => {
+  test('is requested with our own token, without any header of the caller', async () => {
     const caller = { authorization: 'Bearer theirs', 'x-remote-user': 'hpa', 'x-remote-group': 'a', cookie: 'a=b' };
     await get(`${custom}/namespaces/ns/pods/*/theirs`, caller);
     const { headers } = adapter.requests[0]!;
@@ -184,14 +184,14 @@ describe('a metric that nobody here knows', () => {
     ]);
   });
 
-  test('is not asked for by a caller who may not have it', async () => {
+  test('is not requested for a caller without permission', async () => {
     allowed = false;
     expect((await get(`${custom}/namespaces/ns/pods/*/theirs`)).status).toBe(403);
     expect((await get(`${custom}/namespaces/ns/services/a/theirs`)).status).toBe(403);
     expect(adapter.requests).toEqual([]);
   });
 
-  test('is not found in our words when the adapter does not know it either', async () => {
+  test('gives our own 404 or an empty external list if the adapter does not know it either', async () => {
     const { status, body } = await get(`${custom}/namespaces/ns/services/a/theirs`);
     const message = 'the server could not find the metric theirs for services a';
     expect([status, body]).toEqual([404, expect.objectContaining({ kind: 'Status', reason: 'NotFound', message })]);
@@ -199,13 +199,13 @@ describe('a metric that nobody here knows', () => {
     expect(await outcomes()).toEqual(['unknown']);
   });
 
-  test('is not asked for while it could be one of ours that is not known yet', async () => {
+  test('is not requested while our own list of metrics is incomplete', async () => {
     missing = 'the list of TrafficMonitors is not complete';
     expect((await get(`${custom}/namespaces/ns/pods/*/theirs`)).status).toBe(503);
     expect(adapter.requests).toEqual([]);
   });
 
-  test('is not asked for by a path that another server could read otherwise', async () => {
+  test('is not requested by a path that another server could decode differently', async () => {
     for (const name of ['a%2Fb', '%252e%252e%252fb', 'a%5Cb', 'a%00', 'a%3Fb']) {
       expect((await get(`${custom}/namespaces/ns/pods/${name}/theirs`)).status).toBe(404);
     }
@@ -213,7 +213,7 @@ describe('a metric that nobody here knows', () => {
   });
 });
 
-test('what is known here is never asked of the adapter, not even when it lacks a node', async () => {
+test('a metric of our own is never requested from the adapter, not even while a node is missing', async () => {
   expect((await get(`${custom}/namespaces/ns/pods/*/ours`)).body).toEqual({ from: 'us' });
   expect((await get(`${external}/namespaces/ns/ours`)).body).toEqual({ from: 'us' });
   lackingNode = true;
@@ -221,13 +221,13 @@ test('what is known here is never asked of the adapter, not even when it lacks a
   expect(adapter.requests).toEqual([]);
 });
 
-describe('an adapter that does not answer as it should', () => {
+describe('an adapter', () => {
   const path = `${custom}/namespaces/ns/pods/*/theirs`;
 
   test.each<[string, ScriptedAdapter['answer'], string, string, number]>([
     ['hangs', () => {}, 'timeout', 'no answer within 0.4 s', 1],
     [
-      'is slow and never ends',
+      'sends an answer that never ends',
       (_req, res) => void res.writeHead(200).write('{"kind":'),
       'timeout',
       'no answer within 0.4 s',
@@ -243,14 +243,14 @@ describe('an adapter that does not answer as it should', () => {
       1,
     ],
     [
-      'leads elsewhere',
+      'redirects',
       (_req, res) => void res.writeHead(302, { location: 'https://other.example/' }).end(),
       'failed',
       'HTTP 302',
       1,
     ],
-    ['says too much', (_req, res) => void res.end(Buffer.alloc(17 * 1024 * 1024, 32)), 'invalid', 'too large', 1],
-    ['is no such API', (_req, res) => void res.end('<html>'), 'invalid', 'its answer is not JSON', 1],
+    ['sends too much', (_req, res) => void res.end(Buffer.alloc(17 * 1024 * 1024, 32)), 'invalid', 'too large', 1],
+    ['does not send JSON', (_req, res) => void res.end('<html>'), 'invalid', 'its answer is not JSON', 1],
     [
       'answers with another kind',
       (_req, res) => sendJson(res, 200, { ...listOf(), kind: 'PodList' }),
@@ -259,14 +259,14 @@ describe('an adapter that does not answer as it should', () => {
       1,
     ],
     [
-      'answers in another version',
+      'answers in another API version',
       (_req, res) => sendJson(res, 200, { ...listOf(), apiVersion: 'custom.metrics.k8s.io/v1beta1' }),
       'invalid',
       'apiVersion: "custom.metrics.k8s.io/v1beta1", not custom.metrics.k8s.io/v1beta2',
       1,
     ],
     [
-      'answers of another namespace',
+      'answers for another namespace',
       (_req, res) => sendJson(res, 200, listOf(item('a'), item('b', 'theirs', 'other'))),
       'invalid',
       'items[1].describedObject.namespace: "other", not ns',
@@ -280,13 +280,13 @@ describe('an adapter that does not answer as it should', () => {
       1,
     ],
     [
-      'answers with a value that is none',
+      'answers with a value that is not a quantity',
       (_req, res) => sendJson(res, 200, listOf({ ...item('a'), value: 'NaN' })),
       'invalid',
       'items[0].value: not a quantity',
       1,
     ],
-    ['breaks off, twice', (_req, res) => void res.destroy(), 'unreachable', 'socket hang up', 2],
+    ['closes the connection twice', (_req, res) => void res.destroy(), 'unreachable', 'socket hang up', 2],
   ])('that %s is named in a 503', async (_, answer, outcome, reason, requests) => {
     adapter.answer = answer;
     if (outcome === 'timeout') limit.deadlineMs = shortMs;
@@ -298,14 +298,14 @@ describe('an adapter that does not answer as it should', () => {
     expect([await outcomes(), adapter.requests.length]).toEqual([[outcome], requests]);
   });
 
-  test('for a moment is asked once more', async () => {
+  test('that fails once is asked again', async () => {
     adapter.answer = (_req, res) =>
       adapter.requests.length === 1 ? sendJson(res, 503, {}) : sendJson(res, 200, listOf(item('a')));
     expect((await get(path)).status).toBe(200);
     expect(adapter.requests).toHaveLength(2);
   });
 
-  test('and refuses the request makes it a 400, which names the adapter and none of its words', async () => {
+  test('that refuses the request leads to a 400, which names the adapter but omits its message', async () => {
     adapter.answer = (_req, res) => sendJson(res, 400, { message: 'unable to parse' });
     const { status, body } = await get(path);
     expect([status, body.message]).toEqual([
@@ -314,7 +314,7 @@ describe('an adapter that does not answer as it should', () => {
     ]);
   });
 
-  test('gets no more than 64 questions at once while it hangs', async () => {
+  test('that hangs gets at most 64 requests at once', async () => {
     const held: (() => void)[] = [];
     adapter.answer = (_req, res) => void held.push(() => sendJson(res, 200, listOf()));
     const many = Array.from({ length: 64 }, () => get(path));
@@ -325,7 +325,7 @@ describe('an adapter that does not answer as it should', () => {
     expect((await Promise.all(many)).every((one) => one.status === 200)).toBe(true);
   }, 10_000);
 
-  test('by another name or authority is not trusted', async () => {
+  test('whose certificate has another name or CA is not trusted', async () => {
     const ip = new AdapterClient({
       ...{ url: adapter.url.replace('localhost', '127.0.0.1'), caFile, tokenFile },
       ...{ clock: systemClock, deadlineMs: longMs },
@@ -348,7 +348,7 @@ describe('an adapter that does not answer as it should', () => {
   });
 });
 
-test('a rotated certificate is trusted once its authority is in the file, and a new token is sent at once', async () => {
+test('a rotated certificate is trusted once its CA is in the file, and a new token is sent at once', async () => {
   adapter.answer = (_req, res) => sendJson(res, 200, listOf(item('a')));
   const path = `${custom}/namespaces/ns/pods/*/theirs`;
   expect((await get(path)).status).toBe(200);
@@ -365,13 +365,13 @@ test('a rotated certificate is trusted once its authority is in the file, and a 
 });
 
 describe('a query server as its own second adapter', () => {
-  test('refuses what was passed on, and says what is wrong', async () => {
+  test('refuses a request that was already passed on, and names the flag', async () => {
     const { status, body } = await get(`${custom}/namespaces/ns/pods/*/ours`, { 'x-svc-passed-on': '1' });
     expect([status, body['reason']]).toEqual([508, 'LoopDetected']);
     expect(body.message).toContain('its --custom-metrics-fallback leads to a query server');
   });
 
-  test('is told to who asked', async () => {
+  test('is named in the 503 to the client', async () => {
     adapter.answer = (_req, res) => sendJson(res, 508, {});
     const { status, body } = await get(`${custom}/namespaces/ns/pods/*/theirs`);
     expect([status, body.message]).toEqual([503, expect.stringContaining('it is a query server like this one')]);
@@ -389,7 +389,7 @@ describe('discovery', () => {
   const names = async (path: string): Promise<string[]> =>
     ((await get(path)).body['resources'] as { name: string }[]).map(({ name }) => name);
 
-  test('lists what the adapter has beside ours, and ours once', async () => {
+  test('lists the metrics of the adapter and our own, each once', async () => {
     adapter.answer = ({ url = '' }, res) => {
       const version = url.slice('/apis/'.length);
       if (url === external) return sendJson(res, 200, listed(version, 'queue', 'ours'));
@@ -407,7 +407,7 @@ describe('discovery', () => {
     expect(JSON.stringify(body)).toContain('"resource":"services","scope":"Cluster"');
   });
 
-  test('does not wait for an adapter that hangs, and keeps what it said for ten minutes', async () => {
+  test('does not wait for an adapter that hangs, and keeps its last answer for ten minutes', async () => {
     expect(await names(custom)).toEqual(['pods/ours']);
     adapter.answer = ({ url = '' }, res) => sendJson(res, 200, listed(url.slice('/apis/'.length), 'pods/theirs'));
     void discovery.run(stopped.signal);
@@ -427,7 +427,7 @@ describe('discovery', () => {
     expect(await names(custom)).toEqual(['pods/ours']);
   }, 15_000);
 
-  test('ends at once with the server, also in the middle of a question', async () => {
+  test('ends at once with the server, also in the middle of a request', async () => {
     adapter.answer = () => {};
     const ended = discovery.run(stopped.signal);
     await until('questions', () => adapter.requests.length >= 3);
@@ -436,7 +436,7 @@ describe('discovery', () => {
     await ended;
   });
 
-  test('takes no more than it can show', async () => {
+  test('keeps at most maxNames metrics of the adapter', async () => {
     const many = Array.from({ length: maxNames + 5 }, (_, i) => `pods/m${i}`);
     adapter.answer = ({ url = '' }, res) =>
       url === custom

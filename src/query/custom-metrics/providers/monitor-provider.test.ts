@@ -13,7 +13,7 @@ const pods = describedResource('pods')!;
 const ask = { resource: pods, namespace: 'shop', metric: 'rps', matchers: [], names: undefined };
 const rps = { name: 'rps', resource: 'pods', preset: 'RequestsPerSecond' as const };
 
-test('an expression reads series of its own namespace only, in every part of it', () => {
+test('each selector of an expression reads only series of the namespace of its monitor', () => {
   const expr = 'sum by (k8s_pod_name) (rate(a{x="y"}[2m])) / on (k8s_pod_name) max_over_time(b[1h:1m])';
   const provider = monitorProvider(() => declaredMetrics([monitor('m', { name: 'rps', resource: 'pods', expr })]));
   const query = provider.find({ ...ask, matchers: [{ type: '=', name: 'verb', value: 'GET' }] })!;
@@ -24,7 +24,7 @@ test('an expression reads series of its own namespace only, in every part of it'
   expect(provider.find({ ...ask, namespace: 'other' })).toBeUndefined();
 });
 
-test('of two monitors with one name for one kind, the one with precedence counts', () => {
+test('if two monitors declare the same metric of a kind, the one of higher priority counts', () => {
   const declared = declaredMetrics([
     monitor('weak', { ...rps, window: '5m' }),
     monitor('strong', { ...rps, window: '2m' }, { priority: 10 }),
@@ -32,7 +32,7 @@ test('of two monitors with one name for one kind, the one with precedence counts
   expect(declared.map(({ metric }) => metric.window)).toEqual(['2m']);
 });
 
-test('a suspended monitor and one that excludes offer nothing; a refused one offers what was last accepted', () => {
+test('a suspended or excluding monitor offers no metric; a refused one offers those of its last accepted spec', () => {
   const refused = {
     ...monitor('refused', { ...rps, name: 'new' }),
     status: {
@@ -53,7 +53,7 @@ test.each<[string, Metric, RegExp]>([
   ['a range vector', { name: 'rps', resource: 'pods', expr: 'a[5m]' }, /range vector/],
   ['a kind that series do not name', { ...rps, resource: 'widgets.shop' }, /no captured series/],
   ['nodes, which are in no namespace', { ...rps, resource: 'nodes' }, /one namespace/],
-])('%s is not offered, and the reason is told', (_, metric, reason) => {
+])('no metric is offered for %s, and the reason is reported', (_, metric, reason) => {
   const refused: string[] = [];
   expect(declaredMetrics([monitor('m', metric)], (name, why) => refused.push(`${name}: ${why}`))).toEqual([]);
   expect(refused.join()).toMatch(reason);

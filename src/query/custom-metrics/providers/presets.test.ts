@@ -47,7 +47,7 @@ const end = (side: 'src' | 'dst', name: string, seenOn: string): Record<string, 
   ...(nodes[name] === seenOn ? { [`k8s_${side}_node_name`]: seenOn } : {}),
 });
 
-test('BytesPerSecond counts both directions of a flow once, though both nodes have seen it', async () => {
+test('BytesPerSecond counts both directions of a flow once, though both nodes report it', async () => {
   const both = ['node-1', 'node-2'].flatMap((node) => [flow('web', 'api', node, 300), flow('api', 'web', node, 50)]);
   expect(await valueOf(both)).toEqual({ web: 350, api: 350 });
 });

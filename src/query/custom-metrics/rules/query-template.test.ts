@@ -4,7 +4,7 @@ import { anyOf } from '../../../base/text/texts.ts';
 import { anyText } from '../../../testing/any-text.ts';
 import { fillTemplate, readTemplate, takesSeries } from './query-template.ts';
 
-/** What a value could use to get out of its place. */
+/** Characters that could let a value escape from its place in the query. */
 const hostile = fc.oneof(
   anyText({ maxLength: 12 }),
   fc
@@ -45,7 +45,7 @@ const matcher: fc.Arbitrary<Matcher> = fc.oneof(
   }),
 );
 
-/** The tree without positions, names and text: what must not depend on values. */
+/** The syntax tree without positions, names and text. It must not depend on the values. */
 function structure(query: string, matchers: number): string {
   return JSON.stringify(parse(query), (key, value: unknown) => {
     if (['start', 'end', 'pos', 'text'].includes(key)) return undefined;
@@ -103,7 +103,7 @@ test('conditions come back from the parser as they were given', () => {
   );
 });
 
-test('a value in a pattern matches itself alone', () => {
+test('a value in a pattern matches only itself', () => {
   const template = readTemplate('a{x=~"<<.LabelValuesByName.pod>>-.+"}', 'metricsQuery');
   const matchers: Matcher[] = [{ type: '=', name: 'pod', value: '.*|"b' }];
   expect(fillTemplate(template, { series: '', matchers, label: undefined })).toBe('a{x=~"\\\\.\\\\*\\\\|\\"b-.+"}');
@@ -116,10 +116,10 @@ test('several names in a pattern stay alternatives', () => {
 });
 
 test.each([
-  ['a quoted name', 'x"} or vector(1)', false],
-  ['another word of the language', 'inf', false],
+  ['a name that needs quotes', 'x"} or vector(1)', false],
+  ['a keyword', 'inf', false],
   ['a plain name', 'job:http_requests:rate5m', true],
-])('where a series stands outside of strings, %s is taken only if it is a plain name', (_what, series, taken) => {
+])('outside of strings, a series name is accepted only if it is plain: %s', (_what, series, taken) => {
   expect(takesSeries(readTemplate('sum(<<.Series>>)', 'metricsQuery'), series)).toBe(taken);
   expect(takesSeries(readTemplate('sum({"<<.Series>>"})', 'metricsQuery'), series)).toBe(true);
 });
@@ -127,12 +127,12 @@ test.each([
 test.each([
   ['a value outside of a string', 'a * <<.LabelValuesByName.pod>>', /only inside of a string/],
   ['conditions inside of a string', 'a{x="<<.LabelMatchers>>"}', /cannot stand inside of a string/],
-  ['what no rule has', 'a{<<.Namespace>>}', /rules\[0\]\.metricsQuery: cannot read "<<\.Namespace>>/],
+  ['an unknown placeholder', 'a{<<.Namespace>>}', /rules\[0\]\.metricsQuery: cannot read "<<\.Namespace>>/],
 ])('%s is refused when the rule is read', (_what, text, message) => {
   expect(() => readTemplate(text, 'rules[0].metricsQuery')).toThrow(message);
 });
 
-test('strings without values keep their text', () => {
+test('strings without placeholders keep their text', () => {
   const text = 'label_replace(a, "x", `$1`, "y", \'(.*)#\')';
   const filled = fillTemplate(readTemplate(text, 'q'), { series: '', matchers: [], label: undefined });
   expect(print(parse(filled))).toBe(print(parse(text)));

@@ -39,7 +39,7 @@ const provider = ruleProvider(() => ({
 const find = (resource: string, metric: string, names?: string[]) =>
   provider.find({ resource: describedResource(resource)!, namespace: 'shop', metric, matchers: [], names });
 
-test('series that a filter refuses make no metric; names and kinds come from the rule', () => {
+test('series that a filter refuses give no metric; names and kinds come from the rule', () => {
   expect(
     provider
       .names()
@@ -54,7 +54,7 @@ test('series that a filter refuses make no metric; names and kinds come from the
   ]);
 });
 
-test('the query has the series, the conditions and the grouping put in', () => {
+test('the series, the matchers and the grouping are filled into the query', () => {
   expect(find('pods', 'http_requests_per_second', ['a', 'b'])).toEqual({
     value:
       'sum(rate(http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name=~"a|b"}[2m])) by (kubernetes_pod_name)',
@@ -64,7 +64,7 @@ test('the query has the series, the conditions and the grouping put in', () => {
   });
 });
 
-test('a template names kinds by label, and values can be put in by name', () => {
+test('a template maps labels to kinds, and a query can insert a value by its label name', () => {
   expect(find('deployments.apps', 'jobs_waiting')?.value).toBe(
     'max(jobs_waiting{k8s_namespace_name="shop"}) by (k8s_deployment_name)',
   );
@@ -77,6 +77,6 @@ test.each<[string, RegExp]>([
   ['rules: [{seriesQuery: "{", metricsQuery: x}]', /rules\[0\]\.seriesQuery/],
   ['rules: [{seriesQuery: a, metricsQuery: b, name: {matches: "("}}]', /rules\[0\]\.name\.matches/],
   ['a: [', /not YAML/],
-])('%s is refused with the field named', (text, message) => {
+])('the rules "%s" are refused with the reason', (text, message) => {
   expect(() => readAdapterRules(text)).toThrow(message);
 });

@@ -18,7 +18,7 @@ const seriesOf = (namespace: string): Labels => [
   ['namespace', namespace],
 ];
 
-test('while the rules cannot be read the last good ones stay in force, and their series are looked for', async () => {
+test('while the rules are invalid, the last valid ones stay in force and their series are looked up', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'rules-'));
   const file = join(dir, 'rules.yaml');
   const log: string[] = [];

@@ -30,7 +30,7 @@ beforeAll(async () => {
       const t = end - (40 - k) * 60_000;
       for (const namespace of ['shop', 'bank']) {
         for (const pod of ['a', 'b', 'c'].slice(0, n + 1)) {
-          // Some begin late, some have a hole.
+          // The series of pod b begin late, and those of pod c have a gap.
           if ((pod === 'b' && k < 20) || (pod === 'c' && k > 10 && k < 30)) continue;
           const labels = { __name__: 'requests_total', k8s_namespace_name: namespace, pod, [`only_${node}`]: 'x' };
           stage.cluster.append(node, labels, t, k);
@@ -50,7 +50,7 @@ const ask = (path: string, params: ApiParams = span, user = 'admin'): Promise<Ap
 const lists = ['/api/v1/labels', '/api/v1/label/pod/values', '/api/v1/series'] as const;
 const everything = { ...span, 'match[]': '{__name__=~".+"}' };
 
-/** Has an agent answer `path` by `how`, and all else as usual. Returns the paths that it is asked for, as they come. */
+/** Makes an agent answer `path` by `how` and all else as usual. Returns its requested paths, a list that grows. */
 function misbehave(
   agent: SimulatedAgent,
   path: string,
@@ -94,7 +94,7 @@ const question = fc.record({
   limit: fc.constantFrom('', '1', '2', '5', '100'),
 });
 
-test('index and remote read give the same bytes, for whoever asks', async () => {
+test('index and remote read give the same bytes, for every user', async () => {
   await fc.assert(
     fc.asyncProperty(question, async ({ path, selectors, user, from, minutes, limit }) => {
       const start = end - from * 60_000 - 500;
@@ -106,7 +106,7 @@ test('index and remote read give the same bytes, for whoever asks', async () => 
       };
       for (const agent of stage.cluster.agents) agent.misbehave = undefined;
       const fresh = await ask(path, params, user);
-      // First one agent, then all, are of a version without an index.
+      // First one agent, then all agents lack the index.
       withoutIndex(stage.cluster.agents[1]!);
       const mixed = await ask(path, params, user);
       for (const agent of stage.cluster.agents) withoutIndex(agent);
@@ -118,7 +118,7 @@ test('index and remote read give the same bytes, for whoever asks', async () => 
   );
 });
 
-test('an agent without an index is read as before, and nobody is missing', async () => {
+test('an agent without an index is read by remote read, and its node is not missing', async () => {
   const asked = withoutIndex(stage.cluster.agents[2]!);
   const { json } = await ask('/api/v1/label/pod/values', everything);
   expect(json).toMatchObject({ data: ['a', 'b', 'c'], degraded: false, missingNodes: [] });
@@ -143,10 +143,10 @@ test.each<[string, (res: ServerResponse, req: IncomingMessage) => void, RegExp]>
   ['does not answer', () => {}, /timeout/],
   ['refuses', (res) => void res.writeHead(403).end('{"code":"forbidden","message":"no"}'), /auth .*no$/],
   ['is busy', (res) => void res.writeHead(429).end('{"code":"busy","message":"64 wait"}'), /over limit .*64 wait/],
-  ['has too much', (res) => void res.writeHead(413).end('{"code":"over_limit","message":"m"}'), /over limit/],
+  ['has too much to send', (res) => void res.writeHead(413).end('{"code":"over_limit","message":"m"}'), /over limit/],
   ['fails', (res) => void res.writeHead(500).end('{"code":"internal","message":"internal error"}'), /protocol/],
   ['refuses a query', (res) => void res.writeHead(422).end('{"message":"no query"}'), /protocol .*422: no query/],
-  ['speaks for another', send(whole('node-1', 'zzz')), /protocol .*"node-1" from the agent of node-3/],
+  ['answers for another node', send(whole('node-1', 'zzz')), /protocol .*"node-1" from the agent of node-3/],
   ['sends a wrong checksum', send(flipped(whole('node-3', 'zzz'))), /protocol .*checksum/],
   ['ends in the middle', send(whole('node-3', 'zzz').subarray(0, -3)), /protocol .*inside a frame/],
   ['leaves out the trailer', send(whole('node-3', 'zzz').subarray(0, -9)), /protocol/],
@@ -156,7 +156,7 @@ test.each<[string, (res: ServerResponse, req: IncomingMessage) => void, RegExp]>
     send(frames({ kind: 'names', node: 'node-3', partitionClean: true }, { texts: ['zzz'], series: [] })),
     /protocol .*asked for values/,
   ],
-])('an agent that %s is missing whole, with one warning', async (_, how, reason) => {
+])('the node of an agent that %s is missing entirely, with one warning', async (_, how, reason) => {
   misbehave(stage.cluster.agents[2]!, indexPath, how);
   const { status, json, headers } = await ask('/api/v1/label/pod/values', everything);
   expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
@@ -166,7 +166,7 @@ test.each<[string, (res: ServerResponse, req: IncomingMessage) => void, RegExp]>
   expect([strict.status, strict.json.errorType]).toEqual([503, 'unavailable']);
 });
 
-test('a series, a value or a list of names that is another node’s or nobody’s makes its agent missing', async () => {
+test('a node is missing if its agent sends series, values or label names that are not of this node', async () => {
   const agent = stage.cluster.agents[2]!;
   const answer = async (path: string, ...parts: Parameters<typeof encodeIndexAnswer>): Promise<ApiAnswer['json']> => {
     misbehave(agent, indexPath, send(frames(...parts)));
@@ -183,12 +183,12 @@ test('a series, a value or a list of names that is another node’s or nobody’
   );
   const names = { texts: ['a'], series: [] };
   expect(await answer('/api/v1/labels', { ...header, kind: 'names' }, names)).toMatchObject(missing);
-  // An agent that says that it holds series of other nodes may.
+  // An agent that announces series of other nodes may send them.
   const open = { kind: 'series', node: 'node-3', partitionClean: false } as const;
   expect(await answer('/api/v1/series', open, series)).toMatchObject({ degraded: false });
 });
 
-test('a limit is kept, said, and asked of the agents as well', async () => {
+test('a limit is applied, reported in a warning, and passed on to the agents', async () => {
   const bodies: string[] = [];
   const agent = stage.cluster.agents[0]!;
   agent.misbehave = (req, res) => {
@@ -203,7 +203,7 @@ test('a limit is kept, said, and asked of the agents as well', async () => {
   expect(all.json.warnings).toBeUndefined();
 });
 
-test('who may see one namespace is told of no other, and who may see none gets an empty list without a question to an agent', async () => {
+test('a user sees only permitted namespaces; without any the list is empty, and no agent is asked', async () => {
   const bodies: string[] = [];
   for (const agent of stage.cluster.agents) {
     agent.misbehave = (req, res) => {
@@ -221,7 +221,7 @@ test('who may see one namespace is told of no other, and who may see none gets a
   expect(bodies).toEqual([]);
 });
 
-test('agents that cannot have such series are not asked, and not missing', async () => {
+test('agents that cannot have matching series are neither asked nor missing', async () => {
   const asked = withoutIndex(stage.cluster.agents[0]!);
   const only = { ...span, 'match[]': '{k8s_node_name="node-2"}' };
   const { json } = await ask('/api/v1/label/k8s_node_name/values', only);
@@ -229,7 +229,7 @@ test('agents that cannot have such series are not asked, and not missing', async
   expect(asked).toEqual([]);
 });
 
-test('series and values that two agents of a node have stand in the list once', async () => {
+test('series that two agents of a node have are listed once', async () => {
   const { cluster } = stage;
   const expected = cluster.expected.map((agent, i) => (i === 0 ? { ...agent, more: [agent.address!] } : agent));
   const before = (await ask('/api/v1/series', everything)).text;
@@ -244,7 +244,7 @@ test('series and values that two agents of a node have stand in the list once', 
   }
 });
 
-test('a list that would take too much memory is refused, in words that help; with a limit it is given', async () => {
+test('a list that would take too much memory is refused with advice; with a limit it is answered', async () => {
   const poor = await stage.replica({ flags: { maxSamples: '60', tenancy: 'false' }, tenants: undefined });
   const client = { port: poor.port, ca: stage.cluster.ca.cert };
   const answer = await askApi(client, '/api/v1/series', everything);

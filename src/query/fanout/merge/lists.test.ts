@@ -5,7 +5,7 @@ import { turns as ofProcess } from '../../../base/turns/turns.ts';
 const byNumber = (a: number, b: number): number => a - b;
 const inOrder = (list: readonly number[]): number[] => [...new Set(list)].sort(byNumber);
 
-test('lists in order become one in order, without repetition', async () => {
+test('sorted lists are merged into one sorted list without duplicates', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(fc.integer({ min: 0, max: 30 }))), async (lists) => {
       const joined = await mergeLists(lists.map(inOrder), byNumber, ofProcess, 'once');
@@ -14,7 +14,7 @@ test('lists in order become one in order, without repetition', async () => {
   );
 });
 
-test('other work has its turns while long lists are joined', async () => {
+test('a merge of long lists yields to other work', async () => {
   const lists = [0, 1, 2].map((k) => Array.from({ length: 50_000 }, (_, i) => 3 * i + k));
   let turns = 0;
   const counting = { next: async () => void turns++ };

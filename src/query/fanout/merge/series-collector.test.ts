@@ -24,7 +24,7 @@ const samples = fc.array(fc.record({ gap: fc.integer({ min: 1, max: 90_000 }), v
   maxLength: 40,
 });
 
-test('whatever order frames come in, each series has its samples bit for bit, as often as it is read', () => {
+test('each series has its samples bit for bit on every read, in whatever order the frames arrive', () => {
   fc.assert(
     fc.property(fc.array(samples, { minLength: 1, maxLength: 5 }), fc.boolean(), (all, inOrder) => {
       const held = collector();
@@ -36,7 +36,7 @@ test('whatever order frames come in, each series has its samples bit for bit, as
         expected.set(`m${i}`, { times: points.map((one) => one.t), bits: bits(values) });
         return chunksOf(points, 10).map((chunk) => ({ name: `m${i}`, chunk }));
       });
-      // Out of order: by turns, each series' own chunks one after the other.
+      // Out of order: the series alternate, but the chunks of each series stay in order.
       if (!inOrder) frames.sort((a, b) => a.chunk.minT - b.chunk.minT || (a.name < b.name ? 1 : -1));
       for (const { name, chunk } of frames) add(held, name, [chunk]);
       const [found, none] = held.finish();
@@ -55,7 +55,7 @@ test('whatever order frames come in, each series has its samples bit for bit, as
   );
 });
 
-test('stale markers stay what they are, and labels that series share are one object', () => {
+test('stale markers keep their bits, and labels that series share are one object', () => {
   const held = collector();
   add(held, 'a', chunksOf([point(1, 1), stale(2)]));
   add(held, 'b', chunksOf([point(1, 1)]));
@@ -64,7 +64,7 @@ test('stale markers stay what they are, and labels that series share are one obj
   expect(a.labels[2]).toBe(b.labels[2]);
 });
 
-test('floats before a native histogram are kept with it', () => {
+test('floats and native histograms of one series are both kept', () => {
   const held = collector();
   const mixed = encodePoints([point(1, 5), { ...point(2, 0), histogram: aHistogram(0, 3) }], 120);
   add(held, 'a', mixed.slice(0, 1));
@@ -74,7 +74,7 @@ test('floats before a native histogram are kept with it', () => {
   expect(series.histograms!.map((one) => one !== null)).toEqual([false, true]);
 });
 
-test('what an agent may not send is refused before anything is evaluated', () => {
+test('input that an agent may not send is refused', () => {
   const [good] = chunksOf([point(1, 1), point(2, 2)]) as [Chunk];
   const cut = { ...good, bytes: good.bytes.subarray(0, good.bytes.length - 2) };
   expect(() => add(collector(), 'a', [cut])).toThrow();

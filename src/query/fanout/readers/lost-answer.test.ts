@@ -14,7 +14,7 @@ const time = { deadlineMs: 1_000, latestMs: 1_000, signal: new AbortController()
 const queries = [{ startMs: 0, endMs: 9e6, matchers: [{ type: '=', name: '__name__', value: 'x' } as const] }];
 const fragment = { kind: 'agg', expr: 'x', op: 'count', grouping: [], without: false, param: null } as const;
 
-/** Agents whose answer is cut after these bytes; `read` is called then. */
+/** An agent whose answer breaks off after these bytes. `read` is called at that point. */
 function cutAfter(parts: readonly Uint8Array[], contentType: string, read: () => void): AgentWay {
   const cut = (): never => {
     read();
@@ -34,7 +34,7 @@ function cutAfter(parts: readonly Uint8Array[], contentType: string, read: () =>
   return { client: { stream } as unknown as TlsClient, port: 1, nameOf: agentNames('svc-system') };
 }
 
-/** A budget with memory, how much of both is taken now, and how much was by then. */
+/** Returns the samples and bytes that `work` had taken from its budget when it called `note`, and after it failed. */
 async function spentBy(work: (budget: SampleBudget, note: () => void) => Promise<unknown>) {
   const pool = new MemoryPool({ limitBytes: 1e9, freeBytes: 0 });
   const budget: { left: number } & Partial<SampleBudget> = { left: 1_000 };
@@ -47,7 +47,7 @@ async function spentBy(work: (budget: SampleBudget, note: () => void) => Promise
   return { before, after: spent() };
 }
 
-test('series of an agent whose answer is cut count neither as samples nor as memory', async () => {
+test('an answer that breaks off takes neither samples nor memory from the budget', async () => {
   const points = Array.from({ length: 240 }, (_, i) => ({ t: i * 1_000, low: 0, high: i << 20 }));
   const labels = labelsFromObject({ __name__: 'x', k8s_node_name: 'n' });
   const handler = createRemoteReadHandler({ select: () => [{ labels, chunks: () => encodePoints(points, 120) }] });
@@ -64,7 +64,7 @@ test('series of an agent whose answer is cut count neither as samples nor as mem
   expect(after).toEqual([0, 0]);
 });
 
-test('nor does a partial answer that is cut', async () => {
+test('a partial answer that breaks off takes neither samples nor memory from the budget', async () => {
   const header = { planHash: 'h', node: 'n', labelsOwned: ['k8s_node_name'], minT: 0, maxT: 9, partitionClean: true };
   const result = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
   const stats = { waitMs: 0, evaluateMs: 0 };
