@@ -71,14 +71,7 @@ function canonical(address: string): string {
   return inside ?? text;
 }
 
-<<<<<<< HEAD
 /** At least four numbers with dots or dashes between, as in addresses and in host names made of them. */
-=======
-/**
- * Four numbers joined by dots or dashes, as in addresses and in host names made of addresses. A longer run with dots is
- * matched whole; one with dashes is not matched.
- */
->>>>>>> 26ce50b4 (comments: what a stranger had to read twice in bin, capture, controllers and kube)
 const dotted = /(?<!\d)\d{1,3}(?:\.\d{1,3}){3,}(?!\d)/g;
 const dashed = /(?<!\d)\d{1,3}(?:-\d{1,3}){3,}(?!\d)/g;
 const hexRun = /[0-9A-Fa-f:.]+/g;
