@@ -56,7 +56,7 @@ const newest = (): number | undefined =>
 const shown = (): number | undefined =>
   [...(mapper.table.families.get('orders')?.groups.values() ?? [])][0]?.series[0]?.total;
 
-/** The values of the counter by their times. */
+/** The stored values of the counter by time, each as the hex of its eight bytes. */
 const reports = (): Map<number, string> =>
   [...readSamples(store, [{ type: '=', name: '__name__', value: 'orders' }]).values()][0]!;
 
@@ -105,7 +105,7 @@ test('while a clock that was set back catches up, a scrape shows new counts, and
   expect({ shown: shown(), newest: newest() }).toEqual({ shown: value, newest: value });
 });
 
-test('a counter that restarts while the clock catches up is stored with a reset, however large it has become', async () => {
+test('a counter that restarts while the clock catches up shows a reset, even when it has passed its old value', async () => {
   value = 100;
   await report(3);
   const before = value;

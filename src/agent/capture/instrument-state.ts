@@ -1,8 +1,8 @@
 import type { RunningInstrument } from './instrument-probe.ts';
 
 /**
- * The state of the instrument, and of the file that it should run, as last seen. All transitions of the acknowledgement
- * phases are in this file, as pure step functions. Files are identified by their hashes.
+ * The instrument, and the config file that it should run with, as last seen. All transitions between the phases of the
+ * acknowledgement are in this module, as pure step functions. A config file is identified by its hash.
  */
 export interface InstrumentView {
   /** The file in place; null before the first look at it, and while it is being replaced. */
@@ -15,7 +15,7 @@ export interface InstrumentView {
   readonly restarts: number;
   /** Length of the gap in capture around the newest restart; null before the first. Units: ms. */
   readonly gapMs: number | null;
-  /** Monotonic time from which the instrument has not run the file; null while it runs it. Units: ms. */
+  /** Monotonic time since which the instrument has not run the file; null while it runs it. Units: ms. */
   readonly waitingSince: number | null;
 }
 

@@ -8,7 +8,7 @@ const flowsOffText =
 
 /**
  * What an agent starts with before a controller pushes a config: its last good config, else the zero-config seed.
- * The seed is announced in the log in the documented words.
+ * Logs that the seed is in force, in the words that the documentation promises.
  */
 export async function startConfig(
   settings: Omit<InitConfigSettings, 'logLevel' | 'dataOwner' | 'supervisorDir'>,

@@ -5,19 +5,19 @@ import { regexShape } from './regex-shape.ts';
 
 describe('the cost of a regular expression', () => {
   test.each([
-    ['a text costs nothing', 'abc', 0],
-    ['alternatives of texts cost nothing', 'abc|def', 0],
-    ['a character costs one', 'abc.', 4],
+    ['a literal costs nothing: it never reaches the engine', 'abc', 0],
+    ['alternatives of literals cost nothing', 'abc|def', 0],
+    ['in any other pattern a character costs one', 'abc.', 4],
     ['a Unicode class costs more', '\\pL', 81],
     ['a Unicode class within brackets costs even more', '[\\pL]', 306],
     ['a repetition costs more', 'a+', 21],
     ['a counted repetition multiplies', 'a{10}', 210],
     ['a nested one multiplies again', '(?:a{10}){10}', 2320],
-    ['a brace that is not a count is a character', 'a{x}', 4],
-    ['closing brackets first in a class belong to it', '[]a]', 6],
+    ['a brace that begins no count is a character', 'a{x}', 4],
+    ['a closing bracket that comes first in a class is a member of it', '[]a]', 6],
     ['named classes', '[[:alpha:]x]', 11],
     ['quoted characters cost one each', '\\Q[(\\E.', 3],
-    ['a repetition behind a quotation is of its last character', '\\Qab\\E{10}', 211],
+    ['a repetition after a quotation applies to the last quoted character', '\\Qab\\E{10}', 211],
     ['a quotation may end with the pattern', '.\\Q((', 3],
   ])('%s', (_, pattern, cost) => {
     expect(patternCost(pattern)).toBe(cost);
@@ -62,7 +62,7 @@ describe('the cost of a regular expression', () => {
     );
   });
 
-  test('any text has a cost, also one that is not a pattern', () => {
+  test('any text has a cost, even an invalid pattern', () => {
     for (const text of ['(((', ')))', '[', '[^', '\\', '{5}', 'a{5', '*', '[[:', '[\\']) {
       expect(patternCost(text)).toBeGreaterThan(0);
     }

@@ -16,7 +16,7 @@ import { addStatusController } from './status-controller.ts';
 const recheckMs = 60_000;
 
 /**
- * Writes the status of ClusterTrafficPolicies, as far as capture and queries are concerned. `query` are the settings of
+ * Writes the status of ClusterTrafficPolicies, as far as capture and queries are concerned. `query` holds the settings of
  * the query server. Other conditions of the same status belong to other field managers and are left alone.
  */
 export function setupClusterTrafficPolicies(

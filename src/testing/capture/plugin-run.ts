@@ -14,12 +14,12 @@ export interface PluginWorld {
   readonly answer?: (request: QueryRequest) => string;
 }
 
-/** An API server in memory that knows our kinds. */
+/** An in-memory API server that knows our kinds. */
 export async function startApi(): Promise<FakeApiServer> {
   return FakeApiServer.start({ resources: kinds.map(({ resource }) => resource) });
 }
 
-/** Runs the plugin against an API server in memory. */
+/** Runs the plugin against an in-memory API server. */
 export async function runWith(args: readonly string[], { api, answer, ...more }: PluginWorld): Promise<PluginResult> {
   return runPluginHere(args, {
     ...more,
@@ -38,7 +38,7 @@ export async function runWith(args: readonly string[], { api, answer, ...more }:
 export function fill(api: FakeApiServer, view: ClusterView): void {
   const refused = new StatusError(403, 'Forbidden', 'no');
   if (view.secrets.fault !== undefined) api.script({ plural: 'secrets' }, { do: 'fail', error: refused }, 1_000);
-  // Pods of the operator's namespace are among all pods.
+  // `ownPods` is left out: those pods are among `pods` already.
   const { ownPods: _own, ...lists } = view;
   for (const member of Object.values(lists) as { items?: readonly KubeObject[] }[]) {
     for (const { status, ...object } of member.items ?? []) {

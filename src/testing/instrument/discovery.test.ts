@@ -28,8 +28,8 @@ test.each([
 });
 
 test.each([
-  ['its port in a list', { open_ports: '80,8080' }, true],
-  ['its port in a range', { open_ports: '8000-8999' }, true],
+  ['a port of the workload in a list', { open_ports: '80,8080' }, true],
+  ['a port of the workload in a range', { open_ports: '8000-8999' }, true],
   ['another port', { open_ports: '80,443' }, false],
   [
     'namespace and labels together',
@@ -38,9 +38,9 @@ test.each([
   ],
   ['one label that differs', { k8s_namespace: 'shop', k8s_pod_labels: { app: 'cart' } }, false],
   ['a label that is absent', { k8s_pod_labels: { team: '*' } }, false],
-  ['its deployment', { k8s_deployment_name: 'checkout' }, true],
-  ['an owner kind it does not have', { k8s_statefulset_name: '*' }, false],
-  ['any owner', { k8s_owner_name: 'checkout-7d9' }, true],
+  ['the deployment of the workload', { k8s_deployment_name: 'checkout' }, true],
+  ['an owner kind that the workload lacks', { k8s_statefulset_name: '*' }, false],
+  ['the name of an owner of any kind', { k8s_owner_name: 'checkout-7d9' }, true],
   ['nothing but containers_only', { containers_only: true }, false],
   ['something this stand-in cannot judge', { exe_path: '*' }, false],
 ] as [string, Selector, boolean][])('whether an entry with %s matches', (_what, entry, expected) => {
@@ -63,7 +63,7 @@ test('the last matching entry that sets a field wins, field by field', () => {
   expect(select(config, checkout)).toEqual({ metrics: true, traces: true, sampler: { name: 'always_off' } });
 });
 
-test('an empty list of exports turns metrics and traces off, an absent one leaves both on', () => {
+test('an empty list of exports turns metrics and traces off; without a list both stay on', () => {
   expect(select(file('[{open_ports: "8080", exports: []}]'), checkout)).toMatchObject({
     metrics: false,
     traces: false,

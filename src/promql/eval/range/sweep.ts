@@ -8,14 +8,14 @@ export interface SweepInput {
 }
 
 /**
- * Computes all steps of one float series at once, sharing work between neighbouring windows. The results equal those of
- * the function's window form bit for bit: it is only an optimisation. Returns false, with nothing computed, when it
- * would have to go through each window and the windows are long. The window form then takes over, because it gives
- * other work its turns.
+ * Computes all steps of one float series at once, sharing work between neighbouring windows. A sweep is only an
+ * optimisation: its results equal those of the function's window form bit for bit. Returns false, with nothing
+ * computed, when it would have to go through each window and the windows are long. The window form then takes over,
+ * because it yields to other work between slices.
  */
 export type Sweep = (sweep: SweepInput, out: ColumnBuilder) => boolean;
 
-/** Most samples of all windows together that a sweep goes through. */
+/** Most samples, summed over all windows, that a sweep may go through one by one. */
 const sweptAtOnce = 2_000_000;
 
 /** True when the windows have more samples than a sweep may go through one by one. */
