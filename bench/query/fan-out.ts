@@ -13,7 +13,7 @@ export const queries: Readonly<Record<string, string>> = {
 
 /** By the values of the header that forces a way of execution. */
 const ways = { agg: 'pushdown', series: 'series', off: 'chunks' } as const;
-/** Nobody asks for the raw samples of more agents: beyond, only pushdown and the query `raw` are measured. */
+/** With more agents only pushdown and the query `raw` are measured: raw samples of so many are not a use of the product. */
 const mostRawAgents = 20;
 const warmAnswers = 5;
 /** The goal of a second is the product's, for a hundred agents. */

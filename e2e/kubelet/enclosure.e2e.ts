@@ -29,8 +29,8 @@ needing(root).test(
     createInterface({ input: owner.stdout }).once('line', (line) => (dir = line));
     await until('it is open', async () => dir !== '');
     const run = `node-${basename(dir)}`;
-    // setpriv, the shells and unshare each start the next program or become it; `sleep` is the last. Killed earlier,
-    // they may not have told the kernel yet to end the child with them.
+    // setpriv, the shells and unshare each start the next program or become it; `sleep` is the last. Before it runs, one
+    // of them may not yet have asked the kernel to kill its child when it dies (PR_SET_PDEATHSIG).
     await until('the program runs in it', async () =>
       processesOfRun(run).some((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'sleep'),
     );

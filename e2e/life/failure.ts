@@ -44,8 +44,8 @@ const told = (reason: string): Promise<boolean> =>
   until(`an Event ${reason}`, async () => (await stage.events(reason)).length > 0);
 
 /**
- * Each failure around the operator becomes a condition with a reason of its own and an Event; other objects are still
- * reconciled; and once somebody has removed the cause, the operator recovers by itself.
+ * Each failure around the operator becomes a condition with a reason of its own, and an Event. Other objects are still
+ * reconciled. The operator recovers without a restart once the cause is removed.
  */
 export function failure(of: () => LifeStage): void {
   beforeAll(async () => {

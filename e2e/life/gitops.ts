@@ -109,7 +109,7 @@ export function gitops(of: () => LifeStage): void {
 
     test('when objects are there before the operator', async () => {
       await stage.apply(objects, ...styles[0]![1]);
-      // Nobody has looked at them yet, and tools can see that.
+      // The operator has not seen them yet, and their status says so.
       for (const path of paths) expect(kstatus(await stage.get(path)).status).toBe('InProgress');
       operator = await stage.startOperator();
       await allObserved();

@@ -12,7 +12,7 @@ afterAll(() => stage?.stop());
 
 describe('objects that GitOps controllers bring', () => gitops(() => stage));
 describe('what goes wrong', () => {
-  // What is waited for below is then told anew.
+  // An Event of the tests above must not satisfy a test below.
   beforeAll(() => stage.kubectl('delete', 'events', '--all', '-A'));
   failure(() => stage);
 });

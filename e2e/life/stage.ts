@@ -58,8 +58,8 @@ export async function startLifeStage(): Promise<LifeStage> {
     return status?.conditions?.find((c) => c.type === type);
   };
   await installCrds(cluster);
-  // The garbage collector of the controller manager looks for new kinds every 30 s; until then it backs off from
-  // children whose owner it cannot look up. On a cluster that has had our kinds for a while there is no such wait.
+  // The garbage collector of the controller manager discovers new kinds every 30 s. Until then it cannot look up the
+  // owners of our children, and retries with back-off. A restart discovers our kinds at once.
   await cluster.controllerManager.restart();
   await kubectl('apply', '--server-side', '-f', join(repository, 'manifests/install.yaml'));
   // The operator's own Deployment would never get a running pod here: only its role and account are needed.

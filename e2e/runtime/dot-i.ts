@@ -7,8 +7,8 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { until } from '../../src/testing/until.ts';
 
 /**
- * An operator as somebody writes it against `@dot-i/k8s-operator`: its public and protected members only, a CRD from
- * a file, a watch, a finalizer, a status. Nothing but the import differs.
+ * An operator written for `@dot-i/k8s-operator`: it uses that package's public and protected members only, with a CRD
+ * from a file, a watch, a finalizer and a status. Only the import differs.
  */
 interface MyCustomResource extends KubeObject {
   spec: { foo: string; bar?: number };

@@ -16,7 +16,10 @@ test.each<[string, Partial<CaptureConfig>]>([
     { node: 'node-1', monitors: [] },
     { node: 'node "2"', monitors: [rule] },
   ]) {
-    const { config, hash, json, pieces } = encoder.encode(own);
+    const { config, hash, json, pieces } = encoder.encode(
+      own.node,
+      own.monitors.map((one) => ({ rule: one, text: canonicalJson(one) })),
+    );
     expect(config).toEqual({ ...shared, ...own });
     expect(json()).toBe(canonicalJson(config));
     expect(Buffer.concat(pieces()).toString()).toBe(json());

@@ -39,20 +39,12 @@ export class ConfigEncoder {
     this.#hash = createHash('sha256').update(this.#head);
   }
 
-  encode(own: Own): EncodedConfig {
-    return this.#encode(own, `${canonicalJson(own.monitors)},"node":${canonicalJson(own.node)}`);
-  }
-
-  /** Like `encode`, for rules whose canonical JSON is known. */
-  encodeRules(node: string, rules: readonly { rule: CaptureMonitorRule; text: string }[]): EncodedConfig {
+  /** The config of a node. `text` is the canonical JSON of its rule. */
+  encode(node: string, rules: readonly { rule: CaptureMonitorRule; text: string }[]): EncodedConfig {
     const middle = `[${rules.map((r) => r.text).join(',')}],"node":${canonicalJson(node)}`;
-    return this.#encode({ node, monitors: rules.map((r) => r.rule) }, middle);
-  }
-
-  #encode(own: Own, middle: string): EncodedConfig {
     const hex = this.#hash.copy().update(middle).update(this.#tail).digest('hex');
     return {
-      config: { ...this.#shared, ...own },
+      config: { ...this.#shared, node, monitors: rules.map((r) => r.rule) },
       hash: `sha256:${hex}`,
       json: () => this.#head + middle + this.#tail,
       pieces: () => {

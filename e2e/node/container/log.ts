@@ -79,7 +79,7 @@ export class ContainerLog {
   }
 }
 
-/** Every line of a log, also of one that is no longer written to. */
+/** All lines of a log: those of the rotated file, then those of the current one. */
 export function readLog(path: string): LogLine[] {
   return [`${path}.1`, path].filter((p) => existsSync(p)).flatMap((p) => parse(readFileSync(p, 'utf8')));
 }

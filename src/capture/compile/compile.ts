@@ -237,7 +237,7 @@ interface NodeInput extends Pick<CompiledGroup, 'encoder' | 'yamlHash' | 'rollou
 /** The config of a node. The part that its group shares is built, serialised and hashed once. */
 function nodeConfig({ encoder, yamlHash, rollout: { canaryNodes, ...rollout }, node, rules }: NodeInput): NodeConfig {
   return {
-    ...encoder.encodeRules(node.name, rules),
+    ...encoder.encode(node.name, rules),
     yamlHash,
     rollout: { ...rollout, canary: canaryNodes ? matchesSelector(canaryNodes, node.labels) : null },
   };

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path/posix';
 import { parse } from 'yaml';
 import { canonicalJson, sha256Hex } from '../../../base/canonical-json.ts';
 import type { CaptureConfig } from '../../../capture/index.ts';
@@ -62,21 +63,23 @@ function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Reda
   if (assumed !== null)
     bundle.lacks('capture/: the operator’s settings', `${assumed}; those of a new installation stand for them`);
   if (!compiled) return bundle.lacks('capture/', 'nodes, namespaces, pods, monitors and policies were not all read');
+  /** The first config of each file of rules. */
+  const byRules = new Map<string, CaptureConfig>();
   const nodes = [...compiled.nodes].map(([node, { config, hash, yamlHash, rollout }]) => {
-    const folder = `capture/${yamlHash.replace(/^sha256:/, '').slice(0, 12)}`;
-    return { node, hash, yamlHash, rollout, rules: `${folder}/rules-${sharedRulesHash(config)}.json`, folder, config };
+    const rules = `capture/${yamlHash.replace(/^sha256:/, '').slice(0, 12)}/rules-${sharedRulesHash(config)}.json`;
+    if (!byRules.has(rules)) byRules.set(rules, config);
+    return { node, hash, yamlHash, rollout, rules };
   });
-  const shown = nodes.map(({ folder: _folder, config: _config, ...one }) => one);
-  bundle.addJson('capture/nodes.json', 'what each node should hold, by hash and file', redactor.value(shown));
-  const written = new Set<string>();
-  const isNew = (path: string): boolean => !written.has(path) && written.add(path).has(path);
-  for (const { config, rules: path, folder } of nodes) {
-    const { instrument, ...rules } = config;
-    if (isNew(folder)) {
+  bundle.addJson('capture/nodes.json', 'what each node should hold, by hash and file', redactor.value(nodes));
+  const files = new Set<string>();
+  for (const [path, { instrument, ...rules }] of byRules) {
+    const file = `${dirname(path)}/instrument.yaml`;
+    if (!files.has(file)) {
       const yaml = redactor.value(parse(instrument.yaml), true);
-      bundle.addYaml(`${folder}/instrument.yaml`, 'the instrument’s file of the nodes with this yamlHash', [yaml]);
+      bundle.addYaml(file, 'the instrument’s file of the nodes with this yamlHash', [yaml]);
     }
-    if (isNew(path)) bundle.addJson(path, `the agent’s rules, as of ${config.node}`, redactor.value(rules));
+    files.add(file);
+    bundle.addJson(path, `the agent’s rules, as of ${rules.node}`, redactor.value(rules));
   }
 }
 

@@ -118,15 +118,17 @@ export class Pseudonyms {
   /** Other numbers may stand beside an address, as in `ec2-203-0-113-25`: any four in a row may be one. */
   #dashes(found: string): string {
     const numbers = found.split('-');
+    /** From the last to the first: a log may hold millions, and putting each in front would take quadratic time. */
     const kept: string[] = [];
     while (numbers.length >= 4) {
       const four = numbers.slice(-4);
-      const name = this.#name(four.join('-'), four.join('.'));
-      const isNamed = name !== four.join('-');
-      kept.unshift(isNamed ? name : numbers.at(-1)!);
+      const text = four.join('-');
+      const name = this.#name(text, four.join('.'));
+      const isNamed = name !== text;
+      kept.push(isNamed ? name : numbers.at(-1)!);
       numbers.length -= isNamed ? 4 : 1;
     }
-    return [...numbers, ...kept].join('-');
+    return [...numbers, ...kept.toReversed()].join('-');
   }
 
   #name(found: string, address: string): string {
