@@ -124,6 +124,18 @@ test.each([
   expect(readRecordData({ [key]: text }, now).refused).toEqual([expect.stringMatching(fault)]);
 });
 
+test('an entry that is there twice is named by its place in the text, also behind refused ones', () => {
+  const [one, other] = ['s', 't'].map((node) => ({ node, uid: 'u', from: '2026-01-01T00:00:00Z', keepSeconds: 1 }));
+  const text = JSON.stringify([{ node: 'no uid' }, one, 5, other, one]);
+  const { record, refused } = readRecordData({ 'serving.json': text }, now);
+  expect(record.serving?.map(({ node }) => node)).toEqual(['s', 't']);
+  expect(refused).toEqual([
+    'serving.json[0].node: not the name of a node',
+    'serving.json[2]: no object',
+    'serving.json[4].node: there twice',
+  ]);
+});
+
 test.each([[undefined], [null], ['x'], [[]], [{}]])('data that is %j gives an empty record', (data) => {
   expect(readRecordData(data, now)).toEqual({ record: {}, refused: [] });
 });

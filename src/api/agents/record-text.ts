@@ -83,7 +83,8 @@ export function readRecordData(data: unknown, nowMs: number): ReadRecord {
       return [];
     });
   };
-  const serving = listOf('serving.json', readServing);
+  const names = new Set<string>();
+  const serving = listOf('serving.json', (fields) => readServing(fields, names));
   const departed = listOf('departed.json', readDeparted);
   const rest = parsed('earlier.json');
   let earlier: EarlierNodes | null | undefined = rest === null ? null : undefined;
@@ -92,15 +93,21 @@ export function readRecordData(data: unknown, nowMs: number): ReadRecord {
     if (typeof found === 'string') refused.push(`earlier.json${found}`);
     else earlier = found.value;
   }
-  const known = { serving: serving && uniqueNames(serving, refused), departed, earlier };
+  const known = { serving, departed, earlier };
   return { record: Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined)), refused };
 }
 
-const readServing = (fields: Fields): ServingNode => ({
-  ...fields.machine(),
-  fromMs: fields.time('from'),
-  keepMs: fields.count('keepSeconds', longestKeepMs / 1000) * 1000,
-});
+/** Refuses a name that is in `names`, and adds it otherwise: only one machine at a time serves under a name. */
+function readServing(fields: Fields, names: Set<string>): ServingNode {
+  const one = {
+    ...fields.machine(),
+    fromMs: fields.time('from'),
+    keepMs: fields.count('keepSeconds', longestKeepMs / 1000) * 1000,
+  };
+  if (names.has(one.node)) throw new FieldError('node', 'there twice');
+  names.add(one.node);
+  return one;
+}
 
 const readDeparted = (fields: Fields): DepartedNode => ({ ...fields.machine(), ...fields.span() });
 
@@ -169,17 +176,6 @@ function tried<T>(one: unknown, nowMs: number, read: (fields: Fields) => T): { r
     if (error instanceof FieldError) return error.message;
     throw error;
   }
-}
-
-/** Keeps the first entry of each name: only one machine at a time serves under a name. */
-function uniqueNames(serving: readonly ServingNode[], refused: string[]): ServingNode[] {
-  const names = new Set<string>();
-  return serving.filter(({ node }, i) => {
-    const isNew = !names.has(node);
-    if (!isNew && refused.length < maxRefused) refused.push(`serving.json[${i}].node: there twice`);
-    names.add(node);
-    return isNew;
-  });
 }
 
 function joined(earlier: EarlierNodes | null, one: DepartedNode): EarlierNodes {
