@@ -21,16 +21,17 @@ export class MemoryFiles implements FileLayer {
   fault: ((call: FileCall, path: string) => boolean | number) | undefined;
 
   /**
-   * Power loss: open handles die and unsynced bytes are lost, except the share that `keep` returns for a file (0…1).
+   * Power loss: open handles die. Of the change of a file's length since its last sync, the share that `keep` returns
+   * for it (0…1) survives: unsynced bytes are lost, and bytes that were cut off are there again, from the end on.
    */
   crash(keep: (path: string) => number = () => 0): void {
     this.#locked.clear();
     this.fault = undefined;
     const survivors = new Map<string, MemoryFile>();
     for (const [path, { bytes, synced }] of this.#files) {
-      const extra = Math.max(0, bytes.length - synced.length);
-      const length = synced.length + Math.floor(extra * keep(path));
-      const kept = bytes.slice(0, length);
+      const length = synced.length + Math.trunc((bytes.length - synced.length) * keep(path));
+      const kept = new Uint8Array(length);
+      kept.set(bytes.subarray(0, length));
       kept.set(synced.subarray(0, length));
       survivors.set(path, { bytes: kept, synced: kept.slice() });
     }
@@ -47,9 +48,9 @@ export class MemoryFiles implements FileLayer {
 
   /** Changes one byte, as a failing disk would. */
   flip(path: string, at: number): void {
-    const file = this.#get(path);
-    file.bytes[at]! ^= 0x40;
-    file.synced = file.bytes.slice();
+    const { bytes, synced } = this.#get(path);
+    bytes[at]! ^= 0x40;
+    if (at < synced.length) synced[at] = bytes[at]!;
   }
 
   async makeDir(): Promise<void> {}
