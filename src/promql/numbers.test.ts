@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { formatFloatG, formatOpenMetricsFloat } from './format.ts';
-import { CompensatedSum, almostEqual, goMax, goMin, power, quantile } from './numbers.ts';
+import {
+  CompensatedSum,
+  almostEqual,
+  goMax,
+  goMin,
+  power,
+  quantile,
+  quantileOfSorted,
+  sortNumbers,
+} from './numbers.ts';
 import { formatFloatPlain } from './parser/printer.ts';
 
 /** The exact sum of doubles, rounded once. Each double is a whole multiple of 2^-1074; these integers are added. */
@@ -41,6 +50,41 @@ describe('numbers', () => {
     ]);
     expect(q(0, NaN, 5)).toBeNaN();
     expect(q(1, NaN, 5)).toBe(5);
+  });
+
+  test('no order of values makes a quantile slow', () => {
+    // The order makes every pivot that `select` takes the least of the values that are left.
+    const length = 12_000;
+    const places = Uint32Array.from({ length }, (_, i) => i);
+    const values = new Float64Array(length);
+    for (let low = 0, seed = 0x2545f491; low < length; low++) {
+      seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+      const pivot = low + (seed % (length - low));
+      values[places[pivot]!] = low;
+      places[pivot] = places[low]!;
+    }
+    let reads = 0;
+    const counted = new Proxy(values, {
+      get(array, key) {
+        const value: unknown = Reflect.get(array, key, array);
+        if (typeof key === 'string' && /^\d/.test(key)) reads++;
+        return typeof value === 'function' ? value.bind(array) : value;
+      },
+    });
+    expect(quantile(1, counted)).toBe(length - 1);
+    expect(reads).toBeLessThan(20 * length);
+  });
+
+  test('a quantile of many values is that of the sorted ones, whatever their order', () => {
+    const value = fc.oneof(fc.double(), fc.constantFrom(0, -0, NaN, 1, Infinity, -Infinity));
+    const many = fc.array(value, { minLength: 10_001, maxLength: 10_050, size: 'max' });
+    fc.assert(
+      fc.property(many, fc.double({ min: 0, max: 1, noNaN: true }), (values, q) => {
+        const sorted = sortNumbers(Float64Array.from(values));
+        expect(quantile(q, Float64Array.from(values))).toBe(quantileOfSorted(q, sorted));
+      }),
+      { numRuns: 10 },
+    );
   });
 
   test('a compensated sum is the exact sum to the last digits', () => {

@@ -40,7 +40,7 @@ export function quantile(q: number, values: Float64Array): number {
 /** Above this number of values, a quantile selects its two neighbours instead of sorting. */
 const sortedWhole = 10_000;
 
-/** Moves the values of a rank and of the next rank to their sorted positions, in linear time. */
+/** Moves the values of a rank and of the next rank to their sorted positions. */
 function selectNeighbours(rank: number, values: Float64Array): void {
   let nans = 0;
   for (let i = 0; i < values.length; i++) {
@@ -67,13 +67,17 @@ function below(a: number, b: number): boolean {
 
 /**
  * Quickselect from index `from` on. The pivots are pseudo-random, so that sorted values and other regular orders are
- * not slow.
+ * not slow. They are known in advance, though, and an order of values can make each of them a bad one: once the passes
+ * have looked at eight times as many values as there are (two to four times is usual), those that are left are sorted.
  */
 function select(rank: number, values: Float64Array, from: number): void {
   let low = from;
   let high = values.length - 1;
   let seed = 0x2545f491;
+  let left = 8 * (high - low + 1);
   while (low < high) {
+    left -= high - low + 1;
+    if (left < 0) return void values.subarray(low, high + 1).sort();
     seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
     const pivot = values[low + (seed % (high - low + 1))]!;
     let [i, j] = [low, high];
