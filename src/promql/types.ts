@@ -165,6 +165,7 @@ export interface SampleCounts {
 
 /** The cost of one query. Times need the engine's `monotonic`; without it they are 0. */
 export interface QueryStats {
+  /** Samples that were decoded: not what `samples` counts. */
   readonly samplesRead: number;
   readonly peakSamples: number;
   /** Time of computing alone, without waiting for the source and the nodes, and without sorting. */

@@ -20,15 +20,17 @@ export function statsJson(
   const { queryable, read } = samples;
   const steps = (counts: Float64Array): [number, number][] =>
     Array.from(counts, (count, i) => [(start + i * step) / 1000, count]);
-  const total = (counts: Float64Array): number => counts.reduce((a, b) => a + b, 0);
   return {
     timings: queryTimings(seconds, stats),
     samples: {
       ...(perStep ? { totalQueryableSamplesPerStep: steps(queryable) } : {}),
-      totalQueryableSamples: total(queryable),
+      totalQueryableSamples: totalCount(queryable),
       ...(perStep ? { samplesReadPerStep: steps(read) } : {}),
-      samplesRead: total(read),
+      samplesRead: totalCount(read),
       peakSamples: stats.peakSamples,
     },
   };
 }
+
+/** The samples of all steps. */
+export const totalCount = (counts: Float64Array): number => counts.reduce((a, b) => a + b, 0);

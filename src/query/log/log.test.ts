@@ -40,7 +40,7 @@ test('every query is one line: text, times, user, duration, samples, status, and
     {
       params: { query: 'x', step: 0 },
       httpRequest: { method: 'GET', path: '/api/v1/query', clientIP: '127.0.0.1', user: '', status: 200 },
-      stats: { timings: { execTotalTime: expect.any(Number) }, samples: { totalQueryableSamples: 1 } },
+      stats: { timings: { execTotalTime: expect.any(Number) }, samples: { samplesDecoded: 1 } },
       spanID: 'b'.repeat(16),
       traceID: 'a'.repeat(32),
       degraded: false,
@@ -52,6 +52,26 @@ test('every query is one line: text, times, user, duration, samples, status, and
     },
     { degraded: true, missingNodes: ['node-1'], params: { start: '1970-01-01T00:01:00.000Z' } },
   ]);
+});
+
+test('the samples of a line are named for what they count', async () => {
+  const path = join(dir, 'queries.log');
+  const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryLogFile: path } });
+  const minute = 60_000;
+  const now = Date.now();
+  try {
+    for (let t = now - 30 * minute; t <= now; t += minute) stage.cluster.append('node-1', { __name__: 'x' }, t, 1);
+    const window = { start: String((now - 2 * minute) / 1_000), end: String(now / 1_000), step: '60' };
+    for (const more of [{}, { stats: 'true' }, { query: 'abs(x[10m])' }]) {
+      await stage.ask('/api/v1/query_range', { ...window, query: 'count_over_time(x[10m])', ...more });
+    }
+  } finally {
+    await stage.close();
+  }
+  const logged = readFileSync(path, 'utf8').trimEnd().split('\n');
+  const counts = logged.map((line) => (JSON.parse(line) as { stats: { samples?: object } }).stats.samples);
+  const decoded = { samplesDecoded: 12, peakSamples: expect.any(Number) };
+  expect(counts).toEqual([decoded, { ...decoded, totalQueryableSamples: 30, samplesRead: 12 }, undefined]);
 });
 
 test.each(['x', 'é'])('the log is rotated at its size cap, and one old file is kept: queries of %s', (letter) => {

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { QueryStats } from '../../promql/index.ts';
+import { totalCount } from '../json/stats-json.ts';
 import { queryTimings } from '../timings.ts';
 import type { QuerySeconds } from '../timings.ts';
 
@@ -75,20 +76,28 @@ const lineLog = (write: (line: string) => void, clock: Clock): QueryLog => ({
 function lineOf(q: LoggedQuery, now: number): object {
   const { query, request, status, seconds, stats, missingNodes, error } = q;
   const { traceparent, ...httpRequest } = request;
-  const samplesRead = stats?.samplesRead ?? 0;
   return {
     ts: new Date(now).toISOString(),
     params: { query, start: isoTime(q.start), end: isoTime(q.end), step: q.step / 1000 },
     httpRequest: { ...httpRequest, status },
     stats: {
       timings: queryTimings(seconds, stats),
-      samples: { totalQueryableSamples: samplesRead, samplesRead, peakSamples: stats?.peakSamples ?? 0 },
+      ...(stats === undefined ? {} : { samples: sampleNumbers(stats) }),
     },
     ...spanOf(traceparent),
     degraded: missingNodes.length > 0,
     missingNodes,
     ...(error === undefined ? {} : { error }),
   };
+}
+
+/** The samples of an answered query. Prometheus' own two counts are there if the query counted them. */
+function sampleNumbers({ samplesRead, peakSamples, samples }: QueryStats): object {
+  const counts = samples && {
+    totalQueryableSamples: totalCount(samples.queryable),
+    samplesRead: totalCount(samples.read),
+  };
+  return { ...counts, samplesDecoded: samplesRead, peakSamples };
 }
 
 /** The ids in a `traceparent` header; nothing for an invalid one. */
