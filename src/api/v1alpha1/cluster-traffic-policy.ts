@@ -87,7 +87,7 @@ const status = object('What the controller has found out.', {
       outdated: count('Nodes that still run an older configuration.'),
     }),
   ),
-  configHash: optional(hash('The hash over the configurations compiled from this generation.')),
+  configHash: optional(hash('A hash of all that the agents in its scope are sent, without names of nodes and pods.')),
   lastKnownGoodHash: optional(hash('The hash that nodes go back to when a new configuration fails.')),
   lastAcceptedSpec: optional(
     opaque<ClusterTrafficPolicySpec>('The newest spec that was accepted. It stays in force while a newer one is not.'),

@@ -1,7 +1,7 @@
 import { compareText } from '../../base/text/texts.ts';
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { someMeta } from '../../api/meta.ts';
-import { canonicalJson } from '../../base/canonical-json.ts';
+import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import { appendTo } from '../../base/collections/counts.ts';
 import type { CaptureMonitorRule } from '../capture-config.ts';
 import { ConfigEncoder, type SharedConfig } from '../config-encoder.ts';
@@ -94,6 +94,8 @@ interface CompiledGroup extends Group, GroupPlan {
   encoder: ConfigEncoder;
   /** By namespace. */
   plans: ReadonlyMap<string, NamespacePlan>;
+  /** Hash of what the agents of the group are sent, without generations and without names of nodes and pods. */
+  digest: string;
 }
 
 /** The steps for one group of nodes. */
@@ -103,6 +105,7 @@ class GroupCompiler {
   readonly #plan = new Step(planGroup);
   readonly #encoder = new Step((shared: SharedConfig) => new ConfigEncoder(shared));
   readonly #plans = new Step(planMonitors);
+  readonly #digest = new Step((digests: readonly string[]) => sha256Hex(digests.join()));
 
   compile(
     environment: CompileEnvironment,
@@ -116,7 +119,8 @@ class GroupCompiler {
     const members = [...shares.values()];
     const plan = this.#plan.one({ environment, policies, generations, namespaces, scopes, shares: members });
     const plans = this.#plans.each(shares, (share) => [share, plan.common]);
-    return { ...group, ...plan, encoder: this.#encoder.one(plan.shared), plans };
+    const digest = this.#digest.one([plan.sharedDigest, ...[...plans.values()].flatMap((own) => own.digest ?? [])]);
+    return { ...group, ...plan, encoder: this.#encoder.one(plan.shared), plans, digest };
   }
 }
 

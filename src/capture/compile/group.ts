@@ -82,6 +82,8 @@ export interface MonitorPlan extends Draft {
 export interface NamespacePlan {
   /** Units: ms. */
   exportIntervalMs: number;
+  /** Hash of the rules of its monitors; null when none has a rule. */
+  digest: string | null;
   monitors: ReadonlyMap<string, MonitorPlan>;
 }
 
@@ -98,6 +100,8 @@ export interface Group {
 export interface GroupPlan {
   /** The part of the config that all nodes of the group share. */
   shared: SharedConfig;
+  /** Hash of `shared` without the generations, which change nothing that runs. */
+  sharedDigest: string;
   yamlHash: string;
   rollout: ReturnType<typeof rolloutOf>;
   common: Common;
@@ -171,13 +175,18 @@ export function planGroup(input: GroupInput): GroupPlan {
     ...(histogram ? { histogram } : {}),
     generations: Object.assign({}, input.generations, ...shares.map((s) => s.generations)) as Record<string, number>,
   };
-  return { shared, yamlHash: `sha256:${sha256Hex(yaml)}`, rollout: rolloutOf(policies), common };
+  const yamlHash = `sha256:${sha256Hex(yaml)}`;
+  const content = { ...shared, instrument: { version: wide.version, yamlHash }, generations: undefined };
+  const sharedDigest = sha256Hex(canonicalJson(content));
+  return { shared, sharedDigest, yamlHash, rollout: rolloutOf(policies), common };
 }
 
 /** The plan for the monitors of one namespace in a group with these values. */
 export function planMonitors({ drafts }: Share, common: Common): NamespacePlan {
   const monitors = new Map(drafts.map((d) => [d.monitor.key, finish(d, common)]));
-  return { exportIntervalMs: common.exportIntervalMs, monitors };
+  const rules = [...monitors.values()].flatMap(({ rule }) => rule ?? []);
+  const digest = rules.length > 0 ? sha256Hex(canonicalJson(rules)) : null;
+  return { exportIntervalMs: common.exportIntervalMs, digest, monitors };
 }
 
 /**
@@ -324,6 +333,7 @@ function finish(d: Draft, common: Common): MonitorPlan {
     selections: monitorSelections(namespaceOf(m), m.spec),
     settings,
     mode: m.spec.mode,
+    ...(m.spec.suspend ? { suspended: true } : {}),
   };
   return { ...d, rule, exports: outcomes, clamped: clamped || null, digest: sha256Hex(canonicalJson(contribution)) };
 }

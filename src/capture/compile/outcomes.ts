@@ -3,7 +3,7 @@ import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import { appendTo } from '../../base/collections/counts.ts';
 import type { Judged } from './check/acceptance.ts';
 import { autoscalingConflict, monitorConflict, policyConflicts } from './check/conflicts.ts';
-import type { Group, GroupPlan, MonitorInForce, MonitorPlan, NamespaceMonitors, NamespacePlan } from './group.ts';
+import type { Group, MonitorInForce, MonitorPlan, NamespaceMonitors, NamespacePlan } from './group.ts';
 import { flowsOf } from './node-wide.ts';
 import { objectPath } from './select/precedence.ts';
 import { sortedSet } from './settings.ts';
@@ -48,7 +48,7 @@ function outcomeOf(
     inForce: spec,
     matchedPods: pods.length,
     nodes,
-    ...(plans.length > 0 ? { configHash: `sha256:${sha256Hex(canonicalJson(plans.map((p) => p.digest)))}` } : {}),
+    ...(plans.length > 0 ? { configHash: hashOf(plans) } : {}),
     suspended: spec?.suspend ?? false,
     ...pausedBy(plans),
     policyRefs: [...new Set(plans.flatMap((p) => p.policies.map((q) => q.name)))],
@@ -59,6 +59,11 @@ function outcomeOf(
     exports: mergeExports(plans),
     intervalMs: Math.max(0, ...own.map((g) => g.monitors.get(key)?.rule?.intervalMs ?? g.exportIntervalMs)),
   };
+}
+
+/** One hash for several groups of nodes, whose number and order do not matter. */
+function hashOf(parts: readonly { digest: string }[]): string {
+  return `sha256:${sha256Hex(canonicalJson(sortedSet(parts.map(({ digest }) => digest))))}`;
 }
 
 /**
@@ -134,7 +139,7 @@ function flowsInScope(groups: readonly Group[]): PolicyOutcome['flows'] {
 export function policyOutcomes(
   judged: readonly Judged<ClusterTrafficPolicy>[],
   monitors: ReadonlyMap<string, MonitorOutcome>,
-  groups: readonly (Group & GroupPlan)[],
+  groups: readonly (Group & { digest: string })[],
 ): Map<string, PolicyOutcome> {
   const result = new Map<string, PolicyOutcome>();
   for (const { object, accepted, inForce } of judged) {
@@ -148,13 +153,7 @@ export function policyOutcomes(
       accepted,
       inForce,
       nodes: sortedSet(own.flatMap((g) => g.nodes.map((n) => n.name))),
-      ...(own.length > 0
-        ? {
-            configHash: `sha256:${sha256Hex(
-              canonicalJson(own.map(({ yamlHash, shared: s }) => [yamlHash, s.limits, s.retention, s.fallback ?? []])),
-            )}`,
-          }
-        : {}),
+      ...(own.length > 0 ? { configHash: hashOf(own) } : {}),
       flows: flowsInScope(own),
       monitors: {
         accepted: inScope.filter((m) => m.accepted.ok).length,
