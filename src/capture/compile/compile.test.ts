@@ -247,6 +247,32 @@ describe('several monitors on one pod', () => {
     expect(result.monitors.get('shop/strong')!.conflicts).toEqual([]);
   });
 
+  test('a field that is lost under the policies of any of the shared nodes is lost', () => {
+    const edge = { matchLabels: { pool: 'edge' } };
+    const even = { overrides: { sampling: { ratio: '0.5' } } };
+    const monitors = [
+      aMonitor('shop/strong', { ...app('checkout'), sampling: { ratio: '0.9' }, metrics: { interval: '1m' } }),
+      aMonitor('shop/weak', { selector: {}, sampling: { ratio: '0.1' }, metrics: { interval: '2m' } }),
+    ];
+    const lost = (...nodes: string[]) =>
+      compile(
+        aWorld({
+          policies: [
+            aPolicy('core', { nodeSelector: { matchLabels: { pool: 'core' } }, ...even }),
+            aPolicy('edge', { nodeSelector: edge, overrides: { metrics: { interval: '3m' } } }),
+          ],
+          monitors,
+          pods: nodes.map((node, i) => aPod(`shop/checkout-${i}`, node)),
+        }),
+      )
+        .monitors.get('shop/weak')!
+        .conflicts.find((c) => c.with === 'TrafficMonitor/shop/strong')!.fields;
+    expect(lost('node-1')).toEqual(['metrics.interval']);
+    expect(lost('node-3')).toEqual(['sampling.ratio']);
+    expect(lost('node-1', 'node-3')).toEqual(['metrics.interval', 'sampling.ratio']);
+    expect(lost('node-3', 'node-1')).toEqual(['metrics.interval', 'sampling.ratio']);
+  });
+
   test('values that mean the same are not a conflict, however they are written', () => {
     const result = compile(
       aWorld({

@@ -101,8 +101,9 @@ function mergeExports(plans: readonly MonitorPlan[]): ExportOutcome[] {
 }
 
 /** For every pair of monitors that share a pod (or an autoscaling metric), the values that the weaker one loses. */
-function sharedPodConflicts({ monitors: { inForce }, matched, groupOf, plans }: OutcomeInput): Map<string, Conflict[]> {
-  const capturing = inForce.filter((m) => m.spec.mode !== 'Exclude' && !m.spec.suspend);
+function sharedPodConflicts(input: OutcomeInput): Map<string, Conflict[]> {
+  const { monitors, matched } = input;
+  const capturing = monitors.inForce.filter((m) => m.spec.mode !== 'Exclude' && !m.spec.suspend);
   const found = new Map<string, Conflict[]>();
   const add = (loser: MonitorInForce, conflict: Conflict | null): void => {
     if (conflict) appendTo(found, loser.key, conflict);
@@ -111,10 +112,28 @@ function sharedPodConflicts({ monitors: { inForce }, matched, groupOf, plans }: 
     const pods = new Set(matched.get(winner.key)!.map((p) => p.name));
     for (const loser of capturing.slice(i + 1)) {
       add(loser, autoscalingConflict(winner, loser));
-      const shared = matched.get(loser.key)!.find((p) => pods.has(p.name) && groupOf.has(p.nodeName));
-      if (!shared) continue;
-      add(loser, monitorConflict(winner, loser, plans[groupOf.get(shared.nodeName)!]!.monitors));
+      for (const group of sharedGroups(pods, matched.get(loser.key)!, input)) {
+        add(loser, monitorConflict(winner, loser, input.plans[group]!.monitors));
+      }
     }
+  }
+  return found;
+}
+
+/**
+ * The groups whose nodes run a pod of both monitors: the policies of each group decide which values the two have there.
+ * Cost: once every group is found, the other pods are not looked at.
+ */
+function sharedGroups(
+  names: ReadonlySet<string>,
+  pods: readonly PodFacts[],
+  { groupOf, plans }: Pick<OutcomeInput, 'groupOf' | 'plans'>,
+): Set<number> {
+  const found = new Set<number>();
+  for (const { name, nodeName } of pods) {
+    if (found.size === plans.length) break;
+    const group = groupOf.get(nodeName);
+    if (group !== undefined && names.has(name)) found.add(group);
   }
   return found;
 }
