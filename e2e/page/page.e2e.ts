@@ -388,6 +388,32 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]);
   });
 
+  test('a live query that is refused for want of a token is asked again once the user has signed in', async () => {
+    const tokens: (string | undefined)[] = [];
+    await openWith('/graph?g0.expr=svc_agent_up', async (context) => {
+      await context.clock.install();
+      await context.route(/\/api\/v1\/query\?/, async (route) => {
+        const { authorization } = route.request().headers();
+        tokens.push(authorization);
+        await (authorization === undefined ? route.fulfill({ status: 401, json: {} }) : route.continue());
+      });
+    });
+    await run().click();
+    const refused = page.locator('.panel .note');
+    await refused.waitFor();
+    const before = tokens.length;
+    for (let i = 0; i < 3; i++) await page.clock.fastForward(5_500);
+    await refused.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel(/Bearer token/).fill('sesame');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/^3 series in/).waitFor();
+    expect(new Set(tokens.slice(before))).toEqual(new Set(['Bearer sesame']));
+    const answered = tokens.length;
+    await page.clock.fastForward(5_500);
+    await until('the next question', () => tokens.length > answered);
+    expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]);
+  });
+
   test('with a node gone the answer is there, and the page says which node it lacks', async () => {
     await stage.cluster.agents[1]!.stop();
     await open('/?g0.expr=sum(svc_agent_up)');

@@ -117,14 +117,16 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
   // Set together with its answer, not one render later.
   useLayoutEffect(() => editor.current?.invalid(failure?.kind === 'refused'), [failure]);
   useEffect(() => onToken(() => (waiting ? undefined : void latest.current.run(latest.current.panel))), [waiting]);
+  const unauthorized = failure?.kind === 'unauthorized';
   useEffect(() => {
     // A query that is running is left to end: it may take longer than the interval.
-    if (!live || waiting || running || panel.end !== undefined) return;
+    // Without a token every answer would be the same; the next one comes with the token.
+    if (!live || waiting || running || unauthorized || panel.end !== undefined) return;
     const timer = setInterval(() => {
       if (!document.hidden) void latest.current.run(latest.current.panel);
     }, 5_000);
     return () => clearInterval(timer);
-  }, [live, waiting, running, panel.end]);
+  }, [live, waiting, running, unauthorized, panel.end]);
   useEffect(() => setRangeText(durationText(panel.range)), [panel.range]);
 
   return (
