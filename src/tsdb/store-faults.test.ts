@@ -256,4 +256,24 @@ describe('damaged files', () => {
     expect(store.stats()).toMatchObject({ replay: { cutBytes: 4096 }, series: 1 });
     await store.close();
   });
+
+  test.each<[FileCall, (path: string) => boolean]>([
+    ['write', (path) => path.includes('/quarantine/')],
+    ['sync', (path) => path.includes('/quarantine/')],
+    ['truncate', (path) => path.includes('/wal/')],
+    ['sync', (path) => path.includes('/wal/')],
+  ])('a damaged log that cannot be cut (%s fails) leaves no file open', async (call, isAt) => {
+    const w = world();
+    const store = await open(w);
+    for (let i = 0; i < 3; i++) {
+      store.append(series[i]!, start, i);
+      await store.commit();
+    }
+    await store.close();
+    const path = w.files.paths().find((p) => p.includes('/wal/'))!;
+    w.files.flip(path, Math.floor(w.files.bytesOf(path).length / 2));
+    w.files.fault = (made, at) => made === call && isAt(at);
+    await expect(open(w)).rejects.toThrow(/EIO|ENOSPC/);
+    expect(w.files.unclosed.size).toBe(0);
+  });
 });

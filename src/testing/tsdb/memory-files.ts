@@ -17,6 +17,8 @@ export type FileCall = 'write' | 'sync' | 'create' | 'rename' | 'remove' | 'sync
 export class MemoryFiles implements FileLayer {
   #files = new Map<string, MemoryFile>();
   #locked = new Set<string>();
+  /** Files that were opened for writing and are not closed yet. */
+  readonly unclosed = new Set<WritableFile>();
   /** Decides about each call before it happens: a number fails a write after that many bytes; true fails the call. */
   fault: ((call: FileCall, path: string) => boolean | number) | undefined;
 
@@ -26,6 +28,7 @@ export class MemoryFiles implements FileLayer {
    */
   crash(keep: (path: string) => number = () => 0): void {
     this.#locked.clear();
+    this.unclosed.clear();
     this.fault = undefined;
     const survivors = new Map<string, MemoryFile>();
     for (const [path, { bytes, synced }] of this.#files) {
@@ -82,7 +85,7 @@ export class MemoryFiles implements FileLayer {
       this.#files.set(path, { bytes: new Uint8Array(0), synced: new Uint8Array(0) });
     }
     const file = this.#get(path);
-    return {
+    const opened: WritableFile = {
       write: async (bytes, position) => {
         const fault = this.fault?.('write', path) ?? false;
         const length = fault === false ? bytes.length : fault === true ? 0 : Math.min(fault, bytes.length);
@@ -102,8 +105,10 @@ export class MemoryFiles implements FileLayer {
         this.#check('truncate', path);
         file.bytes = file.bytes.slice(0, length);
       },
-      close: async () => {},
+      close: async () => void this.unclosed.delete(opened),
     };
+    this.unclosed.add(opened);
+    return opened;
   }
 
   openRead(path: string) {

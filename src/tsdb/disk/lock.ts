@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { link, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { link, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
@@ -43,9 +43,7 @@ export async function lockDirectory(dir: string, clock: Clock, proc = '/proc'): 
   };
   for (let attempt = 0; ; attempt++) {
     try {
-      const file = await open(path, 'wx', 0o640);
-      await file.writeFile(JSON.stringify(me));
-      await file.close();
+      await writeFile(path, JSON.stringify(me), { flag: 'wx', mode: 0o640 });
       break;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

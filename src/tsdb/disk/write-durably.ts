@@ -1,4 +1,4 @@
-import type { FileLayer } from './file-layer.ts';
+import type { FileLayer, WritableFile } from './file-layer.ts';
 
 /**
  * Replaces a small file as a whole: after a crash, it has its old content or all of the new content. The new content is
@@ -8,13 +8,23 @@ import type { FileLayer } from './file-layer.ts';
 export async function writeDurably(files: FileLayer, dir: string, name: string, content: Uint8Array): Promise<void> {
   const path = `${dir}/${name}`;
   await files.remove(`${path}.tmp`);
-  const file = await files.openWrite(`${path}.tmp`, 'create');
+  await changeFile(files, `${path}.tmp`, 'create', (file) => file.write(content, 0));
+  await files.rename(`${path}.tmp`, path);
+  await files.syncDir(dir);
+}
+
+/** Opens a file, changes and syncs it, and closes it whatever fails. */
+export async function changeFile(
+  files: FileLayer,
+  path: string,
+  mode: 'create' | 'existing',
+  change: (file: WritableFile) => Promise<void>,
+): Promise<void> {
+  const file = await files.openWrite(path, mode);
   try {
-    await file.write(content, 0);
+    await change(file);
     await file.sync();
   } finally {
     await file.close();
   }
-  await files.rename(`${path}.tmp`, path);
-  await files.syncDir(dir);
 }

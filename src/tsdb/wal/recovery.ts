@@ -1,5 +1,6 @@
 import type { Logger } from '../../base/logger.ts';
 import type { FileLayer } from '../disk/file-layer.ts';
+import { changeFile } from '../disk/write-durably.ts';
 import { checkRecords, readRecords, recordType } from './record.ts';
 import type { RecordSink } from './record.ts';
 import { segmentMagic } from './wal.ts';
@@ -118,16 +119,10 @@ async function cutSegment(
     await files.makeDir(quarantine);
     const copy = `${quarantine}/wal-${path.slice(path.lastIndexOf('/') + 1)}-${at}`;
     await files.remove(copy);
-    const file = await files.openWrite(copy, 'create');
-    await file.write(bytes.subarray(at), 0);
-    await file.sync();
-    await file.close();
+    await changeFile(files, copy, 'create', (file) => file.write(bytes.subarray(at), 0));
   }
   if (at === 0) return files.remove(path);
-  const file = await files.openWrite(path, 'existing');
-  await file.truncate(at);
-  await file.sync();
-  await file.close();
+  await changeFile(files, path, 'existing', (file) => file.truncate(at));
 }
 
 function hasMagic(bytes: Uint8Array): boolean {

@@ -268,4 +268,5 @@ test('a disk error drops the samples and is reported; writing goes on when the d
   queue.append(sample(a, 2));
   await queue.commit();
   expect([queue.writeError, dropped.length, valuesOf((await open().next(100))?.samples)]).toEqual([null, 1, [2]]);
+  await queue.close();
 });
