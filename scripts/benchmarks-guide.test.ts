@@ -21,35 +21,35 @@ function prose(text: string): string {
   );
 }
 
-/** A number with the unit of something measured, a factor, or an interval of values. */
+/** A number with a unit of measurement, a factor, or a fraction below one. */
 const measured = /\d ?(ms|µs|s|MiB|MB|kB|GiB|%|times)\b|\d ?%|\d ×(?! 6 h)|\b0\.\d/;
 
-test('the tables of the guide are those of the file of results', () => {
+test('the tables of the guide match the recorded results', () => {
   expect(withTables(guide, parts, results)).toBe(guide);
 });
 
-test('every part has one table in the guide, and every place a part', () => {
+test('every benchmark part has one table in the guide, and every table belongs to a part', () => {
   expect(placesOf(guide).toSorted()).toEqual(parts.map(({ name }) => name).toSorted());
 });
 
-test('every result is of a part that is there, run by its command', () => {
+test('every result belongs to an existing part, and was run by its command', () => {
   const commands = Object.fromEntries(parts.map((part) => [part.name, commandOf(part)]));
   const ran = results.map(({ run }) => run);
   expect(ran.filter(({ part, command }) => !command.startsWith(commands[part] ?? 'no part'))).toEqual([]);
   expect(new Set(ran.map(({ part }) => part)).size).toBe(ran.length);
 });
 
-test.each(parts.map((part) => [part.name, part] as const))('%s is a script of the package', (_n, part) => {
+test.each(parts.map((part) => [part.name, part] as const))('%s has a script in package.json', (_n, part) => {
   expect(scripts[part.script]).toMatch(/^node bench\/\S+\.ts$/);
 });
 
-test('every table of the guide is of five runs or more', () => {
+test('every table of the guide covers five runs or more', () => {
   const runs = [...guide.matchAll(/^- (\d+) runs;/gm)].map(([, count]) => Number(count));
   expect(runs.length).toBeGreaterThan(9);
   expect(runs.filter((count) => count < 5)).toEqual([]);
 });
 
-test('no measured figure stands in the guide outside of its tables', () => {
+test('the guide has no measured figure outside of its tables', () => {
   expect(
     prose(guide)
       .split('\n')
@@ -58,11 +58,11 @@ test('no measured figure stands in the guide outside of its tables', () => {
 });
 
 test.each(['a mint takes 1.8 ms', '0.32 of Prometheus', 'costs 12 % more', 'memory is 228 MiB'])(
-  'the check knows %j as a figure',
+  'the check finds a figure in %j',
   (text) => expect(measured.test(prose(text))).toBe(true),
 );
 
-test('sizes, commands and tables are no figures', () => {
+test('the check finds no figure in sizes, commands and tables', () => {
   const table = '<!-- begin table: x -->\n12 ms\n<!-- end table: x -->';
   for (const text of ['9,300 series × 6 h', '`--seconds 4 s`', '    npm run x # 4 s', table]) {
     expect(measured.test(prose(text))).toBe(false);

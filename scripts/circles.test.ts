@@ -10,13 +10,13 @@ const files = execFileSync('git', ['ls-files', 'src', 'ui', 'e2e', 'scripts', 'b
   .split('\n')
   .filter((file) => /\.tsx?$/.test(file));
 
-/** What a file imports by relative path, types included: their order decides how a stranger reads the code. */
+/** The relative imports of a file, type imports included: both decide in which order a stranger reads the code. */
 function importsOf(file: string, text: string): string[] {
   const specifiers = text.matchAll(/^(?:import|export)\b[^;'"]*?(?:from\s+)?['"](\.[^'"]+)['"]/gm);
   return [...specifiers].map(([, path = '']) => normalize(join(dirname(file), path)));
 }
 
-/** A way from a file back to itself, or undefined. Depth first; each file is finished once. */
+/** A path from a file back to itself, or undefined. Depth first; each file is finished once. */
 function circleIn(graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const finished = new Set<string>();
   const way: string[] = [];
@@ -39,14 +39,14 @@ function circleIn(graph: ReadonlyMap<string, readonly string[]>): string[] | und
   return undefined;
 }
 
-test('no file imports itself by way of others, types included', () => {
+test('no file imports itself through other files, type imports included', () => {
   const graph = new Map(files.map((file) => [file, importsOf(file, readFileSync(join(root, file), 'utf8'))]));
   expect(graph.size).toBeGreaterThan(900);
   expect([...graph.values()].flat().length).toBeGreaterThan(3_000);
   expect(circleIn(graph)).toBeUndefined();
 });
 
-test('a circle is found, whether of values or of types, over lines or re-exports', () => {
+test('a circle is found through imports of values and types, multi-line imports and re-exports', () => {
   const texts: [string, string][] = [
     ['a/one.ts', "import {\n  two,\n} from './two.ts';\n"],
     ['a/two.ts', "export type { Three } from '../b/three.ts';\n"],

@@ -2,8 +2,8 @@
  * Runs conformance data against the PromQL engine:
  *   node scripts/conformance-promql.ts --dir DIR [--update] [--only TEXT]
  * DIR holds promqltest/*.test, compliance/*.expanded.json, golden/*.golden.json.gz and input/*.om.gz.
- * Prints what fails and ends with `promqltest: P/T passed` and `goldens: P/T identical`. The scores and the list of
- * failing cases are kept in src/promql/conformance-scores.json; any case with another result is a failure (exit 1).
+ * Prints each failing case and ends with `promqltest: P/T passed` and `goldens: P/T identical`. The scores and the
+ * failing cases are kept in src/promql/conformance-scores.json; exit 1 if a result differs from them.
  */
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ async function main(): Promise<number> {
   return status;
 }
 
-/** True for a file that --only names in part, or for all without it. */
+/** True if the file's name contains the text of --only, or if --only is not given. */
 function wanted(name: string): boolean {
   return flags.only === undefined || name.includes(flags.only);
 }
@@ -99,7 +99,7 @@ function runCompliance(dir: string, scores: Scores): void {
     if (!wanted(file)) continue;
     const queries = JSON.parse(readFileSync(join(dir, file), 'utf8')) as { query: string; should_fail?: boolean }[];
     for (const { query, should_fail: shouldFail } of queries) {
-      // Those that must fail do so partly while they run, which the goldens cover; here every other one must parse.
+      // Some queries that must fail do so only while they run, which the goldens cover. All other queries must parse.
       if (shouldFail !== true) note(scores.compliance, scores, `${file} ${query}`, parseProblem(query));
     }
   }

@@ -131,7 +131,7 @@ const claims: Claim[] = [
     factor: 1e6 / 16,
   },
   { says: [adr(31), /\*\*(\d+) MiB of each query are free/], is: freeBytes },
-  // Twice twenty queries.
+  // Forty queries: twice the default of `--max-concurrency`.
   { says: [adr(31), /running that is (\d+) MiB/], is: freeBytes, factor: 1 / 40 },
 ];
 
@@ -169,7 +169,7 @@ test.each(measured)('%s: %s is measured by %s', (document, sentence, by) => {
   } else expect([by, existsSync(join(root, by))]).toEqual([by, true]);
 });
 
-/** Facts of others, with who says them. */
+/** Facts about other projects, with their sources. */
 const ofOthers: readonly (readonly [...Sentence, of: string])[] = [
   [adr(17), /in the 1 MiB of a ConfigMap/, 'kubernetes.io/docs/concepts/configuration/configmap'],
   [adr(24), /10 s of back-off[^]*waited 160 s/, 'kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle'],
@@ -178,7 +178,7 @@ const ofOthers: readonly (readonly [...Sentence, of: string])[] = [
   [adr(27), /platform's limit of 600 s/, 'docs.github.com/apps: about JSON web tokens'],
 ];
 
-test.each(ofOthers)('%s still has the sentence %s, of %s', (document, sentence) => {
+test.each(ofOthers)('%s still has the sentence %s, a fact from %s', (document, sentence) => {
   expect(readFileSync(join(root, document), 'utf8')).toMatch(sentence);
 });
 
@@ -203,7 +203,7 @@ const documents = [
   ...globSync('docs/adr/*.md', { cwd: root }),
 ];
 
-test.each(documents)('every quantity in the text of %s is bound to where it comes from', (file) => {
+test.each(documents)('every quantity in the text of %s has a source in this test', (file) => {
   expect(unclaimed(file, sentences)).toEqual([]);
 });
 

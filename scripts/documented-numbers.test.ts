@@ -2,9 +2,9 @@ import { globSync } from 'node:fs';
 import { find, MiB, numbers, root, second, unclaimed, type Claim } from './documented/claims.ts';
 
 /**
- * Numbers that the README and the guides state, beside the line of the code that they come from. A figure that changes
- * in one place only fails here. What a machine measures is in docs/guides/benchmarks.md, with the commands that print
- * it.
+ * Numbers that the README, the guides and the references state, each with the line of code that it comes from. A test
+ * fails if a number changes in one place only. Measurements are in docs/guides/benchmarks.md, with the commands that
+ * repeat them.
  */
 
 const minute = 60 * second;
@@ -12,7 +12,7 @@ const hour = 60 * minute;
 const reference = (name: string): string => `docs/reference/${name}.md`;
 const guide = (name: string): string => `docs/guides/${name}.md`;
 
-/** How long a token may live that the minter hands out. */
+/** The longest life of a token that the minter issues. */
 const tokenLife: Claim['is'] = ['src/minter/platform/grant.ts', /maxLifeMs = ([\d_]+) \+/];
 
 const claims: Claim[] = [

@@ -1,13 +1,13 @@
 /**
  * Compares our PromQL engine with a real Prometheus over random expressions and series:
  *   node scripts/fuzz-promql.ts [--count N] [--seed N] [--only EXPRESSION]
- * Prints each disagreement and ends with `fuzz: A/N agree, K of them answered (seed S)`; exit 1 when there is any. A
- * run is repeated by its seed; --only asks one expression over that seed's series. Prometheus is built the first time
- * (a few minutes).
+ * Prints each disagreement and ends with `fuzz: A/N agree, K of them answered (seed S)`; exit 1 when there is any. The
+ * same seed repeats a run; --only evaluates one expression over the series of the seed. The first run builds
+ * Prometheus, which takes a few minutes.
  *
  *   node scripts/fuzz-promql.ts --hostile [--count N] [--seed N]
- * asks a query server and its agents questions that are made to block them, and prints each that does; exit 1 when any
- * did. It wants an idle machine.
+ * sends a query server and its agents queries that are made to block them, and prints each query that does; exit 1 when
+ * there is any. This mode needs an idle machine.
  */
 import { parseArgs } from 'node:util';
 import { fuzz } from '../e2e/promql/fuzz.ts';

@@ -4,8 +4,8 @@ import { surfaceFiles } from './generate/surface.ts';
 import { staleFiles, writeFiles } from './generate/write.ts';
 
 /**
- * `npm run generate`: writes every file that follows from the sources. The result is committed.
- * `--check`: writes nothing, names the files that are not as their sources give them, and fails where there are any.
+ * `npm run generate`: writes every generated file. These files are committed. `--check`: writes nothing, names the
+ * files that differ from what their sources give, and fails if there are any.
  */
 
 const root = join(import.meta.dirname, '..');

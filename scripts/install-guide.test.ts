@@ -5,7 +5,7 @@ import { platformDefaults } from '../src/render/index.ts';
 const root = join(import.meta.dirname, '..');
 const textOf = (path: string): string => readFileSync(join(root, path), 'utf8');
 
-test('the install guide says where `svc` comes from before it uses it, and both places are where the build puts it', () => {
+test('the install guide says where to get `svc` before it uses it, and the build puts `svc` there', () => {
   const [, section = ''] = textOf('docs/guides/install.md').split('## `svc install`');
   const [origin = ''] = section.split('```');
   const { bin } = JSON.parse(textOf('package.json')) as { bin: Record<string, string> };

@@ -1,8 +1,7 @@
 /**
- * `npm run lint`, but for the format: types and rules of all sources, in one process over one program of the compiler.
- * A file is not looked at again if neither it nor the types of what it imports changed since the last run without a
- * fault.
- * `--only FILES`: the types of all sources, and the rules on these files alone.
+ * `npm run lint` without the format check: type-checks and lints all sources in one process, over the same compiler
+ * programs. A file is skipped if neither its text nor the types of its imports have changed since the last run without
+ * a fault. `--only FILES`: checks the types of all sources, and lints only these files.
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** `npm run package`: the npm package as a folder, dist/package. `make release` makes its archive. */
+/** `npm run package`: writes the npm package into the folder dist/package. `make release` archives it. */
 import { join } from 'node:path';
 import { root } from './build/bundle.ts';
 import { makePackage } from './package/make.ts';

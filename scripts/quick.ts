@@ -1,8 +1,8 @@
 /**
- * `make quick`: what the working tree's change can affect, in about a minute: format, lint, types, generated files, and
- * the unit tests that import a changed file. The change is all that differs from where the branch left `main`,
- * committed or not. Two lanes run side by side. Every step runs even after a failure, and shows what it printed when it
- * has ended; e2e tests never run.
+ * `make quick`: checks what the changes of the working tree can affect, in about a minute: format, lint, types,
+ * generated files, and the unit tests that import a changed file. The changes are all differences from the branch's
+ * merge base with `main`, committed or not. Two lanes of steps run in parallel. Every step runs even after a failure,
+ * and prints its output when it ends. E2e tests never run.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,8 +1,8 @@
 /**
- * `make release VERSION=x`: fills release/ (or `--out`, a new folder) from what `npm run build` made. `make images`:
- * the images alone.
- * `--url` is the folder that the release will be published in, which the krew manifest names. `--builder` is docker,
- * podman or buildah, by default the first that works; with `none` the images are left out.
+ * `make release VERSION=x`: fills release/ (or `--out`, an empty folder) from the output of `npm run build`. `make
+ * images`: builds only the images. `--url` is the address of the folder that the release will be published in; the krew
+ * manifest names it. `--builder` is docker, podman or buildah, by default the first that works; with `none` the images
+ * are left out.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -43,7 +43,7 @@ const missing: string[] = [];
 /** Images whose build ended with an error: without them the release is not complete. */
 const failed: string[] = [];
 
-// Only the release's own folder is emptied: one that --out names may hold files of another purpose.
+// Only release/ is emptied: a folder that --out names may hold other files.
 if (out === ownFolder) await rm(out, { recursive: true, force: true });
 else if (existsSync(out) && readdirSync(out).length > 0) throw new Error(`--out=${out}: it is not empty`);
 await mkdir(out, { recursive: true });

@@ -6,7 +6,7 @@ import { flowMetric, requestFamilies } from '../src/query/topology/families.ts';
 import { dashboards } from './generate/dashboards.ts';
 import { registeredMetrics, type RegisteredMetric } from './generate/registered-metrics.ts';
 
-/** The alerts and dashboards that we ship ask only for metrics that our programs and agents expose, by their labels. */
+/** Tests that the shipped alerts and dashboards use only metrics and labels that our programs and agents expose. */
 
 interface Rule {
   alert: string;
@@ -20,12 +20,14 @@ function rulesOf(file: string): Rule[] {
   return groups.flatMap((group) => group.rules);
 }
 
-/** What a scrape, a Service monitor or the form of a histogram adds. */
+/** Labels that a scrape, a ServiceMonitor or a histogram adds. */
 const targetLabels = ['namespace', 'pod', 'job', 'instance', 'le'];
 const owned = ['k8s_namespace_name', 'k8s_owner_name', 'k8s_kind', 'k8s_pod_name', 'k8s_node_name'];
 const peers = ['src', 'dst'].flatMap((end) => [`k8s_${end}_namespace`, `k8s_${end}_owner_name`]);
 
-/** Labels by metric: of our own programs, of parts that register with a running server, and of what agents capture. */
+/**
+ * Labels by metric: metrics of our own programs, metrics that a running server registers later, and captured metrics.
+ */
 const labelsOf = new Map<string, readonly string[]>([
   ...Object.entries(registeredMetrics()).flatMap(([part, metrics]) =>
     metrics.map(({ name, labels }: RegisteredMetric) => {
@@ -42,7 +44,7 @@ const labelsOf = new Map<string, readonly string[]>([
   [flowMetric, [...peers, 'k8s_node_name']],
 ]);
 
-/** The labels of a metric, or of the histogram that it is a part of; undefined where there is none of that name. */
+/** The labels of a metric, or of the histogram that it is a part of; undefined for an unknown name. */
 const known = (name: string): readonly string[] | undefined =>
   labelsOf.get(name) ?? labelsOf.get(name.replace(/_(bucket|count|sum)$/, ''));
 
@@ -51,7 +53,7 @@ interface Use {
   labels: string[];
 }
 
-/** Each selector of a query with the labels it names, and those that the aggregations around it group by. */
+/** Each selector of a query, with the labels that it names and the labels that enclosing aggregations group by. */
 function usesIn(node: unknown, grouping: readonly string[] = []): Use[] {
   if (typeof node !== 'object' || node === null) return [];
   const { matchers, grouping: own } = node as { matchers?: { name: string; value: string }[]; grouping?: string[] };
@@ -72,11 +74,11 @@ function expectKnown(expr: string): void {
   }
 }
 
-/** What Grafana puts in for its variables. */
+/** The expression with values in place of Grafana's variables. */
 const filled = (expr: string): string => expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$[a-z]+/g, 'shop');
 
 const rules = ['alerts.yaml', 'minter-alerts.yaml'].flatMap((file) => rulesOf(file));
-test.each(rules.map((rule) => [rule.alert, rule] as const))('the alert %s asks for what there is', (_alert, rule) => {
+test.each(rules.map((rule) => [rule.alert, rule] as const))('the alert %s uses known metrics', (_alert, rule) => {
   expectKnown(rule.expr);
   expect(rule.annotations.summary).toMatch(/\.$/);
   expect(rule.annotations.description).toMatch(/\.$/);
@@ -98,13 +100,13 @@ test('there is an alert for each way in which the product lets its users down', 
 const panels = dashboards.flatMap(({ uid, panels: list }) =>
   list.map((panel) => [`${uid}: ${panel.title}`, panel] as const),
 );
-test.each(panels)('the panel %s asks for what there is', (_title, { targets, description }) => {
+test.each(panels)('the panel %s uses only known metrics and labels', (_title, { targets, description }) => {
   expect(description).toMatch(/\.$/);
   expect(targets).not.toHaveLength(0);
   for (const { expr } of targets) expectKnown(filled(expr));
 });
 
-test('the labels in legends and the metrics behind variables are there', () => {
+test('labels in legends and metrics of variables are known', () => {
   const queries = dashboards.flatMap(({ variables }) => Object.values(variables));
   expect(queries.length).toBeGreaterThan(2);
   for (const query of queries) {

@@ -4,7 +4,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { bearerToken } from '../src/net/token-auth.ts';
 import { names, ports } from '../src/render/names.ts';
 
-/** The proxy of docs/guides/sign-in.md stands in front of what we render, by the names and ports that it has. */
+/** Tests that the proxy of docs/guides/sign-in.md uses the names and ports of the objects that we render. */
 
 const root = join(import.meta.dirname, '..');
 const guide = readFileSync(join(root, 'docs/guides/sign-in.md'), 'utf8');
@@ -57,7 +57,7 @@ test('the manifest parses, and each object is named where it is used', () => {
   expect(new Set(namespaced.map(({ metadata }) => metadata.namespace))).toEqual(new Set(['svc-system']));
 });
 
-test('the proxy sends the one header that counts, and none that names a user', () => {
+test('the proxy passes the Authorization header, and no header that names a user', () => {
   const { template } = of('Deployment').spec as DeploymentSpec;
   const { args } = template.spec.containers[0]!;
   for (const flag of ['--pass-authorization-header=true', '--pass-user-headers=false', '--pass-basic-auth=false'])

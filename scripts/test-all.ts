@@ -1,12 +1,11 @@
 /**
- * All checks and tests, in two lanes side by side. In front the e2e tests, which mostly wait for a control plane: those
- * that measure one after another, then three of the others at a time. Behind them, at a lower priority and cheapest
- * first, what only computes: types, lint, unit and integration tests.
- * In CI a real node comes after both, alone.
- * Every step runs even after a failure, so that one look shows everything. Up to five suites of a step that fail run
- * once more, alone: a failure that does not repeat is named as unstable. The end lists the ten slowest suites, what was
- * skipped and why, and what failed; the last line is `N passed, N failed, N skipped`. With CI=true only what
- * .ci/allowed-skips lists may be skipped.
+ * Runs all checks and tests in two parallel lanes. The front lane runs the e2e tests, which mostly wait for a control
+ * plane: first those that measure times, one after another, then the others, three at a time. The lane behind runs what
+ * only computes, at a lower priority and cheapest first: types, lint, unit and integration tests. In CI, the tests on a
+ * real node run alone after both lanes. Every step runs even after a failure, so that one run shows all faults. Up to
+ * five failed suites of a step run once more, alone; a failure that does not repeat is reported as unstable. The end
+ * lists the ten slowest suites, the skipped tests with their reasons, and the failures. The last line is `N passed, N
+ * failed, N skipped`. With CI=true only tests that .ci/allowed-skips lists may be skipped.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -37,15 +36,15 @@ import type { JestReport, SuiteTime, Tally } from './test-all/tally.ts';
 const scratch = await mkdtemp(join(tmpdir(), 'svc-test-'));
 interface Step extends LaneStep {
   command: string[];
-  /** The file of its report, where it is a run of Jest, or of checks that report as Jest does. */
+  /** Name of its report file, if it runs Jest or checks that report as Jest does. */
   jest?: string;
-  /** Its arguments for that file and for the suites to run again, where they are not Jest's. */
+  /** Its arguments for the report file and for the suites to repeat, if they differ from Jest's. */
   takes?: { readonly report: (file: string) => string[]; readonly again: (suites: readonly string[]) => string[] };
-  /** Whether its command takes the files of suites to run. */
+  /** Its command accepts the suites to run. */
   bySuite?: boolean;
-  /** Its suites run several at a time. */
+  /** It runs several suites at a time. */
   several?: boolean;
-  /** Runs at a lower priority, and shows what it printed when it has ended. */
+  /** Runs at a lower priority, and prints its output when it ends. */
   behind?: true;
 }
 
@@ -62,7 +61,7 @@ const behind: Step[] = [
   ...needed(conformanceData, 'PromQL conformance', {
     command: ['npm', 'run', '-s', 'conformance:promql', '--', '--dir', conformanceDir],
   }),
-  // Beside the first build of the programs, which takes every core for minutes, tests would run into their time limits.
+  // The first build of the programs takes every core for minutes. Tests beside it would exceed their time limits.
   {
     name: 'unit and integration',
     after: programs,
@@ -94,7 +93,7 @@ const inFront: Step[] = [
     several: true,
   },
 ];
-/** A real kubelet with its pods, in CI alone: a quarter of an hour in which nothing else may run. */
+/** A real kubelet with its pods, only in CI: nothing else may run during this quarter of an hour. */
 const onANode: Step = {
   name: 'e2e on a real node',
   command: ['npm', 'run', '-s', 'e2e:node', '--'],
@@ -103,16 +102,16 @@ const onANode: Step = {
   takes: { report: (file) => ['--report', file], again: (groups) => ['--only', groups.join(',')] },
 };
 /**
- * The step on a node begins no later than this: on a new machine its programs are built first, another quarter of an
- * hour. Units: ms.
+ * The step on a node begins no later than this: on a new machine it first builds its programs, for another quarter of
+ * an hour. Units: ms.
  */
 const lastStartOfNodeMs = 45 * 60_000;
 /** Three or four tests share a core, and a core of a shared machine may be slow: see `src/testing/until.ts`. */
 const patience = '3';
-/** A share of a core is enough for what only computes; the e2e tests measure times. */
+/** Lowers the priority of steps that only compute, as the e2e tests measure times. */
 const lowerPriority = ['nice', '-n', '5'];
 
-/** Limit of the whole run: CI stops it after 90 minutes, and the last lines are to be written before. Units: ms. */
+/** Limit of the whole run: CI stops it after 90 minutes, and the last lines must be printed before that. Units: ms. */
 const limitMs = 83 * 60_000;
 
 let isEnding = false;
@@ -207,20 +206,20 @@ function needOfNode(): Need {
   return { name: 'node', missing: whyNoNode(thisMachine()) ?? late };
 }
 
-/** The step where its need is met; elsewhere it is a skip. */
+/** The step if its need is met; otherwise none, and a counted skip. */
 function needed(need: Need, name: string, step: Omit<Step, 'name'>): Step[] {
   if (need.missing === undefined) return [{ name, ...step }];
   total = add(total, { passed: 0, failed: 0, skipped: [{ title: name, need: need.name, reason: need.missing }] });
   return [];
 }
 
-/** Ends the steps that run, and leaves out those after them. */
+/** Ends the running steps, and leaves out all later steps. */
 function end(signal: NodeJS.Signals): void {
   isEnding = true;
   for (const { pid } of children) if (pid !== undefined) signalGroup(pid, signal);
 }
 
-/** The exit code. */
+/** Runs a command of a step. Returns its exit code. */
 async function run({ name, behind: isBehind }: Step, command: readonly string[]): Promise<number> {
   if (!isBehind) return await start(command, 2);
   const file = join(scratch, `${name.replaceAll(' ', '-')}.log`);
@@ -234,8 +233,8 @@ async function run({ name, behind: isBehind }: Step, command: readonly string[])
 
 function start([file = '', ...args]: readonly string[], output: number): Promise<number> {
   return new Promise((resolve) => {
-    // Jest's JSON report goes to a file; what it prints to stdout besides is that same report again.
-    // In a process group of its own, so that all that it started can be ended with it.
+    // Jest writes its JSON report to a file and again to stdout, so its stdout is ignored. The command has its own
+    // process group, so that all its descendants can be ended with it.
     const child = spawn(file, args, {
       stdio: ['ignore', args.includes('--json') ? 'ignore' : output, output],
       detached: true,
@@ -253,7 +252,7 @@ function start([file = '', ...args]: readonly string[], output: number): Promise
   });
 }
 
-/** Undefined where the run left none. */
+/** Undefined if the run wrote no report. */
 async function jestReport(file: string): Promise<JestReport | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as JestReport;

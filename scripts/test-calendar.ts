@@ -1,13 +1,13 @@
 /**
  * Runs tests and the demo at other dates than today's:
  *   node scripts/test-calendar.ts [--fast [SUITE…] | --demo]
- * A day, 40 days and 400 days ahead, and across the leap day of 2028: the unit and integration tests, the e2e tests
- * whose data has a date of its own (where SVC_PROMQL_DATA is set, with the recorded queries), and the demo's tour.
- * `--fast`: across the leap day only, the unit and integration tests that read the clock, or the suites that are named,
- * one after another. `--demo`: the demo alone.
+ * The dates are one day, 40 days and 400 days ahead, and the eve of the leap day of 2028. At each date run the unit and
+ * integration tests, the e2e tests with dated data (if SVC_PROMQL_DATA is set, with the recorded queries), and the
+ * demo's tour. `--fast`: across the leap day only, runs the unit and integration tests that read the clock, or the
+ * named suites, one after another. `--demo`: runs only the demo.
  *
- * Tests are moved by Debian's libfaketime. Go programs ask for the time without libc, so the demo, which is a whole
- * cluster, is moved by a program of ours (ADR 39).
+ * Debian's libfaketime shifts the clock of the tests. Go programs read the time without libc, so a program of ours
+ * shifts the clock of the demo, which is a whole cluster (ADR 39).
  */
 import { spawn } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
@@ -31,11 +31,11 @@ const ahead = (date: string): number =>
   date.startsWith('+') ? Number.parseInt(date) * 86_400 : Math.round((Date.parse(date) - Date.now()) / 1000);
 const beforeLeapDay = '2028-02-28T23:59:50Z';
 const dates = flags.fast ? [beforeLeapDay] : ['+1d', '+40d', '+400d', beforeLeapDay];
-/** What reads the machine's clock; the other tests have no date to be moved. */
+/** Matches tests that read the machine's clock. Other tests do not depend on the date. */
 const readsClock = /systemClock|Date\.now\(\)|new Date\(\)|ShiftedClock|startQueryStage/;
 /**
- * The e2e suites whose data has a date of its own. Suites with Go programs are left out: libfaketime does not move Go,
- * which would judge our certificates by today's date.
+ * The e2e suites with dated data. Suites with Go programs are left out: libfaketime does not affect Go programs, which
+ * would check our certificates against today's date.
  */
 const withDatedData = ['e2e/promql/pushdown-goldens', 'e2e/tsdb/golden.e2e'];
 
@@ -87,7 +87,7 @@ for (const date of dates) {
     note(`dated e2e at ${date}`, await jest(date, ['-c', 'jest.e2e.config.js', '--runInBand', ...withDatedData]));
   }
   if (flags.fast) continue;
-  // The cluster takes the better part of a minute to come up: the leap day begins in mid-tour.
+  // The cluster takes most of a minute to start, so the demo starts 40 s earlier and the leap day begins in mid-tour.
   const seconds = ahead(date) - (date === beforeLeapDay ? 40 : 0);
   note(`demo at ${date}`, await run([moved, String(seconds), process.execPath, 'e2e/demo/demo.ts', '--once']));
 }

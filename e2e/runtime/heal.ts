@@ -11,7 +11,7 @@ const metadata = { name: 'web', namespace: 'default' };
 let client: RestClient;
 type Resource = typeof services;
 
-/** One run of a set that has seen what is there. */
+/** Applies one object through a new ApplySet whose cache holds the live object. */
 async function apply(resource: Resource, object: KubeObject): Promise<ApplyOutcome> {
   const live = await client.get<KubeObject>(resource, metadata).catch(() => undefined);
   const informer = {
@@ -66,7 +66,7 @@ const service = (port: number): KubeObject => ({
 const ports = async (): Promise<{ port: number; nodePort: number }[]> =>
   ((await client.get<KubeObject>(services, metadata))['spec'] as { ports: { port: number; nodePort: number }[] }).ports;
 
-/** Changes that an apply alone cannot make, with the errors of a real API server. */
+/** Changes that a server-side apply alone cannot make, tried on a real API server. */
 export function healing(of: () => Cluster): void {
   beforeAll(() => {
     client = createKubeClient({ kubeconfig: of().kubeconfig });
@@ -78,7 +78,7 @@ export function healing(of: () => Cluster): void {
     ['the service name of a StatefulSet', statefulSets, statefulSet('old'), statefulSet('new')],
     ['the role of a RoleBinding', roleBindings, binding('old'), binding('new')],
     ['the value of a PriorityClass', renderedKinds.PriorityClass, priorityClass(1), priorityClass(2)],
-  ])('%s changes: the object is made anew', async (_name, resource, before, after) => {
+  ])('%s changes: the object is recreated', async (_name, resource, before, after) => {
     const first = await apply(resource, before);
     expect(first.applied).toHaveLength(1);
     const name = { ...after.metadata, name: 'web' };
@@ -89,7 +89,7 @@ export function healing(of: () => Cluster): void {
     expect((await apply(resource, after)).recreated).toEqual([]);
   });
 
-  test('a hand-edited Service port is put back: same Service, same node port, one owner, and later changes go through', async () => {
+  test('a hand-edited port is reset in the same Service with its node port, and later changes go through', async () => {
     await apply(services, service(80));
     const [before] = await ports();
     const { uid } = (await client.get<KubeObject>(services, metadata)).metadata;

@@ -18,7 +18,7 @@ interface Subject {
   stop(): Promise<void>;
 }
 
-/** The runtime on a real API server: a controller that gives every ConfigMap of a set a Service and a Secret. */
+/** The runtime on a real API server: a controller that creates a Service and a Secret for every labelled ConfigMap. */
 export function manager(of: () => Cluster): void {
   let cluster: Cluster;
   let client: RestClient;
@@ -111,7 +111,7 @@ export function manager(of: () => Cluster): void {
   const portOf = async (name: string): Promise<number | undefined> =>
     ((await child(services, name))?.['spec'] as { ports: { port: number }[] } | undefined)?.ports[0]?.port;
 
-  test('applies, follows, repairs, prunes, and tells it in Events', async () => {
+  test('applies, follows changes, repairs, prunes, and records Events', async () => {
     await put('shop', { port: '80', secret: 'x' });
     const subject = start();
     await until('the children', async () => (await child(services, 'shop')) && (await child(secrets, 'shop')));
@@ -121,7 +121,7 @@ export function manager(of: () => Cluster): void {
     const secretValue = async (): Promise<unknown> =>
       ((await child(secrets, 'shop'))?.['data'] as { value?: string })?.value;
     await until('the repair', async () => (await secretValue()) === Buffer.from('x').toString('base64'));
-    // The label is what we find our children by: without it the watch loses the Service from sight.
+    // The watch selects children by this label: without the label it loses sight of the Service.
     await cluster.kubectl(['-n', namespace, 'label', 'service', 'shop', 'managed-by-']);
     await until('the label', async () => (await child(services, 'shop'))?.metadata.labels?.['managed-by'] === 'e2e');
     await cluster.kubectl(['-n', namespace, 'delete', 'service', 'shop']);
@@ -137,7 +137,7 @@ export function manager(of: () => Cluster): void {
     );
   });
 
-  test('a child that lost its label as it stopped being wanted goes, whether somebody saw it or not', async () => {
+  test('an unwanted child is deleted though it lost its label, even if no process ran at that time', async () => {
     const body = { metadata: { labels: { 'managed-by': null } } };
     const unlabel = (): Promise<unknown> => client.patch(secrets, { namespace, name: 'shop' }, { type: 'merge', body });
     const gone = async (): Promise<boolean> => (await child(secrets, 'shop')) === undefined;
@@ -197,7 +197,7 @@ export function manager(of: () => Cluster): void {
     expect(await Promise.race([subject.ended, Promise.resolve('running')])).toBe('running');
   });
 
-  test('of two replicas one works; the other takes over when it stops, and when its lease is stolen it ends', async () => {
+  test('only one of two replicas works; the second takes over, and ends when its lease is stolen', async () => {
     await put('shop', { port: '80' });
     const election = () => ({ namespace, name: 'e2e', identity: randomUUID() });
     const first = start({ leaderElection: election() });

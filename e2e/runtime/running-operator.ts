@@ -15,11 +15,11 @@ export interface RunningOperator {
 
 export interface OperatorOptions extends Pick<OperatorDeps, 'converters'> {
   readonly flags?: Readonly<Record<string, string>>;
-  /** Port of the webhooks. Default: a free one. */
+  /** Port of the webhooks. Default: a free port. */
   readonly webhook?: number;
 }
 
-/** Starts it, and resolves when its webhooks are served. */
+/** Starts the operator, and resolves when its webhooks are served. */
 export async function startOperator(options: OperatorOptions = {}): Promise<RunningOperator> {
   const [free, metrics] = (await freePorts(2)) as [number, number];
   const { webhook = free, flags, converters } = options;

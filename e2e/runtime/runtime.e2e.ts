@@ -5,7 +5,7 @@ import { greeter } from './greeter.ts';
 import { healing } from './heal.ts';
 import { manager } from './manager.ts';
 
-/** The runtime on one control plane, as that takes long to start. */
+/** All tests share this control plane, as one takes long to start. */
 let cluster: Cluster;
 
 beforeAll(async () => {

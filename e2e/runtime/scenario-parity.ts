@@ -19,9 +19,9 @@ import { until } from '../../src/testing/until.ts';
 import { configMapIn, failure, type OneServer } from './both-servers.ts';
 
 /**
- * The scenarios that the runtime's tests script, with the fault left out, on the real and on the scripted server: what
- * a list, a stream, an identity, a write and a lease look like when nothing goes wrong; and those faults that a real
- * server shows by itself.
+ * The scenarios of the runtime's tests, without their scripted faults, on the real and on the scripted API server. They
+ * show what a list, a stream, an identity, a write and a lease look like when nothing goes wrong, and the faults that a
+ * real server produces by itself.
  */
 
 const { configMaps, leases } = coreResources;
@@ -41,7 +41,7 @@ export function scenarios(on: OneServer): void {
     client = on.client;
   });
   const versionNow = async (): Promise<string> => (await client.list(configMaps, { namespace })).resourceVersion;
-  /** Follows a namespace from a version while `work` goes on, until `count` frames came that are no bookmarks. */
+  /** Watches a namespace from a version while `work` runs, until `count` frames other than bookmarks have arrived. */
   async function follow(from: string, count: number, work: () => Promise<unknown>): Promise<WatchFrame[]> {
     const stop = new AbortController();
     const frames: WatchFrame[] = [];
@@ -59,7 +59,7 @@ export function scenarios(on: OneServer): void {
   const named = (frames: WatchFrame[]): string[] =>
     frames.map((f) => `${f.type} ${(f.object as KubeObject).metadata.name}`);
 
-  test('stream: from an old version that is still known it replays what came since, in order', async () => {
+  test('stream: a watch from an old version that is still stored replays all later changes in order', async () => {
     const old = await versionNow();
     for (const name of ['since-1', 'since-2']) await client.create(configMaps, configMap(name));
     await client.delete(configMaps, { namespace, name: 'since-1' });
@@ -67,7 +67,7 @@ export function scenarios(on: OneServer): void {
     expect(named(frames)).toEqual(['ADDED since-1', 'ADDED since-2', 'DELETED since-1']);
   });
 
-  test('stream: a burst with characters of many bytes arrives whole, in order, and of the kind that was asked for', async () => {
+  test('stream: a burst of multi-byte text arrives complete, in order, and as the requested kind', async () => {
     const names = Array.from({ length: 40 }, (_, i) => `burst-${String(i).padStart(2, '0')}`);
     const frames = await follow(await versionNow(), names.length, async () => {
       for (const name of names) await client.create(configMaps, configMap(name, { text: '→ grüße 😀 '.repeat(200) }));
@@ -77,7 +77,7 @@ export function scenarios(on: OneServer): void {
     expect((frames[7]!.object as KubeObject)['data']).toEqual({ text: '→ grüße 😀 '.repeat(200) });
   });
 
-  test('stream: a quiet one carries nothing but bookmarks, and ends as the client asked; it goes on from there', async () => {
+  test('stream: a quiet watch carries only bookmarks, ends after the requested time, and can resume', async () => {
     const types: string[] = [];
     let version = await versionNow();
     const watch = client.watch(configMaps, {
@@ -103,7 +103,7 @@ export function scenarios(on: OneServer): void {
     expect(named(next)).toEqual(['ADDED after-bookmark']);
   });
 
-  test('stream: a write that changes nothing is not told, and the echo of one that does carries its version', async () => {
+  test('stream: a write that changes nothing sends no event; a change sends one with its version', async () => {
     const made = await client.create(configMaps, configMap('echo', { a: '1' }));
     let written: KubeObject | undefined;
     const frames = await follow(await versionNow(), 1, async () => {
@@ -114,7 +114,7 @@ export function scenarios(on: OneServer): void {
     expect((frames[0]!.object as KubeObject).metadata.resourceVersion).toBe(written!.metadata.resourceVersion);
   });
 
-  test('list: pages follow a token, and a version of the future is refused as too large', async () => {
+  test('list: pages follow a continue token; a future version is refused as too large', async () => {
     for (let i = 0; i < 5; i++)
       await client.create(configMaps, configMap(`token-${i}`, {}, { labels: { set: 'token' } }));
     const { items } = await listAll(client, configMaps, { namespace, labelSelector: 'set=token' }, 2);
@@ -147,7 +147,7 @@ export function scenarios(on: OneServer): void {
     await until('the list', async () => (await client.list(gadgets, { namespace })).items.length === 0);
   });
 
-  test('list: a wrong token is 401; a right one whose user may not list is 403', async () => {
+  test('list: a wrong token gets 401; the token of a user who may not list gets 403', async () => {
     const file = join(on.cluster.dir, `token-${on.real}.json`);
     const withToken = async (token: string): Promise<KubeClient> => {
       const where = on.real ? on.cluster.server : on.fake.url;
@@ -174,7 +174,7 @@ export function scenarios(on: OneServer): void {
     on.fake.token = undefined;
   });
 
-  test('identity: what is deleted in a gap is gone from the list, and told by a stream that resumes before it', async () => {
+  test('identity: an object deleted between two watches is not listed; a resumed watch has its deletion', async () => {
     await client.create(configMaps, configMap('gone'));
     const before = await versionNow();
     await client.delete(configMaps, { namespace, name: 'gone' });
@@ -183,7 +183,7 @@ export function scenarios(on: OneServer): void {
     expect(named(await follow(before, 1, () => Promise.resolve()))).toEqual(['DELETED gone']);
   });
 
-  test('identity: a name that is made again has another uid, in a list and in a stream', async () => {
+  test('identity: a recreated object has another uid, in a get and in a stream', async () => {
     const first = await client.create(configMaps, configMap('again'));
     const frames = await follow(await versionNow(), 2, async () => {
       await client.delete(configMaps, { namespace, name: 'again' });
@@ -197,7 +197,7 @@ export function scenarios(on: OneServer): void {
     expect(live.metadata.uid).toBe(uids[1]);
   });
 
-  test('writes: a status at an old version is a conflict, at the newest it is taken', async () => {
+  test('writes: a status update at an old version is a conflict, at the newest version it succeeds', async () => {
     const { namespaces } = coreResources;
     const made = await client.create<KubeObject>(namespaces, {
       apiVersion: 'v1',
@@ -211,7 +211,7 @@ export function scenarios(on: OneServer): void {
     await client.update(namespaces, newer, { subresource: 'status' });
   });
 
-  test('lease: of two that write at one version one wins, and times have six digits', async () => {
+  test('lease: of two updates from the same version only one succeeds; times have six fractional digits', async () => {
     const spec = (holder: string): object => ({
       holderIdentity: holder,
       leaseDurationSeconds: 15,

@@ -8,11 +8,11 @@ import { until } from '../../src/testing/until.ts';
 import { installCrds } from '../api/install.ts';
 import { startOperator as startAnyOperator, type RunningOperator } from './running-operator.ts';
 
-/** Admission as a real API server asks for it: its TLS, its reviews, its failure policy. */
+/** Admission called by a real API server: its TLS, its reviews, its failure policy. */
 
 let cluster: Cluster;
 let dir: string;
-/** Who signs the certificate that the API server shows to webhooks. */
+/** The authority that signs the API server's client certificate for webhooks. */
 let clients: KeyPairPem;
 const before = process.env['KUBECONFIG'];
 beforeAll(async () => {
@@ -33,7 +33,7 @@ afterAll(async () => {
 const signed = (commonName: string): Promise<KeyPairPem> =>
   issueLeaf(clients, { commonName, dnsNames: [] }, { now: Date.now() });
 
-/** As docs/guides/admission.md asks for. Returns the file's path. */
+/** Writes the admission configuration of docs/guides/admission.md. Returns its path. */
 async function admissionConfiguration({ cert, key }: KeyPairPem): Promise<string> {
   const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
   const user = { 'client-certificate-data': base64(cert), 'client-key-data': base64(key) };
@@ -48,14 +48,14 @@ async function admissionConfiguration({ cert, key }: KeyPairPem): Promise<string
 }
 
 const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(args);
-/** What kubectl says of it: its output, or its complaint. */
+/** Applies objects. Returns kubectl's output or its error message. */
 async function apply(...objects: object[]): Promise<string> {
   const file = join(cluster.dir, 'objects.json');
   await writeFile(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
   return kubectl('apply', '-f', file).catch((error: Error) => error.message);
 }
 
-/** The operator with admission, registered. */
+/** Starts the operator with admission, and waits until its webhooks are registered. */
 async function startOperator(flags: Readonly<Record<string, string>> = {}): Promise<RunningOperator> {
   const operator = await startAnyOperator({ flags: { admission: 'fail-closed', ...flags } });
   await until('the registration', async () =>
@@ -87,14 +87,14 @@ describe('the operator with --admission=fail-closed', () => {
     operator = await startOperator();
   });
 
-  test('lets good objects in, and refuses what no schema can tell', async () => {
+  test('admits valid objects, and refuses faults that no schema can express', async () => {
     await until('the first one', async () => /created|unchanged/.test(await apply(monitor)));
     const unsafe = { ...monitor, metadata: { name: 'unsafe', namespace: 'shop' } };
     const said = await apply({ ...unsafe, spec: { selector: { matchLabels: { app: 'a{b' } } } });
     expect(said).toMatch(/admission webhook "trafficmonitors\.svc\.dev" denied the request/);
   });
 
-  test('a policy whose overrides would orphan monitors is refused, and let in with a warning when it is meant', async () => {
+  test('a policy that would orphan monitors is refused, but admitted with a warning if annotated', async () => {
     expect(await apply(policy(silent))).toMatch(/would leave 1 TrafficMonitor.*kubectl svc diff names/s);
     expect(await apply(policy({ signals: { spans: 'Disabled' } }))).toMatch(/quiet created/);
     const meant = policy(silent, { 'svc.dev/allow-orphans': 'true' });
@@ -105,7 +105,7 @@ describe('the operator with --admission=fail-closed', () => {
     await kubectl('delete', 'clustertrafficpolicy', 'quiet', '--timeout=20s');
   });
 
-  test('a registration that somebody broke is put right', async () => {
+  test('a broken registration is repaired', async () => {
     const caBundle = '{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":""}';
     const name = 'validatingwebhookconfiguration/svc-controller';
     await kubectl('patch', name, '--type=json', '-p', `[${caBundle}]`);
@@ -113,7 +113,7 @@ describe('the operator with --admission=fail-closed', () => {
     await until('the bundle', async () => (await kubectl('get', name, '-o', path)) !== '');
   });
 
-  test('closed means closed: without the operator nothing is changed', async () => {
+  test('fail-closed: without the operator no change is admitted', async () => {
     await operator.stop();
     const late = { ...monitor, metadata: { name: 'late', namespace: 'shop' } };
     const edited = { ...monitor, spec: { ...monitor.spec, priority: 7 } };
@@ -124,9 +124,9 @@ describe('the operator with --admission=fail-closed', () => {
   });
 });
 
-test('with the API server’s certificate asked for, nobody else is answered, and its authority is followed', async () => {
+test('only the API server is answered if client certificates are required; a changed CA is followed', async () => {
   const file = join(dir, 'clients.crt');
-  // Another authority of the same name: the API server's certificate is none of its.
+  // Another authority of the same name, which did not sign the API server's certificate.
   await writeFile(file, (await createCa({ commonName: 'webhook-clients', now: Date.now() })).cert);
   const operator = await startOperator({ admissionClientCaFile: file, admissionClientNames: 'kube-apiserver' });
   const late = { ...monitor, metadata: { name: 'later', namespace: 'shop' } };

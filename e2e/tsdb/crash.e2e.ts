@@ -8,15 +8,18 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { crashRounds, crashWriterSource } from '../../src/testing/tsdb/crash-rounds.ts';
 
-/** Lanes run side by side. Each takes its directories one after another and kills the writer of each `rounds` times. */
+/**
+ * Lanes run in parallel. Each lane takes its directories one after another, and kills each directory's writer `rounds`
+ * times.
+ */
 const lanes = 4;
 const directories = 5;
 const rounds = 10;
 const esbuild = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 
-/** Removes a folder when its input ends: with this process, however that ends. Writers need a moment to notice. */
+/** Removes a folder when stdin ends, which happens however this process ends. Writers need a moment to notice. */
 const sweeper = 'cat > /dev/null; sleep 2; rm -rf "$0"';
-/** Where everything of this test lies. */
+/** Folder of all files of this test. */
 let root = '';
 let sweep: ChildProcess;
 beforeEach(async () => {
@@ -28,7 +31,7 @@ afterEach(async () => {
   await once(sweep, 'exit');
 });
 
-/** One file starts several times as fast as the sources do. */
+/** Bundles the writer: one file starts several times as fast as its sources. */
 async function bundledWriter(dir: string): Promise<string> {
   const file = join(dir, 'crash-writer.mjs');
   const flags = ['--bundle', '--platform=node', '--format=esm', '--log-level=error', `--outfile=${file}`];

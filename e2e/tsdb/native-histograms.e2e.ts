@@ -17,7 +17,7 @@ import type { Answer } from './oracle.ts';
 const stepMs = 30_000;
 const scrapes = 120;
 
-/** Whole and float counts in the first, gauges in the second, custom bounds in the third. */
+/** `counted` holds integer and float counts, `gauges` holds gauge histograms, and `custom` has custom bounds. */
 const queries = ['counted', 'gauges', 'custom'].flatMap((name) => [
   `${name}`,
   `histogram_count(${name})`,
@@ -33,7 +33,7 @@ const queries = ['counted', 'gauges', 'custom'].flatMap((name) => [
   `count_over_time(${name}[10m])`,
 ]);
 
-test('our queries over native histograms in agents answer as a Prometheus that holds them does', async () => {
+test('queries over native histograms in agents match a Prometheus that holds the same samples', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'svc-histograms-'));
   const end = Math.floor(Date.now() / 60_000) * 60_000;
   const start = end - scrapes * stepMs;
@@ -63,7 +63,7 @@ test('our queries over native histograms in agents answer as a Prometheus that h
         for (let n = 0; n <= scrapes; n++) {
           const t = start + n * stepMs;
           const histogram = aHistogram(shape, n);
-          // A reset that only a hint tells of is not in a chunk's samples, so it would not reach the peer.
+          // A reset that only the hint marks is not in a chunk's samples, so it would not reach the peer.
           const counterReset = histogram.counterReset === 'reset' ? 'unknown' : histogram.counterReset;
           if (n % 61 === 60) store.appendStale(labels, t);
           else expect(store.appendHistogram(labels, t, { ...histogram, counterReset })).toBe('appended');

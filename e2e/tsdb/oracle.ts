@@ -23,7 +23,7 @@ export interface LoadedSeries {
   readonly samples: readonly { readonly time: number; readonly value: number }[];
 }
 
-/** Agents' stores behind mutual TLS, and a Prometheus that has nothing but `remote_read` pointed at them. */
+/** Agents' stores behind mutual TLS, and a Prometheus that only reads them by `remote_read`. */
 export interface Oracle {
   readonly stores: readonly Store[];
   readonly prometheus: Peer;
@@ -32,7 +32,7 @@ export interface Oracle {
 
 const servername = 'svc-agent.svc-system.svc';
 
-/** Every sample goes to the store that `agentOf` names; what is older than a few hours lies in merged blocks then. */
+/** Every series goes to the store that `agentOf` names. Samples older than a few hours end up in merged blocks. */
 export async function startOracle(
   dir: string,
   series: readonly LoadedSeries[],

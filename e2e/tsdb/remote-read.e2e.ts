@@ -16,7 +16,7 @@ beforeEach(async () => void (dir = await mkdtemp(join(tmpdir(), 'svc-oracle-')))
 afterEach(() => rm(dir, { recursive: true, force: true }));
 
 describe('a real Prometheus that reads agents over mutual TLS', () => {
-  test('gives the numbers it gives when it holds a small data set itself', async () => {
+  test('answers as a Prometheus that holds the same small data set itself', async () => {
     const { series, start, end } = ownData();
     const oracle = await startOracle(join(dir, 'reader'), series, 3, byNode);
     const holder = await startPeer({ dir: join(dir, 'holder') });
@@ -94,7 +94,7 @@ function byInstance(labels: Labels): number {
   return [...labelValue(labels, 'instance')].reduce((sum, c) => sum + c.charCodeAt(0), 0) % 3;
 }
 
-/** Two hours and a half of counters, a gauge with gaps and buckets, on three nodes; in blocks and in the head. */
+/** Two and a half hours of counters, buckets, and a gauge with gaps, on three nodes; in blocks and in the head. */
 function ownData(): { series: LoadedSeries[]; start: number; end: number } {
   const start = Date.UTC(2026, 2, 1, 0, 10);
   const end = start + 2.5 * 3_600_000;

@@ -1,4 +1,4 @@
-/** `npm run keep-release`: keeps what was built as the release that later versions are upgraded from in tests. */
+/** `npm run keep-release`: archives the current build as a release, which tests upgrade to later versions. */
 import { statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { keepRelease } from './released.ts';

@@ -56,7 +56,7 @@ export async function unpackRelease(version: string, dir: string): Promise<Relea
   };
 }
 
-/** Keeps what was built last under the version of `package.json`, and the flags of its programs for unit tests. */
+/** Archives the last build under the version of `package.json`, and stores its programs' flags for unit tests. */
 export async function keepRelease(root: string): Promise<string> {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const flags = (table: SettingTable): string[] => Object.keys(table).map(flagOf).toSorted();

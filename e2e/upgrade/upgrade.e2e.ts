@@ -1,6 +1,7 @@
 /**
- * An earlier release under load → this version → that release again, by applying their manifests, with each half
- * upgraded alone on the way. While it goes on, every answer is right or says what it lacks, and every token is minted.
+ * Upgrades an earlier release under load to this version and back, by applying their manifests. The operator and the
+ * other workloads are upgraded one after the other. Throughout, every answer is right or names what it lacks, and every
+ * token is minted.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +36,7 @@ describe.each(releasedVersions)('from %s', (version) => {
   let stage: Stage;
   let before: unknown;
   let watched: Watched;
-  /** Samples of known times, as they were answered before anything was upgraded. */
+  /** Samples as they were answered before the current step, which must not change them. */
   let kept: Awaited<ReturnType<typeof samplesUntil>>;
   const kubectl = (...args: string[]): Promise<string> => stage.cluster.kubectl(args, { timeoutMs: 190_000 });
 
@@ -64,7 +65,7 @@ describe.each(releasedVersions)('from %s', (version) => {
     await rm(dir, { recursive: true, force: true });
   }, 60_000);
 
-  /** What an upgrade must leave as it is: the specs of our kinds, and the authority of our certificates. */
+  /** State that an upgrade must not change: the specs of our kinds, and the authority of our certificates. */
   async function written(): Promise<unknown> {
     const list = JSON.parse(await kubectl('get', 'tm,ctp,md', '-A', '-o', 'json')) as { items: KubeObject[] };
     const ca = JSON.parse(await kubectl('-n', 'svc-system', 'get', 'secret', 'svc-ca', '-o', 'json')) as KubeObject;
@@ -77,7 +78,9 @@ describe.each(releasedVersions)('from %s', (version) => {
     return { specs, ca: (ca as { data?: unknown }).data };
   }
 
-  /** Applies a manifest whose operator and whose other parts are of these images, and waits until they all run. */
+  /**
+   * Applies a manifest with these images for the operator and for the other workloads, and waits until they all run.
+   */
   async function install(manifest: string, operator: string, others: string): Promise<void> {
     const text = (await readFile(manifest, 'utf8'))
       .replace(/(?<=image: )svc-operator:\S+/, operator)
@@ -101,8 +104,8 @@ describe.each(releasedVersions)('from %s', (version) => {
   }
 
   /**
-   * Waits until the leading operator is of this image and has reconciled what it renders. Before that, workloads that
-   * ask for the same images as before look as if they were done.
+   * Waits until the leading operator runs this image and has reconciled the platform. Before that, workloads whose
+   * images do not change look as if they were done.
    */
   async function untilRendered(image: string): Promise<void> {
     const metrics = async (): Promise<string> => {
@@ -156,21 +159,21 @@ describe.each(releasedVersions)('from %s', (version) => {
       status.containerStatuses.filter(({ restartCount }) => restartCount > 0).map(({ name }) => name),
     );
     expect(restarts).toEqual([]);
-    // What comes next is measured from samples of the version that runs now, too.
+    // The next step is compared with samples that include those of the version that runs now.
     kept = await newestSamples(stage);
   }
 
-  test('this operator runs agents and query servers of the release', async () => {
+  test('this version’s operator runs agents and query servers of the release', async () => {
     await install(join(repository, 'manifests/install.yaml'), head, old);
     await unharmed();
   }, 400_000);
 
-  test('its agents and query servers follow', async () => {
+  test('agents and query servers are upgraded to this version', async () => {
     await install(join(repository, 'manifests/install.yaml'), head, head);
     await unharmed();
   }, 400_000);
 
-  test('an edit of a monitor reaches the instruments, and the minter’s image is replaced without a token refused', async () => {
+  test('an edited monitor reaches instruments; no token is refused while the minter’s image changes', async () => {
     const sample = await readRepositoryFile('config/samples/trafficmonitor-checkout.yaml');
     await stage.cluster.kubectl(['apply', '-f', '-'], {
       stdin: sample.replace('- /cart/{id}', '- /cart/{id}\n      - /upgraded/{id}'),
@@ -217,17 +220,17 @@ describe.each(releasedVersions)('from %s', (version) => {
     }
   });
 
-  test('the release’s operator takes them over, and runs agents and query servers of this version', async () => {
+  test('the release’s operator takes over, and runs agents and query servers of this version', async () => {
     await install(release.manifest, old, head);
     await unharmed();
   }, 400_000);
 
-  test('and replaces them by its own', async () => {
+  test('agents and query servers go back to the release', async () => {
     await install(release.manifest, old, old);
     await unharmed();
   }, 400_000);
 
-  test('throughout, every answer was right or said what it lacked, and every token was minted', async () => {
+  test('throughout, every answer was right or named what it lacked, and every token was minted', async () => {
     const { answers, wrong, degraded, mints, refused } = await watched.stop();
     process.stderr.write(
       `    ${version} → head → ${version}: ${answers} answers, ${degraded} of them degraded, ${mints} tokens\n`,
@@ -235,14 +238,14 @@ describe.each(releasedVersions)('from %s', (version) => {
     expect({ wrong, refused }).toEqual({ wrong: [], refused: [] });
     expect(answers).toBeGreaterThan(100);
     expect(mints).toBeGreaterThan(15);
-    // Agents were replaced four times: an answer meanwhile lacks one of them.
+    // Agents were replaced four times, and an answer during a replacement lacks one of them.
     expect(degraded).toBeLessThan(answers);
   });
 });
 
 /**
- * Samples of the shop's requests that no longer change. A workload has its first one a while after everything is Ready:
- * when its instrument has attached to it and has exported.
+ * Samples of the shop's requests that no longer change. A workload has its first sample some time after everything is
+ * Ready, when its instrument has attached and exported.
  */
 function newestSamples(stage: Stage): ReturnType<typeof samplesUntil> {
   return until('samples of the shop', () => samplesUntil(stage, Date.now() / 1000 - 10), {

@@ -1,29 +1,29 @@
 import { agentEmail, type Stage } from '../demo/stage.ts';
 
-/** What users saw while something was going on. */
+/** Counts of the answers and tokens that users got while they were watched. */
 export interface Seen {
   /** Answers of the query API. */
   answers: number;
-  /** Answers that said that a node is missing. */
+  /** Answers that reported a missing node. */
   degraded: number;
   /** Answers that were neither right nor degraded, and requests without an answer. */
   wrong: string[];
   mints: number;
-  /** Requests for a token that got none. */
+  /** Token requests that got no token. */
   refused: string[];
 }
 
 export interface Watched {
-  /** Ends the watch. What was seen is the same however often it is asked for. */
+  /** Ends the watch and returns its counts. Later calls return the same counts. */
   stop(): Promise<Seen>;
 }
 
 const queryPauseMs = 250;
-/** A caller may mint thirty times a minute. */
+/** A caller may mint thirty tokens a minute. */
 const mintPauseMs = 2_500;
 const longestList = 20;
 
-/** Asks for the agents and, beside that, for a token, each over and over: the next question follows the answer. */
+/** Queries the agents and mints tokens in two loops. Each loop waits for an answer before its next request. */
 export function watchAnswers(stage: Stage, nodes: number): Watched {
   const seen: Seen = { answers: 0, degraded: 0, wrong: [], mints: 0, refused: [] };
   const end = new AbortController();

@@ -6,7 +6,7 @@ import type { Stage } from '../demo/stage.ts';
 import { until } from '../../src/testing/until.ts';
 import { podsOf, type PodStatus } from './probe.ts';
 
-/** What the agent of a node answers with, and what its node keeps of it. */
+/** The certificate that a node's agent shows, and the private key on the node's disk. */
 export interface AgentIdentity {
   readonly node: string;
   /** DNS names of the certificate that port 9091 shows. */
@@ -23,7 +23,7 @@ function fileOf(stage: Stage, node: string): string {
   return join(hostDir, 'var/lib/svc-agent/certificate.pem');
 }
 
-/** All agents' identities, in order of nodes. */
+/** All agents' identities, sorted by node. */
 export async function agentIdentities(stage: Stage): Promise<AgentIdentity[]> {
   const pods = await podsOf(stage, 'svc-system', agents);
   const found = pods.map(async ({ spec, status }): Promise<AgentIdentity> => {
@@ -35,7 +35,7 @@ export async function agentIdentities(stage: Stage): Promise<AgentIdentity[]> {
   return (await Promise.all(found)).toSorted((a, b) => (a.node < b.node ? -1 : 1));
 }
 
-/** The certificate behind an address, whether or not it is to be trusted. */
+/** The certificate that the agent at an address shows, trusted or not. */
 function shownAt(host: string): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port: 9091, rejectUnauthorized: false }, () => {
@@ -45,7 +45,9 @@ function shownAt(host: string): Promise<X509Certificate> {
   });
 }
 
-/** Kills the agent of a node, without its certificate where it is to lose it, and waits until it is started again. */
+/**
+ * Kills the agent of a node, after deleting its certificate if `loses` says so. Waits until the agent is ready again.
+ */
 export async function restartAgent(stage: Stage, node: string, loses: 'its certificate' | 'nothing'): Promise<void> {
   const one = async (): Promise<PodStatus> =>
     (await podsOf(stage, 'svc-system', agents)).find(({ spec }) => spec.nodeName === node)!;

@@ -1,6 +1,6 @@
 /**
- * Every query of the dashboards that we ship, over the running product: those of captured traffic by its query server,
- * those of its own programs over two scrapes of their pages.
+ * Runs every query of the shipped dashboards over the running product. Queries of captured traffic go to its query
+ * server. Queries of its programs' own metrics run over two scrapes of their `/metrics` pages.
  */
 import { Engine } from '../../src/promql/index.ts';
 import { MemorySource } from '../../src/testing/promql/memory-source.ts';
@@ -9,10 +9,10 @@ import { until } from '../../src/testing/until.ts';
 import { dashboards } from '../../scripts/generate/dashboards.ts';
 import { agentEmail, readyPods, type Stage } from '../demo/stage.ts';
 
-/** Of what is captured: asked of the query server. The others show what a scraper of our pages has. */
+/** Dashboards of captured traffic, whose queries go to the query server. The others show scraped metrics. */
 const ofTraffic = ['svc-services', 'svc-service', 'svc-topology'];
 
-/** Queries that have no answer over a product that does well, and why. */
+/** Queries that are empty over a healthy product, and why. */
 const emptyWhenWell: Readonly<Record<string, string>> = {
   'sum by (k8s_node_name, reason) (rate(svc_otlp_rejected_total[$__rate_interval]))': 'nothing was ever refused',
   svc_export_pending_bytes: 'no monitor exports',
@@ -29,7 +29,7 @@ const targets = dashboards.flatMap(({ uid, panels }) =>
   panels.flatMap((panel) => panel.targets.map(({ expr }) => ({ uid, title: `${uid}: ${panel.title}`, expr }))),
 );
 
-/** Tests of the dashboards over `stage`, which is up by the time they run. */
+/** Tests of the dashboards over `stage`, which must be up when they run. */
 export function dashboardQueries(stage: () => Stage): void {
   describe('the dashboards', () => {
     const scraped = new MemorySource();
@@ -42,7 +42,7 @@ export function dashboardQueries(stage: () => Stage): void {
       const role = ['--clusterrole=svc-metrics-reader', '--serviceaccount=shop:scraper'];
       await kubectl('create', 'clusterrolebinding', 'scraper', ...role);
       const token = (await kubectl('-n', 'shop', 'create', 'token', 'scraper')).trim();
-      // A rate needs two samples of a series, and something to happen between them.
+      // A rate needs two samples of a series, and an increase between them.
       const useAll = async (): Promise<void> => {
         await stage().mint(agentEmail);
         await stage().mint('stranger@demo-project.iam.gserviceaccount.com');
@@ -64,7 +64,7 @@ export function dashboardQueries(stage: () => Stage): void {
       return Number((body.data!.result as unknown as [number, string])[1]);
     }
 
-    /** Loads every pod's page, with the labels that a scraper adds. */
+    /** Scrapes every pod's `/metrics` page, and adds the labels of a scraper. */
     async function scrape(token: string): Promise<boolean> {
       const seconds = await now();
       for (const { namespace, component, port } of parts) {
@@ -104,7 +104,7 @@ export function dashboardQueries(stage: () => Stage): void {
   });
 }
 
-/** A page as OpenMetrics text with these labels and this time on each sample. */
+/** The samples of a page as OpenMetrics text, each with the labels of `added` and this time. */
 function timed(page: string, added: string, seconds: number): string {
   const lines = page.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return lines

@@ -2,18 +2,18 @@ import { getJson, type QueryAnswer } from '../demo/query-client.ts';
 import { readyPods, type Stage } from '../demo/stage.ts';
 import { until } from '../../src/testing/until.ts';
 
-/** A node that is about to leave, and what is said of it. */
+/** A node that is about to leave, and what the product reports about it. */
 export interface NodeLeaves {
   readonly lost: {
     readonly name: string;
-    /** As a machine that is switched off and taken out of the cluster: process, Node object, pods. */
+    /** Removes process, Node object and pods, as when a machine is switched off and taken out of the cluster. */
     leave(): Promise<void>;
   };
-  /** The answers of both replicas of the query server to an instant query. Errors: while there are not two. */
+  /** The answers of both replicas of the query server to an instant query. Rejects unless two replicas are ready. */
   answers(query: string, lookback?: string): Promise<QueryAnswer['body'][]>;
   /** Names of the nodes in a list of the operator's record. */
   recorded(list: 'serving' | 'departed'): Promise<string[]>;
-  /** Replaces the pods of both replicas. */
+  /** Replaces the pods of both replicas of the query server. */
   restartQueries(): Promise<void>;
   stopOperator(): Promise<void>;
   startOperator(): Promise<void>;

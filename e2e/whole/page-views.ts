@@ -1,4 +1,4 @@
-/** The page in a real Chromium over the running product: what it shows is what PromQL and kubectl say. */
+/** The page in a real Chromium over the running product: it shows what PromQL and kubectl report. */
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,10 +16,10 @@ import { installPlugin } from '../kubectl-svc/plugin.ts';
 import { openTab, startBrowser, type Tab } from '../page/tab.ts';
 import { podsOf } from './probe.ts';
 
-/** Where pictures of a run are kept; the README's are taken with SVC_PICTURES=docs/pictures. */
+/** Folder of a run's screenshots. The README's are taken with SVC_PICTURES=docs/pictures. */
 const pictures = process.env['SVC_PICTURES'] ?? join(tmpdir(), 'svc-pictures');
 
-/** A Deployment that the policy of the samples excludes by a label. */
+/** A Deployment that the sample policy excludes by its label. */
 const excluded = {
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -46,12 +46,12 @@ const excluded = {
   },
 };
 
-/** Tests of the views over `stage`, which is up by the time they run. */
+/** Tests of the views over `stage`, which must be up when they run. */
 export function pageViews(stage: () => Stage): void {
   needing(browserNeed).describe('the page', () => {
     let browser: Browser;
     let tab: Tab;
-    /** The moment that everything is asked of, so late that no sample of it is still on its way. Unit: s. */
+    /** The time of all queries, far enough in the past that every sample up to it has arrived. Unit: s. */
     let at: number;
 
     beforeAll(async () => {
@@ -149,7 +149,7 @@ export function pageViews(stage: () => Stage): void {
       await nothingWrong('map');
     });
 
-    test('Query draws what it is asked', async () => {
+    test('Query shows the result of its expression', async () => {
       await open('graph?g0.expr=sum(svc_agent_up)');
       await tab.page.getByRole('button', { name: 'Run' }).click();
       await tab.page.getByText(/^1 series in/).waitFor();
@@ -157,7 +157,7 @@ export function pageViews(stage: () => Stage): void {
       await nothingWrong('query');
     });
 
-    test('Nodes shows the nodes that kubectl shows, and how each fares', async () => {
+    test('Nodes shows the nodes that kubectl shows, and the state of each', async () => {
       await until(
         'what agents store of themselves every ten seconds',
         () => stage().query('count(svc_series_limit) + count(svc_cert_expiry_timestamp_seconds > 0)'),
@@ -203,7 +203,7 @@ export function pageViews(stage: () => Stage): void {
           .map(({ time, what, outcome, size, from, to, node }) =>
             [time, what, outcome, size, from, to, node].join(' | '),
           );
-        // A sign stands before the status of what failed.
+        // A failed request has a sign before its status.
         const expected = shown.map((row) => row.map((text) => text.replace(/^[^\w/]+ /, '')).join(' | '));
         expect(expected.filter((row) => !printed.includes(row))).toEqual([]);
       } finally {
@@ -217,7 +217,7 @@ export function pageViews(stage: () => Stage): void {
       ['ClusterTrafficPolicy', 'ctp'],
       ['MinterDeployment', 'md'],
     ])(
-      'Objects shows the conditions of each %s as kubectl does, and none of a sound one as a fault',
+      'Objects shows the conditions of each %s as kubectl does, and no fault in a healthy object',
       async (kind, of) => {
         const list = JSON.parse(await stage().cluster.kubectl(['get', of, '-A', '-o', 'json'])) as {
           items: { metadata: { name: string }; status: { conditions: { type: string; status: string }[] } }[];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { getJson } from '../demo/query-client.ts';
 import { readyPods, type Stage } from '../demo/stage.ts';
 
-/** The instrument's file on each node as it is now, by node name; a node without one is left out. */
+/** The instrument's current configuration file on each node, by node name; a node without one is left out. */
 export async function instrumentFiles(stage: Stage): Promise<Record<string, string>> {
   const files: Record<string, string> = {};
   for (const node of stage.cluster.nodes) {
@@ -31,7 +31,9 @@ export async function countersAt(stage: Stage, seconds: number): Promise<Record<
   );
 }
 
-/** Asks a query pod at its own address, where no loopback exemption applies. */
+/**
+ * Queries a pod of the query server at its own address, where no loopback exemption applies. Returns the HTTP status.
+ */
 export async function queryAtPod(stage: Stage, token?: string): Promise<number> {
   const [pod] = await readyPods(stage.cluster, 'svc-system', 'app.kubernetes.io/component=query');
   const target = { host: pod!.ip, port: 9095, ca: stage.queryTarget.ca, ...(token ? { token } : {}) };

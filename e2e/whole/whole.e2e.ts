@@ -34,7 +34,7 @@ afterAll(async () => {
 }, 60_000);
 
 describe('from kubectl apply to an answer', () => {
-  test('every agent is counted once, though all say the same of themselves', async () => {
+  test('every agent is counted once, though all report the same about themselves', async () => {
     const answer = await until('three agents', () => stage.query('sum(svc_agent_up)'), {
       good: (a) => a.body.data?.result[0]?.value[1] === '3',
     });
@@ -57,7 +57,7 @@ describe('from kubectl apply to an answer', () => {
     );
   });
 
-  test('flows between two pods of others name both ends, in both directions', async () => {
+  test('flows between two pods of users name both ends, in both directions', async () => {
     const of = (direction: string, from: string, to: string): string =>
       `sum by (k8s_src_namespace, k8s_dst_namespace, k8s_src_owner_type, k8s_dst_owner_type) (rate(ebpf_network_flow_bytes{direction="${direction}",k8s_src_owner_name="${from}",k8s_dst_owner_name="${to}"}[30s]))`;
     for (const query of [of('request', 'checkout', 'catalog'), of('response', 'catalog', 'checkout')]) {
@@ -75,7 +75,7 @@ describe('from kubectl apply to an answer', () => {
     }
   });
 
-  test('rates, sums and quantiles over all agents are numbers that the load explains', async () => {
+  test('rates, sums and quantiles over all agents match the load', async () => {
     const query = 'sum(rate(http_server_request_duration_count{service_name="catalog"}[30s]))';
     const rate = await until('a rate near the load', () => stage.query(query), {
       good: (a) => Number(a.body.data?.result[0]?.value[1]) > 20,
@@ -90,7 +90,7 @@ describe('from kubectl apply to an answer', () => {
     expect(seconds).toBeLessThan(5);
   });
 
-  test('an edited monitor reaches the instrument file of every node within five seconds, and the counts follow', async () => {
+  test('an edited monitor reaches every instrument file within five seconds; its status counts all nodes', async () => {
     const before = await instrumentFiles(stage);
     expect(Object.keys(before)).toEqual(['node-1', 'node-2', 'node-3']);
     const sample = await readRepositoryFile('config/samples/trafficmonitor-checkout.yaml');
@@ -120,7 +120,7 @@ describe('from kubectl apply to an answer', () => {
     );
   }, 150_000);
 
-  test('conditions carry the generation they speak of, and events tell people what happened', async () => {
+  test('conditions carry the generation they describe, and objects have events', async () => {
     const isReady = (r: Resource): boolean =>
       r.status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') === true;
     const ready = await until('Ready', () => resource('clustertrafficpolicies/default'), { good: isReady });
@@ -138,7 +138,7 @@ pageViews(() => stage);
 dashboardQueries(() => stage);
 
 describe('the minter', () => {
-  test('gives the platform agent a token that the platform takes for the repository', async () => {
+  test('gives the platform agent a token for its repository', async () => {
     const { status, body } = await stage.mint(agentEmail);
     expect(status).toBe(200);
     expect(body).toMatch(/^[!-~]{20,}$/);
@@ -156,7 +156,7 @@ describe('the minter', () => {
     expect([stage.world.kms.count('AsymmetricSign'), stage.world.platform.count('create_token')]).toEqual(before);
   });
 
-  test('a repository registered in gitops-state can be had within seconds where the minter trusts it, one of another organisation cannot', async () => {
+  test('a repository in gitops-state gets tokens if the minter trusts it; a foreign repository does not', async () => {
     const trust = JSON.stringify({ spec: { vcs: { trustGitOpsState: true } } });
     await kubectl('-n', 'platform-agent', 'patch', 'minterdeployment', 'minter', '--type=merge', '-p', trust);
     const data = 'repositories=extra\nelsewhere/gitops';
@@ -195,7 +195,7 @@ describe('the minter', () => {
 });
 
 describe('bad input', () => {
-  test('a monitor that selects nothing is refused by the API server with our words', async () => {
+  test('a monitor without a selector is refused by the API server with our message', async () => {
     const monitor = {
       apiVersion: 'svc.dev/v1alpha1',
       kind: 'TrafficMonitor',
@@ -342,7 +342,7 @@ describe('bad days', () => {
 });
 
 describe('deleting', () => {
-  test('a deleted monitor leaves the instrument files, and what other monitors ask for stays in them', async () => {
+  test('a deleted monitor is removed from the instrument files; the entries of other monitors stay', async () => {
     await kubectl('-n', 'shop', 'delete', 'tm', 'checkout', '--timeout=30s');
     await until('its entry to be gone', () => instrumentFiles(stage), {
       good: (files) => Object.keys(files).length === 3 && Object.values(files).every((f) => !f.includes('checkout')),
@@ -352,7 +352,7 @@ describe('deleting', () => {
     expect(Object.values(files).every((f) => f.includes('catalog'))).toBe(true);
   }, 120_000);
 
-  test('a deleted MinterDeployment takes what it owned, and leaves the namespace, the Secret and the rest', async () => {
+  test('deleting a MinterDeployment deletes its children; the Secret and other components stay', async () => {
     const selector = 'app.kubernetes.io/component=minter';
     const kinds = 'deployments,services,configmaps,serviceaccounts,networkpolicies,poddisruptionbudgets';
     expect((await namesOf(stage, kinds, selector)).length).toBeGreaterThanOrEqual(5);
@@ -368,13 +368,13 @@ describe('deleting', () => {
     expect(await namesOf(stage, kinds, 'app.kubernetes.io/component in (agent, query)')).toEqual(others);
   }, 90_000);
 
-  test('a deleted policy puts the nodes back to what the flags say, and the agents stay', async () => {
+  test('deleting the policy resets the nodes to the settings of the flags; the agents stay', async () => {
     await kubectl('delete', 'ctp', 'default', '--timeout=30s');
     await until('the default exclusion to be gone', () => instrumentFiles(stage), {
       good: (files) => Object.keys(files).length === 3 && Object.values(files).every((f) => !f.includes('istio-')),
       timeoutMs: 90_000,
     });
-    // One that is being replaced is there beside its successor for a moment.
+    // For a moment, an agent that is being replaced runs beside its successor.
     await until('an agent on each node', () => podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent'), {
       good: (pods) => pods.length === 3,
       timeoutMs: 30_000,
@@ -409,7 +409,7 @@ describe('the certificate of an agent', () => {
     await answerOfAll();
   }, 180_000);
 
-  test('names its node, and no two have a key in common; no Secret holds one', async () => {
+  test('names its node; each agent has its own key, and no Secret holds an agent certificate', async () => {
     const all = await agentIdentities(stage);
     expect(all.map(({ names }) => names)).toEqual(
       ['node-1', 'node-2', 'node-3'].map(
@@ -420,7 +420,7 @@ describe('the certificate of an agent', () => {
     expect(await kubectl('-n', 'svc-system', 'get', 'secrets', '-o', 'name')).not.toContain('svc-agent-tls');
   });
 
-  test('is kept on its node: an agent that starts while no operator runs answers for it', async () => {
+  test('is kept on its node: an agent that restarts while no operator runs still shows it', async () => {
     const before = await agentIdentities(stage);
     await scaleOperator(0);
     try {
@@ -432,7 +432,7 @@ describe('the certificate of an agent', () => {
     }
   }, 120_000);
 
-  test('is issued anew to an agent that lost it, with another key, and the others keep theirs', async () => {
+  test('is reissued with a new key to an agent that lost it; the other agents keep theirs', async () => {
     const before = await agentIdentities(stage);
     await restartAgent(stage, 'node-2', 'its certificate');
     const after = await agentIdentities(stage);
@@ -444,7 +444,7 @@ describe('the certificate of an agent', () => {
 });
 
 describe('a node that leaves the cluster', () => {
-  test('is named by answers about its time, also by query servers started since, whether or not an operator runs', async () => {
+  test('is named in answers about its time, also by new query servers and without an operator', async () => {
     const { lost, answers, recorded, restartQueries, stopOperator, startOperator } = await nodeLeaves(stage);
     const whole = { degraded: false, missingNodes: [] };
     const warnings = [expect.stringMatching(/ departed: it left at .*Z; its data since .*Z is gone/)];

@@ -12,7 +12,7 @@ import { buildPage } from './page.ts';
 import { packagesIn, thirdPartyNotices } from './notices.ts';
 import { sbomOf } from './sbom.ts';
 
-/** Bundles in a folder outside the checkout, where no `node_modules` is in reach. */
+/** Folder of the bundles: outside the checkout, so that no `node_modules` is in reach. */
 let dir: string;
 const made = new Map<Program, Metafile>();
 const names = Object.keys(programs) as Program[];
@@ -45,10 +45,13 @@ async function run(entry: string, args: readonly string[], env: Record<string, s
   }
 }
 
-/** What an init step puts on the disk of a node: about 130 MB, most of it Node. */
+/** Size of the files that an init step puts on a node's disk, most of it Node. Unit: MB. */
 const supervisorMegabytes = 130;
 
-/** What dependencies try to load and do without: native speed-ups of `ws`, old text encodings of `node-fetch`. */
+/**
+ * Packages that dependencies try to load but can do without: native speed-ups of `ws`, old text encodings of
+ * `node-fetch`.
+ */
 const optional = ['bufferutil', 'utf-8-validate', 'encoding'];
 
 test.each(names)('the bundle of %s needs nothing but built-in modules and its own files', (name) => {
@@ -60,7 +63,7 @@ test.each(names)('the bundle of %s needs nothing but built-in modules and its ow
   expect(outside).toEqual([]);
 });
 
-test.each(names)('the code of %s takes at most 20 MB, and a map lies beside each file', async (name) => {
+test.each(names)('the code of %s takes at most 20 MB, and each file has a source map', async (name) => {
   const files = await readdir(join(dir, 'dist', name));
   const code = files.filter((file) => /\.c?js$/.test(file));
   const sizes = await Promise.all(code.map(async (file) => (await stat(join(dir, 'dist', name, file))).size));
@@ -81,7 +84,7 @@ test.each([
   ['minter/minter.js', ['tools', 'import-pk', '--help']],
   ['kubectl-svc/kubectl-svc.js', ['--help']],
   ['kubectl-svc/kubectl-complete-svc.js', ['']],
-])('%s %p runs where there is no node_modules', async (entry, args) => {
+])('%s %p runs without node_modules', async (entry, args) => {
   const { code, stdout, stderr } = await run(entry, args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).not.toBe('');
@@ -164,7 +167,7 @@ test('the bill of materials names the program, and each package with its version
   expect(sbom.dependencies[0]!.dependsOn).toHaveLength(sbom.components.length);
 });
 
-test('the page is in the bill of materials of what serves it, and its notices name each of its packages', async () => {
+test('the bill of materials of svc includes the page, and the page’s notices name each of its packages', async () => {
   const page = await buildPage(join(dir, 'dist'));
   const { components } = await sbomOf('svc', [made.get('svc')!, page], identity);
   const named = components.map(({ group, name }) => (group === undefined ? name : `${group}/${name}`));
@@ -176,13 +179,13 @@ test('the page is in the bill of materials of what serves it, and its notices na
   expect(titles.map((text) => text.split(' ', 1)[0])).toEqual(packages);
 });
 
-test('a date that is no number of seconds is refused by name', () => {
+test('a SOURCE_DATE_EPOCH that is not in whole seconds is refused', () => {
   expect(() => buildIdentity({ SOURCE_DATE_EPOCH: 'today' })).toThrow(
     'SOURCE_DATE_EPOCH=today: it takes whole seconds',
   );
 });
 
-test('the first file of the instrument is written by the bundle', async () => {
+test('the bundle writes the instrument’s first configuration file', async () => {
   const config = join(dir, 'config/config.yaml');
   const flags = [`--data-dir=${dir}/data`, `--instrument-config=${config}`, '--node-name=n1'];
   expect(await run('svc/svc.js', ['agent', 'init-config', ...flags])).toMatchObject({ code: 0 });
@@ -223,7 +226,7 @@ test('the notices name every package of a bundle with its version and licence', 
   expect(notices.split(`\n${'-'.repeat(80)}\n\n`)).toHaveLength(packagesIn(metafile).length + 1);
 });
 
-test('the supervisor that an init step brings into the container of the instrument runs as one file', async () => {
+test('the supervisor that an init step copies for the instrument’s container runs as a single file', async () => {
   const target = await mkdtemp(join(tmpdir(), 'svc-supervisor-'));
   try {
     const flags = [`--instrument-config=${target}/config.yaml`, `--data-dir=${target}/data`, '--node-name=n'];
@@ -240,7 +243,7 @@ test('the supervisor that an init step brings into the container of the instrume
       files.filter((file) => file.isFile()).map(async (file) => (await stat(join(file.parentPath, file.name))).size),
     );
     const megabytes = sizes.reduce((a, b) => a + b) / 1e6;
-    // The size that docs/critiques.md states, for the Node of this machine.
+    // docs/critiques.md states this size; the Node of this machine may have another.
     expect(Math.abs(megabytes - supervisorMegabytes)).toBeLessThan(supervisorMegabytes / 4);
   } finally {
     await rm(target, { recursive: true, force: true });

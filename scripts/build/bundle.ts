@@ -14,17 +14,17 @@ export const programs = {
 } as const;
 export type Program = keyof typeof programs;
 
-/** What `svc agent init-config` copies out of the image: one file, with nothing beside it. */
+/** The script that `svc agent init-config` copies out of the image: a single file without chunks. */
 const alone = { supervise: 'src/agent/supervisor/supervise.ts' };
 
 export interface BundleOptions {
   /** Absolute path; `<outDir>/<program>` is replaced. */
   readonly outDir: string;
-  /** Keeps what must not be in production: the minter's key from a file. Default false. */
+  /** Keeps code that production must not have: the minter's signing with a key file. Default false. */
   readonly development?: boolean;
   /** What `--version` prints beside the version. Default: unknown. */
   readonly identity?: BuildIdentity;
-  /** Of a test build: what puts something else in the place of a source. */
+  /** Plugins of a test build, which replace sources. */
   readonly plugins?: readonly Plugin[];
 }
 
@@ -39,14 +39,14 @@ const common = {
   minifyWhitespace: true,
   sourcemap: true,
   sourcesContent: false,
-  // Code is ASCII, and licence comments, whose names are not, lie in files of their own: V8 keeps a text with a single
-  // other character at two bytes each.
+  // Code is ASCII. Licence comments contain other characters, so they go to separate files: one such character makes V8
+  // store a source at two bytes a character.
   charset: 'ascii',
   legalComments: 'external',
   logLevel: 'warning',
 } satisfies BuildOptions;
 
-/** Dependencies in CommonJS ask for built-in modules by `require`, and some for the folder they lie in. */
+/** CommonJS dependencies load built-in modules by `require`, and some read `__dirname`. */
 const banner = {
   js: [
     "import{createRequire as $createRequire}from'node:module';",
@@ -54,7 +54,7 @@ const banner = {
   ].join(''),
 };
 
-/** Makes one file of a source and its dependencies, for an image that a test builds. `outfile` is absolute. */
+/** Bundles a source and its dependencies into one file, for an image that a test builds. `outfile` is absolute. */
 export async function bundleFile(source: string, outfile: string): Promise<void> {
   await build({
     ...common,
@@ -67,9 +67,8 @@ export async function bundleFile(source: string, outfile: string): Promise<void>
 }
 
 /**
- * Makes one self-contained module graph of a program: its code and that of its dependencies, split so that a command
- * loads only what it runs. Source maps lie beside the code.
- * Returns what went into it.
+ * Bundles a program and its dependencies into a self-contained module graph, split so that a command loads only the
+ * code that it runs. Source maps lie beside the code. Returns the metafile, which names the inputs.
  */
 export async function bundle(program: Program, options: BundleOptions): Promise<Metafile> {
   const { outDir, development = false, identity = { commit: 'unknown', date: 'unknown' }, plugins = [] } = options;
@@ -94,8 +93,8 @@ export async function bundle(program: Program, options: BundleOptions): Promise<
 }
 
 /**
- * A source that makes itself a `require` to load a package late, or a part of it, is bundled as if that were CommonJS'
- * own, so that what it loads is in the bundle and still runs only when asked for.
+ * Some sources create their own `require` to load a package late. Without that line esbuild handles their calls as
+ * CommonJS: the package is in the bundle, and still runs only on demand.
  */
 const ownRequire: Plugin = {
   name: 'own-require',
@@ -111,8 +110,8 @@ const ownRequire: Plugin = {
 const clientNodeFile = 'client-node.cjs';
 
 /**
- * The index of client-node is a file of its own, which is read when it is first needed: five megabytes of text, which
- * would otherwise be in the memory of every process that knows a cluster.
+ * Keeps client-node in a separate file that is read on first use. Its five megabytes would otherwise be in the memory
+ * of every process that connects to a cluster.
  */
 const lateClientNode: Plugin = {
   name: 'late-client-node',
@@ -126,10 +125,10 @@ const lateClientNode: Plugin = {
 };
 
 type ClientNode = BuildResult<{ metafile: true; write: false }>;
-/** By the folder above those of the programs: maps name their sources as seen from there. */
+/** Bundles of client-node by output folder, as their source maps name sources relative to that folder. */
 const clientNodes = new Map<string, Promise<ClientNode>>();
 
-/** Two programs have the same file: it is made once, as it takes as long as the rest of the smaller one. */
+/** Two programs share this file. It is bundled once, as that takes as long as the rest of the smaller program. */
 async function addClientNode(outDir: string, outdir: string): Promise<Metafile> {
   const made = clientNodes.get(outDir) ?? bundleClientNode(`${outDir}/client-node`);
   clientNodes.set(outDir, made);
@@ -150,7 +149,7 @@ function bundleClientNode(outdir: string): Promise<ClientNode> {
   });
 }
 
-/** dot-i's base class gets the stand-in for client-node that `src/kube/load-dot-i.ts` puts in place elsewhere. */
+/** Gives dot-i's base class the stand-in for client-node, as `src/kube/load-dot-i.ts` does outside of bundles. */
 const lightDotI: Plugin = {
   name: 'light-dot-i',
   setup({ onResolve, onLoad }) {
@@ -169,8 +168,8 @@ const lightDotI: Plugin = {
 };
 
 /**
- * The key service's client comes with classes for messages of two services that it never calls and only exports, which
- * would be a tenth of the minter's text.
+ * Drops the message classes of two services that the key service's client exports but never calls. They would be a
+ * tenth of the minter's code.
  */
 const lightGax: Plugin = {
   name: 'light-gax',

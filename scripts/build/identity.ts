@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Which sources a build is made of. */
+/** The sources of a build. */
 export interface BuildIdentity {
   /** The full commit, with `-dirty` where the tree differs from it; `unknown` outside a repository. */
   readonly commit: string;
@@ -12,9 +12,8 @@ export interface BuildIdentity {
 }
 
 /**
- * `SVC_COMMIT` and `SOURCE_DATE_EPOCH` (seconds) where they are set, as an image's build sets them; else the
- * repository's.
- * Errors: SOURCE_DATE_EPOCH is not a whole number of seconds.
+ * Takes `SVC_COMMIT` and `SOURCE_DATE_EPOCH` (seconds) if they are set, as in an image's build. Otherwise it asks the
+ * repository. Errors: SOURCE_DATE_EPOCH is not a whole number of seconds.
  */
 export function buildIdentity(env: Readonly<Record<string, string | undefined>> = process.env): BuildIdentity {
   const epoch = env['SOURCE_DATE_EPOCH'] || git('show', '-s', '--format=%ct', 'HEAD');

@@ -1,6 +1,6 @@
 /**
- * Builds into dist/ what images, the demo and the e2e tests run: a bundle for each program, with the licences and the
- * bill of materials of what is in it, and the query page. Takes about two seconds. `--development` keeps what
+ * Builds the programs that images, the demo and the e2e tests run into dist/: a bundle of each program with its
+ * licences and its bill of materials, and the query page. Takes about two seconds. `--development` keeps code that
  * production must not have.
  */
 import { rm, writeFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ await Promise.all([
   page,
   ...(Object.keys(programs) as Program[]).map(async (program) => {
     const metafile = await bundle(program, { outDir, development: flags.development, identity });
-    // The query server serves the page, whose licences lie beside it.
+    // The query server serves the page, so its bill of materials covers the page too.
     const parts = program === 'svc' ? [metafile, await page] : [metafile];
     const sbom = await sbomOf(program, parts, identity);
     await writeFile(`${outDir}/${program}/sbom.cdx.json`, `${JSON.stringify(sbom, null, 2)}\n`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Metafile } from 'esbuild';
 import { root } from './bundle.ts';
 
-/** The packages of which a bundle holds code, as folders below the checkout, sorted. Pure. */
+/** The packages whose code is in a bundle, as sorted folders below the checkout. Pure. */
 export function packagesIn({ inputs }: Pick<Metafile, 'inputs'>): string[] {
   const folders = Object.keys(inputs).flatMap(
     (path) => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],
@@ -12,9 +12,8 @@ export function packagesIn({ inputs }: Pick<Metafile, 'inputs'>): string[] {
 }
 
 /**
- * The licences of all code of others in a bundle: name and version of each package, what it declares, and the text that
- * it comes with.
- * Errors: throws for a package that neither declares a licence nor brings a text.
+ * The licences of all third-party code in a bundle: name, version, declared licence and licence texts of each package.
+ * Errors: throws for a package that neither declares a licence nor contains a licence text.
  */
 export async function thirdPartyNotices(metafile: Pick<Metafile, 'inputs'>): Promise<string> {
   const parts = await Promise.all(packagesIn(metafile).map(noticeOf));
@@ -22,7 +21,7 @@ export async function thirdPartyNotices(metafile: Pick<Metafile, 'inputs'>): Pro
   return [head, ...parts].join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** What a package says of itself. */
+/** The members of a package.json that are used here. */
 export interface PackageManifest {
   readonly name: string;
   readonly version: string;

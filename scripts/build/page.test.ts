@@ -16,11 +16,11 @@ const metafile: Metafile = {
   },
 };
 
-test('what the first view imports at once, directly or not, is known; what it loads on demand is not part of it', () => {
+test('importsOf lists direct and indirect static imports of the first view, without dynamic imports', () => {
   expect(importsOf(metafile, 'app.js')).toEqual(['chunks/a.js', 'chunks/b.js']);
 });
 
-test('the document links the modules in its head', () => {
+test('the document preloads the modules in its head', () => {
   expect(withPreloads('<head>\n  </head>\n<body></body>', ['chunks/a.js'])).toBe(
     '<head>\n    <link rel="modulepreload" href="chunks/a.js" />\n  </head>\n<body></body>',
   );

@@ -4,10 +4,9 @@ import { root } from './bundle.ts';
 import { thirdPartyNotices } from './notices.ts';
 
 /**
- * Bundles the page into `<outDir>/ui`: `early.js`, `app.js` and `app.css` with what they import at once are the first
- * view; what other views need beside them is in `chunks/`, loaded when they are opened. The licences of its packages
- * lie beside it.
- * Returns what went into which file.
+ * Bundles the page into `<outDir>/ui`. The first view consists of `early.js`, `app.js`, `app.css` and their static
+ * imports. Other views need more files of `chunks/`, which the browser loads when a view is opened. The licences of the
+ * page's packages are in the same folder. Returns the metafile of `app.js`.
  */
 export async function buildPage(outDir: string): Promise<Metafile> {
   const out = `${outDir}/ui`;
@@ -52,7 +51,7 @@ export async function buildPage(outDir: string): Promise<Metafile> {
   return metafile;
 }
 
-/** What the output file `name` imports at once, and those in turn: paths below the page's folder. */
+/** The direct and indirect static imports of the output file `name`, as paths below the page's folder. */
 export function importsOf({ outputs }: Metafile, name: string): string[] {
   const pathOf = (file: string): string => file.slice(folder.length);
   const entry = Object.keys(outputs).find((file) => file.endsWith(`/ui/${name}`))!;
@@ -65,7 +64,7 @@ export function importsOf({ outputs }: Metafile, name: string): string[] {
   return [...found].map(pathOf).sort();
 }
 
-/** The document with a link for each module, so that the browser need not read one to learn of the next. */
+/** The document with a preload link for each module, so that the browser need not read one module to find the next. */
 export function withPreloads(html: string, modules: readonly string[]): string {
   const links = modules.map((module) => `    <link rel="modulepreload" href="${module}" />\n`).join('');
   return html.replace('  </head>', `${links}  </head>`);

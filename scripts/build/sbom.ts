@@ -5,7 +5,7 @@ import { root, type Program } from './bundle.ts';
 import type { BuildIdentity } from './identity.ts';
 import { manifestOf, packagesIn } from './notices.ts';
 
-/** A bill of materials as CycloneDX 1.6 has it in JSON, with the members that are used here. */
+/** The members of a CycloneDX 1.6 bill of materials in JSON that are used here. */
 export interface Sbom {
   readonly bomFormat: 'CycloneDX';
   readonly specVersion: '1.6';
@@ -28,9 +28,9 @@ export interface SbomComponent {
 }
 
 /**
- * The bill of materials of one program: the program, and every package of which one of its bundles holds code, with
+ * The bill of materials of one program: the program, and every package whose code is in one of its bundles, with
  * version, licence and the hash of its published archive from the lock file. It has neither a serial number nor a time
- * of its own, so that the same sources give the same bytes.
+ * of creation, so that the same sources give the same bytes.
  */
 export async function sbomOf(
   program: Program,

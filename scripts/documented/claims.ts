@@ -18,7 +18,7 @@ export const root = join(import.meta.dirname, '../..');
 export const second = 1_000;
 export const MiB = 1024 * 1024;
 
-/** The first group of the pattern in the file. Errors: throws where the file has nothing like it. */
+/** The first group of the pattern in the file. Errors: throws if nothing in the file matches. */
 export function find([file, pattern]: readonly [string, RegExp]): string {
   const found = pattern.exec(readFileSync(join(root, file), 'utf8'))?.[1];
   if (found === undefined) throw new Error(`${file} has nothing like ${pattern}`);
@@ -41,8 +41,8 @@ const quantity =
   /(?<![-:\w.]|RFC )(\d[\d,.]*)(?:[ -])?(?:(?:ms|µs|s|h|MiB|MB|kB|GiB|seconds?|minutes?|hours?|days?|years?|times|million|samples|series|spans|bytes|nodes?|agents?|queries|requests|points)\b|%)/g;
 
 /**
- * The quantities in the text of a document that no sentence claims: by its first group, or by the whole sentence where
- * it has no group. Blocks and spans of code are not searched.
+ * The quantities in the text of a document that no sentence claims. A sentence claims the quantities of its first
+ * group, or all of its quantities if it has no group. Blocks and spans of code are not searched.
  */
 export function unclaimed(file: string, sentences: readonly Sentence[]): string[] {
   // Code is blanked out, so that the rest keeps its offsets.

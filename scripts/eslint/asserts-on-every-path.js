@@ -1,15 +1,15 @@
 import { calledName, isFunction, isHelperName, isTestCallee } from './test-syntax.js';
 
 /**
- * Finds tests that can pass without having tested anything: no assertion at all, an assertion on some paths only, or
- * a `return` before the first one.
+ * Finds tests that can pass without having tested anything: no assertion at all, an assertion on some paths only, or a
+ * `return` before the first assertion.
  *
- * An assertion is a call of `expect`, of a function with a helper's name (they throw when what they wait for does not
- * come true), or of a function of the same file that makes one. A loop counts as run at least once (`loops-that-run`
- * judges those), and a callback as called, so that no test that asserts is reported.
+ * An assertion is a call of `expect`, of a function with a helper's name (helpers throw when their condition fails), or
+ * of a function of the same file that asserts. A loop counts as run at least once (`loops-that-run` checks loops), and
+ * a callback counts as called, so that no test that asserts is reported.
  */
 
-/** Callbacks of these may never run: what they assert does not count. */
+/** Callbacks of these functions may never run, so their assertions do not count. */
 const deferred = new Set(['on', 'once', 'addEventListener', 'setTimeout', 'setInterval', 'catch', 'createServer']);
 
 /** @type {import('eslint').Rule.RuleModule} */
@@ -28,7 +28,7 @@ export default {
   },
   create(context) {
     const { sourceCode } = context;
-    /** Functions of this file → whether a call of them asserts. False while it is being found out. */
+    /** Functions of this file → whether a call of the function asserts. False while the function is being searched. */
     const known = new Map();
 
     /** The function of this file that a name stands for. */
@@ -86,7 +86,7 @@ export default {
       }
     }
 
-    /** 'asserts', 'ends' (throws: no path goes on) or 'silent'; `early` takes each return before an assertion. */
+    /** 'asserts', 'ends' (no path continues) or 'silent'. `early` is called with each return before an assertion. */
     function block(node, early) {
       for (const statement of node.body) {
         const found = outcome(statement, early);

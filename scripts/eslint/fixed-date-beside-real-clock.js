@@ -1,11 +1,11 @@
 /**
- * Finds tests that go red by the calendar: data of a fixed date beside the machine's clock. Retention, validity and
- * lookback are judged by the distance of the two, which grows every day.
+ * Finds tests that fail at a later date, as they use data of a fixed date with the machine's clock. Retention, validity
+ * and lookback depend on the distance between the two, which grows every day.
  *
- * A fixed date is `Date.UTC(2026, …)`, `new Date('2026-…')`, `Date.parse('2026-…')`, a number of this century in
- * milliseconds, or recorded data (an import of `open-metrics.ts`). The machine's clock is `systemClock`, `Date.now()`,
- * `new Date()`, a `ShiftedClock` that starts now, or a query stage without a `clock`. Both in one file are reported at
- * the clock. Dates that come from another file are not seen, save those of recorded data.
+ * A fixed date is `Date.UTC(2026, …)`, `new Date('2026-…')`, `Date.parse('2026-…')`, a time of this century as a number
+ * of milliseconds, or recorded data (an import of `open-metrics.ts`). The machine's clock is `systemClock`,
+ * `Date.now()`, `new Date()`, a `ShiftedClock` that starts now, or a query stage without a `clock`. If a file has both,
+ * the rule reports the clock. It does not see dates in other files, except those of recorded data.
  */
 const thisCentury = (value) =>
   typeof value === 'number' && value >= 1.4e12 && value < 4.2e12 && Number.isInteger(value);
@@ -39,7 +39,7 @@ export default {
       },
       Identifier(node) {
         if (node.name !== 'systemClock' || node.parent.type === 'ImportSpecifier') return;
-        // Its other members measure and wait, which no date changes: { ...systemClock, now: () => end }.
+        // A spread with its own `now` takes only the clock's timers, which no date affects.
         const { parent } = node;
         const now = parent.type === 'SpreadElement' && parent.parent.properties?.some((p) => p.key?.name === 'now');
         if (!now) clocks.push(node);

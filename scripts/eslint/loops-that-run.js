@@ -1,19 +1,22 @@
 /**
  * Finds loops that assert, or declare tests, over a list that may be empty: such a test passes without a case.
  *
- * A list is known to have an element where this file shows it: a literal, what is derived from one element by element
- * (`map`, `entries`, `Object.keys`, a spread), or a const of these. Otherwise the function around the loop measures it:
- * an assertion outside of the loop takes the list or its length (`expect(rows).toHaveLength(3)`), or
- * `expect.assertions` and `expect.hasAssertions` count for all of its loops, or it compares what the loop gathered
- * (`counts.set(…)`, `total += …`) with something that is not empty. `toBeDefined`, `toBeTruthy` and the like hold for
- * an empty list, so they do not count. Not judged: hooks, helpers that return what they read (their caller compares
- * it), `while`, and `for` that counts down.
+ * A list counts as non-empty if this file shows it: a literal, a list derived from a literal element by element (`map`,
+ * `entries`, `Object.keys`, a spread), or a const of these. Otherwise the function around the loop must check the list
+ * in one of three ways. An assertion outside of the loop takes the list or its length (`expect(rows).toHaveLength(3)`).
+ * `expect.assertions` or `expect.hasAssertions` covers all loops of the function. Or an assertion compares what the
+ * loop gathered (`counts.set(…)`, `total += …`) with a non-empty value. `toBeDefined`, `toBeTruthy` and the like hold
+ * for an empty list, so they do not count. Hooks, helpers that return a value (their callers compare it), `while`
+ * loops, and `for` loops that count down are not checked.
  */
 import { calledName, isFunction, isHelperName, isTestCallee } from './test-syntax.js';
 
-/** Methods that call back once per element. `filter`, `some` and `every` compute; `expect` is seldom inside. */
+/**
+ * Methods that call back once per element. `filter`, `some` and `every` are not listed, as their callbacks rarely
+ * assert.
+ */
 const perElement = new Set(['forEach', 'map', 'flatMap', 'each']);
-/** What keeps the number of elements, or at least one of several. */
+/** Methods whose result has an element if their list has one. */
 const keepsSome = new Set([
   'map',
   'entries',
@@ -97,7 +100,7 @@ export default {
       return node.properties.find((p) => p.type === 'Property' && (p.key.name ?? p.key.value) === name)?.value;
     }
 
-    /** What a name of a pattern takes from each of the rows: `b` of `for (const [a, b] of [[1, 2], [3, 4]])`. */
+    /** The value that a name of a pattern takes from each row: `b` of `for (const [a, b] of [[1, 2], [3, 4]])`. */
     function taken(pattern, name, rows) {
       if (pattern.type === 'Identifier') return pattern.name === name ? rows : undefined;
       if (pattern.type === 'ArrayPattern') {
@@ -109,7 +112,7 @@ export default {
       return key && rows.map((row) => property(row, key));
     }
 
-    /** The elements of a list of literals, bare; undefined where this file does not show them all. */
+    /** The elements of a list of literals, without type casts; undefined if this file does not show all of them. */
     function elementsOf(given) {
       const node = bare(given);
       if (node?.type === 'ArrayExpression') return node.elements.map(bare);
@@ -190,7 +193,10 @@ export default {
       }
     }
 
-    /** The lists by whose measure the loop's list is known: itself, and what it is derived from element by element. */
+    /**
+     * The lists whose length tells whether the loop's list is empty: itself, and those it is derived from element by
+     * element.
+     */
     function measures(given) {
       const node = bare(given);
       const own = node && [text(node)];
@@ -234,7 +240,7 @@ export default {
       return children(node).some(asserts);
     }
 
-    /** The matcher of `expect(x).not.toBe(y)` and what it takes. */
+    /** The matcher of `expect(x).not.toBe(y)` and its arguments. */
     function matched(call) {
       let node = call;
       let name = '';
@@ -271,7 +277,7 @@ export default {
         ? names.has(node.name)
         : children(node).some((child) => mentions(child, { lists: [], names })));
 
-    /** True where an assertion outside of the loop tells that the list has elements, or what the loop gathered. */
+    /** True if an assertion outside of the loop checks that the list has elements, or checks what the loop gathered. */
     function measured(within, loop, by) {
       if (within === loop) return false;
       if (within.type === 'CallExpression') {

@@ -6,7 +6,7 @@ const assertsOnEveryPath = testRules.rules['asserts-on-every-path'];
 const loopsThatRun = testRules.rules['loops-that-run'];
 const fixedDateBesideRealClock = testRules.rules['fixed-date-beside-real-clock'];
 
-/** What a rule says of a file: the id of each message. */
+/** The ids of the messages that a rule reports for a file. */
 function reports(rule: Rule.RuleModule, code: string): (string | undefined)[] {
   const messages = new Linter().verify(code, [
     { plugins: { tests: { rules: { rule } } }, rules: { 'tests/rule': 'error' } },
@@ -25,20 +25,20 @@ describe('asserts-on-every-path', () => {
     ['a loop over cases', `test.each(rows)('a', (row) => { for (const r of row) expect(r).toBe(1); });`],
     ['a return after the first assertion', `test('a', () => { expect(1).toBe(1); if (x) return; more(); });`],
     ['an error that has to come', `test('a', async () => { await expect(f()).rejects.toThrow(); });`],
-  ])('takes %s', (_what, code) => {
+  ])('accepts %s', (_what, code) => {
     expect(reports(assertsOnEveryPath, code)).toEqual([]);
   });
 
   test.each<[what: string, code: string]>([
-    ['a test without one', `test('a', () => { run(); });`],
-    ['an expression without one', `test('a', () => run());`],
+    ['a test without an assertion', `test('a', () => { run(); });`],
+    ['an expression without an assertion', `test('a', () => run());`],
     ['an assertion in one branch', `test('a', () => { if (x) expect(1).toBe(1); });`],
     ['an assertion in catch alone', `test('a', () => { try { f(); } catch (e) { expect(e).toBe(1); } });`],
     ['an assertion in a listener alone', `test('a', () => { server.on('request', () => expect(1).toBe(1)); });`],
     ['a switch that may match nothing', `test('a', () => { switch (x) { case 1: expect(1).toBe(1); } });`],
     ['a short circuit', `test('a', () => { x && expect(1).toBe(1); });`],
-    ['a table', `test.each([[1]])('a', (x) => { run(x); });`],
-    ['a test with a need', `needing(root).test('a', () => { run(); });`],
+    ['a table test without an assertion', `test.each([[1]])('a', (x) => { run(x); });`],
+    ['a test with a need and without an assertion', `needing(root).test('a', () => { run(); });`],
     ['a helper of the file that does not assert', `function same() {} test('a', () => { same(1); });`],
   ])('reports %s', (_what, code) => {
     expect(reports(assertsOnEveryPath, code)).toEqual(['none']);
@@ -55,7 +55,7 @@ describe('loops-that-run', () => {
     ['a literal', `test('a', () => { for (const x of [1, 2]) expect(x).toBe(1); });`],
     ['a const of literals', `const all = [1] as const; test('a', () => { for (const x of all) expect(x).toBe(1); });`],
     ['the keys of a literal', `test('a', () => { for (const x of Object.keys({ a: 1 })) expect(x).toBe(1); });`],
-    ['what a literal is mapped to', `test('a', () => [1].map(f).forEach((x) => expect(x).toBe(1)));`],
+    ['a mapped literal', `test('a', () => [1].map(f).forEach((x) => expect(x).toBe(1)));`],
     ['a fixed number of turns', `const n = 3; test('a', () => { for (let i = 0; i < n; i++) expect(i).toBe(1); });`],
     ['an array of fixed length', `test('a', () => { for (const x of Array.from({ length: 3 })) expect(x).toBe(1); });`],
     [
@@ -67,36 +67,36 @@ describe('loops-that-run', () => {
       `test('a', () => { for (const [, l] of [['a', [1]]]) for (const x of l) expect(x).toBe(1); });`,
     ],
     [
-      'a list that was counted',
+      'a list whose length was asserted',
       `test('a', () => { expect(l).toHaveLength(2); for (const x of l) expect(x).toBe(1); });`,
     ],
     [
-      'more than none',
+      'a list whose length was asserted to be above zero',
       `test('a', () => { expect(l.length).toBeGreaterThan(0); for (const x of l) expect(x).toBe(1); });`,
     ],
     [
-      'the list of a size',
+      'a map whose size was asserted',
       `test('a', () => { expect(m.size).toBe(2); for (const x of m.values()) expect(x).toBe(1); });`,
     ],
     [
-      'a list that was not empty',
+      'a list that was asserted not to be empty',
       `test('a', () => { expect(l).not.toEqual([]); for (const x of l) expect(x).toBe(1); });`,
     ],
-    ['an error for none', `test('a', () => { if (l.length === 0) throw e; for (const x of l) expect(x).toBe(1); });`],
+    ['an error if empty', `test('a', () => { if (l.length === 0) throw e; for (const x of l) expect(x).toBe(1); });`],
     [
-      'what the loop counted',
+      'a loop whose turns are counted and asserted',
       `test('a', () => { let n = 0; for (const x of l) { n++; expect(x).toBe(1); } expect(n).toBe(5); });`,
     ],
     ['a number of assertions', `test('a', () => { expect.assertions(2); for (const x of l) expect(x).toBe(1); });`],
     ['a loop that asserts nothing', `test('a', () => { for (const x of l) run(x); expect(1).toBe(1); });`],
     ['a hook', `afterEach(async () => { for (const x of opened) await waitForEnd(x); });`],
-  ])('takes %s', (_what, code) => {
+  ])('accepts %s', (_what, code) => {
     expect(reports(loopsThatRun, code.replace(' as const', ''))).toEqual([]);
   });
 
   test.each<[what: string, code: string]>([
     ['a list from elsewhere', `test('a', () => { for (const x of l) expect(x).toBe(1); });`],
-    ['what a filter left', `const l = [1].filter(f); test('a', () => { for (const x of l) expect(x).toBe(1); });`],
+    ['a filtered literal', `const l = [1].filter(f); test('a', () => { for (const x of l) expect(x).toBe(1); });`],
     ['an empty literal', `test('a', () => { for (const x of []) expect(x).toBe(1); });`],
     [
       'a list that is filled later',
@@ -109,7 +109,7 @@ describe('loops-that-run', () => {
       `test.each([['a', [1]], ['b', []]])('a', (_, l) => { for (const x of l) expect(x).toBe(1); });`,
     ],
     [
-      'a list that is only there',
+      'a list that was only asserted to be defined',
       `test('a', () => { expect(l).toBeDefined(); for (const x of l) expect(x).toBe(1); });`,
     ],
     [
@@ -117,7 +117,7 @@ describe('loops-that-run', () => {
       `test('a', () => { const p = []; for (const x of l) { p.push(x); expect(x).toBe(1); } expect(p).toEqual([]); });`,
     ],
     [
-      'what asserts for one element',
+      'a helper that asserts on one element',
       `const is = (x) => expect(x).toBe(1); test('a', () => { for (const x of l) is(x); });`,
     ],
     ['tests that a loop declares', `for (const x of l) test('a', () => { expect(x).toBe(1); });`],
@@ -133,9 +133,9 @@ describe('fixed-date-beside-real-clock', () => {
     ['a real clock alone', `const now = Date.now(); open({ clock: systemClock });`],
     ['a clock of the data’s date', `const end = Date.UTC(2026, 0, 1); open({ clock: new ShiftedClock(end) });`],
     ['a stage with a clock', `import { p } from './open-metrics.ts'; startQueryStage({ nodes, clock });`],
-    ['a clock that takes the waiting alone', `const e = 1_700_000_000_000; open({ ...systemClock, now: () => e });`],
-    ['a size', `const max = 4_294_967_296; Date.now();`],
-  ])('takes %s', (_what, code) => {
+    ['a clock with only real timers', `const e = 1_700_000_000_000; open({ ...systemClock, now: () => e });`],
+    ['a large number that is not a date', `const max = 4_294_967_296; Date.now();`],
+  ])('accepts %s', (_what, code) => {
     expect(reports(fixedDateBesideRealClock, code)).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** How tests are written in this project, for the rules of this folder. */
+/** Recognises tests and assertions in the syntax of this project's tests, for the rules of this folder. */
 
 const helperPrefixes = [
   'expect',
@@ -15,7 +15,7 @@ const helperPrefixes = [
 ];
 const helper = new RegExp(`^(${helperPrefixes.join('|')})([A-Z_]|$)`);
 
-/** `expect`, and helpers that throw when what they wait for does not come true. */
+/** True for `expect`, and for helpers that throw when their condition fails. */
 export const isHelperName = (name) => helper.test(name);
 
 export const isFunction = (node) =>
@@ -23,7 +23,7 @@ export const isFunction = (node) =>
   node?.type === 'FunctionExpression' ||
   node?.type === 'FunctionDeclaration';
 
-/** The last name of what is called: `until` of `stage.until(…)`. */
+/** The last name of a callee: `until` of `stage.until(…)`. */
 export function calledName(callee) {
   if (callee.type === 'Identifier') return callee.name;
   if (callee.type === 'MemberExpression' && !callee.computed) return callee.property.name;

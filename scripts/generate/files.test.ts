@@ -13,8 +13,8 @@ describe('generated files', () => {
     },
   );
 
-  test('are YAML that a reader of YAML 1.1 takes for the same values', () => {
-    // Templates of the chart become YAML only in Helm's hands.
+  test('in YAML have the same values for a parser of YAML 1.1 as for one of YAML 1.2', () => {
+    // Templates of the chart become YAML only after Helm has rendered them.
     const yaml = generatedFiles().filter(({ path }) => path.endsWith('.yaml') && !path.includes('/templates/'));
     expect(yaml.length).toBeGreaterThan(20);
     for (const { path, content } of yaml) {

@@ -38,7 +38,7 @@ function crdFiles(): GeneratedFile[] {
   }));
 }
 
-/** Named as catalogues of CRD schemas name them, so that editors find them by group, kind and version. */
+/** The paths follow the catalogues of CRD schemas, so that editors find a schema by group, kind and version. */
 function schemaFiles(): GeneratedFile[] {
   return kinds.map((kind) => ({
     path: `schemas/${kind.resource.group}/${kind.resource.kind.toLowerCase()}_${kind.resource.version}.json`,

@@ -32,7 +32,10 @@ function partOf(kind: string): (typeof parts)[number] {
 const kustomization = (...resources: string[]) =>
   yamlOf({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources });
 
-/** `manifests/install.yaml`, the same objects as kustomize bases under `config/`, and how Prometheus scrapes them. */
+/**
+ * `manifests/install.yaml`, the same objects as kustomize bases under `config/`, and the monitors by which Prometheus
+ * scrapes the product.
+ */
 export function installationFiles(): GeneratedFile[] {
   const objects = renderInstallation({ controller: controllerDefaults });
   return [
@@ -55,8 +58,8 @@ const base = (part: string, objects: readonly KubeObject[]): GeneratedFile[] => 
 ];
 
 /**
- * What the operator makes itself where the Prometheus Operator's kinds exist; for clusters that bring those later, or
- * that want the monitors under their own tools.
+ * The operator creates these monitors itself where the Prometheus Operator's kinds exist. The files are for clusters
+ * that install those kinds later, or that manage the monitors with their own tools.
  */
 function prometheusFiles(): GeneratedFile[] {
   const monitors = renderMonitors({ ...platformDefaults, monitors: { pod: true, service: true } });
@@ -69,7 +72,9 @@ function prometheusFiles(): GeneratedFile[] {
   ];
 }
 
-/** A kustomize component that gives the operator the rights for minters in one namespace, that of the samples. */
+/**
+ * A kustomize component that gives the operator the rights for minters in one namespace, the namespace of the samples.
+ */
 function minterFiles(): GeneratedFile[] {
   const component = { apiVersion: 'kustomize.config.k8s.io/v1alpha1', kind: 'Component', resources: ['rights.yaml'] };
   return [

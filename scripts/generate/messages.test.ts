@@ -21,7 +21,7 @@ enum Kind { KIND_UNSPECIFIED = 0; PAPER = 1; }`;
 
 const path = 'src/a/b/box.proto';
 
-test('a writer leaves out empty texts and absent members, and packs lists of numbers', () => {
+test('a writer leaves out empty strings and absent members, and packs lists of numbers', () => {
   const code = messageModule(schema, { path, writes: ['Box'] });
   expect(code).toContain("import type { WireWriter } from '../../base/wire/protobuf-wire.ts';");
   expect(code).toContain('if (name) out.string(1, name);');
@@ -56,7 +56,7 @@ test('in a sparse schema any member may be absent', () => {
   expect(code).toContain('if (kind !== undefined) out.uint(6, numbersOfKind[kind]);');
 });
 
-test('a reader begins with the defaults of proto3 and skips what it does not know', () => {
+test('a reader starts with the defaults of proto3, and skips unknown fields', () => {
   const code = messageModule(schema, { path, reads: ['Item'] });
   expect(code).toContain('let broken = false;');
   expect(code).toContain(
@@ -65,6 +65,6 @@ test('a reader begins with the defaults of proto3 and skips what it does not kno
   expect(code).not.toContain('writeItem');
 });
 
-test('a field of a type that nothing reads is refused', () => {
+test('a field is refused if no reader exists for its type', () => {
   expect(() => messageModule(schema, { path, reads: ['Crate'] })).toThrow('.Crate.seal: how is a fixed32 read');
 });

@@ -79,7 +79,7 @@ test.each<[string, ApiParams, string]>([
     kind === 'Node' ? 'no agent is expected there' : '2026-01-01',
   ]),
   ['/api/v1/explain', { namespace: 'shop', workload: 'checkout', kind: 'Deployment' }, 'TrafficMonitor shop/checkout'],
-])('an answer of %s for %j is as the document says', async (path, params, told) => {
+])('an answer of %s for %j matches its schema in the document', async (path, params, told) => {
   const { status, text } = await stage.ask(path, params);
   expect(status).toBe(200);
   const body = JSON.parse(text) as { data: unknown };
@@ -87,12 +87,12 @@ test.each<[string, ApiParams, string]>([
   validate(body);
   expect(validate.errors ?? []).toEqual([]);
   expect(JSON.stringify(body.data)).toContain(told);
-  // The schemas are closed: what they do not name is refused, so that they cannot fall behind in silence.
+  // The schemas are closed: a member that the document does not describe fails this test.
   expect(validate({ ...body, data: { another: true } })).toBe(false);
 });
 
 test.each(Object.keys(document.paths))(
-  '%s is refused without a parameter that it requires, and only then',
+  '%s is refused without any of its required parameters, and answered with all of them',
   async (path) => {
     const { get } = document.paths[path] as {
       get: { parameters: { name: string; required?: boolean }[] };
@@ -111,7 +111,7 @@ test.each(Object.keys(document.paths))(
   },
 );
 
-test('each path is one that the query server routes, and each it has of its own for the page is described', () => {
+test('the document describes exactly the routes that the query server has for the page', () => {
   const app = readFileSync(join(import.meta.dirname, '../../src/query/api/app.ts'), 'utf8');
   const routed = [...app.matchAll(/\['(\/api\/v1\/[a-z_/]+)', 'GET', (?:page\.\w+|explain|topology)\]/g)].map(
     ([, path]) => path,
@@ -119,7 +119,7 @@ test('each path is one that the query server routes, and each it has of its own 
   expect(Object.keys(document.paths).toSorted()).toEqual(routed.toSorted());
 });
 
-test('a type that it cannot describe is an error, not a gap', () => {
+test('a type without a schema is an error, not a gap', () => {
   expect(() => schemasOf('export type A = Map<string, number>;')).toThrow('Map<string, number>: no schema');
   expect(schemasOf("/** Of two. */ export type A = 'x' | 'y'; export interface B { readonly a?: A | null }")).toEqual({
     A: { description: 'Of two.', type: 'string', enum: ['x', 'y'] },

@@ -76,12 +76,12 @@ const operations: readonly Operation[] = [
   },
 ];
 
-/** The description of what the page reads of a query server, as an OpenAPI document. */
+/** The OpenAPI document of the API by which the page reads from a query server. */
 export function openApiFiles(): GeneratedFile[] {
   return [{ path: 'docs/reference/openapi.yaml', content: yamlOf(openApiDocument()) }];
 }
 
-/** The document itself. Pure but for reading the types that it describes. */
+/** The document itself. Reads the types that it describes from disk; otherwise pure. */
 export function openApiDocument(): { paths: Record<string, unknown>; components: { schemas: Record<string, Schema> } } {
   return {
     ...{ openapi: '3.1.0' },
@@ -119,7 +119,7 @@ const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
 const json = (schema: Schema): object => ({ 'application/json': { schema } });
 const texts: Schema = { type: 'array', items: text };
 
-/** What stands around `data` in every answer. */
+/** The schema of a whole answer, with its `data`. */
 function envelope(data: Schema): Schema {
   return {
     type: 'object',

@@ -17,7 +17,10 @@ export interface RegisteredMetric {
   help: string;
 }
 
-/** Every metric that the programs register themselves, by heading of the reference page. Node's own are left out. */
+/**
+ * Every metric that the programs register themselves, by heading of the reference page. Node's own metrics are left
+ * out.
+ */
 export function registeredMetrics(): Record<string, RegisteredMetric[]> {
   const controller = new NewRegistry();
   captureMetrics(controller);

@@ -28,12 +28,15 @@ test('every rule of the rendered roles has its row, and every row its rule', () 
   expect(documented).toEqual(given);
 });
 
-test('every row says what needs it', () => {
+test('every row says what needs the right', () => {
   expect(rows.length).toBeGreaterThan(20);
   for (const row of rows) expect(row).toMatch(/\| [A-Z][^|]{8,}\. \|$/);
 });
 
-/** A ClusterRole that a RoleBinding alone names is for the namespace of the binding. */
+/**
+ * Names of the ClusterRoles that hold in the whole cluster. With a RoleBinding alone, a ClusterRole holds in one
+ * namespace.
+ */
 const bound = objects
   .filter(({ kind }) => kind === 'ClusterRoleBinding')
   .map((binding) => (binding['roleRef'] as { name: string }).name);
@@ -47,7 +50,7 @@ test('no Secret is readable in the whole cluster', () => {
   expect(clusterWide.filter(({ resources }) => resources?.some((name) => ['secrets', '*'].includes(name)))).toEqual([]);
 });
 
-test('what may be written in the whole cluster is named, or is a status, a review or an Event', () => {
+test('writes in the whole cluster are limited to named objects, statuses, finalizers, reviews and Events', () => {
   const open = clusterWide.filter(
     ({ verbs, resourceNames }) => resourceNames === undefined && verbs.some((verb) => writes.includes(verb)),
   );

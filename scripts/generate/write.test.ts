@@ -8,7 +8,7 @@ let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'svc-generate-'))));
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-test('a check names the files that are not as their sources give them, and mends none', () => {
+test('a check names the files that differ from their sources, and writes nothing', () => {
   expect(staleFiles(root, files)).toEqual(['crds/a.yaml', 'crds/b.yaml']);
   writeFiles(root, files);
   expect(staleFiles(root, files)).toEqual([]);

@@ -11,7 +11,7 @@ export function writeFiles(root: string, files: readonly GeneratedFile[]): void 
   }
 }
 
-/** Paths of the files that have other content below `root`, or are not there. Writes nothing. */
+/** Paths of the files that are missing below `root`, or have other content there. Writes nothing. */
 export function staleFiles(root: string, files: readonly GeneratedFile[]): string[] {
   return files.filter((file) => contentOf(join(root, file.path)) !== file.content).map(({ path }) => path);
 }

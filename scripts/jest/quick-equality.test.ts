@@ -1,4 +1,4 @@
-/** The comparison that `quick-equality.cjs` adds has to leave every outcome of Jest as it is. */
+/** The comparison that `quick-equality.cjs` adds must not change any outcome of Jest. */
 
 class Counter {
   readonly #values: readonly number[];
@@ -25,25 +25,25 @@ test.each<[string, unknown, unknown]>([
   ['members in another order', { a: 1, b: 2 }, { b: 2, a: 1 }],
   ['two NaN', [NaN], [NaN]],
   ['bytes', new Uint8Array([1, 2]), new Uint8Array([1, 2])],
-  ['part of other bytes', Buffer.from('abc').subarray(1), Buffer.from('bc')],
-  ['a pattern for a member', { a: 'x', b: [1] }, { a: expect.any(String) as unknown, b: [1] }],
-  ['objects that hold themselves', cyclic('a'), cyclic('a')],
-  ['what iterates alike', new Counter(1, 2), new Counter(1, 2)],
+  ['bytes in a larger buffer', Buffer.from('abc').subarray(1), Buffer.from('bc')],
+  ['a matcher for a member', { a: 'x', b: [1] }, { a: expect.any(String) as unknown, b: [1] }],
+  ['cyclic objects', cyclic('a'), cyclic('a')],
+  ['iterables of equal values', new Counter(1, 2), new Counter(1, 2)],
 ])('%s are equal', (_, a, b) => {
   expect(a).toEqual(b);
   expect(b).toEqual(a);
 });
 
 test.each<[string, unknown, unknown]>([
-  ['a member more', { a: 1 }, { a: 1, b: 2 }],
+  ['an additional member', { a: 1 }, { a: 1, b: 2 }],
   ['a value deep inside', { a: [1, { b: 'c' }] }, { a: [1, { b: 'd' }] }],
-  ['zeros of another sign', [0], [-0]],
+  ['the sign of a zero', [0], [-0]],
   ['one byte', new Uint8Array([1, 2]), new Uint8Array([1, 3])],
-  ['what iterates differently', new Counter(1, 2), new Counter(1, 3)],
-  ['a symbol', { [Symbol.for('a')]: 1 }, { [Symbol.for('a')]: 2 }],
-  ['a pattern that does not fit', { a: 1 }, { a: expect.any(String) as unknown }],
-  ['objects that hold themselves, by a name', cyclic('a'), cyclic('b')],
-  ['an array and an object', [1], { 0: 1 }],
+  ['a value of an iterable', new Counter(1, 2), new Counter(1, 3)],
+  ['a member named by a symbol', { [Symbol.for('a')]: 1 }, { [Symbol.for('a')]: 2 }],
+  ['a matcher that does not match', { a: 1 }, { a: expect.any(String) as unknown }],
+  ['a name in cyclic objects', cyclic('a'), cyclic('b')],
+  ['an object in place of an array', [1], { 0: 1 }],
 ])('%s is a difference', (_, a, b) => {
   expect(a).not.toEqual(b);
   expect(b).not.toEqual(a);
@@ -53,7 +53,7 @@ test.each<[string, unknown, unknown]>([
   ['a hole', hole, [1, undefined, 3]],
   ['a member that is undefined', { a: undefined }, {}],
   ['a class', new Point(), { x: 1 }],
-])('%s is a difference only to whoever asks strictly', (_, a, b) => {
+])('%s is a difference only for toStrictEqual', (_, a, b) => {
   expect(a).toEqual(b);
   expect(a).not.toStrictEqual(b);
   expect(b).not.toStrictEqual(a);
@@ -63,6 +63,6 @@ test('a member that is not enumerable does not count', () => {
   expect(hidden('z')).not.toEqual(hidden('y'));
 });
 
-test('a difference is shown as ever', () => {
+test('a difference is printed as by Jest itself', () => {
   expect(() => expect({ a: [1, 2] }).toEqual({ a: [1, 3] })).toThrow(/- {5}3,\n\s*\+ {5}2,/);
 });

@@ -78,7 +78,7 @@ test('test files share modules, and nothing else: no globals, variables, mocks, 
   expect(printed).toMatch(/process\.exit is never called outside of src\/bin, but this test did/);
 });
 
-test('classes of the language are those of the tests, whichever file loaded the module that makes them', async () => {
+test('built-in classes are the same in tests and in modules, whichever file loaded the module first', async () => {
   const made = `export const make = () => [new Error('no'), [1], { a: new Map() }, new Uint8Array(1), Promise.resolve()];`;
   const asks = `
     import { make } from './made.ts';

@@ -7,7 +7,7 @@ const checkout = join(import.meta.dirname, '../..');
 let root: string;
 const write = (file: string, text: string): void => writeFileSync(join(root, file), text);
 
-/** A checkout of three files: `caller` uses what `called` declares, and `apart` neither. */
+/** A checkout of three files: `caller` imports from `called`, and `apart` is independent of both. */
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'svc-lint-'));
   mkdirSync(join(root, 'src'));
@@ -34,7 +34,7 @@ export default tseslint.config({
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** Lints as `npm run lint` does. Returns the faults, what is said of them, and which sources were looked at. */
+/** Lints as `npm run lint` does. Returns the number of faults, their text, and the linted sources. */
 async function lint(only?: string[]): Promise<{ faults: number; text: string; linted: string[] }> {
   const rules = ['eslint.config.js', 'package-lock.json'].map((file) => join(root, file));
   const { linted, ...rest } = await lintSources({
@@ -44,7 +44,7 @@ async function lint(only?: string[]): Promise<{ faults: number; text: string; li
   return { ...rest, linted: sources.map((file) => basename(file)).toSorted() };
 }
 
-test('a file is linted again when what it imports has other types, and only then', async () => {
+test('a file is linted again only if its text or the types of its imports have changed', async () => {
   expect(await lint()).toEqual({ faults: 0, text: '', linted: ['apart.ts', 'called.ts', 'caller.ts'] });
   expect(await lint()).toEqual({ faults: 0, text: '', linted: [] });
   write('src/apart.ts', `export const apart = 2;\n`);
@@ -53,11 +53,11 @@ test('a file is linted again when what it imports has other types, and only then
   const found = await lint();
   expect(found).toMatchObject({ faults: 2, linted: ['called.ts', 'caller.ts'] });
   expect(found.text).toMatch(/caller\.ts[^]*no-floating-promises/);
-  // What has faults is not kept: they are found again.
+  // A run with faults keeps no result, so the next run finds the faults again.
   expect(await lint()).toEqual(found);
 }, 120_000);
 
-test('an error of types is a fault, in a file that did not change too, and is found again', async () => {
+test('a type error is a fault, even in an unchanged file, and the next run finds it again', async () => {
   expect((await lint()).faults).toBe(0);
   write('src/called.ts', `export function save(_: string) { return 1; }\n`);
   const found = await lint();
@@ -66,14 +66,14 @@ test('an error of types is a fault, in a file that did not change too, and is fo
   expect(await lint()).toEqual(found);
 }, 120_000);
 
-test('other rules, or another version of them, look at every file anew', async () => {
+test('every file is linted again after a change of rules or of their versions', async () => {
   await lint();
   expect((await lint()).linted).toEqual([]);
   write('package-lock.json', '{ "version": 2 }');
   expect((await lint()).linted).toEqual(['apart.ts', 'called.ts', 'caller.ts']);
 }, 120_000);
 
-test('given names of files, the rules look at those alone, changed or not, and the types at all files', async () => {
+test('given file names, only those files are linted, changed or not; types are checked in all files', async () => {
   expect(await lint(['src/apart.ts'])).toEqual({ faults: 0, text: '', linted: ['apart.ts'] });
   expect((await lint(['src/apart.ts'])).linted).toEqual(['apart.ts']);
   write('src/called.ts', `export async function save(_: string) { return 1; }\n`);
@@ -81,6 +81,6 @@ test('given names of files, the rules look at those alone, changed or not, and t
   expect(linted).toEqual(['apart.ts']);
   expect(text).toContain('src/caller.ts(2,27): error TS2554');
   expect((await lint(['src/caller.ts'])).text).toContain('no-floating-promises');
-  // Without a name the types alone are checked.
+  // With an empty list, only types are checked.
   expect(await lint([])).toMatchObject({ faults: 2, linted: [] });
 }, 120_000);

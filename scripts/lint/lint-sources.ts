@@ -12,27 +12,27 @@ export interface LintOptions {
   readonly projects: readonly string[];
   /** Absolute path of the folder in which results are kept. */
   readonly stateDir: string;
-  /** Absolute paths of what a result depends on beside the sources: rules, their versions and their settings. */
+  /** Absolute paths of the other files that a result depends on: rules, their versions and their settings. */
   readonly rules: readonly string[];
-  /** Lints these files alone, changed or not; what is kept then holds for types only. Default: all files. */
+  /** Lints only these files, changed or not; the kept result then covers types only. Default: all files. */
   readonly only?: readonly string[] | undefined;
 }
 
 export interface LintOutcome {
   /** How many errors and warnings of compiler and linter there are. */
   readonly faults: number;
-  /** What is wrong, for people. Empty where nothing is. */
+  /** The faults as text for people. Empty if there are none. */
   readonly text: string;
   /** Absolute paths of the files that the linter looked at. */
   readonly linted: readonly string[];
 }
 
 /**
- * Type-checks and lints all sources in one process, over the same program of the compiler.
- * Flow: types of every project → rules, on what the compiler checked anew and on what no project lists → results kept.
- * Guarantees: a rule asks for nothing but the text of its file and the types of what stands in it. Both are what the
- * compiler looks at, so a file that it need not check again has the same findings as before, and these were none:
- * results are kept only of a run without any fault, and of the same rules.
+ * Type-checks and lints all sources in one process, over the same compiler programs. Flow: check the types of every
+ * project → lint the files that the compiler checked again and those that no project lists → keep the results.
+ * Guarantees: a file that the compiler need not check again has no findings. A rule reads only the text of its file and
+ * the types in it, and the compiler checks a file again when either changes. Results are kept only after a run without
+ * faults, and are dropped when the rules change.
  */
 export async function lintSources({ root, projects, stateDir, rules, only }: LintOptions): Promise<LintOutcome> {
   holdState(stateDir, rules);
@@ -56,9 +56,9 @@ export async function lintSources({ root, projects, stateDir, rules, only }: Lin
   };
 }
 
-/** Leaves out what is unchanged, and gives each file the program of the project that lists it. */
+/** Leaves out unchanged files, and gives each file the program of the project that lists it. */
 function overrides(typed: readonly TypedProject[], unchanged: ReadonlySet<string>): Linter.Config[] {
-  // ESLint takes functions in the place of patterns, which its types do not say.
+  // ESLint accepts functions in place of patterns, though its types do not say so.
   const matching = (matches: (file: string) => boolean): string[] => [matches as unknown as string];
   return [
     { ignores: matching((file) => unchanged.has(file)) },

@@ -1,22 +1,22 @@
 import ts from 'typescript';
 
-/** The files that a `tsconfig.json` lists, type-checked as far as a change can have reached them. */
+/** The files that a `tsconfig.json` lists, type-checked where a change can affect them. */
 export interface TypedProject {
   readonly program: ts.Program;
   /** Absolute paths of the files that the project itself lists, without those that they import. */
   readonly listed: ReadonlySet<string>;
-  /** Absolute paths of the files that were checked in this run; for the others the last result holds. */
+  /** Absolute paths of the files that were checked in this run; for other files the last result holds. */
   readonly checked: ReadonlySet<string>;
   readonly diagnostics: readonly ts.Diagnostic[];
-  /** Keeps the result for the next run, which then checks only what changed since and what that reaches. */
+  /** Keeps the result, so that the next run checks only changed files and the files that they affect. */
   keep(): void;
 }
 
 /**
- * Type-checks a project, starting from what was kept in `stateFile`.
- * Guarantees: the compiler checks a file anew where its text differs, or the declarations of what it imports, directly
- * or not, or the compiler or its options; it compares contents, not times. What is not kept is checked again next time.
- * Errors: a config that cannot be read.
+ * Type-checks a project, starting from what was kept in `stateFile`. Guarantees: the compiler checks a file again if
+ * its text, a declaration that it imports directly or indirectly, the compiler or its options have changed. It compares
+ * contents, not times. Without a call of `keep`, the next run checks the same files again. Errors: a config that cannot
+ * be read.
  */
 export function checkProject(configFile: string, stateFile: string): TypedProject {
   const host: ts.ParseConfigFileHost = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: refuse };
@@ -42,7 +42,7 @@ export function checkProject(configFile: string, stateFile: string): TypedProjec
   return { program, listed: new Set(rootNames), checked, diagnostics, keep: () => void builder.emit() };
 }
 
-/** The way in which the compiler's builder asks for a file that it has no result of. */
+/** The internal method by which the compiler's builder checks a file that it has no result for. */
 interface Checking extends ts.Program {
   getBindAndCheckDiagnostics: (file: ts.SourceFile, signal?: ts.CancellationToken) => readonly ts.Diagnostic[];
 }

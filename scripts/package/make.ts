@@ -5,7 +5,7 @@ import { build, type Metafile } from 'esbuild';
 import { root } from '../build/bundle.ts';
 import { emitTypes, entries, entryNames, packagesMentioned, typesOf, type Entry } from './types.ts';
 
-/** The program that `npx svc-operator` runs, below the package. */
+/** Path inside the package of the program that `npx svc-operator` runs. */
 const program = 'bin/svc-operator.js';
 
 interface Manifest {
@@ -18,10 +18,10 @@ interface Manifest {
 }
 
 /**
- * Fills a folder with the npm package: code of ours as ES modules that share their chunks, types, the template of
- * `init`, a manifest and a README of its own. Packages of others stay dependencies, in the exact versions of the
- * checkout, so that audits see them and a program has one copy of each.
- * Errors: throws where a package that the code loads is no dependency of the checkout.
+ * Fills a folder with the npm package: our code as ES modules with shared chunks, types, the template of `init`, and
+ * its own manifest and README. Third-party packages stay dependencies, in the exact versions of the checkout, so that
+ * audits see them and a program has one copy of each. Errors: throws if the code loads a package that is not a
+ * dependency of the checkout.
  */
 export async function makePackage(out: string, types: ReadonlyMap<string, string> = emitTypes()): Promise<void> {
   await rm(out, { recursive: true, force: true });
@@ -85,12 +85,12 @@ function manifestOf(own: Manifest, needed: readonly string[]): object {
     type: 'module',
     sideEffects: false,
     engines: own.engines,
-    // What `init` puts into a new project beside this package.
+    // Versions that `init` writes into a new project.
     template: { typescript: own.devDependencies['typescript'], nodeTypes: own.devDependencies['@types/node'] },
     bin: { [own.name]: `./${program}` },
     exports: Object.fromEntries(entryNames.map((entry) => [`./${entry}`, exported(entry)])),
     dependencies: Object.fromEntries(dependencies),
-    // Declarations mention node:http and node:stream. Programs without TypeScript do not need it.
+    // Declarations mention node:http and node:stream. Programs without TypeScript do not need their types.
     peerDependencies: { '@types/node': '>=24' },
     peerDependenciesMeta: { '@types/node': { optional: true } },
   };

@@ -16,12 +16,12 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
   dependencies: Record<string, string>;
 };
 
-test('the checkout has the same entry points, unbuilt', () => {
+test('the checkout has the same entry points, as unbuilt sources', () => {
   const paths = entryNames.map((entry) => [`./${entry}`, `./${entries[entry]}`]);
   expect(manifest.exports).toEqual(Object.fromEntries(paths));
 });
 
-test('the pages of docs:api are those of every entry point', () => {
+test('docs:api has pages for every entry point', () => {
   const { entryPoints } = JSON.parse(readFileSync(join(root, 'typedoc.json'), 'utf8')) as { entryPoints: string[] };
   expect(entryPoints.toSorted()).toEqual(Object.values(entries).toSorted());
 });
@@ -44,7 +44,7 @@ test.each(entryNames)('svc-operator/%s mentions no type of ours that cannot be i
   expect(surfaces.get(entry)!.hidden).toEqual([]);
 });
 
-test('the declarations mention dependencies alone, and neither client-node nor undici', () => {
+test('the declarations mention only dependencies, and neither client-node nor undici', () => {
   const mentioned = packagesMentioned(types);
   expect(mentioned).toEqual(expect.arrayContaining(['prom-client', '@sinclair/typebox']));
   expect(mentioned.filter((name) => !(name in manifest.dependencies))).toEqual([]);

@@ -3,7 +3,7 @@ import ts from 'typescript';
 import { root } from '../build/bundle.ts';
 import { emitTypes, entryNames, typesOf, type Entry } from './types.ts';
 
-/** What an entry exports, and what is wrong with it. */
+/** The exports of an entry, and their faults. */
 export interface Surface {
   /** Every exported name with its declaration, sorted, without comments and private members. */
   readonly text: string;
@@ -11,11 +11,11 @@ export interface Surface {
   readonly names: readonly string[];
   /** Exported names without a docstring. */
   readonly undocumented: readonly string[];
-  /** `name mentions Type`: types of ours that a reader of the declaration meets and cannot import. */
+  /** `name mentions Type`: our types that a declaration mentions, and that cannot be imported. */
   readonly hidden: readonly string[];
 }
 
-/** Where the emitted declarations are put in front of the compiler. No such folder exists on disk. */
+/** Virtual folder in which the compiler finds the emitted declarations. It does not exist on disk. */
 const folder = join(root, 'node_modules/.package-types');
 
 /** Reads the surface of every entry from the declarations that the package carries. Takes some seconds. */
@@ -83,12 +83,12 @@ function surfaceOf(checker: ts.TypeChecker, list: readonly Exported[], importabl
   };
 }
 
-/** A variable's statement has its `const`; every other declaration is one. */
+/** The statement of a declaration: for a variable the one with its `const`, otherwise the declaration itself. */
 function statementOf(declaration: ts.Declaration): ts.Node {
   return ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration;
 }
 
-/** The named types of ours that a declaration mentions, its own type parameters aside. */
+/** Our named types that a declaration mentions, without type parameters. */
 function typesIn(checker: ts.TypeChecker, declaration: ts.Node): Set<ts.Symbol> {
   const found = new Set<ts.Symbol>();
   const visit = (node: ts.Node): void => {
@@ -113,7 +113,7 @@ function nameIn(node: ts.TypeReferenceNode | ts.TypeQueryNode | ts.ImportTypeNod
   return ts.isTypeQueryNode(node) ? node.exprName : node.qualifier;
 }
 
-/** Declared at the top of a file of ours. */
+/** True if the symbol is declared at the top level of one of our files. */
 function isOurs(symbol: ts.Symbol): boolean {
   return (symbol.declarations ?? []).some((declaration) => {
     const file = declaration.getSourceFile().fileName;

@@ -2,7 +2,7 @@ import { dirname, join, normalize, relative } from 'node:path';
 import ts from 'typescript';
 import { root } from '../build/bundle.ts';
 
-/** The entry points of the package: what follows the package's name in an import → its source. */
+/** The entry points of the package: import path after the package's name → source. */
 export const entries = {
   runtime: 'src/package/runtime.ts',
   testing: 'src/package/testing.ts',
@@ -18,8 +18,8 @@ export const typesOf = (entry: Entry): string => `package/${entry}.d.ts`;
 
 /**
  * The declarations of every entry and of all that they mention: path below `types/` → text. Imports name `.js` files,
- * as TypeScript wants them of a published package.
- * Errors: throws with what the compiler says where a declaration cannot be written.
+ * as TypeScript expects of a published package. Errors: throws the compiler's message if a declaration cannot be
+ * emitted.
  */
 export function emitTypes(): Map<string, string> {
   const sources = join(root, 'src');
@@ -54,7 +54,7 @@ export function emitTypes(): Map<string, string> {
 
 const formatHost = { getCanonicalFileName: (name: string) => name, getNewLine: () => '\n' };
 
-/** The same with `./x.js` for each import of `./x.ts`. Comments stay as they are. */
+/** The text with `./x.js` for each import of `./x.ts`. Comments stay as they are. */
 function withJs(text: string): string {
   let result = text;
   for (const { fileName, pos } of importsOf(text).toReversed()) {
@@ -68,7 +68,7 @@ function importsOf(text: string): ts.FileReference[] {
   return ts.preProcessFile(text).importedFiles.toSorted((a, b) => a.pos - b.pos);
 }
 
-/** The files that the entries mention, sorted by path. */
+/** The files that the entries mention directly or indirectly, sorted by path. */
 function reachable(all: ReadonlyMap<string, string>): Map<string, string> {
   const found = new Set<string>();
   const waiting: string[] = entryNames.map(typesOf);

@@ -16,7 +16,7 @@ export interface ReleaseOptions {
   readonly dist: string;
   /** The folder with the npm package in `package`, as `npm run package` fills it. Default: `dist`. */
   readonly packageIn?: string;
-  /** The folder to fill; images that are in it already stay and get their checksums. */
+  /** The folder to fill. Images that are already in it stay, and get checksums. */
   readonly out: string;
   /** Base URL of the published release. Without it no krew manifest is made, because the manifest contains it. */
   readonly url?: string | undefined;
@@ -25,8 +25,7 @@ export interface ReleaseOptions {
 /**
  * Fills the release's folder: `install.yaml`, the chart, the plugin with its krew manifest, the npm package, bills of
  * materials, notes, and SHA256SUMS over all. Every archive has the commit's time in it, so that the same commit gives
- * the same bytes.
- * Errors: where package.json, the chart or the manifest are of another version.
+ * the same bytes. Errors: throws if package.json, the chart or the manifest is of another version.
  */
 export async function assembleRelease(options: ReleaseOptions): Promise<void> {
   const { version, identity, dist, packageIn = dist, out, url } = options;
@@ -35,7 +34,7 @@ export async function assembleRelease(options: ReleaseOptions): Promise<void> {
   await copyFile(join(root, 'manifests/install.yaml'), join(out, 'install.yaml'));
   const epoch = identity.date === 'unknown' ? 0 : Date.parse(identity.date) / 1000;
   await pack(join(root, 'config/helm'), ['svc-operator'], join(out, `svc-operator-${version}.tgz`), epoch);
-  // npm itself would give it the name of the chart's archive.
+  // npm would give this archive the name of the chart's archive.
   await pack(packageIn, ['package'], join(out, `svc-operator-${version}.npm.tgz`), epoch);
   const plugin = `kubectl-svc-${version}.tar.gz`;
   await packPlugin(dist, version, join(out, plugin), epoch);
@@ -62,7 +61,7 @@ async function checkVersions(version: string): Promise<void> {
     throw new Error(`VERSION=${version}: ${other.join(', ')} is of another version; change it first`);
 }
 
-/** What the plugin needs beside Node: its bundle without maps, the version, the licences. */
+/** Packs all that the plugin needs except Node: its bundle without maps, the version, the licences. */
 async function packPlugin(dist: string, version: string, file: string, epoch: number): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), 'svc-plugin-archive-'));
   try {
@@ -80,7 +79,7 @@ async function packPlugin(dist: string, version: string, file: string, epoch: nu
   }
 }
 
-/** A gzipped tar whose bytes depend on names, modes and contents alone. Needs GNU tar. */
+/** Writes a gzipped tar whose bytes depend only on `epoch`, names, modes and contents. Needs GNU tar. */
 async function pack(dir: string, names: readonly string[], file: string, epoch: number): Promise<void> {
   const same = ['--sort=name', `--mtime=@${epoch}`, '--owner=0', '--group=0', '--numeric-owner', '--mode=go-w'];
   await promisify(execFile)('tar', [...same, '-C', dir, '-cf', `${file}.tar`, ...names]);

@@ -1,6 +1,6 @@
 import type { BuildIdentity } from '../build/identity.ts';
 
-/** What can build the images of the Dockerfile, in order of preference. */
+/** Programs that can build the images of the Dockerfile, in order of preference. */
 export const builders = ['docker', 'podman', 'buildah'] as const;
 export type Builder = (typeof builders)[number];
 
@@ -16,11 +16,11 @@ export interface ImageOptions {
   readonly architecture: Architecture;
   readonly version: string;
   readonly identity: BuildIdentity;
-  /** Of the machine that builds. */
+  /** Architecture of the machine that builds. */
   readonly machine: Architecture;
   /** The OCI archive to write. */
   readonly file: string;
-  /** Further build arguments, `NAME=value`: other bases, where the public ones are out of reach. */
+  /** Further build arguments, `NAME=value`, such as other base images where the public ones are out of reach. */
   readonly buildArgs?: readonly string[];
 }
 
@@ -34,8 +34,8 @@ export function archiveName({
 }
 
 /**
- * The commands that build one image and write it as an OCI archive, in order. Every time in it is the commit's, so that
- * the same sources on the same bases give the same digest. Pure.
+ * The commands that build one image and write it as an OCI archive, in order. Every timestamp in the archive is the
+ * commit's, so that the same sources on the same bases give the same digest. Pure.
  */
 export function imageCommands(builder: Builder, options: ImageOptions): string[][] {
   const { target, architecture, version, identity, machine, file, buildArgs = [] } = options;
@@ -50,13 +50,13 @@ export function imageCommands(builder: Builder, options: ImageOptions): string[]
   const what = ['--target', target, '--platform', `linux/${architecture}`, ...args];
   const name = `${images[target]}:${version}`;
   if (builder === 'docker') {
-    // Provenance would hold the time of the build.
+    // Provenance would record the time of the build, which differs from build to build.
     const output = `type=oci,dest=${file},name=${name},rewrite-timestamp=true`;
     return [['docker', 'buildx', 'build', ...what, '--provenance=false', '--output', output, '.']];
   }
   const local = `localhost/${name}-${architecture}`;
   const isolation = builder === 'buildah' ? ['--isolation', 'chroot'] : [];
-  // Old versions do not set it by themselves, and would take a builder of the image's architecture.
+  // Old versions do not set BUILDPLATFORM, and would run build stages in the image's architecture.
   const here = ['--build-arg', `BUILDPLATFORM=linux/${machine}`];
   const format = ['--format', 'oci', '--timestamp', epoch];
   const build = [builder, 'build', ...what, ...here, ...isolation, ...format, '--tag', local, '.'];

@@ -15,7 +15,7 @@ const identity = { commit: 'c0ffee', date: '2026-01-01T00:00:00Z' };
 let dir: string;
 let version: string;
 
-/** A dist/ whose plugin only says what it was called with. */
+/** A dist/ whose plugin only prints its arguments. */
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'svc-release-'));
   version = (JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }).version;
@@ -75,7 +75,7 @@ test('the folder holds every part, and the checksums of all of them', async () =
 
 test('the same commit gives the same bytes', async () => {
   await assemble(join(dir, 'two'));
-  // Other times of change, and the permissions that another umask gives.
+  // Other modification times, and the permissions of another umask.
   const files = await readdir(join(dir, 'dist'), { recursive: true, withFileTypes: true });
   for (const { parentPath, name } of files) {
     await utimes(join(parentPath, name), 1_000_000_000, 1_000_000_000);
@@ -86,7 +86,7 @@ test('the same commit gives the same bytes', async () => {
   expect(two).toBe(three);
 });
 
-test('the plugin runs from its unpacked archive, also behind a link as krew makes one, and says which Node it needs', async () => {
+test('the unpacked plugin runs, also through a symbolic link as of krew, and says which Node it needs', async () => {
   await assemble(join(dir, 'four'));
   const home = join(dir, 'unpacked');
   await mkdir(join(home, 'bin'), { recursive: true });
@@ -106,14 +106,14 @@ test('the plugin runs from its unpacked archive, also behind a link as krew make
   await expect(old).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('needs Node 24') as unknown });
 });
 
-test('another version than that of the sources is refused, with the files to change', async () => {
+test('a version other than that of the sources is refused, with the files to change', async () => {
   const other = assembleRelease({ version: '9.9.9', identity, dist: dir, out: join(dir, 'none') });
   await expect(other).rejects.toThrow(
     /^VERSION=9\.9\.9: package\.json, .*Chart\.yaml, manifests\/install\.yaml is of another/,
   );
 });
 
-test('the notes are the section of the version, else what is unreleased', () => {
+test('the notes are the section of the version, or else the section Unreleased', () => {
   const changelog = '# Changelog\n\n## Unreleased\n\n- new\n\n## 0.1.0 (2026-01-01)\n\n- old\n';
   expect(notesOf(changelog, '0.1.0')).toBe('# 0.1.0\n\n- old\n');
   expect(notesOf(changelog, '0.2.0')).toBe('# 0.2.0\n\n- new\n');
@@ -130,7 +130,7 @@ describe('the commands of an image', () => {
     buildArgs: ['BASE=b'],
   } as const;
   test.each(architectures)(
-    'name %s, the commit and its time, and write an OCI archive, built on the machine itself',
+    'name %s, the commit and its time, write an OCI archive, and build on the machine’s own architecture',
     (architecture) => {
       for (const builder of ['docker', 'podman', 'buildah'] as const) {
         const text = imageCommands(builder, { ...options, architecture })

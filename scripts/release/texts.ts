@@ -1,8 +1,8 @@
-/** The texts that a release is described by. Pure. */
+/** Texts that describe a release. Pure. */
 
 /**
- * The notes of a version: its section of CHANGELOG.md, or what is under `Unreleased` where it has none yet.
- * Errors: a changelog that has neither.
+ * The notes of a version: its section of CHANGELOG.md, or the section `Unreleased` if the version has none yet. Errors:
+ * throws if the changelog has neither.
  */
 export function notesOf(changelog: string, version: string): string {
   const sections = changelog.split(/^## /m).slice(1);
@@ -17,8 +17,8 @@ export function notesOf(changelog: string, version: string): string {
 export const pluginPlatforms = ['linux', 'darwin'].flatMap((os) => ['amd64', 'arm64'].map((arch) => ({ os, arch })));
 
 /**
- * The manifest by which krew installs the plugin. One archive serves every platform: it holds no machine code.
- * `url` is the folder that the release is published in.
+ * The manifest by which krew installs the plugin. One archive serves every platform: it holds no machine code. `url` is
+ * the address of the folder that the release is published in.
  */
 export function krewManifest(release: { version: string; url: string; file: string; sha256: string }): object {
   const { version, url, file, sha256 } = release;
@@ -42,7 +42,7 @@ export function krewManifest(release: { version: string; url: string; file: stri
   };
 }
 
-/** A program of the plugin: `kubectl-svc` beside its bundle, also behind a symbolic link, as krew makes one. */
+/** The script that starts a program of the plugin. It also works through a symbolic link, as krew makes one. */
 export function pluginLauncher(entry: string): string {
   return `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")

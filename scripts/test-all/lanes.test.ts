@@ -1,6 +1,6 @@
 import { runLanes, type LaneStep } from './lanes.ts';
 
-/** Runs the lanes with steps that end when `finish` names them; `log` holds what began and what ended. */
+/** Runs the lanes with steps that end when `finish` names them; `log` holds the begin and the end of each step. */
 function lanesOf(...lanes: LaneStep[][]): {
   log: string[];
   finish: (name: string) => Promise<void>;
@@ -20,7 +20,7 @@ function lanesOf(...lanes: LaneStep[][]): {
   return { log, finish, all };
 }
 
-test('lanes run side by side, and the steps of a lane one after another', async () => {
+test('lanes run in parallel, and the steps of a lane one after another', async () => {
   const { log, finish, all } = lanesOf([{ name: 'a1' }, { name: 'a2' }], [{ name: 'b1' }]);
   expect(log).toEqual(['a1 begins', 'b1 begins']);
   await finish('a1');
@@ -41,7 +41,7 @@ test('a step waits for the step of another lane that it comes after', async () =
   await all;
 });
 
-test('an error of a step ends its lane, and is thrown once the other lanes are through', async () => {
+test('an error of a step ends its lane, and is thrown once the other lanes have ended', async () => {
   const ran: string[] = [];
   const lanes = [[{ name: 'a1' }, { name: 'a2' }], [{ name: 'b1', after: 'a2' }]];
   const all = runLanes(lanes, ({ name }) => {

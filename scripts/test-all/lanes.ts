@@ -6,8 +6,8 @@ export interface LaneStep {
 }
 
 /**
- * Runs lanes side by side, and the steps of each one after another.
- * Assumptions: names differ, and no two lanes wait for each other. Errors: those of `run`, once no step runs any more.
+ * Runs lanes in parallel, and the steps of a lane one after another. Assumptions: names differ, and no two lanes wait
+ * for each other. Errors: those of `run`, once no step runs any more.
  */
 export async function runLanes<S extends LaneStep>(
   lanes: readonly (readonly S[])[],
@@ -23,7 +23,7 @@ export async function runLanes<S extends LaneStep>(
           ends.get(step.name)!.resolve();
         }
       } finally {
-        // Whoever waits for a step that will not run any more goes on.
+        // Lanes that wait for a step of this failed lane continue.
         for (const { name } of steps) ends.get(name)!.resolve();
       }
     }),

@@ -4,11 +4,11 @@ const stepsOf = (lanes: ReturnType<typeof quickPlan>): string[] => lanes.flat().
 const names = (...changed: string[]): string[] => stepsOf(quickPlan(changed));
 const unit = 'unit tests of what changed';
 
-test('nothing is run where nothing changed', () => {
+test('nothing runs if nothing changed', () => {
   expect(names()).toEqual([]);
 });
 
-test('a document is only looked at for its format', () => {
+test('a document is only checked for its format', () => {
   expect(names('docs/guides/install.md')).toEqual(['format']);
 });
 
@@ -37,11 +37,11 @@ test('a component of the page is a source like any other', () => {
   expect(names('ui/views/nodes.tsx')).toEqual([unit, 'format', 'types and lint']);
 });
 
-test('what imports a removed source is found by its types', () => {
+test('importers of a removed source are type-checked, and a removed generated file is compared', () => {
   expect(stepsOf(quickPlan([], ['e2e/demo/demo.ts']))).toEqual(['types and lint']);
   expect(stepsOf(quickPlan([], ['crds/svc.dev_trafficmonitors.yaml']))).toEqual(['generated files are current']);
 });
 
-test('a dependency that changed is a matter of types', () => {
+test('a changed dependency is checked by types', () => {
   expect(names('package-lock.json')).toEqual(['format', 'types and lint']);
 });

@@ -1,4 +1,4 @@
-/** A command of `make quick`, with the files that it is about. */
+/** A command of `make quick`, with its files as arguments. */
 export interface QuickStep {
   readonly name: string;
   readonly command: readonly string[];
@@ -12,15 +12,15 @@ const jest = [
   'node_modules/jest/bin/jest.js',
 ];
 
-/** Folders of generated files, and of those that they are made of. */
+/** Folders of generated files and of their sources. */
 const generates = /^(src|scripts\/generate|crds|schemas|manifests|config|surface|docs\/reference)\//;
 
 /**
- * What the changed files can affect, in two lanes that run side by side: the unit tests that import a changed file,
- * directly or not; and their format, all types (incrementally) with the rules on what changed, then the generated files
- * or their sources changed. Pure.
- * Left out: everything where nothing changed, and e2e tests always.
- * @param gone Files that were removed: those that import them no longer compile.
+ * The steps for changed files, in two lanes that run in parallel. The first lane runs the unit tests that import a
+ * changed file, directly or indirectly. The second checks the format of the changed files, then all types
+ * (incrementally) with the lint rules for changed files, then the generated files, if one of them or of their sources
+ * changed. Without changes there are no steps; e2e tests never run. Pure.
+ * @param gone Removed files, whose importers no longer compile.
  */
 export function quickPlan(changed: readonly string[], gone: readonly string[] = []): QuickStep[][] {
   const isCode = (file: string): boolean => /\.(tsx|[cm]?[jt]s)$/.test(file);

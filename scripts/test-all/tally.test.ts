@@ -47,7 +47,7 @@ test('a skip that does not say why, or a test that is only planned, is listed as
   ]);
 });
 
-test('in CI every skip is a failure but those on the written list', () => {
+test('in CI every skip is a failure unless the list allows it', () => {
   const allowed = readAllowedSkips('# why\n\nreal-project: an App of our own\n');
   const { tally, refused } = judgeInCi(
     tallyOfJest(report(['a', 'passed'], [page, 'pending'], [project, 'pending'], ['b', 'pending']), 0),
@@ -97,7 +97,7 @@ const suites = (...reports: readonly JestReport[]): JestReport => ({
   ),
 });
 
-test('a failure that its suite does not repeat is counted as passed and named as unstable', () => {
+test('a failure that does not repeat in a second run counts as passed and is listed as unstable', () => {
   const first = suites(report(['a', 'passed'], ['b', 'failed']), report(['c', 'passed']));
   expect(suitesToRepeat(first)).toEqual(['/repo/src/0.test.ts']);
   const both = withSecondLook(first, suites(report(['a', 'passed'], ['b', 'passed'])));
@@ -109,7 +109,7 @@ test('a failure that its suite does not repeat is counted as passed and named as
   ]);
 });
 
-test('a failure that its suite repeats stays a failure and is named above the last line', () => {
+test('a failure that repeats stays a failure, and is listed above the last line', () => {
   const first = suites(report(['a', 'passed'], ['b', 'failed']), report(['c', 'passed']));
   const both = withSecondLook(first, suites(report(['a', 'passed'], ['b', 'failed'])));
   expect(lastLines(tallyOfJest(both, 1), [], { failed: failureLines(both, '/repo/'), unstable: [] })).toEqual([
@@ -118,7 +118,7 @@ test('a failure that its suite repeats stays a failure and is named above the la
   ]);
 });
 
-test('a suite that could not start the second time either is one failure', () => {
+test('a suite that could not start in either run is one failure', () => {
   const broken = { ...report().testResults[0]!, status: 'failed' };
   const first: JestReport = { ...report(), numRuntimeErrorTestSuites: 1, testResults: [broken] };
   const both = withSecondLook(first, first);

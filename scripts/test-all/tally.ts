@@ -1,11 +1,11 @@
-/** What the steps of `make test` count, and what CI makes of a skip. Pure. */
+/** Counts the tests of the steps of `make test`, and judges skips in CI. Pure. */
 import { readSkipNote } from '../../src/testing/needs.ts';
 
 /** A test that did not run. */
 export interface Skip {
   /** Its full title. */
   readonly title: string;
-  /** What is missing, by its name in `.ci/allowed-skips`; empty where the test does not say. */
+  /** Name of what is missing, as in `.ci/allowed-skips`; empty if the test does not name it. */
   readonly need: string;
   readonly reason: string;
 }
@@ -33,14 +33,14 @@ export interface JestReport {
   }[];
 }
 
-/** A step that is one test: it passed when it ended with 0. */
+/** The tally of a step that counts as one test, which passed if the step ended with 0. */
 export function tallyOfCommand(code: number): Tally {
   return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: [] };
 }
 
 /**
- * A suite that could not start counts as one failure; so does a run that ended with an error after its tests, and one
- * that left no report (`undefined`).
+ * The tally of a run of Jest. These count as one failure each: a suite that could not start, a run that ended with an
+ * error though no test failed, and a run without a report (`undefined`).
  */
 export function tallyOfJest(report: JestReport | undefined, code: number): Tally {
   if (report === undefined) return { passed: 0, failed: 1, skipped: [] };
@@ -53,16 +53,16 @@ export function tallyOfJest(report: JestReport | undefined, code: number): Tally
 
 type Suite = JestReport['testResults'][number];
 
-/** At most this many suites of a step run twice: if more fail, the change is at fault, not the moment. */
+/** At most this many suites of a step run twice: if more fail, the cause is the change rather than chance. */
 const SUITES_LOOKED_AT_TWICE = 5;
 
-/** The files of the suites that failed, where they are few enough to run again; empty otherwise. */
+/** The files of the failed suites; empty if they are too many to run again. */
 export function suitesToRepeat(report: JestReport | undefined): string[] {
   const failed = (report?.testResults ?? []).filter(({ status }) => status === 'failed').map(({ name }) => name);
   return failed.length <= SUITES_LOOKED_AT_TWICE ? failed : [];
 }
 
-/** The first run with those of its suites that ran again as they ended the second time. */
+/** The report of the first run, in which each repeated suite has its second result. */
 export function withSecondLook(first: JestReport, second: JestReport): JestReport {
   const again = new Map(second.testResults.map((suite) => [suite.name, suite]));
   const testResults = first.testResults.map((suite) => again.get(suite.name) ?? suite);
@@ -109,9 +109,8 @@ export function add(a: Tally, b: Tally): Tally {
 }
 
 /**
- * The needs whose tests CI may skip, each with its reason.
- * Shape: a line `name: reason` each; empty lines and lines that begin with # are left out.
- * Errors: names a line without a reason.
+ * The needs whose tests CI may skip, each with its reason. Shape: one line `name: reason` for each need; empty lines
+ * and lines that begin with # are left out. Errors: names a line without a reason.
  */
 export function readAllowedSkips(text: string): ReadonlyMap<string, string> {
   const allowed = new Map<string, string>();
@@ -151,7 +150,7 @@ export function slowestLines(times: readonly SuiteTime[], root: string): string[
   return ['the slowest suites:', ...slowest.map(line)];
 }
 
-/** What is said of the tests beside their counts. */
+/** Remarks on the tests in addition to their counts. */
 export interface Remarks {
   /** A line for each failure. */
   readonly failed: readonly string[];
@@ -159,7 +158,10 @@ export interface Remarks {
   readonly unstable: readonly string[];
 }
 
-/** The end of a run: every skip with its reason, what was unstable and what failed, then the line that CI reads. */
+/**
+ * The last lines of a run: every skip with its reason, unstable and failed tests, then the line of counts that CI
+ * reads.
+ */
 export function lastLines(
   tally: Tally,
   refused: readonly Skip[],

@@ -4,7 +4,7 @@ import { childLabel, parts, type Part } from './crd.ts';
 
 const { configMaps } = coreResources;
 
-/** Random creates, updates, deletes and edits by a stranger, over a fixed set of names. */
+/** Random creates, updates and deletes of Parts, and foreign edits of their ConfigMaps, over a fixed set of names. */
 export class Churn {
   operations = 0;
   refused = 0;
@@ -20,7 +20,7 @@ export class Churn {
     this.#random = options.random;
   }
 
-  /** One operation. What the server refuses or loses while it restarts is counted, not repeated. */
+  /** One random operation. If it fails, as during a restart of the server, it is counted and not retried. */
   async once(): Promise<void> {
     const target = { namespace: this.#namespace, name: `p${this.#below(this.#names)}` };
     const options = { deadlineMs: 5_000, fieldManager: 'soak' };

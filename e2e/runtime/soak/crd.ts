@@ -1,6 +1,6 @@
 import { resourceRef, type KubeObject } from '../../../src/api/meta.ts';
 
-/** The soak's own kind: `count` ConfigMaps that hold `value`. */
+/** The kind of this soak test: a Part asks for `count` ConfigMaps that hold `value`. */
 export const parts = resourceRef({
   group: 'soak.svc.dev',
   version: 'v1',
@@ -16,7 +16,7 @@ export interface Part extends KubeObject {
 
 export const childLabel = 'soak.svc.dev/part';
 
-/** The ConfigMaps that a Part stands for, by name. */
+/** The ConfigMaps that a Part asks for. */
 export function childrenOf(part: Part): KubeObject[] {
   const { name = '', namespace = '' } = part.metadata;
   return Array.from({ length: part.spec.count }, (_, i) => ({

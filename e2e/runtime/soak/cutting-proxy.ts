@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP proxy to the API server that can treat its connections badly. TLS passes through it untouched. */
+/** A TCP proxy to the API server that can reset or freeze its connections. TLS passes through it untouched. */
 export class CuttingProxy {
   readonly #server: Server;
   readonly #pairs = new Set<{ near: Socket; far: Socket }>();
@@ -29,12 +29,12 @@ export class CuttingProxy {
     }
   }
 
-  /** Half-open: the connections of now stay up and carry nothing any more, while new ones work. */
+  /** Makes the current connections half-open: they stay up and carry no more data. New connections work. */
   freeze(): void {
     for (const { near, far } of this.#pairs) {
       near.unpipe(far);
       far.unpipe(near);
-      // What still comes is read and dropped, as a middlebox that forgot the connection does.
+      // Further data is read and dropped, as by a middlebox that forgot the connection.
       near.resume();
       far.resume();
     }

@@ -1,8 +1,8 @@
 import { runSoak } from './soak.ts';
 
 /**
- * `npm run soak:runtime -- --minutes=10 --seed=1 --rate=20` prints figures as JSON lines, and a sentence for each
- * violation on stderr; with any of these it exits with 1.
+ * `npm run soak:runtime -- --minutes=10 --seed=1 --rate=20` prints figures as JSON lines on stdout, and each violation
+ * as a sentence on stderr. With any violation it exits with 1.
  */
 
 const flag = (name: string, otherwise: number): number => {

@@ -11,7 +11,7 @@ export interface ReplicaState {
 export interface ReplicaOptions {
   kubeconfig: string;
   namespace: string;
-  /** In the election; `none` for a process without one. */
+  /** Identity in the leader election; `none` for a process without election. */
   identity: string;
   port: number;
   logFile: string;
@@ -36,7 +36,7 @@ export class Replica {
     this.#ended = new Promise((resolve) => this.#child.once('exit', () => resolve()));
   }
 
-  /** It ended though nobody asked it to; a lost lease is such an end, and allowed. */
+  /** The process ended without a call of `end`. A process that loses its lease ends like this, which is allowed. */
   get diedByItself(): boolean {
     return !this.#stopping && (this.#child.exitCode !== null || this.#child.signalCode !== null);
   }
@@ -62,7 +62,7 @@ export class Replica {
       });
       return raw ? await answer.text() : await answer.json();
     } catch {
-      // Starting, or gone.
+      // The process is still starting, or has ended.
       return undefined;
     }
   }

@@ -24,26 +24,29 @@ export interface SoakOptions {
 }
 
 export interface SoakResult {
-  /** Name, unit, value, and the value it must have (or stay below), where there is one. */
+  /** Measured values. `goal` is the highest permitted value; null: none. */
   figures: { name: string; unit: string; value: number; goal: number | null }[];
-  /** One sentence for each thing that must not be; empty for a good end. */
+  /** One sentence for each violated invariant; empty for a soak that passed. */
   violations: string[];
 }
 
 const elected = 'soak-elected';
 const steady = 'soak-steady';
 const mib = 1024 ** 2;
-/** How long after the last fault the world may differ from what is desired. Units: ms. */
+/** How long after the last fault the cluster may differ from the desired state. Units: ms. */
 const patienceMs = 120_000;
-/** A silence of `inactivityMs`, a try or two to connect, and the answer. Units: ms. */
+/**
+ * How long the last watch frames may take: a silence of `inactivityMs`, one or two attempts to connect, and the answer.
+ * Units: ms.
+ */
 const lastFramesMs = inactivityMs + 50_000;
-/** What a heap may grow by: the noise of caches, compiled code and buffers. */
+/** Growth of the heap that counts as noise of caches, compiled code and buffers. */
 const heapGoalMiB = 8;
 
 /**
- * Random work and random faults against the real API server, then a look at the whole.
- * Two replicas with an election work in one namespace and are killed; one process without works in another for the
- * whole time, so that its heap can be judged. All of them reach the server through a proxy that cuts connections.
+ * Runs random work and random faults against a real API server, then checks the end state. In one namespace, two
+ * replicas with a leader election work and are killed. In another, one process without election works for the whole
+ * time, so that its heap can be judged. All of them reach the server through a proxy that cuts connections.
  */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const cluster = await startCluster({ log: options.log });
@@ -63,7 +66,7 @@ class Soak {
   readonly #heap: number[] = [];
   readonly #faults = { restarts: 0, cuts: 0, freezes: 0, kills: 0 };
   #replicas: Replica[] = [];
-  /** What the replicas use: it leads through the proxy. */
+  /** The kubeconfig of the replicas; it leads through the proxy. */
   #kubeconfig = '';
 
   constructor(cluster: Cluster, options: SoakOptions) {
@@ -181,7 +184,7 @@ class Soak {
     while (performance.now() < end) {
       const due = began + (sent * 1000) / rate;
       if (due > performance.now()) await pause(due - performance.now());
-      // While the server is away nothing piles up behind it.
+      // Limits how many operations pile up while the server is down.
       if (open.size >= 50) await Promise.race(open);
       const one = churns[sent++ % churns.length]!.once();
       open.add(one);
@@ -192,7 +195,7 @@ class Soak {
 
   async #disturb(proxy: CuttingProxy, end: number): Promise<void> {
     const { log } = this.#options;
-    // The long soak has room for what takes more than a minute to be noticed.
+    // A half-open connection takes more than a minute to be noticed, so only a long soak has room for one.
     const long = this.#options.minutes >= 5;
     const round = ['cut', 'kill', 'restart', 'cut', ...(long ? ['freeze'] : [])];
     for (let i = 0; ; i++) {
@@ -226,7 +229,7 @@ class Soak {
     await this.#replace(leader);
   }
 
-  /** A new process for each that gave up because it lost its lease, as a Deployment would start one. */
+  /** Replaces each process that ended because it lost its lease, as a Deployment would. */
   async #revive(): Promise<void> {
     for (const gone of this.#replicas.filter((r) => r.identity !== 'none' && r.diedByItself)) await this.#replace(gone);
   }
@@ -246,9 +249,9 @@ class Soak {
   }
 
   /**
-   * Waits for the desired state: first for what is the operator's to do, then for what Kubernetes' garbage collector
-   * has still to take away, which an API server that was killed again and again holds up. Returns how long each took
-   * after the last fault. Units: ms.
+   * Waits for the desired state: first for the operator's part, then for the deletions by Kubernetes' garbage
+   * collector, which repeated kills of the API server delay. Returns how long each took after the last fault. Units:
+   * ms.
    */
   async #converge(): Promise<Record<Difference['whose'], number>> {
     const began = performance.now();
@@ -279,7 +282,7 @@ class Soak {
     return found;
   }
 
-  /** Each working process is idle, and no key fails again and again. A standby has no work. */
+  /** Checks that each working process is idle, and that no key is retried again and again. A standby has no work. */
   async #checkIdle(): Promise<void> {
     const settled = async (): Promise<boolean> => {
       await this.#revive();
@@ -297,9 +300,9 @@ class Soak {
     }
   }
 
-  /** Every stored write was shown, or is one that only a list could tell and the metric counts. */
+  /** Checks that the watch showed every stored write. The metric must count the writes that only a list could show. */
   async #checkWatch(witness: Witness, history: StorageHistory): Promise<Account> {
-    // The last writes may still be on their way: a connection that was left half-open is found by its silence.
+    // The last writes may still be on their way: a half-open connection is noticed only by its silence.
     await until('the last frames', async () => witness.account(history).lost.length === 0, {
       timeoutMs: lastFramesMs,
     }).catch(() => {});

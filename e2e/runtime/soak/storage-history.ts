@@ -17,8 +17,8 @@ interface WatchAnswer {
 }
 
 /**
- * Every write below a key of etcd, read past the API server: it goes on while that one is down, and loses nothing.
- * What watches show is compared with it.
+ * Every write below a key prefix of etcd, read directly from etcd: the history continues while the API server is down,
+ * and loses nothing. The soak compares the events of watches with it.
  */
 export class StorageHistory {
   readonly writes: StoredWrite[] = [];
@@ -31,16 +31,16 @@ export class StorageHistory {
     this.#prefix = prefix;
   }
 
-  /** Why it is not the whole history; undefined where it is. */
+  /** Why the history is incomplete; undefined while it is complete. */
   get broken(): string | undefined {
     return this.#broken;
   }
 
-  /** Follows from the first revision on. Resolves when etcd has answered. Errors: where it refuses. */
+  /** Follows all writes from the first revision on. Resolves at etcd's first answer, and rejects if etcd refuses. */
   async start(etcd: Cluster['etcd']): Promise<void> {
     const { url, ...tls } = etcd;
     const text = (value: string): string => Buffer.from(value).toString('base64');
-    // A range up to the character after the last slash of the prefix is all that begins with it.
+    // The prefix ends with a slash. A range up to the next character, `0`, holds exactly the keys with this prefix.
     const end = `${this.#prefix.slice(0, -1)}0`;
     const body = { create_request: { key: text(this.#prefix), range_end: text(end), start_revision: '1' } };
     await new Promise<void>((resolve, reject) => {

@@ -5,13 +5,16 @@ import { childLabel, childrenOf, parts, type Part } from './crd.ts';
 export interface Difference {
   text: string;
   /**
-   * Whose it is to put right: the operator's, or that of Kubernetes' own garbage collector, where all that is wrong is
-   * that the children of a deleted Part are still there.
+   * Who must remove the difference. Kubernetes' garbage collector has to delete the children of deleted Parts; all
+   * other differences are the operator's.
    */
   whose: 'operator' | 'garbage collector';
 }
 
-/** The first difference between what the Parts of a namespace ask for and what there is; the operator's come first. */
+/**
+ * The first difference between the objects that a namespace's Parts ask for and the objects that exist. Differences
+ * that the operator must remove come first.
+ */
 export async function firstDifference(client: KubeClient, namespace: string): Promise<Difference | undefined> {
   const operators = (text: string): Difference => ({ text, whose: 'operator' });
   const all = (await listAll<Part>(client, parts, { namespace })).items;
@@ -37,7 +40,7 @@ export async function firstDifference(client: KubeClient, namespace: string): Pr
   }
   const ownerOf = ({ metadata: { ownerReferences = [] } }: KubeObject): Part | undefined =>
     all.find((part) => ownerReferences.some(({ uid }) => uid === part.metadata.uid));
-  // An object without any owner is nobody's to collect.
+  // The garbage collector never deletes an object without an owner reference.
   const ours = (object: KubeObject): boolean =>
     !object.metadata.ownerReferences?.length || ownerOf(object) !== undefined;
   const extras = [...found.values()];

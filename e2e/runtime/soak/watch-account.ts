@@ -1,8 +1,8 @@
 import type { StoredWrite } from './storage-history.ts';
 
-/** A list in the life of a source after its first: what happened between the two versions no watch could show. */
+/** A list of a source after its first list. No watch could show the writes between the two versions. */
 export interface Gap {
-  /** The last version that the watch had told of. */
+  /** The last version that the watch had shown. */
   from: number;
   /** The version of the list. */
   to: number;
@@ -11,22 +11,22 @@ export interface Gap {
 export interface Account {
   /** Writes that a watch should have shown. */
   due: number;
-  /** Of those, the ones that it did not show: silent losses. */
+  /** Due writes that no watch showed: silent losses. */
   lost: StoredWrite[];
   /** Writes that fell into gaps. */
   inGaps: number;
   /**
-   * Objects that differ before and after a gap, which a list can show and the metric must count. An object that was
-   * made and deleted within one gap does not differ: it was not there before or after.
+   * Objects that differ before and after a gap. A list can show them, and the metric must count them. An object that
+   * was created and deleted within one gap does not differ: it was not there before or after.
    */
   changedByGaps: number;
 }
 
 /**
- * Compares what a source showed with what was stored. Pure.
+ * Compares the events that a source showed with the stored writes. Pure.
  *
- * `writes`: in the order of their revisions. `since`: the version of the first list; what is older came with it.
- * `shown`: `name@revision` of everything that a watch told the source's listeners.
+ * `writes`: in the order of their revisions. `since`: the version of the first list, which contained all older writes.
+ * `shown`: `name@revision` of every event that a watch sent to the source's listeners.
  */
 export function account(
   writes: readonly StoredWrite[],
@@ -52,7 +52,7 @@ function changes(writes: readonly StoredWrite[], gap: Gap): number {
   return [...names].filter((name) => before.get(name) !== after.get(name)).length;
 }
 
-/** The revision of each object that there was. */
+/** The revision of each object that existed at `revision`. */
 function stateAt(writes: readonly StoredWrite[], revision: number): Map<string, number> {
   const state = new Map<string, number>();
   for (const write of writes) {

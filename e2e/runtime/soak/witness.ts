@@ -6,7 +6,7 @@ import { parts, type Part } from './crd.ts';
 import type { StorageHistory } from './storage-history.ts';
 import { account, type Account, type Gap } from './watch-account.ts';
 
-/** A source of the runtime behind the bad network, for the whole soak: what did its watch show, and what lists? */
+/** Records what the watch and the lists of one runtime source show during the soak, through the faulty network. */
 export class Witness {
   readonly #metrics = new RuntimeMetrics();
   readonly #shown = new Set<string>();
@@ -15,7 +15,7 @@ export class Witness {
   readonly #stop = new AbortController();
   /** Version of the first list. */
   #since: number | undefined;
-  /** The latest version that the server told of. */
+  /** The latest version that a list or a watch reported. */
   #at = 0;
 
   constructor(client: KubeClient, namespace: string) {
@@ -41,13 +41,13 @@ export class Witness {
     return this.#gaps.length;
   }
 
-  /** Changes found only by a later list, as the metric counts them. */
+  /** Number of changes that only a later list found, as counted by the metric. */
   async counted(): Promise<number> {
     const { values } = await this.#metrics.missedEvents.get();
     return values.reduce((sum, v) => sum + v.value, 0);
   }
 
-  /** The latest version that a list or a watch told of. */
+  /** The latest version that a list or a watch has reported. */
   get at(): number {
     return this.#at;
   }
@@ -61,7 +61,7 @@ export class Witness {
     await this.#cache.stopped();
   }
 
-  /** The same client; the versions in its lists and streams are noted before the source gets them. */
+  /** Wraps the client to record the versions of its lists and streams before the source sees them. */
   #overhear(client: KubeClient): KubeClient {
     const list: KubeClient['list'] = async (resource, options) => {
       const page = await client.list(resource, options);

@@ -1,4 +1,4 @@
-/** One value of the chart: where it stands, its default, and what may stand there. */
+/** One value of the Helm chart: its path, default, help text and schema. */
 export interface ChartValue {
   path: string;
   default: unknown;

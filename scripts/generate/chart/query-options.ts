@@ -3,11 +3,14 @@ import { queryOptionTable, type QueryOption, type QueryOptions } from '../../../
 import type { ChartValue } from './chart-value.ts';
 import { when } from './when.ts';
 
-/** Every option of the query server is a value under `query`, passed to the operator where it is not the default. */
+/**
+ * Every option of the query server is a chart value under `query`. The chart passes it to the operator only if it
+ * differs from the default.
+ */
 const options = Object.keys(queryOptionTable) as QueryOption[];
 const defaultOf = (option: QueryOption): string => queryOptionTable[option].default ?? '';
 
-/** What stands in the rendered operator for each. */
+/** A marker for each option in the rendered operator; `queryOptionRules` replaces it with the chart value. */
 export const markedQueryOptions: QueryOptions = Object.fromEntries(options.map((option) => [option, `mark-${option}`]));
 
 export const queryOptionRules = options.map((option) => {

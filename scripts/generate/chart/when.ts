@@ -1,4 +1,4 @@
-/** Lines of a template that are there on a condition only. */
+/** Template lines that Helm renders only under a condition. */
 export const when = (condition: string, ...lines: string[]): string[] => [
   `{{- if ${condition} }}`,
   ...lines,

@@ -19,12 +19,12 @@ test('a field is checked against the wire type of the schema, and fields without
   expect(code).toContain('default:\n        message.skip(wireType);');
 });
 
-test('an optional scalar begins as null, others as the zero of their type', () => {
+test('an optional scalar starts as null, every other scalar as the zero of its type', () => {
   const code = box({ fields: { name: 'name', weight: 'weight' } });
   expect(code).toContain("let name = '';\n  let weight: number | null = null;");
 });
 
-test('an element of a counted list is charged before it is read, and names its place in errors', () => {
+test('an element of a counted list is counted before it is read, and errors name its position', () => {
   const code = box({ fields: { items: { as: 'items', first: '[]', type: 'Item[]', counts: 'Item' } } });
   const steps = [
     'cursor.countItem();',
@@ -35,14 +35,14 @@ test('an element of a counted list is charged before it is read, and names its p
   expect(code).toContain(steps.map((step) => `        ${step}\n`).join(''));
 });
 
-test('only what the code names is imported', () => {
+test('only names that the code uses are imported', () => {
   const imports = { './a.ts': ['expectWire', 'unused'], './b.ts': ['other'] };
   const code = decoderModule(schema, { imports, messages: { Box: { returns: 'Box', fields: { name: 'name' } } } });
   expect(code).toContain("import { expectWire } from './a.ts';");
   expect(code).not.toContain('./b.ts');
 });
 
-test('a rule for a field that the schema lacks, or of a type that nothing reads, is refused', () => {
+test('a rule is refused if the schema lacks its field, or if no reader exists for its type', () => {
   expect(() => box({ fields: { colour: 'colour' } })).toThrow('Box has no field colour');
   expect(() => box({ fields: { seal: 'seal' } })).toThrow('.Box.seal: how is a fixed32 read?');
 });

@@ -1,20 +1,23 @@
 import type { FieldRule, MessageRule } from './emit.ts';
 
-/** A run of attributes is looked up by its bytes before it is decoded. */
+/** Rule for a list of attributes, which is looked up by its bytes before it is decoded. */
 const attributeRun = (path: string): FieldRule => ({
   as: 'attributes',
   first: `new AttributeList('${path}')`,
   does: 'attributes.take(at, message);',
 });
 
-/** What the points of all kinds of metrics have in common. */
+/** Fields that the points of all kinds of metrics share. */
 const common = {
   attributes: attributeRun('attributes'),
   start_time_unix_nano: 'startNs',
   time_unix_nano: 'timeNs',
   flags: 'flags',
 };
-/** The first members of each point in the order of its type. Bit 0 of the flags is NO_RECORDED_VALUE. */
+/**
+ * The result of a point: the shared members first, then `rest`, in the order of the point's type. Bit 0 of the flags is
+ * NO_RECORDED_VALUE.
+ */
 const point = (...rest: string[]): string =>
   `{ ${['attributes: attributes.finish(cursor, message.bytes)', 'startNs', 'timeNs', 'noValue: flags % 2 === 1', ...rest].join(', ')} }`;
 
@@ -34,7 +37,10 @@ const id = (as: string, bytes: number): FieldRule => {
   return { as, type: 'string', first: "''", read: `idField(cursor, PATH, message, ${bytes}, true)` };
 };
 
-/** The points of every metric kind, their parts, and the Resource, whose attributes are a run like those of points. */
+/**
+ * Rules for the points of every metric kind, for their parts, and for the Resource, whose attributes are decoded like
+ * those of points.
+ */
 export const pointMessages: Readonly<Record<string, MessageRule>> = {
   NumberDataPoint: {
     returns: 'NumberPoint',

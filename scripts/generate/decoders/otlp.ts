@@ -6,7 +6,7 @@ import { pointMessages } from './otlp-points.ts';
 
 const folder = 'src/agent/otlp/protobuf';
 
-/** The decoders of OTLP: from what `otlp.proto` declares to the agent's model of it (`src/agent/otlp/model.ts`). */
+/** The OTLP decoders, from the messages of `otlp.proto` to the agent's model (`src/agent/otlp/model.ts`). */
 export function otlpDecoderFiles(): GeneratedFile[] {
   const schema = readFileSync(join(import.meta.dirname, '../../..', folder, 'otlp.proto'), 'utf8');
   return Object.entries({ attributes, points, metrics, traces }).map(([name, rule]) => ({
@@ -22,9 +22,12 @@ const imports = {
   '../fields.ts': helpers,
 };
 
-/** A member that several fields of a oneof may set. */
+/** Rule for a member that several fields of a oneof may set. */
 const value = (read: string): FieldRule => ({ as: 'value', type: 'AnyValue', first: 'null', read });
-/** Of an attribute's parts, which the parameter `field` names in errors; `depth` counts the values around it. */
+/**
+ * For the parts of an attribute: the parameter `field` names the part in errors, and `depth` counts the enclosing
+ * values.
+ */
 const inAttribute = { params: 'field: string, depth: number', path: () => 'field' };
 
 const attributes: ModuleRule = {
@@ -74,7 +77,7 @@ const attributes: ModuleRule = {
   },
 };
 
-/** A list of messages within the limit of attributes. */
+/** Rule for a list of messages that the limit of attributes bounds. */
 function limited(as: string, message: string, what: string, rest: string, type = message): FieldRule {
   const read = `read${message}(cursor, element(cursor, message, ${as}.length, ${what}), ${rest})`;
   return { as, type: `${type}[]`, first: '[]', read };
@@ -94,7 +97,7 @@ const points: ModuleRule = {
   messages: pointMessages,
 };
 
-/** A list of messages that are steps in the paths of errors and count against the limits of a request. */
+/** Rule for a list of messages that are steps in the paths of errors, and count against the limits of a request. */
 function counted(as: string, type: string, counts: FieldRule['counts']): FieldRule {
   return { as, type: `${type}[]`, first: '[]', ...(counts && { counts }) };
 }
@@ -103,7 +106,7 @@ const attributesOfResource: FieldRule = { as: 'attributes', type: 'readonly Attr
 const scope: FieldRule = { as: 'scope', type: 'Scope', first: 'emptyScope' };
 const pathOfError = { type: 'MetricData | null', first: 'null', step: true } as const;
 
-/** What the five kinds of a metric's data have in common: points and, of some, a temporality. */
+/** Rule for one of the five kinds of metric data: points, and for some kinds temporality and monotonicity. */
 function dataOf(kind: string, type: string, ...members: ('temporality' | 'monotonic')[]): MessageRule {
   return {
     returns: 'MetricData',

@@ -249,7 +249,7 @@ test('a status poll waits for a change or for its timeout, and not at all with a
   expect((await state.statusAfter(999_999, 30_000, never)).node).toBe('n1');
 });
 
-test('an agent starts with the last good config, or without one with the seed, which it logs', async () => {
+test('an agent starts with the last good config, or if there is none with the seed, which it logs', async () => {
   const log: string[] = [];
   const logger = createLogger({ write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) });
   const settings = {

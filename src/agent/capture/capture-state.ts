@@ -46,10 +46,9 @@ const answeredMs = 1_000;
  *
  * Flow: `apply` → rules in force, last good on disk (Received) → file in place (Written) → the supervisor is ordered to
  * run it → the probe finds an instrument that was started with this very file (Running), or finds none in time
- * (Failed).
- * Guarantees: configs are applied one after the other; the last good config on disk is always complete; the file is not
- * rewritten when its bytes are right; every change of `status` raises its revision. Which file the instrument runs
- * while a newer one waits for its restart, and whether it may restart, survive an agent restart.
+ * (Failed). Guarantees: configs are applied one after the other; the last good config on disk is always complete; the
+ * file is not rewritten when its bytes are right; every change of `status` raises its revision. Two facts survive an
+ * agent restart: which file the instrument runs while a newer one waits, and whether the instrument may restart.
  */
 export class CaptureState {
   readonly #options: CaptureStateOptions;
@@ -123,9 +122,9 @@ export class CaptureState {
   }
 
   /**
-   * Puts a config in force and resolves with the phase reached at once (Written or Running). With `hold` its file is
-   * written, but the instrument keeps its old file until the same config comes with `now`.
-   * Errors: ERR_INPUT_INVALID for a config of another node. A file that cannot be written is a Failed ack.
+   * Puts a config in force and resolves with the phase that is reached immediately (Written or Running). With `hold`
+   * its file is written, but the instrument keeps its old file until the same config comes with `now`. Errors:
+   * ERR_INPUT_INVALID for a config of another node. A file that cannot be written is a Failed ack.
    */
   apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed', restart: 'now' | 'hold' = 'now'): Promise<Ack> {
     const run = this.#queue.then(() => this.#apply(config, source, restart));
@@ -177,7 +176,7 @@ export class CaptureState {
     return this.#ack!;
   }
 
-  /** What has to be on disk before a pushed config is put in force. */
+  /** Saves what a restarted agent needs, before a pushed config is put in force. */
   async #saveBefore(config: CaptureConfig, granted: boolean): Promise<void> {
     const { dataDir } = this.#options;
     const sameFile = this.#ack?.phase === 'Running' && this.#config?.instrument.yaml === config.instrument.yaml;
@@ -227,8 +226,8 @@ export class CaptureState {
   }
 
   /**
-   * The status once its revision is above `after`, or after `waitMs`. An `after` from an earlier process is answered at
-   * once.
+   * The status once its revision is above `after`, or after `waitMs`. An `after` from an earlier process is answered
+   * immediately.
    */
   async statusAfter(after: number, waitMs: number, signal: AbortSignal): Promise<AgentStatus> {
     this.#noteCounts();

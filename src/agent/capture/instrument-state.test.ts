@@ -37,7 +37,7 @@ test('an instrument that was started with the file runs it', () => {
 
 test('an instrument started with an older file does not run the new one, however late its health server is up', () => {
   let view = afterFile(unknownInstrument, 'b', true, 0);
-  // It read `a`, looked up metadata for half a minute and answers for the first time now.
+  // The instrument read `a`, looked up metadata for half a minute and answers for the first time now.
   view = probed(view, running('a', 29_000), 30_000);
   expect(runsOldFile(view)).toBe(true);
   expect(phase(view, 30_000)).toBe('Written');
@@ -77,7 +77,7 @@ test('the message of a failure says how long the file has not run, not how long 
   let view = probed(afterFile(unknownInstrument, 'b', true, 0), running('a', 500), 10);
   const message = (monoMs: number): string | undefined => phaseOf(view, { deadlineMs: 90_000, monoMs }).message;
   expect(message(90_000)).toBe('the instrument has not run its file for 90 s: it still runs an older one');
-  // It answered until a second ago.
+  // The instrument answered until a second ago.
   view = probed(view, null, 89_000);
   expect(message(90_000)).toBe('the instrument has not run its file for 90 s: its health socket does not answer');
 });

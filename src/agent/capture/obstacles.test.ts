@@ -122,7 +122,7 @@ describe('facts read from the system', () => {
     expect(await perfEventParanoid(root)).toBe(-1);
   });
 
-  test('a kernel is judged by what sysfs shows, and not at all where it shows nothing', async () => {
+  test('a kernel is judged by sysfs, and not at all if sysfs shows nothing', async () => {
     expect(await kernelFault(root)).toBeNull();
     put('kernel/notes');
     put('bus/event_source/devices/software/type');

@@ -47,7 +47,7 @@ async function certified(certificate: NodeCertificate, authority = ca): Promise<
   return signLeaf(authority, await readCertificateRequest(request), names, { now: clock.now(), days: 30 });
 }
 
-test('before its first certificate an agent serves one that no client trusts, and offers its request and token', async () => {
+test('before its first certificate an agent serves an untrusted one, and offers its request and token', async () => {
   const certificate = await open();
   expect(certificate.isIssued).toBe(false);
   const standIn = new X509Certificate(certificate.current.cert);
@@ -58,7 +58,7 @@ test('before its first certificate an agent serves one that no client trusts, an
   expect(await certificate.offer()).toEqual(offer);
 });
 
-test('an installed certificate is in force at once, and still is after a restart', async () => {
+test('an installed certificate is in force immediately, and after a restart', async () => {
   const certificate = await open();
   const seen: string[] = [];
   certificate.onChange(({ cert }) => seen.push(cert));
@@ -71,7 +71,7 @@ test('an installed certificate is in force at once, and still is after a restart
   expect(again).toMatchObject({ isIssued: true, current: { cert: issued, key: certificate.current.key } });
 });
 
-test('only the agent’s own user can read the key on disk, and the log holds none of it', async () => {
+test('only the agent’s own user can read the key on disk, and the log has neither key nor token', async () => {
   const certificate = await open();
   await certificate.install(await certified(certificate));
   expect(statSync(kept()).mode & 0o777).toBe(0o600);

@@ -172,8 +172,8 @@ function faultOf({ cert, key }: KeyPairPem, ca: string): string | undefined {
 }
 
 /**
- * A certificate from an authority that is discarded at once: a TLS server needs a certificate, and no client may trust
- * this one.
+ * A certificate from an authority that is discarded immediately: a TLS server needs a certificate, and no client may
+ * trust this one.
  */
 async function standIn(clock: Clock): Promise<KeyPairPem> {
   const now = clock.now();

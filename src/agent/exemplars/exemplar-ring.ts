@@ -73,7 +73,7 @@ export class ExemplarRing {
   }
 }
 
-/** A series that ended and came back is another object with the same labels. */
+/** Finds the list by labels, as a series that ended and came back is another object with the same labels. */
 function listOf(found: Map<string, { labels: Labels; exemplars: Exemplar[] }>, labels: Labels): Exemplar[] {
   const key = labelsKey(labels);
   let series = found.get(key);

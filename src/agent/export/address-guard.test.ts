@@ -24,7 +24,7 @@ test.each([
   expect(addressFault({ host: 'mimir.example.com' }, address)).toEqual(expected);
 });
 
-test('an address is let through where a list or the policy’s own URL names it', () => {
+test('an address is allowed if a list or the policy’s own URL names it', () => {
   expect(addressFault({ host: 'x', allow: ['169.254.1.1'] }, '169.254.1.1')).toBeNull();
   expect(addressFault({ host: '127.0.0.1' }, '127.0.0.1')).toBeNull();
   expect(hostFault({ host: '127.0.0.1' })).toBeNull();

@@ -13,7 +13,7 @@ const pieceSamples = 2_000;
 const maxPieces = 4;
 
 /**
- * Splits a round into requests that go out side by side. All samples of a series, and all series of a histogram's label
+ * Splits a round into requests that go out in parallel. All samples of a series, and all series of a histogram's label
  * set, are in one request, so order is kept and histograms stay whole. Pure: the same round gives the same pieces.
  */
 function splitRound(samples: readonly QueuedSample[]): QueuedSample[][] {

@@ -23,8 +23,8 @@ interface PointParts {
 
 /**
  * Encodes a round as `ExportMetricsServiceRequest`. Sums and histograms are cumulative and have no start time, since a
- * series shows its resets by falling. Histograms are reassembled from their buckets. A stale marker becomes a point
- * without a value. Labels are attributes of the points: a receiver that promotes no Resource attributes loses none.
+ * reset shows as a falling value. Histograms are reassembled from their buckets. A stale marker becomes a point without
+ * a value. Labels are attributes of the points: a receiver that promotes no Resource attributes loses none.
  */
 export function encodeOtlpMetrics(
   samples: readonly QueuedSample[],

@@ -11,7 +11,7 @@ export function writeFixed(out: WireWriter, field: number, value: bigint): void 
   out.key(field, 1).raw(bytes);
 }
 
-/** A `KeyValue` with a text, number or boolean value. */
+/** Writes a `KeyValue` with a string, number or boolean value. */
 export function writeAttribute(out: WireWriter, field: number, key: string, value: unknown): void {
   out.message(field, (kv) =>
     kv.string(1, key).message(2, (v) => {
@@ -23,7 +23,7 @@ export function writeAttribute(out: WireWriter, field: number, key: string, valu
   );
 }
 
-/** The `Resource` of everything a node's agent sends. */
+/** Writes the `Resource` of everything that a node's agent sends. */
 export function writeResource(out: WireWriter, attributes: Readonly<Record<string, string>>): void {
   out.message(1, (w) => {
     for (const [key, value] of Object.entries(attributes)) writeAttribute(w, 1, key, value);

@@ -4,7 +4,7 @@ import type { QueuedSample, QueuedSeries } from '../queue/record.ts';
 /** The samples of one series, in time order. */
 export interface SeriesSamples {
   readonly series: QueuedSeries;
-  /** With the destination's own labels, sorted. */
+  /** The series' labels with the destination's own labels added, sorted. */
   readonly labels: Labels;
   readonly samples: QueuedSample[];
 }
