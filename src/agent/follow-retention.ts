@@ -6,7 +6,7 @@ import type { AgentSettings } from './settings.ts';
 
 /**
  * Gives the store the retention of each config that comes into force. The agent's flags apply where a config sets none.
- * A change takes effect at once, not with the store's next housekeeping.
+ * A change takes effect immediately, not with the store's next housekeeping.
  */
 export function followRetention(
   store: Pick<Store, 'setRetention' | 'maintain'>,

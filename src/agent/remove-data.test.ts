@@ -6,7 +6,7 @@ import { removeData } from './remove-data.ts';
 
 const deps = { logger: silentLogger, signal: new AbortController().signal };
 
-test('the contents of the folder are deleted, the folder stays, and an empty or missing one is no error', async () => {
+test('the folder stays and its contents are deleted; an empty or missing folder is not an error', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'svc-data-'));
   await mkdir(join(dataDir, 'wal'));
   await writeFile(join(dataDir, 'wal', '000001'), 'x');

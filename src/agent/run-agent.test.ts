@@ -63,7 +63,7 @@ beforeEach(async () => {
 });
 const runs: Running[] = [];
 afterEach(async () => {
-  // This stops also the agents of a test that failed half-way.
+  // Also stops the agents of a test that failed half-way.
   for (const { stop } of runs.splice(0)) await stop();
   rmSync(dir, { recursive: true });
 });
@@ -188,7 +188,7 @@ async function readBack(
   return found;
 }
 
-test('what comes in by OTLP is scraped, read back by remote read, and still there after a restart', async () => {
+test('data received by OTLP is scraped, read back by remote read, and still there after a restart', async () => {
   let agent = await start();
   expect(await sendCounter(agent.ports.otlpHttp, 7)).toBe(200);
   const scrape = (): Promise<string> =>
@@ -240,7 +240,7 @@ test('only the controller takes a snapshot of the store and deletes series from 
   await again.stop();
 });
 
-test('a wrong OTLP body is 400, counted, and leaves the store alone', async () => {
+test('a wrong OTLP body gets 400, is counted, and leaves the store alone', async () => {
   const agent = await start();
   expect(await post(agent.ports.otlpHttp, 'metrics', Uint8Array.of(255, 255))).toBe(400);
   const text = await (await fetch(`http://127.0.0.1:${agent.ports.scrape}/metrics`)).text();
@@ -404,12 +404,12 @@ test('the page has every metric that an agent exposes about itself, with its lab
       !page.split('\n').some((l) => l.startsWith(name) && !/^[a-z]/.test(l.slice(name.length)) && l.includes(label)),
   );
   expect(missing).toEqual([]);
-  // A sample is there only where the agent sees the instrument's process; the TYPE line always is.
+  // The sample exists only if the agent sees the instrument's process; the TYPE line always exists.
   expect(page).toContain('# TYPE svc_instrument_memory_bytes gauge');
   await agent.stop();
 });
 
-test('a shorter retention of a policy reaches the store: old blocks are deleted at once, newer ones stay', async () => {
+test('a shorter retention of a policy reaches the store: old blocks are deleted, newer ones stay', async () => {
   const hour = 3_600_000;
   const now = Date.now();
   const clock = new FakeClock(now - 12 * hour);

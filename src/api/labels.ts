@@ -1,4 +1,4 @@
-/** Labels that every series of an agent has. */
+/** Labels that agents add to series. */
 
 /** The node on which a series was captured; agents add it where it is absent. */
 export const nodeLabel = 'k8s_node_name';

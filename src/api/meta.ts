@@ -24,7 +24,7 @@ export interface ManagedFieldsEntry {
   subresource?: string;
 }
 
-/** `metadata` of any object. Times are RFC 3339 text as the API server writes them. */
+/** `metadata` of any object. Times are RFC 3339 strings, as the API server writes them. */
 export interface ObjectMeta {
   name?: string;
   generateName?: string;

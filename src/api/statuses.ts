@@ -1,7 +1,7 @@
 /** Statuses that Kubernetes and others write, as far as we read them. */
 import type { KubeObject } from './meta.ts';
 
-/** A condition of another's kind: it may lack a reason and a message. */
+/** A condition of a third-party kind: it may lack a reason and a message. */
 export interface StatedCondition {
   readonly type: string;
   readonly status: string;
@@ -37,7 +37,7 @@ interface WorkloadStatus {
   numberAvailable?: number;
 }
 
-/** How many pods of a workload there should be, and how many are of its newest template, ready, and available. */
+/** The number of wanted pods of a workload, and how many pods are of its newest template, ready, and available. */
 export interface Rollout {
   /** Its controller has seen the newest generation. */
   seen: boolean;

@@ -45,8 +45,8 @@ interface Lane {
   readonly stop: AbortController;
   readonly done: Promise<void>;
   /**
-   * Cancels the timer that ends the lane. Null unless the destination left the config; until the end it takes no new
-   * data.
+   * Cancels the timer that ends the lane. Null unless the destination has left the config. A lane that is leaving takes
+   * no new data.
    */
   leaving: (() => void) | null;
 }
@@ -57,7 +57,7 @@ export type ExportedSeries = Pick<SampledSeries, 'labels' | 'exemplar'>;
 interface Route {
   readonly series: QueuedSeries;
   readonly lanes: readonly Lane[];
-  /** Time of the last exemplar sent to it. */
+  /** Time of the newest exemplar that was queued. */
   exemplarNs: number;
 }
 
@@ -94,7 +94,8 @@ export class Exports {
   }
 
   /**
-   * Puts the destinations of a config in force at once. A folder that cannot be used disables only its own destination.
+   * Puts the destinations of a config in force immediately. A folder that cannot be used disables only its own
+   * destination.
    */
   setConfig(config: CaptureConfig): void {
     if (this.#closed) return;

@@ -111,7 +111,7 @@ test('metadata that a receiver of 1.0 did not take goes out again with the next 
   expect(sent.slice(1).map(fieldsOf)).toEqual([{ 1: 4, 3: 4 }, { 1: 4, 3: 4 }, { 1: 4 }]);
 });
 
-test('what a receiver of 1.0 refuses is found by halving; the rest arrives', async () => {
+test('samples that a receiver of 1.0 refuses are found by halving; the rest arrives', async () => {
   const bad = (body: Uint8Array): boolean => Buffer.from(snappyDecompress(body, 1e6)).includes('m3');
   const { post } = aReceiver((s) =>
     isNew(s) ? answer(415) : bad(s.body) ? answer(400, {}, 'out of order') : answer(204),

@@ -1,9 +1,9 @@
 import { chooseEncoding, chooseFormat } from './negotiate.ts';
 
 test.each([
-  ['text where nothing is asked for', undefined, 'text'],
+  ['text without a header', undefined, 'text'],
   ['text for a browser or curl', 'text/html,application/xhtml+xml,*/*;q=0.8', 'text'],
-  ['OpenMetrics where it is named alone', 'application/openmetrics-text', 'openmetrics'],
+  ['OpenMetrics if only that is named', 'application/openmetrics-text', 'openmetrics'],
   [
     'OpenMetrics for a stock Prometheus 3',
     'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
@@ -20,9 +20,9 @@ test.each([
 });
 
 test.each([
-  ['none where nothing is asked for', undefined, 'identity'],
+  ['none without a header', undefined, 'identity'],
   ['gzip for Prometheus', 'gzip', 'gzip'],
-  ['zstd where it is named alone', 'zstd', 'zstd'],
+  ['zstd if only that is named', 'zstd', 'zstd'],
   ['gzip of two with equal weights', 'zstd, gzip', 'gzip'],
   ['zstd where it weighs more', 'gzip;q=0.5, zstd', 'zstd'],
   ['none where gzip is refused', 'gzip;q=0', 'identity'],

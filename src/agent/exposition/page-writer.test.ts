@@ -1,6 +1,6 @@
 import { PageWriter } from './page-writer.ts';
 
-test('texts of any length and alphabet, and bytes, come out in the order in which they were written', () => {
+test('strings of any length and alphabet, and bytes, come out in the order of writing', () => {
   const out = new PageWriter();
   const long = 'x'.repeat(300_000);
   out.text('a');

@@ -24,7 +24,7 @@ export class PageWriter {
     this.#length += value.length;
   }
 
-  /** A text as UTF-8. Short ASCII, such as numbers, is written by a loop that is faster than TextEncoder. */
+  /** Writes a string as UTF-8. Short ASCII, such as a number, is written by a loop that is faster than TextEncoder. */
   text(value: string): void {
     if (value.length > 64) return this.bytes(encoder.encode(value));
     this.#reserve(value.length);

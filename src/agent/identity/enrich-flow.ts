@@ -105,7 +105,10 @@ function podOf(
   return name !== '' && (type === 'Pod' || type === '') ? pods.named(namespace, name) : undefined;
 }
 
-/** The end with the names of its pod. The pod's own name is included only where the flow has that attribute. */
+/**
+ * The attributes of an end, with the names of its pod. The pod's own name is included only where the flow has that
+ * attribute.
+ */
 function named(keys: ReadonlyMap<string, string>, prefix: string, pod: PodIdentity): Map<string, string> {
   return new Map([
     ...keys,

@@ -8,12 +8,12 @@ import type { PodIndex } from './pod-index.ts';
 export interface Enriched {
   /** The Resource without its own Kubernetes attributes, and with those that the API server has for its pod. */
   readonly attributes: readonly Attribute[];
-  /** The pod of this node that sent it; null for a process of the node itself, and for a sender that is unknown. */
+  /** The pod of this node that sent the Resource; null for a process of the node itself, and for an unknown sender. */
   readonly pod: PodIdentity | null;
   readonly container: string;
-  /** True when its attributes name a pod or container, truly or falsely. A process of the node itself names none. */
+  /** True when the Resource names a pod or container, truly or falsely. A process of the node itself names none. */
   readonly namesPod: boolean;
-  /** True when its namespace, pod or node attribute is false. */
+  /** True when the Resource is forged, or when its namespace, pod or node attribute is false. */
   readonly contradicts: boolean;
   /** True when the Resource's `service.instance.id` names another container than that of the point. */
   readonly forged: boolean;
@@ -29,10 +29,8 @@ const identityKeys = ['k8s.namespace.name', 'k8s.pod.name', 'k8s.node.name'] as 
 /**
  * The Resource of a process with the attributes of its true pod. The pod is the one that `instance` names, if it is a
  * pod of this node; all other attributes that name Kubernetes objects are dropped, because a pod can set them for
- * itself.
- * `instance` is the `service.instance.id` of the point where it has one (a pod cannot set that), else the Resource's.
- * Until all pods of the node are known every sender is unknown.
- * Shape: pure.
+ * itself. `instance` is the point's `service.instance.id` if there is one (a pod cannot set that one), else the
+ * Resource's. Until all pods of the node are known every sender is unknown. Shape: pure.
  */
 export function enrichResource(
   attributes: readonly Attribute[],

@@ -149,7 +149,7 @@ function spanOf(
   return ring.at(0)!.span!;
 }
 
-/** The Resource of the pod itself, and that of the pod that it pretends to be. */
+/** The Resource of the sender, and the Resource of the pod that the sender pretends to be. */
 const honest = senderAttributes('shop/web-1');
 const victim = senderAttributes('pay/db-0', { 'k8s.pod.uid': 'known to the namespace pay alone' });
 /** Like `node`, but no other namespace can know the uid of the victim. */
@@ -216,7 +216,7 @@ test('a copy of another pod’s Resource makes no span of that pod, unless that 
   );
 });
 
-test('a flow belongs to a namespace only where one of its ends is a pod of this node, and counts for it', () => {
+test('a flow belongs to a namespace, and counts for it, only if one of its ends is a pod of this node', () => {
   const address = fc.constantFrom('10.0.0.5', '10.0.0.9', '10.9.9.9', '');
   const reached = [0, 0, 0];
   fc.assert(
@@ -229,7 +229,7 @@ test('a flow belongs to a namespace only where one of its ends is a pod of this 
         .map(({ value }) => String(value));
       reached[local.length]!++;
       if (local.length === 0) expect(named).toEqual([]);
-      // It counts only for namespaces that one of its ends names.
+      // The flow counts only for namespaces that one of its ends names.
       expect(local.filter((namespace) => !named.includes(namespace))).toEqual([]);
       for (const [side, ip] of [
         ['src', src],

@@ -71,7 +71,7 @@ test.each<[string, Record<string, string>]>([
   expect(Object.fromEntries(labels)).toEqual(full);
 });
 
-test('a claim of another namespace, pod or node contradicts; one that is only older or more precise does not', () => {
+test('a claim of another namespace, pod or node contradicts; an older or more precise claim does not', () => {
   const claims = (more: Record<string, string>) =>
     enrichResource(attributes({ ...instance, ...more }), pods).contradicts;
   expect(claims({ 'k8s.namespace.name': 'pay' })).toBe(true);
@@ -141,7 +141,7 @@ describe('the Resource of spans', () => {
     expect(identity.spans(ofSpans).unshown?.name).toBe('db-0');
   });
 
-  test('gives way to later ones of its own pod, but not to those of another pod', () => {
+  test('gives way to later Resources of its own pod, but not to Resources of another pod', () => {
     const identity = nodePods(web(), 'pay/db-0');
     showPoints(identity, resource);
     const nth = (i: number): Attribute[] => attributes({ ...instance, 'k8s.pod.uid': 'u1', 'k8s.x': String(i) });
@@ -260,7 +260,7 @@ describe('the ends of a flow', () => {
     ['a response with a server port', { direction: 'response', 'server.port': '80' }, { 'src.port': '80' }],
     ['an unknown direction', { direction: 'unknown', 'src.port': '51000', 'dst.port': '80' }, { 'dst.port': '80' }],
     ['an unknown direction between high ports', { direction: 'unknown', 'dst.port': '51000' }, {}],
-  ])('of %s the port of the server is kept, that of the client is not', (_what, given, ports) => {
+  ])('of %s the port of the server is kept, and the port of the client is dropped', (_what, given, ports) => {
     const { direction, ...rest } = flow(given).ends;
     expect(direction).toBe(given['direction']);
     const [port] = Object.values(ports);
@@ -286,7 +286,7 @@ test('a deleted pod stays known for another minute, unless another pod takes its
   ]);
 });
 
-test('a deleted pod whose name is taken stays known by its address for a minute, unless that is taken too', () => {
+test('a deleted pod whose name is taken stays known by its address for a minute, unless that is also taken', () => {
   const { pods: index } = nodePods(web());
   index.deleted(podIdentity(web()), 0);
   index.upsert(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })));

@@ -27,7 +27,7 @@ export class ResourceProofs {
   readonly #keys = new WeakMap<readonly Attribute[], string>();
   #shown = new WeakMap<PodIdentity, Set<string>>();
   readonly #refuted = new Map<string, number>();
-  /** The time of the newest point: refutations end by it. */
+  /** Time of the newest point, by which refutations end. */
   #newestMs = 0;
   #pointsCarryInstance = false;
 

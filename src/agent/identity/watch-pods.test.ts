@@ -50,7 +50,7 @@ test('pods of the node are known from the list and from the watch after it; thos
   expect(pods.size).toBe(2);
 });
 
-test('the API server is asked until it answers; until then the index is empty and not synced', async () => {
+test('the list is retried until the API server answers; before that the index is empty and not synced', async () => {
   create('listed');
   let late = true;
   server.script(() => late, { do: 'reset' }, Number.POSITIVE_INFINITY);

@@ -190,7 +190,7 @@ test('samples that the store refuses are counted; duplicates are not', async () 
   expect(await world.metric('svc_otlp_rejected_total')).toEqual({ store: 2 });
 });
 
-test('closing stores what waits and takes nothing more', async () => {
+test('closing stores the waiting requests and accepts no more', async () => {
   const world = setUp();
   world.ingest.start();
   world.ingest.metrics(gauge(world.clock), 1);
@@ -200,7 +200,7 @@ test('closing stores what waits and takes nothing more', async () => {
   expect(world.clock.pending).toBe(0);
 });
 
-test('on a full disk the answer counts what was not stored, series stay active, and samples are stored again when there is room', async () => {
+test('on a full disk answers count unstored points and series stay active; later samples are stored', async () => {
   const world = setUp();
   const room = world.store.append;
   world.store.append = () => 'full';

@@ -19,7 +19,7 @@ export interface IngestStore {
   commit(): Promise<void>;
 }
 
-/** Where spans go. */
+/** The receiver of spans. */
 export interface SpanTaker {
   /** Takes the spans of a request and returns their number. */
   take(request: TracesRequest): number;
@@ -166,7 +166,7 @@ export class Ingest implements OtlpConsumer {
     this.#options.metrics.otlpRejected.inc({ reason }, count);
   }
 
-  /** Stores what all waiting requests brought, and resolves when it is durable. Errors of the store are logged. */
+  /** Stores the data of all waiting requests, and resolves when it is durable. Errors of the store are logged. */
   async process(): Promise<void> {
     const { logger } = this.#options;
     const group = this.#group;
@@ -208,7 +208,7 @@ export class Ingest implements OtlpConsumer {
     this.#count();
   }
 
-  /** Applies the rules and limits of a new capture config at once. */
+  /** Applies the rules and limits of a new capture config immediately. */
   setPolicy(policy: MappingPolicy): void {
     const { mapper, clock } = this.#options;
     mapper.setPolicy(policy, { wall: clock.now(), mono: clock.monotonic() }, this.#sink);
@@ -225,7 +225,7 @@ export class Ingest implements OtlpConsumer {
     if (this.#closed) return;
     this.#cancel = this.#options.clock.setTimeout(() => {
       void this.process().finally(() => {
-        // A request that came meanwhile has set its own, earlier timer.
+        // A request that came in the meantime has set its own, earlier timer.
         if (!this.#group) this.#schedule(idleMs);
       });
     }, ms);

@@ -416,7 +416,7 @@ test('a config without changes for a stream keeps its series, its sum and its co
   expect(report(11)).toEqual([0, 1, 2].map((i) => `c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r${i}} 2 @11`));
 });
 
-test('a point is kept where any monitor of its pod takes its family, and not every one ignores its path', () => {
+test('a point is kept if a monitor of its pod takes its family, and not every monitor ignores its path', () => {
   const http: Metric = {
     name: 'http.server.x',
     description: '',
@@ -473,7 +473,7 @@ test('identity labels stay, whatever a rule or a redaction drops, and the limits
   expect([sent.length, mapper.table.size, mapper.limitHits.namespace]).toEqual([21, 21, 40]);
 });
 
-test('streams of one namespace beyond its limits take no place from those of another', () => {
+test('streams beyond the limits of one namespace take no room from streams of another', () => {
   const { send, mapper } = setUp({ limits: small });
   for (let i = 1; i <= 50; i++) send(i, counter(routes(20 * i, i).slice(-20), pod('p1')));
   expect(mapper.streams).toBe(40);

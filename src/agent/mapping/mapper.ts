@@ -116,7 +116,7 @@ export class SeriesMapper {
 
   /**
    * Takes in all points of a request that `admitMetrics` has admitted. The sample of a stream that is alone in its
-   * series is handed out at once; others are handed out by `flush`.
+   * series is handed out immediately; other samples are handed out by `flush`.
    */
   add(request: MetricsRequest, now: Moment, sink: SampleSink): void {
     for (const { attributes: resource, scopes } of request.resources) {
@@ -193,8 +193,8 @@ export class SeriesMapper {
   }
 
   /**
-   * Ended streams, and those beyond a limit, are remembered for a while: the table holds twice as many streams as
-   * series.
+   * The limits of the table of streams: twice the limits of series, as ended streams and streams beyond a limit are
+   * remembered for a while.
    */
   #streamBounds(): StreamBounds {
     const { maxSeriesPerNode, maxSeriesPerNamespace } = this.#policy.limits;
@@ -282,7 +282,7 @@ export class SeriesMapper {
   }
 
   /**
-   * Adds a point to the stream's series. A series that only this stream feeds hands its sample out at once. Shared
+   * Adds a point to the stream's series. A series that only this stream feeds hands its sample out immediately. Shared
    * series, and those of a new stream, which others may join, wait for `flush`, so that a series has one sample per
    * window.
    */
@@ -346,7 +346,7 @@ export class SeriesMapper {
     this.#streams.delete(stream);
   }
 
-  /** Applies new rules and limits at once. Counters do not reset: series whose labels stay keep their sums. */
+  /** Applies new rules and limits immediately. Counters do not reset: series whose labels stay keep their sums. */
   setPolicy(policy: MappingPolicy, now: Moment, sink: SampleSink): void {
     this.flush(sink);
     this.#policy = policy;

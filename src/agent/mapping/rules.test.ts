@@ -145,7 +145,7 @@ describe('an interval that is longer than the export interval', () => {
     expect(run.samples.map((s) => s.split(' ').slice(1).join(' '))).toEqual(['0 5', '15 0', '30 30']);
   });
 
-  test('ends at once with a config without it', () => {
+  test('ends immediately with a config without an interval', () => {
     const run = new Run(aConfig([{ intervalMs: 30_000 }]));
     run.send({ name, value: 1 }, 0);
     run.mapper.setPolicy(policyOf('n', aConfig([{}])), { wall: t0, mono: 0 }, run.sink);
@@ -176,7 +176,7 @@ test('pod labels become labels and follow the pod: the old series ends, and the 
   expect(run.samples[2]).toMatch(/label_team=blue 3 9$/);
 });
 
-test('redaction rules of a policy apply to labels, those of a namespace only to its own series', () => {
+test('redaction rules of a policy apply to all labels, rules of a namespace only to its own series', () => {
   const redaction: CaptureConfig['redaction'] = [
     { labels: [{ name: 'http_route', action: 'Drop' }], paths: [{ pattern: '[0-9]+', replacement: '#' }] },
     { namespaces: ['pay'], labels: [{ name: 'service_name', action: 'Drop' }] },
@@ -246,7 +246,7 @@ describe('a monitor of some containers or ports', () => {
   });
 });
 
-test('a monitor of spans only keeps no series, another monitor of the pod does, and points still identify the pod', () => {
+test('a monitor of only spans keeps no series, another monitor of the pod does; points still identify the pod', () => {
   const resource = senderAttributes('shop/web-1');
   const told: Told[] = ['http.server.request.duration', 'jvm.threads'].map((name) => ({ name, resource }));
   const spansOnly = new Run(aConfig([{ families: [] }]));

@@ -6,7 +6,9 @@ import type { Charge } from './series-table.ts';
 
 export type LimitScope = 'node' | 'namespace' | 'monitor';
 
-/** The value of every label but namespace and node in an overflow series, which stands for those beyond a limit. */
+/**
+ * The value of every label but namespace and node in an overflow series, which stands for all series beyond a limit.
+ */
 export const overflowValue = '__overflow__';
 
 /** The accounts that the series of a label set count for. */
@@ -17,13 +19,13 @@ export interface Charged {
   readonly isFlow: boolean;
 }
 
-/** What is counted for one monitor. */
+/** The counts of one monitor. */
 export interface MonitorCounts {
   readonly rule: CaptureMonitorRule;
   activeSeries: number;
   /** Series now left out or folded into the overflow series. */
   droppedSeries: number;
-  /** Newest sample of its pods, ms; 0 before the first. */
+  /** Time of the newest sample of its pods, ms; 0 before the first. */
   lastSampleMs: number;
 }
 
@@ -104,7 +106,7 @@ export class SeriesLimits {
     return null;
   }
 
-  /** A place to count the series of one label set, for the namespaces of its senders. */
+  /** Counts the series of one label set for the namespaces of its senders. */
   charge({ namespaces, monitors, isFlow }: Charged): Charge {
     return {
       add: (series) => {
@@ -130,7 +132,7 @@ export class SeriesLimits {
     );
   }
 
-  /** A place to count overflow series. They count against the limits of `mayOverflow` alone, not against the others. */
+  /** Counts overflow series. They count only against the limits of `mayOverflow`. */
   overflowCharge([namespace = '']: readonly string[]): Charge {
     return {
       add: (series) => {

@@ -19,7 +19,7 @@ export interface StreamSubject {
   readonly point: readonly Attribute[];
   /** The text of an attribute, the point's own first; `''` for none. */
   readonly valueOf: (key: string) => string;
-  /** The pod that sent it; null for a flow, and when it is unknown. */
+  /** The pod that sent the stream; null for a flow, and for an unknown sender. */
   readonly pod: PodIdentity | null;
   readonly namespace: string;
   readonly container: string;
@@ -86,7 +86,7 @@ export function accountOf(otlpName: string, [namespace = '']: readonly string[])
   return isFlow(otlpName) && namespace !== '' ? `flows/${namespace}` : namespace;
 }
 
-/** The labels under the rules of its pod and namespace, with the requested labels of the pod. */
+/** The labels of a stream under the rules of its pod and namespace, with the requested labels of the pod. */
 export function subjectLabels(
   stream: Stream,
   { resource, point, pod, valueOf }: StreamSubject,

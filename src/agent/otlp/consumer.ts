@@ -18,8 +18,8 @@ export type RejectReason =
   'malformed' | 'too_large' | 'content_type' | 'encoding' | 'method' | 'invalid_point' | 'over_budget' | 'store';
 
 /**
- * Receives what both receivers decoded. The calls return at once: they only enqueue in memory. `settled` limits how
- * long a sender waits for the disk.
+ * Takes the requests that both receivers have decoded. The calls return immediately: they only enqueue in memory.
+ * `settled` limits how long a sender waits for the disk.
  */
 export interface OtlpConsumer {
   metrics(request: MetricsRequest, bytes: number): Acceptance;

@@ -142,7 +142,7 @@ test.each([
   ['a list for the request', '[]', 'request: must be an object'],
   ['a count with a fraction', histogramJson({ count: 1.5 }), 'histogram.dataPoints[0].count: must be an integer'],
   ['a negative count', histogramJson({ count: '-1' }), 'count: is out of the range of 64 bits'],
-  ['a bound that is no number', histogramJson({ explicitBounds: ['x'] }), 'explicitBounds: must be a number'],
+  ['a bound that is not a number', histogramJson({ explicitBounds: ['x'] }), 'explicitBounds: must be a number'],
   ['a bad temporality', histogramJson({}, 'CUMULATIVE'), 'aggregationTemporality: must be a number or'],
   [
     'an exemplar id that is not hex',

@@ -24,7 +24,7 @@ export interface AgentCapture {
   readonly obstacles: ObstacleWatch;
 }
 
-/** Nothing runs before `start` of both is called. */
+/** Opens both parts. Neither runs before its `start` is called. */
 export function openCapture(settings: AgentSettings, data: AgentData, deps: CaptureDeps): AgentCapture {
   const { clock, logger, closing } = deps;
   const { mapper, identity } = data;

@@ -29,7 +29,7 @@ export interface DataDeps {
   readonly refreshSelf: () => Promise<void>;
 }
 
-/** What an agent keeps, and what fills it: ingest → mapper → store and exports, spans → ring and exports. */
+/** The data of an agent, and the parts that fill it: ingest → mapper → store and exports, spans → ring and exports. */
 export interface AgentData {
   readonly store: Store;
   readonly identity: Identity;

@@ -89,7 +89,7 @@ describe('with the rules of policies', () => {
     }
   });
 
-  test('a policy of some namespaces applies to data of any of them, and for data of unknown senders', () => {
+  test('a policy of some namespaces applies to data of any of them, and to data of unknown senders', () => {
     const redactors = new Redactors([{ namespaces: ['pay'], labels: [{ name: 'a', action: 'Drop' }] }]);
     expect(redactors.of('pay').attribute('a', 'x')).toBeUndefined();
     expect(redactors.of('shop', 'pay').attribute('a', 'x')).toBeUndefined();

@@ -30,8 +30,8 @@ export class Redactor {
   }
 
   /**
-   * The attribute's value after redaction, or undefined when it must be dropped. `headers`: those that a monitor asked
-   * for.
+   * The attribute's value after redaction, or undefined when it must be dropped. `headers`: the headers that a monitor
+   * asked for.
    */
   attribute(key: string, value: AnyValue, headers?: ReadonlySet<string>): AnyValue | undefined {
     const { dropClientAddress, dropDbQueryText, labels } = this.#rules;

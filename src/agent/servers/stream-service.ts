@@ -24,7 +24,7 @@ export interface StreamOptions extends FilterContext {
   readonly signal: AbortSignal;
 }
 
-/** Where messages go. `write` resolves when the reader can take more. */
+/** The receiver of messages. `write` resolves when the reader can take more. */
 export interface StreamSink {
   readonly write: (messages: readonly StreamMessage[]) => Promise<void>;
   /** Aborts when the reader has disconnected. */

@@ -187,7 +187,7 @@ test('a flow is the same message over HTTP and over gRPC', async () => {
   });
 });
 
-test('a gRPC request takes every field of the .proto file, and a contradictory one is INVALID_ARGUMENT', async () => {
+test('a gRPC request takes every field of the .proto file; a contradictory request is INVALID_ARGUMENT', async () => {
   push(3);
   push(1, 'other');
   const filter = {

@@ -91,7 +91,8 @@ export class FlowIntake {
 }
 
 /**
- * Wraps `ingest` to make stream items from flow points at once: a follower need not wait for the write to the store.
+ * Wraps `ingest` to make stream items from flow points immediately: a follower need not wait for the write to the
+ * store.
  */
 export function withFlows(ingest: OtlpConsumer, flows: FlowIntake): OtlpConsumer {
   return {

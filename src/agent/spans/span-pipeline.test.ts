@@ -11,7 +11,7 @@ import { ratioTakes, TailSampler, type TailSpan } from './tail-sampler.ts';
 const t0 = 1_800_000_000_000;
 const attributes = (labels: Record<string, string>): Attribute[] =>
   Object.entries(labels).map(([key, value]) => ({ key, value }));
-/** A trace id that a ratio of 0.5 does not take, and one that it does. */
+/** The start of a trace id that a ratio of 0.5 does not take, and of a trace id that it takes. */
 const high = 'f'.repeat(31);
 const low = `${'f'.repeat(16)}${'0'.repeat(15)}`;
 
@@ -72,7 +72,7 @@ function aPipeline(rule: Partial<CaptureConfig['monitors'][number]> = {}, change
 describe('tail decisions', () => {
   const tail = { ratio: '0', keepErrors: true, keepSlowerThanMs: 100 };
 
-  test('a trace with an error is kept whole, also what came before and after it', () => {
+  test('a trace with an error is kept whole, also its spans before and after the error', () => {
     const { pipeline, shown, dropped } = aPipeline({ tail });
     pipeline.take(request([span({ name: 'first' })]));
     expect(shown()).toEqual([]);
@@ -85,7 +85,7 @@ describe('tail decisions', () => {
     expect(dropped).toEqual([]);
   });
 
-  test('a trace with a slow span is kept; one exactly at the bound is not', () => {
+  test('a trace with a slow span is kept; a trace exactly at the bound is not', () => {
     const { pipeline, shown } = aPipeline({ tail });
     pipeline.take(request([span({ ms: 100, traceId: `${high}2` }), span({ ms: 101 })]));
     expect(shown().map((s) => s.durationNs)).toEqual([101e6]);
@@ -155,7 +155,7 @@ describe('tail decisions', () => {
   });
 });
 
-test('a ceiling lets a second’s worth through at once and then its rate, and counts the rest for its monitor', async () => {
+test('a rate limit passes one second’s worth, then its rate, and counts the rest for its monitor', async () => {
   const { pipeline, clock, shown, dropped } = aPipeline({ maxSpansPerSecond: 10 });
   pipeline.take(request(Array.from({ length: 25 }, () => span())));
   expect([shown().length, dropped.length, pipeline.monitors[0]!.dropped]).toEqual([10, 15, 15]);
@@ -164,7 +164,7 @@ test('a ceiling lets a second’s worth through at once and then its rate, and c
   expect(shown()).toHaveLength(15);
 });
 
-test('a span that one ceiling refuses uses up nothing of the others', () => {
+test('a span that one rate limit refuses does not count against the other limits', () => {
   const narrow = { namespace: 'shop', name: 'narrow', uid: '', pods: ['web-1'], maxSpansPerSecond: 10 };
   const wide = { namespace: 'shop', name: 'wide', uid: '', pods: ['web-1', 'web-2'], maxSpansPerSecond: 30 };
   const limits = { ...builtinLimits, maxSpansPerSecondPerNode: 15 };
@@ -182,13 +182,13 @@ test('a span that one ceiling refuses uses up nothing of the others', () => {
     );
     return shown().length - before;
   };
-  // `narrow` lets 10 through. Of the spans that only `wide` covers the node takes its remaining 5, and 1 more at the
-  // rate of the namespace. No ceiling of a monitor refuses any of them.
+  // `narrow` lets 10 through. Of the spans that only `wide` covers, the node takes its remaining 5, and 1 more at the
+  // namespace's own rate. No monitor's limit refuses any of these spans.
   expect([send(40), send(40, other)]).toEqual([10, 6]);
   expect(pipeline.monitors.map(({ dropped }) => dropped)).toEqual([30, 0]);
 });
 
-test('the ceiling of the node holds for all pods together, and leaves each namespace a rate of its own', () => {
+test('the rate limit of the node holds for all pods together, and leaves each namespace its own rate', () => {
   const limits = { ...builtinLimits, maxSpansPerSecondPerNode: 40 };
   const { pipeline, shown, dropped, identity } = aPipeline({}, { limits });
   const [shop, pay, host] = [senderAttributes('shop/web-1'), senderAttributes('pay/db-0'), []];
@@ -222,7 +222,7 @@ test('protocols and ignored paths of the monitors filter spans as they filter se
   expect(dropped).toHaveLength(3);
 });
 
-test('what a policy redacts is gone before the ring: headers, paths, queries, labels, and the name of the span', () => {
+test('redacted data does not reach the ring: headers, paths, queries, labels, and the name of the span', () => {
   const redaction: CaptureConfig['redaction'] = [
     {
       headers: { allow: ['x-tenant', 'x-card'], obfuscate: ['x-card'] },
@@ -255,7 +255,7 @@ test('what a policy redacts is gone before the ring: headers, paths, queries, la
   });
 });
 
-test('spans belong to the pod that sent them, whatever they claim; those of an unknown pod have no namespace', () => {
+test('spans belong to the pod that sent them, whatever they claim; spans of an unknown pod have no namespace', () => {
   const { pipeline, shown, identity, unknown, contradicted } = aPipeline({ ignorePaths: ['/live'] });
   const claims = {
     'k8s.namespace.name': 'pay',
@@ -310,7 +310,7 @@ describe('spans that come before the points of their process', () => {
     expect(unknown()).toBe(0);
   });
 
-  test('count as of an unknown sender when no points come or the points are of another pod', async () => {
+  test('belong to an unknown sender if no points come, or only points of another pod', async () => {
     const { pipeline, shown, identity, clock, unknown, contradicted } = aPipeline();
     pipeline.take(request([span({ name: 'a' })], early));
     showPoints(identity, attributes(early), 'pay.db-0.main');

@@ -34,7 +34,7 @@ type SpanConfig = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'reda
 /** A span that passed its pod's filters. It is redacted already: no unredacted span waits for a tail decision. */
 interface Candidate {
   readonly traceId: string;
-  /** The namespace of its sender; `''` when it is unknown. */
+  /** The namespace of its sender; `''` for an unknown sender. */
   readonly account: string;
   readonly isError: boolean;
   readonly durationNs: number;
@@ -45,7 +45,7 @@ interface Candidate {
 }
 
 /**
- * From decoded spans to the ring.
+ * Takes decoded spans to the ring.
  *
  * Flow: the sender is identified, or its spans are held until points prove it → the instrument's internal child spans
  * are left out → filters by protocol and path → redaction → tail decision → rate limits of monitors and node → ring.
@@ -75,7 +75,7 @@ export class SpanPipeline {
     return this.#rules.monitors;
   }
 
-  /** Applies the rules of a new config at once; spans that wait for a tail decision are not decided again. */
+  /** Applies the rules of a new config immediately; spans that wait for a tail decision are not decided again. */
   setConfig(config: SpanConfig): void {
     this.#rules = new SpanRuleIndex(config, this.#options.clock.monotonic());
     this.#redactors = new Redactors(config.redaction);
@@ -152,7 +152,7 @@ export class SpanPipeline {
 
   /**
    * A span is dropped when the rate limit of one of its monitors, or that of the node, refuses it. A span that is kept
-   * counts against all of them, a dropped one against none.
+   * counts against all of these limits, a dropped span against none.
    */
   #limit({ account, monitors, record, bytes, startNs }: Candidate): void {
     const { clock, identity, ring, onSpan } = this.#options;
@@ -164,7 +164,7 @@ export class SpanPipeline {
     for (const { rate } of monitors) rate?.take(mono);
     const now = clock.now();
     const timeMs = Number(startNs / 1_000_000n);
-    // The ring removes items by age: it would keep a start in the future too long, and drop a start of 0 at once.
+    // The ring removes items by age: it would keep a start in the future too long, and drop a start of 0 immediately.
     ring.push({ timeMs: Math.min(timeMs > 0 ? timeMs : now, now), bytes, account, span: record }, now);
     onSpan?.(record, startNs);
   }

@@ -15,7 +15,7 @@ export interface MonitorSpans {
 export interface SpanRules {
   readonly rules: readonly PodRules[];
   readonly monitors: readonly MonitorSpans[];
-  /** Headers that any of its monitors asked for. */
+  /** Headers that any of the pod's monitors asked for. */
   readonly headers: ReadonlySet<string>;
 }
 
@@ -46,7 +46,7 @@ export class SpanRuleIndex {
     });
   }
 
-  /** The rules for what a container serves on a port. `port` is null for spans that have none, such as a client's. */
+  /** The rules for the spans of a container and a port. `port` is null for spans that have none, such as a client's. */
   of(namespace: string, pod: string, container: string, port: number | null): SpanRules {
     const ofPod = this.#byPod.get(`${namespace}/${pod}`);
     if (!ofPod) return this.#ofNamespace(namespace);

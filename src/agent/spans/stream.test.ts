@@ -87,7 +87,7 @@ test('a hundred thousand items through a small ring leave it small', async () =>
   const grown = (await heapAfterGc()) - before;
   expect(ring.at(99_999)!.span!.name).toBe('99999');
   expect(ring.next - ring.first).toBe(10);
-  // This is a few bytes for each item. An entry that stays would take a hundred.
+  // The bound is a few bytes for each item. An entry that stays would take a hundred.
   expect(grown).toBeLessThan(2_000_000);
 });
 
@@ -226,7 +226,7 @@ test('a JSON body selects the same as a query', async () => {
   expect(() => parseStreamRequest({ types: ['span', 'span'] })).toThrow('types');
 });
 
-test('asking for more than the ring holds gives what there is and the count of those dropped', async () => {
+test('a query for more than the ring holds gets the held items and the count of dropped items', async () => {
   const ring = new StreamRing({ maxBytes: 2, maxAgeMs: 1e9 });
   for (const name of ['a', 'b', 'c', 'd', 'e']) ring.push(item({ name }), 1_000);
   expect(names(await read(ring, 'number=2'))).toEqual(['d', 'e']);
@@ -284,7 +284,7 @@ test('a reader goes on at its cursor, in order of arrival; a cursor of another r
   await expect(read(ring, 'after=yesterday')).rejects.toThrow('after: is no cursor');
 });
 
-test('a follower gets new items, and a slow one the count that it missed', async () => {
+test('a follower gets new items, and a slow follower the count of items that it missed', async () => {
   const ring = new StreamRing({ maxBytes: 2, maxAgeMs: 1e9 });
   const stop = new AbortController();
   const stream = readStream(ring, queryOf('follow', 0), stop.signal);
@@ -343,7 +343,7 @@ test('flow counters become items with the bytes since the previous report', () =
   ]);
 });
 
-test('a namespace with endless flows displaces only its own, and a forgotten flow is not counted in full again', () => {
+test('endless flows of a namespace displace only its own flows; a forgotten flow is not counted in full again', () => {
   const clock = new FakeClock(1_795_258_170_000);
   const ring = new StreamRing(large);
   const identity = nodePods(aPod('pay/db-0', { ip: '10.0.0.9' }), aPod('noisy/a', { ip: '10.0.0.8' }));

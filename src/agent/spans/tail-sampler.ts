@@ -11,7 +11,7 @@ export interface TailRule {
 /** The inputs of a decision. */
 export interface TailSpan {
   readonly traceId: string;
-  /** The account charged for its memory while it waits; a trace is charged to that of its first span. */
+  /** The account charged for its memory while it waits; a trace is charged to the account of its first span. */
   readonly account: string;
   readonly isError: boolean;
   readonly durationNs: number;
@@ -40,14 +40,12 @@ interface Waiting<S> {
 /**
  * Decides which traces are kept, by their spans of this node.
  *
- * A trace is kept at once when the ratio selects it (by its id, as the instrument's own ratio sampler does, so that all
- * nodes agree), or when one of its spans failed or was slow enough; its waiting spans are then passed on. All others
- * wait, in bounded memory, and are dropped after `waitMs`.
- * Guarantees: a span is passed on or dropped exactly once; memory stays under `maxBytes`: the oldest traces of the
- * account that holds most go first.
- * Caveats: a trace whose first failure comes later than `waitMs` after its first span loses the spans before it, and
- * each node decides alone about its spans.
- * Shape: no clock; times are monotonic ms.
+ * A trace is kept immediately when the ratio selects it (by its id, as the instrument's own ratio sampler does, so that
+ * all nodes agree), or when one of its spans failed or was slow enough; its waiting spans are then passed on. All
+ * others wait, in bounded memory, and are dropped after `waitMs`. Guarantees: a span is passed on or dropped exactly
+ * once; memory stays under `maxBytes`: the oldest traces of the account that holds most go first. Caveats: a trace
+ * whose first failure comes later than `waitMs` after its first span loses the spans before it, and each node decides
+ * alone about its spans. Shape: no clock; times are monotonic ms.
  */
 export class TailSampler<S extends TailSpan> {
   readonly #limits: TailLimits;

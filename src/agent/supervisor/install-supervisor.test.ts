@@ -16,7 +16,7 @@ const node = (...args: string[]): [string, string[]] => [
   ['--library-path', join(dir, 'lib'), join(dir, 'node'), ...args],
 ];
 
-test('what is installed runs from its folder alone: no library is loaded from elsewhere', () => {
+test('the installed program runs from its folder alone: no library is loaded from elsewhere', () => {
   const program =
     'process.report.excludeNetwork = true; console.log(JSON.stringify(process.report.getReport().sharedObjects))';
   const loaded = JSON.parse(execFileSync(...node('-e', program), { encoding: 'utf8', env: {} })) as string[];

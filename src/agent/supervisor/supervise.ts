@@ -184,7 +184,7 @@ function say(level: 'INFO' | 'WARN' | 'ERROR', msg: string): void {
   );
 }
 
-/** The options of a command line, or a text that says what is wrong with it. */
+/** The options of a command line, or a message that says what is wrong with it. */
 export function parseArguments(argv: readonly string[], env: NodeJS.ProcessEnv): SuperviseOptions | string {
   const end = argv.indexOf('--');
   const flags = new Map(

@@ -21,7 +21,7 @@ const told = ({ serving, departed }: NodeRecord) => [
   departed.map(({ node, leftMs }) => [node, (leftMs - t0) / hour]),
 ];
 
-test('a node that leaves stays in the record: when it came, when it left and when its data would have expired', () => {
+test('a node that leaves stays in the record with its start, its end, and the time when its data would have expired', () => {
   expect(after([[seen('a'), seen('b')], [seen('b')]], { a: 2 * hour }).departed).toEqual([
     {
       ...{ node: 'a', uid: 'uid-a', machine: undefined },
@@ -62,7 +62,7 @@ test.each<[string, Sighting[][], unknown[]]>([
     [['a', 1]],
   ],
   ['a machine id that appears only later changes nothing', [[seen('a')], [seen('a', m1)]], []],
-  ['a pod that lingers without its Node object is the one that was there', [[seen('a')], [seen('a', { uid: '' })]], []],
+  ['a pod that lingers without its Node object belongs to the known node', [[seen('a')], [seen('a', { uid: '' })]], []],
   ['a pod that was never seen with its Node object is not a departed node', [[seen('a', { uid: '' })], []], []],
   [
     'each machine of the same name leaves separately',

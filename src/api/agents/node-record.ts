@@ -9,7 +9,7 @@ export interface ServingNode extends Machine {
   readonly keepMs: number;
 }
 
-/** A node that had an agent and needs none any more: no agent has the data of the time it was there. Units: ms. */
+/** A node that had an agent and needs none any more. No agent has its data. Units: ms. */
 export interface DepartedNode extends Machine {
   readonly fromMs: number;
   /** The node has no newer data. */
@@ -37,7 +37,7 @@ export const emptyRecord: NodeRecord = { serving: [], departed: [], earlier: nul
 
 export interface NotedOptions {
   readonly nowMs: number;
-  /** How long the agent of a node keeps samples; undefined where that is not known at the moment. */
+  /** How long the agent of a node keeps samples; undefined while that is unknown. */
   readonly keepMs: (node: string) => number | undefined;
   /** The retention assumed for a node whose own was never known. */
   readonly defaultKeepMs: number;

@@ -56,7 +56,7 @@ test('where space is short, the nodes that left first are merged into one entry'
   expect(again.earlier).toMatchObject({ count: all.length - again.departed!.length, fromMs: now - 40 * hour });
 });
 
-test('five thousand nodes with names of a cloud fit together with two hundred that left', () => {
+test('five thousand nodes with names of a cloud fit together with two hundred departed nodes', () => {
   const name = (i: number): string => `ip-10-120-${i >> 8}-${i & 255}.eu-central-1.compute.internal`;
   const own = { uid: '8d3c4f0e-9c1e-4c11-8f0a-6f0d5b0c9a11', machine: '0123456789abcdef' };
   const record = {

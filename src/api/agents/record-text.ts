@@ -4,7 +4,7 @@ import type { DepartedNode, EarlierNodes, NodeRecord, ServingNode } from './node
 /** The ConfigMap beside the operator that holds the record. It has one writer and many readers. */
 export const nodeRecordName = 'svc-departed-nodes';
 
-/** A ConfigMap holds 1 MiB; what is left of it is for metadata. Bytes. */
+/** A ConfigMap holds 1 MiB; the rest of it is for metadata. Bytes. */
 const maxBytes = 960 * 1024;
 /** Longest retention that is accepted: ten years. ms. */
 const longestKeepMs = 3650 * 86_400_000;
@@ -47,11 +47,11 @@ export function recordData(record: NodeRecord, limit = maxBytes): { data: Record
   };
 }
 
-/** What could be read of the data, and what could not. */
+/** The readable part of the data, and the refused entries. */
 export interface ReadRecord {
   /** A member whose text is not JSON, or not a list where it must be, is absent. */
   readonly record: Partial<NodeRecord>;
-  /** One text for each refused entry, with its place and the reason; not more than a hundred. */
+  /** A message for each refused entry, with its place and the reason; a hundred at most. */
   readonly refused: readonly string[];
 }
 
@@ -167,7 +167,7 @@ class FieldError extends Error {
   }
 }
 
-/** The value that is read from one element, or a text that says where the element is wrong. */
+/** The value that is read from one element, or a message that says where the element is wrong. */
 function tried<T>(one: unknown, nowMs: number, read: (fields: Fields) => T): { readonly value: T } | string {
   if (!isObject(one)) return ': no object';
   try {

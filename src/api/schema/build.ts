@@ -21,7 +21,7 @@ export function rules(...list: CelRule[]): { 'x-kubernetes-validations': CelRule
   return { 'x-kubernetes-validations': list };
 }
 
-/** Bounds of a string. A pattern is anchored by its writer. */
+/** Bounds of a string. The caller has to anchor a pattern. */
 export interface TextOptions {
   maxLength: number;
   minLength?: number;
@@ -44,7 +44,7 @@ export function choice<const T extends readonly string[]>(
   return Type.Unsafe<T[number]>(Type.String({ description, enum: [...values], ...options }));
 }
 
-/** A whole number in a closed range. Fractions are never stored: they are written as text or percentages. */
+/** A whole number in a closed range. Fractions are never stored as numbers: they are strings or percentages. */
 export function integer(
   description: string,
   options: { minimum: number; maximum: number; default?: number; format?: 'int32' | 'int64' },
@@ -57,7 +57,7 @@ export function flag(description: string, options: { default?: boolean } = {}) {
   return Type.Boolean({ description, ...options });
 }
 
-/** A number or a text such as `2Gi` or `10%`. `pattern` binds the text form only. */
+/** A number or a string such as `2Gi` or `10%`. `pattern` applies only to the string form. */
 export function intOrString(description: string, pattern: string, options: SchemaOptions = {}) {
   return Type.Unsafe<number | string>({
     description,
@@ -90,7 +90,7 @@ export function list<T extends TSchema>(description: string, items: T, options: 
   });
 }
 
-/** A bounded map from text to one kind of value. */
+/** A bounded map from strings to one kind of value. */
 export function map<T extends TSchema>(
   description: string,
   values: T,
@@ -113,7 +113,7 @@ export function object<P extends TProperties>(
   return Type.Object(properties, { description, ...options });
 }
 
-/** An object whose content the API server stores as it comes. `T` is what the writer promises. */
+/** An object whose content the API server stores unchanged. `T` is the type that the writer promises. */
 export function opaque<T>(description: string): TUnsafe<T> {
   return Type.Unsafe<T>({ type: 'object', description, 'x-kubernetes-preserve-unknown-fields': true });
 }

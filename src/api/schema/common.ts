@@ -42,7 +42,7 @@ export function duration(description: string, minimum?: string) {
   });
 }
 
-/** A share between 0 and 1 as text, so that no float is ever stored. */
+/** A share between 0 and 1 as a string, so that no float is ever stored. */
 export function ratio(description: string) {
   return text(description, { maxLength: 16, pattern: patterns.ratio });
 }

@@ -42,7 +42,8 @@ export function objectSchema(kind: KindDefinition): JsonSchema {
       kind: { type: 'string', description: `Always ${kind.resource.kind}.` },
       metadata: { type: 'object' },
       spec: structuralSchema(kind.spec),
-      // Until a controller has looked, no generation is observed: without this, kstatus takes a new object as done.
+      // Until a controller has looked at the object, no generation is observed. Without this default, kstatus would
+      // take a new object as done.
       status: { ...structuralSchema(kind.status), default: { observedGeneration: -1 } },
     },
   };

@@ -3,8 +3,8 @@ import type { JsonSchema } from './crd.ts';
 import type { KindDefinition } from './kind.ts';
 
 /**
- * A JSON Schema (draft-07) of a whole object, for editors and for linters in CI: what the API server would refuse by
- * schema, unknown members included. CEL rules have no counterpart there: only the API server checks them.
+ * A JSON Schema (draft-07) of a whole object, for editors and for linters in CI. It refuses what the API server would
+ * refuse by schema, unknown members included. CEL rules have no counterpart in it: only the API server checks them.
  */
 export function editorSchema(kind: KindDefinition): JsonSchema {
   const { resource } = kind;
@@ -24,7 +24,7 @@ export function editorSchema(kind: KindDefinition): JsonSchema {
   };
 }
 
-/** Drops what only the API server reads, and forbids members that it would not know. */
+/** Drops keywords that only the API server reads, and forbids unknown members. */
 function close(schema: JsonSchema): JsonSchema {
   const result: JsonSchema = {};
   for (const [keyword, value] of Object.entries(schema)) {

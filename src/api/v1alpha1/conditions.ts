@@ -13,7 +13,7 @@ interface ConditionInfo {
 }
 type ConditionTable = Readonly<Record<string, ConditionInfo>>;
 
-/** Why an object that belongs to ours could not be written or run, on `Ready` and on `Stalled`. */
+/** Reasons of `Ready` and `Stalled` when a dependent object cannot be written or run. */
 const refusals = {
   Forbidden: 'The API server denies the controller a request that it needs.',
   QuotaExceeded: 'A quota of the namespace leaves no room for an object.',

@@ -40,7 +40,7 @@ const sample = (series: QueuedSeries, value: number): QueuedSample => ({
 });
 const valuesOf = (samples: readonly QueuedSample[] | undefined): number[] => (samples ?? []).map((s) => s.value);
 
-test('what was committed comes back whole, also in another process', async () => {
+test('committed items come back complete, also in another process', async () => {
   const a = aSeries('a');
   const first = open();
   first.append(sample(a, 1));
@@ -96,7 +96,7 @@ test('rounds come in order; a round that is done does not come again, not even a
   expect(again.pendingBytes).toBe(0);
 });
 
-test('a round that was on the wire is sent again with the same content, whatever came since', async () => {
+test('a round that was on the wire is sent again with the same content, whatever was added since', async () => {
   const a = aSeries('a');
   const queue = open();
   for (const value of [1, 2]) queue.append(sample(a, value));
@@ -160,7 +160,7 @@ function flipByte(path: string, at: number): void {
   writeFileSync(path, bytes);
 }
 
-test('a damaged record costs the rest of its file, which is counted as one item of a known length, once', async () => {
+test('after a damaged record the rest of its file is lost, and counts once as one item of known length', async () => {
   const { path, ends } = await closedFile([1, 2, 3]);
   flipByte(path, ends[1]! - 1);
   const queue = open();
@@ -230,7 +230,7 @@ test('beyond maxBytes the oldest files are dropped, and their samples are counte
     await queue.done(next);
   }
   expect(lost + left).toBe(60_000);
-  // What is left are the newest rounds, each once.
+  // The newest rounds are left, each once.
   const oldest = Math.min(...kept);
   expect(oldest).toBeGreaterThan(0);
   expect([...kept].toSorted((a, b) => a - b)).toEqual(Array.from({ length: 30 - oldest }, (_, i) => oldest + i));

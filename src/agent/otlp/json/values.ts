@@ -23,7 +23,7 @@ export function jsonArray(cursor: Cursor, field: string, value: unknown): readon
   return value;
 }
 
-/** Text, with lone surrogates replaced so that it always has a UTF-8 form. */
+/** A string, with lone surrogates replaced so that it always has a UTF-8 form. */
 export function jsonString(cursor: Cursor, field: string, value: unknown): string {
   if (value === undefined || value === null) return '';
   cursor.field = field;
@@ -44,7 +44,7 @@ export function jsonBool(cursor: Cursor, field: string, value: unknown): boolean
   return value;
 }
 
-/** A double: a number, a decimal text, or one of `NaN`, `Infinity`, `-Infinity`. */
+/** A double: a number, a decimal string, or one of `NaN`, `Infinity`, `-Infinity`. */
 export function jsonDouble(cursor: Cursor, field: string, value: unknown): number {
   if (value === undefined || value === null) return 0;
   if (typeof value === 'number') return value;
@@ -59,7 +59,7 @@ export function jsonOptionalDouble(cursor: Cursor, field: string, value: unknown
   return value === undefined || value === null ? null : jsonDouble(cursor, field, value);
 }
 
-/** A 64-bit integer, as number or decimal text, kept exact. */
+/** A 64-bit integer, as a number or a decimal string, kept exact. */
 export function jsonInt64(cursor: Cursor, field: string, value: unknown, signed: boolean): bigint {
   if (value === undefined || value === null) return 0n;
   cursor.field = field;
@@ -85,7 +85,10 @@ export function jsonInt32(cursor: Cursor, field: string, value: unknown): number
   return exact;
 }
 
-/** An enum by number or by name; `prefix` is what the model omits of the names. An unknown value becomes the first. */
+/**
+ * An enum by number or by name; `prefix` is the part of the names that the model omits. An unknown value becomes the
+ * first.
+ */
 export function jsonEnum<T extends string>(
   cursor: Cursor,
   field: string,

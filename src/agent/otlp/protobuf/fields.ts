@@ -1,7 +1,7 @@
 import type { WireReader } from '../../../base/wire/protobuf-wire.ts';
 import { type Cursor, decodeLimits } from '../decode-limits.ts';
 
-/** The wire type of texts, bytes, messages and packed lists. */
+/** The wire type of strings, bytes, messages and packed lists. */
 export const lengthDelimited = 2;
 
 /** Refuses a field whose wire type is not the schema's. */
@@ -97,7 +97,7 @@ export function idField(cursor: Cursor, field: string, reader: WireReader, bytes
   return Buffer.from(id.buffer, id.byteOffset, id.length).toString('hex');
 }
 
-/** A text field capped at the length of a name. */
+/** A string field, capped at the length of a name. */
 export function nameField(cursor: Cursor, field: string, reader: WireReader): string {
   cursor.field = field;
   const text = reader.string();
