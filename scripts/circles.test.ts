@@ -10,7 +10,9 @@ const files = execFileSync('git', ['ls-files', 'src', 'ui', 'e2e', 'scripts', 'b
   .split('\n')
   .filter((file) => /\.tsx?$/.test(file));
 
-/** The relative imports of a file, type imports included: both decide in which order a stranger reads the code. */
+/**
+ * The relative imports of a file. Type imports count too, as they also decide in which order a stranger reads the code.
+ */
 function importsOf(file: string, text: string): string[] {
   const specifiers = text.matchAll(/^(?:import|export)\b[^;'"]*?(?:from\s+)?['"](\.[^'"]+)['"]/gm);
   return [...specifiers].map(([, path = '']) => normalize(join(dirname(file), path)));

@@ -1,11 +1,11 @@
 /**
  * Runs all checks and tests in two parallel lanes. The front lane runs the e2e tests, which mostly wait for a control
- * plane: first those that measure times, one after another, then the others, three at a time. The lane behind runs what
- * only computes, at a lower priority and cheapest first: types, lint, unit and integration tests. In CI, the tests on a
- * real node run alone after both lanes. Every step runs even after a failure, so that one run shows all faults. Up to
- * five failed suites of a step run once more, alone; a failure that does not repeat is reported as unstable. The end
- * lists the ten slowest suites, the skipped tests with their reasons, and the failures. The last line is `N passed, N
- * failed, N skipped`. With CI=true only tests that .ci/allowed-skips lists may be skipped.
+ * plane: first those that measure times, one after another, then the others, three at a time. The lane behind runs the
+ * steps that only compute, at a lower priority and cheapest first: types, lint, unit and integration tests. In CI, the
+ * tests on a real node run alone after both lanes. Every step runs even after a failure, so that one run shows all
+ * faults. Up to five failed suites of a step run once more, alone; a failure that does not repeat is reported as
+ * unstable. The end lists the ten slowest suites, the skipped tests with their reasons, and the failures. The last line
+ * is `N passed, N failed, N skipped`. With CI=true only tests that .ci/allowed-skips lists may be skipped.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -206,7 +206,7 @@ function needOfNode(): Need {
   return { name: 'node', missing: whyNoNode(thisMachine()) ?? late };
 }
 
-/** The step if its need is met; otherwise none, and a counted skip. */
+/** The step if its need is met; otherwise an empty list, and the skip is counted. */
 function needed(need: Need, name: string, step: Omit<Step, 'name'>): Step[] {
   if (need.missing === undefined) return [{ name, ...step }];
   total = add(total, { passed: 0, failed: 0, skipped: [{ title: name, need: need.name, reason: need.missing }] });

@@ -1,10 +1,10 @@
 /**
  * Runs tests and the demo at other dates than today's:
  *   node scripts/test-calendar.ts [--fast [SUITE…] | --demo]
- * The dates are one day, 40 days and 400 days ahead, and the eve of the leap day of 2028. At each date run the unit and
- * integration tests, the e2e tests with dated data (if SVC_PROMQL_DATA is set, with the recorded queries), and the
- * demo's tour. `--fast`: across the leap day only, runs the unit and integration tests that read the clock, or the
- * named suites, one after another. `--demo`: runs only the demo.
+ * The dates are one day, 40 days and 400 days ahead, and the eve of the leap day of 2028. At each date it runs the unit
+ * and integration tests, the e2e tests with dated data (with the recorded queries if SVC_PROMQL_DATA is set), and the
+ * demo's tour. `--fast`: only across the leap day, and only the unit and integration tests that read the clock, or the
+ * named suites one after another. `--demo`: runs only the demo.
  *
  * Debian's libfaketime shifts the clock of the tests. Go programs read the time without libc, so a program of ours
  * shifts the clock of the demo, which is a whole cluster (ADR 39).

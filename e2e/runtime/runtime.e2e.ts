@@ -5,7 +5,7 @@ import { greeter } from './greeter.ts';
 import { healing } from './heal.ts';
 import { manager } from './manager.ts';
 
-/** All tests share this control plane, as one takes long to start. */
+/** All tests share this control plane, because a control plane takes long to start. */
 let cluster: Cluster;
 
 beforeAll(async () => {
@@ -15,8 +15,8 @@ afterAll(() => cluster?.stop());
 
 const the = (): Cluster => cluster;
 describe('the scripted API server and the real one', () => apiParity(the));
-describe('what an apply cannot put right', () => healing(the));
-describe('an operator on the original’s class', () => dotI(the));
+describe('what a server-side apply cannot repair', () => healing(the));
+describe('an operator written for dot-i’s class', () => dotI(the));
 describe('the example of the guide', () => greeter(the));
 // It kills the API server, so it comes last.
 describe('the manager', () => manager(the));

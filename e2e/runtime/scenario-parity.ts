@@ -20,7 +20,7 @@ import { configMapIn, failure, type OneServer } from './both-servers.ts';
 
 /**
  * The scenarios of the runtime's tests, without their scripted faults, on the real and on the scripted API server. They
- * show what a list, a stream, an identity, a write and a lease look like when nothing goes wrong, and the faults that a
+ * show what a list, a stream, an identity, a write and a lease look like when nothing goes wrong, and which faults a
  * real server produces by itself.
  */
 

@@ -1,6 +1,6 @@
 import { agentEmail, type Stage } from '../demo/stage.ts';
 
-/** Counts of the answers and tokens that users got while they were watched. */
+/** Counts of the answers and tokens that users got during the watch. */
 export interface Seen {
   /** Answers of the query API. */
   answers: number;

@@ -207,7 +207,7 @@ describe('bad input', () => {
     );
   });
 
-  test('a query that does not parse is a 400 with line and column', async () => {
+  test('a query that does not parse gets a 400 with line and column', async () => {
     const answer = await stage.query('sum(svc_agent_up');
     expect(answer.status).toBe(400);
     expect(answer.body).toMatchObject({

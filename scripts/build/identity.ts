@@ -12,8 +12,9 @@ export interface BuildIdentity {
 }
 
 /**
- * Takes `SVC_COMMIT` and `SOURCE_DATE_EPOCH` (seconds) if they are set, as in an image's build. Otherwise it asks the
- * repository. Errors: SOURCE_DATE_EPOCH is not a whole number of seconds.
+ * Takes `SVC_COMMIT` and `SOURCE_DATE_EPOCH` (seconds) if they are set, as in an image's build. A value that is not set
+ * comes from the repository.
+ * Errors: SOURCE_DATE_EPOCH is not a whole number of seconds.
  */
 export function buildIdentity(env: Readonly<Record<string, string | undefined>> = process.env): BuildIdentity {
   const epoch = env['SOURCE_DATE_EPOCH'] || git('show', '-s', '--format=%ct', 'HEAD');

@@ -28,8 +28,9 @@ export interface LintOutcome {
 }
 
 /**
- * Type-checks and lints all sources in one process, over the same compiler programs. Flow: check the types of every
- * project → lint the files that the compiler checked again and those that no project lists → keep the results.
+ * Type-checks and lints all sources in one process, over the same compiler programs.
+ * Flow: check the types of every project → lint the files that the compiler checked again and those that no project
+ * lists → keep the results.
  * Guarantees: a file that the compiler need not check again has no findings. A rule reads only the text of its file and
  * the types in it, and the compiler checks a file again when either changes. Results are kept only after a run without
  * faults, and are dropped when the rules change.

@@ -13,10 +13,11 @@ export interface TypedProject {
 }
 
 /**
- * Type-checks a project, starting from what was kept in `stateFile`. Guarantees: the compiler checks a file again if
- * its text, a declaration that it imports directly or indirectly, the compiler or its options have changed. It compares
- * contents, not times. Without a call of `keep`, the next run checks the same files again. Errors: a config that cannot
- * be read.
+ * Type-checks a project, starting from what was kept in `stateFile`.
+ * Guarantees: the compiler checks a file again if its text, a declaration that it imports directly or indirectly, the
+ * compiler or its options have changed. It compares contents, not times. Without a call of `keep`, the next run checks
+ * the same files again.
+ * Errors: a config that cannot be read.
  */
 export function checkProject(configFile: string, stateFile: string): TypedProject {
   const host: ts.ParseConfigFileHost = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: refuse };

@@ -18,8 +18,8 @@ export const typesOf = (entry: Entry): string => `package/${entry}.d.ts`;
 
 /**
  * The declarations of every entry and of all that they mention: path below `types/` → text. Imports name `.js` files,
- * as TypeScript expects of a published package. Errors: throws the compiler's message if a declaration cannot be
- * emitted.
+ * as TypeScript expects of a published package.
+ * Errors: throws the compiler's message if a declaration cannot be emitted.
  */
 export function emitTypes(): Map<string, string> {
   const sources = join(root, 'src');

@@ -25,7 +25,8 @@ export interface ReleaseOptions {
 /**
  * Fills the release's folder: `install.yaml`, the chart, the plugin with its krew manifest, the npm package, bills of
  * materials, notes, and SHA256SUMS over all. Every archive has the commit's time in it, so that the same commit gives
- * the same bytes. Errors: throws if package.json, the chart or the manifest is of another version.
+ * the same bytes.
+ * Errors: throws if package.json, the chart or the manifest is of another version.
  */
 export async function assembleRelease(options: ReleaseOptions): Promise<void> {
   const { version, identity, dist, packageIn = dist, out, url } = options;

@@ -109,8 +109,9 @@ export function add(a: Tally, b: Tally): Tally {
 }
 
 /**
- * The needs whose tests CI may skip, each with its reason. Shape: one line `name: reason` for each need; empty lines
- * and lines that begin with # are left out. Errors: names a line without a reason.
+ * The needs whose tests CI may skip, each with its reason.
+ * Shape: one line `name: reason` for each need; empty lines and lines that begin with # are left out.
+ * Errors: names a line without a reason.
  */
 export function readAllowedSkips(text: string): ReadonlyMap<string, string> {
   const allowed = new Map<string, string>();

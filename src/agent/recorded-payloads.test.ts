@@ -15,7 +15,7 @@ import { decodeMetricsRequest, decodeTracesRequest } from './otlp/protobuf/decod
 import { SpanPipeline } from './spans/span-pipeline.ts';
 import { StreamRing } from './spans/stream-ring.ts';
 
-/** When a payload was recorded, give or take minutes. */
+/** The time when a payload was recorded, accurate to minutes. */
 const recordedAt = (name: string) => ({ wall: name < '20' ? 1_795_258_300_000 : 1_795_361_150_000, mono: 0 });
 const dirOf = (name: string): string => join(import.meta.dirname, 'testdata', name < '20' ? 'otlp' : 'kernel');
 const names = [dirOf('01'), dirOf('20')]

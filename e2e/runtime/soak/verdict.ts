@@ -40,7 +40,7 @@ export async function firstDifference(client: KubeClient, namespace: string): Pr
   }
   const ownerOf = ({ metadata: { ownerReferences = [] } }: KubeObject): Part | undefined =>
     all.find((part) => ownerReferences.some(({ uid }) => uid === part.metadata.uid));
-  // The garbage collector never deletes an object without an owner reference.
+  // The garbage collector never deletes an object without an owner reference, so the operator must.
   const ours = (object: KubeObject): boolean =>
     !object.metadata.ownerReferences?.length || ownerOf(object) !== undefined;
   const extras = [...found.values()];

@@ -28,7 +28,7 @@ export async function captureFacts(
     .flatMap((rule) => rule.pods.flatMap((pod) => uidOf(rule.namespace, pod) ?? []));
   const ports = uids.length > 0 ? await listeningPorts(new Set(uids)) : new Map<string, ReadonlySet<number>>();
   return {
-    // A file on hold may wait for days. Until then the controller wants the instrument to run the older file.
+    // A file on hold may wait for days. During that time the controller wants the instrument to run the older file.
     runningMs: view.up && view.process && !capture.awaitsRestart ? Math.max(0, clock.now() - view.process.startMs) : 0,
     kernel: settings.kernelCheck ? await kernelFault() : null,
     paranoid: settings.kernelCheck ? await perfEventParanoid() : null,
@@ -39,8 +39,8 @@ export async function captureFacts(
 }
 
 /**
- * Number of processes that the instrument watches. It omits the metric while it watches none, but still reports on
- * itself.
+ * Number of processes that the instrument watches. The instrument omits the metric while it watches none, but still
+ * reports other metrics about itself.
  */
 export function attachedProcesses(mapper: SeriesMapper): number | null {
   const said = instrumentSum(mapper, '_instrumented_processes');
@@ -86,11 +86,12 @@ export async function perfEventParanoid(proc = '/proc'): Promise<number | null> 
 }
 
 /**
- * The TCP ports on which the pods of this node listen, by pod uid, as `/proc` shows them where the pod shares the
+ * The TCP ports on which the pods of this node listen, by pod uid, as `/proc` shows them if the agent's pod shares the
  * host's process namespace. A pod without a visible process is left out of the result: its ports are unknown. Processes
  * are matched to pods by their cgroup, whose path names the pod's uid with dashes or underscores; one process per pod
  * is read, since all containers of a pod share one network.
- * Guarantees: a process that ends during the scan is skipped. Cost: one small file per process of the node.
+ * Guarantees: a process that ends during the scan is skipped.
+ * Cost: one small file per process of the node.
  */
 export async function listeningPorts(
   uids: ReadonlySet<string>,

@@ -46,9 +46,10 @@ const answeredMs = 1_000;
  *
  * Flow: `apply` → rules in force, last good on disk (Received) → file in place (Written) → the supervisor is ordered to
  * run it → the probe finds an instrument that was started with this very file (Running), or finds none in time
- * (Failed). Guarantees: configs are applied one after the other; the last good config on disk is always complete; the
- * file is not rewritten when its bytes are right; every change of `status` raises its revision. Two facts survive an
- * agent restart: which file the instrument runs while a newer one waits, and whether the instrument may restart.
+ * (Failed).
+ * Guarantees: configs are applied one after the other; the last good config on disk is always complete; the file is not
+ * rewritten when its bytes are right; every change of `status` raises its revision. Two facts survive an agent restart:
+ * which file the instrument runs while a newer one waits, and whether the instrument may restart.
  */
 export class CaptureState {
   readonly #options: CaptureStateOptions;

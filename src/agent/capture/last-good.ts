@@ -13,7 +13,7 @@ export interface LastGood {
 }
 
 const fileName = 'capture-config.json';
-/** The directory is a host path: no other user of the node may read what is captured where, or what is redacted. */
+/** The directory is a host path: other users of the node must not learn which data is captured or redacted. */
 const configMode = 0o640;
 
 /** Reads the last good config. Null, with a warning, when it is damaged or belongs to another node. */

@@ -47,7 +47,9 @@ export async function hasSysAdmin(pid: number, proc = '/proc'): Promise<boolean 
   return mask === undefined ? null : (BigInt(`0x${mask}`) & sysAdmin) !== 0n;
 }
 
-/** What the kernel refuses to the instrument with this process id; empty when nothing, or when that cannot be seen. */
+/**
+ * The limits that the kernel sets for the instrument with this process id; empty if there are none or they are unknown.
+ */
 export async function captureLimits(pid: number, proc = '/proc'): Promise<readonly CaptureLimit[]> {
   if ((await hasSysAdmin(pid, proc)) !== false) return [];
   const version = await kernelVersion(proc);

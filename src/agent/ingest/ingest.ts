@@ -82,7 +82,7 @@ export class Ingest implements OtlpConsumer {
   #lastRefresh = -Infinity;
   #mappingFailing = false;
   #storeFailing = false;
-  /** The store is at its limit of undurable data and refused all samples of the last group. */
+  /** The store is at its limit of data that is not yet durable, and refused all samples of the last group. */
   #storeFull = false;
   /** Wall clock minus monotonic clock, ms; null before the first check. */
   #clockOffset: number | null = null;

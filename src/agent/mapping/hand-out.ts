@@ -13,8 +13,8 @@ export interface SampleSink {
   /** Ends the series at that time with a stale marker. */
   stale(series: SeriesRef, tMs: number): void;
   /**
-   * Reports when the counter of a series began to count. Called before its first sample: what the store holds from
-   * before that time was counted by an earlier counter.
+   * Reports when the counter of a series began to count. Called before its first sample: samples that the store holds
+   * from before that time belong to an earlier counter.
    */
   start(series: SampledSeries, startMs: number): void;
 }

@@ -59,7 +59,7 @@ export interface MapCounts {
  * because the store may have values of an earlier process. When the labels that distinguish streams are dropped, the
  * streams' increments are added, and the sum never falls when one of them restarts or ends.
  * Caveats: the sum of merged streams starts from zero with the agent, which a query sees as a counter reset.
- * It does no I/O and has no clock: times are arguments.
+ * The mapper does no I/O and has no clock: times are arguments.
  */
 export class SeriesMapper {
   readonly table = new SeriesTable();

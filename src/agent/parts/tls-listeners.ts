@@ -53,8 +53,8 @@ const readerStalledMs = 600_000;
 
 /**
  * The three listeners with mutual TLS: remote read and shares of queries, spans and flows, capture config. Resolves
- * with their ports, and with the node's own certificate if the operator has to issue it. Errors: ERR_TLS_MATERIAL,
- * ERR_LISTEN.
+ * with their ports, and with the node's own certificate if the operator has to issue it.
+ * Errors: ERR_TLS_MATERIAL, ERR_LISTEN.
  */
 export async function openTlsListeners(
   settings: AgentSettings,

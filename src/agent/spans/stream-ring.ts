@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { Recorded } from '../../stream/index.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 
-/** One item of the stream, its approximate memory, and the namespace charged for it; absent when that is unknown. */
+/**
+ * One item of the stream, its approximate memory, and the namespace charged for it; absent when the namespace is
+ * unknown.
+ */
 export type StreamItem = Recorded & { readonly bytes: number; readonly account?: string };
 
 export interface RingLimits {

@@ -235,7 +235,7 @@ test('a query for more than the ring holds gets the held items and the count of 
   expect(names(await read(ring, 'number=all&since=8s'))).toEqual([]);
 });
 
-test('newest and oldest are by the time of an item, not by its arrival', async () => {
+test('newest and oldest are decided by the time of an item, not by its arrival', async () => {
   const ring = new StreamRing(large);
   const at = (ms: number): StreamItem => item({ name: String(ms), start: rfc3339Nano(BigInt(ms) * 1_000_000n) }, ms);
   for (const ms of [5, 1, 9, 3, 7, 2, 8]) ring.push(at(ms), 10);

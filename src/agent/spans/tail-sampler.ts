@@ -42,10 +42,12 @@ interface Waiting<S> {
  *
  * A trace is kept immediately when the ratio selects it (by its id, as the instrument's own ratio sampler does, so that
  * all nodes agree), or when one of its spans failed or was slow enough; its waiting spans are then passed on. All
- * others wait, in bounded memory, and are dropped after `waitMs`. Guarantees: a span is passed on or dropped exactly
- * once; memory stays under `maxBytes`: the oldest traces of the account that holds most go first. Caveats: a trace
- * whose first failure comes later than `waitMs` after its first span loses the spans before it, and each node decides
- * alone about its spans. Shape: no clock; times are monotonic ms.
+ * others wait, in bounded memory, and are dropped after `waitMs`.
+ * Guarantees: a span is passed on or dropped exactly once; memory stays under `maxBytes`: the oldest traces of the
+ * account that holds most go first.
+ * Caveats: a trace whose first failure comes later than `waitMs` after its first span loses the spans before it, and
+ * each node decides alone about its spans.
+ * Shape: no clock; times are monotonic ms.
  */
 export class TailSampler<S extends TailSpan> {
   readonly #limits: TailLimits;

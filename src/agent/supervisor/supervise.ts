@@ -41,7 +41,7 @@ export interface SuperviseOptions {
   readonly say?: Say;
 }
 
-/** Runs the instrument until it ends by itself or the signal aborts. Resolves to the exit code. */
+/** Runs the instrument until it ends by itself or `stop` is called. `run` resolves to the exit code. */
 export class Supervisor {
   readonly #options: SuperviseOptions;
   #child: ChildProcess | null = null;

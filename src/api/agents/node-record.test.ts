@@ -21,7 +21,7 @@ const told = ({ serving, departed }: NodeRecord) => [
   departed.map(({ node, leftMs }) => [node, (leftMs - t0) / hour]),
 ];
 
-test('a node that leaves stays in the record with its start, its end, and the time when its data would have expired', () => {
+test('a node that leaves stays in the record: its start, its end, and when its data would have expired', () => {
   expect(after([[seen('a'), seen('b')], [seen('b')]], { a: 2 * hour }).departed).toEqual([
     {
       ...{ node: 'a', uid: 'uid-a', machine: undefined },

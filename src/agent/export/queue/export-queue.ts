@@ -26,7 +26,7 @@ import {
   segmentPath,
 } from './segments.ts';
 
-/** What one round sends: either samples or spans, never both. */
+/** The items of one round: either samples or spans, never both. */
 export interface Round {
   readonly samples: readonly QueuedSample[];
   readonly spans: readonly Uint8Array[];

@@ -77,9 +77,9 @@ export interface SegmentContent {
 export const noContent: SegmentContent = { items: 0, unreadableBytes: 0 };
 
 /**
- * What is lost when a segment is dropped from an offset on. Never rejects: what the disk does not return is unreadable.
- * A record whose length reaches beyond the segment's end does not count: its write was cut short, so it was never
- * acknowledged.
+ * The content that is lost when a segment is dropped from an offset on. Never rejects: what the disk does not return is
+ * unreadable. A record whose length reaches beyond the segment's end does not count: its write was cut short, so it was
+ * never acknowledged.
  */
 export async function contentOf(segment: Pick<Segment, 'path' | 'bytes'>, from: number): Promise<SegmentContent> {
   let items = 0;
