@@ -194,8 +194,8 @@ export default {
     }
 
     /**
-     * The lists whose length tells whether the loop's list is empty: itself, and those it is derived from element by
-     * element.
+     * The lists whose length tells whether the loop's list is empty: the list itself, and the lists that it is derived
+     * from element by element.
      */
     function measures(given) {
       const node = bare(given);

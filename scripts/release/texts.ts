@@ -1,8 +1,8 @@
 /** Texts that describe a release. Pure. */
 
 /**
- * The notes of a version: its section of CHANGELOG.md, or the section `Unreleased` if the version has none yet. Errors:
- * throws if the changelog has neither.
+ * The notes of a version: its section of CHANGELOG.md, or the section `Unreleased` if the version has none yet.
+ * Errors: throws if the changelog has neither.
  */
 export function notesOf(changelog: string, version: string): string {
   const sections = changelog.split(/^## /m).slice(1);

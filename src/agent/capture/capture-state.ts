@@ -124,8 +124,8 @@ export class CaptureState {
 
   /**
    * Puts a config in force and resolves with the phase that is reached immediately (Written or Running). With `hold`
-   * its file is written, but the instrument keeps its old file until the same config comes with `now`. Errors:
-   * ERR_INPUT_INVALID for a config of another node. A file that cannot be written is a Failed ack.
+   * its file is written, but the instrument keeps its old file until the same config comes with `now`.
+   * Errors: ERR_INPUT_INVALID for a config of another node. A file that cannot be written is a Failed ack.
    */
   apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed', restart: 'now' | 'hold' = 'now'): Promise<Ack> {
     const run = this.#queue.then(() => this.#apply(config, source, restart));

@@ -30,7 +30,8 @@ const identityKeys = ['k8s.namespace.name', 'k8s.pod.name', 'k8s.node.name'] as 
  * The Resource of a process with the attributes of its true pod. The pod is the one that `instance` names, if it is a
  * pod of this node; all other attributes that name Kubernetes objects are dropped, because a pod can set them for
  * itself. `instance` is the point's `service.instance.id` if there is one (a pod cannot set that one), else the
- * Resource's. Until all pods of the node are known every sender is unknown. Shape: pure.
+ * Resource's. Until all pods of the node are known every sender is unknown.
+ * Shape: pure.
  */
 export function enrichResource(
   attributes: readonly Attribute[],

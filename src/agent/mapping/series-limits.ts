@@ -106,7 +106,7 @@ export class SeriesLimits {
     return null;
   }
 
-  /** Counts the series of one label set for the namespaces of its senders. */
+  /** Returns a charge that counts the series of one label set for the namespaces of its senders. */
   charge({ namespaces, monitors, isFlow }: Charged): Charge {
     return {
       add: (series) => {
@@ -132,7 +132,7 @@ export class SeriesLimits {
     );
   }
 
-  /** Counts overflow series. They count only against the limits of `mayOverflow`. */
+  /** Returns a charge for overflow series, which count only against the limits of `mayOverflow`. */
   overflowCharge([namespace = '']: readonly string[]): Charge {
     return {
       add: (series) => {
