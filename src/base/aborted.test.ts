@@ -1,6 +1,6 @@
 import { aborted } from './aborted.ts';
 
-test('the wait ends when the signal aborts, and at once when it has aborted before', async () => {
+test('the wait ends when the signal aborts, immediately if it has already aborted', async () => {
   const stop = new AbortController();
   let ended = false;
   const waiting = aborted(stop.signal).then(() => (ended = true));

@@ -1,4 +1,4 @@
-/** Resolves when the signal aborts; at once when it has aborted already. Never rejects. */
+/** Resolves when the signal aborts, immediately if it has already aborted. Never rejects. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

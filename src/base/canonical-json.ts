@@ -20,7 +20,7 @@ export function canonicalJson(value: unknown): string {
   throw new TypeError(`canonical JSON cannot hold a ${typeof value}`);
 }
 
-/** Lower-case hex SHA-256 of a text (as UTF-8) or of bytes. */
+/** Lower-case hex SHA-256 of a string (as UTF-8) or of bytes. */
 export function sha256Hex(data: string | Uint8Array): string {
   return hash('sha256', data, 'hex');
 }

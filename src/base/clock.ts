@@ -1,9 +1,9 @@
 /**
  * Time as a parameter: tests pass a clock whose time they move by hand (`src/testing/fake-clock.ts`).
  * Deadlines of work are set by `within` and `TimeLimit` (`src/base/time-limit.ts`); lint refuses `AbortSignal.timeout`.
- * The machine's own timers are used in only three places: servers of `src/net` and `src/agent/servers`, whose sockets
- * run in real time in tests too, the supervisor of the instrument, which is a program of its own, and entry points in
- * `src/bin`.
+ * The machine's own timers are used in only three places: the servers of `src/net` and `src/agent/servers` (their
+ * sockets run in real time in tests too), the supervisor of the instrument (a separate program), and the entry points
+ * in `src/bin`.
  */
 export interface Clock {
   /** Wall time, milliseconds since the epoch. May jump; never use it to measure a span. */

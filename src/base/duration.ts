@@ -1,6 +1,6 @@
 import { OperatorError } from './errors.ts';
 
-/** Units of durations as Prometheus has them, largest first; ours go up to hours. In milliseconds. */
+/** The duration units of Prometheus in milliseconds, largest first. Our own durations use hours at most. */
 const unitMs = {
   y: 365 * 86_400_000,
   w: 7 * 86_400_000,
@@ -14,7 +14,7 @@ type Unit = keyof typeof unitMs;
 
 /**
  * Parses a duration of our resources and flags: `^([0-9]+(ms|s|m|h))+$`, at most 32 characters, e.g. `1m30s`.
- * Units: milliseconds. Errors: ERR_INPUT_INVALID that names `field`.
+ * The result is in milliseconds. Errors: ERR_INPUT_INVALID that names `field`.
  */
 export function parseDuration(text: string, field: string): number {
   if (text.length > 32 || !/^([0-9]+(ms|s|m|h))+$/.test(text)) {
@@ -54,8 +54,8 @@ function inUnits(ms: number, units: readonly Unit[]): string {
 const ofPrometheus = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
 
 /**
- * A duration as Prometheus writes it, such as `1h30m`: y w d h m s ms, each unit at most once, largest first.
- * Units: ms. Undefined for another text.
+ * Parses a duration as Prometheus writes it, such as `1h30m`: y w d h m s ms, each unit at most once, largest first.
+ * The result is in milliseconds; undefined if `text` is not such a duration.
  */
 export function prometheusDuration(text: string): number | undefined {
   const match = text === '' ? null : ofPrometheus.exec(text);

@@ -2,7 +2,7 @@ import { eachError, errorText, OperatorError, throwAll } from './errors.ts';
 
 const failure = (text: string): OperatorError => new OperatorError('ERR_API_REQUEST', text);
 
-test('one failure is thrown as it is, several as one error with all of them; without any nothing is thrown', () => {
+test('throwAll throws one failure as it is, several as one AggregateError, and nothing for an empty list', () => {
   const [a, b] = [failure('a'), failure('b')];
   expect(() => throwAll([])).not.toThrow();
   expect(() => throwAll([a])).toThrow(a);
@@ -14,7 +14,7 @@ test('one failure is thrown as it is, several as one error with all of them; wit
   }
 });
 
-test('the text of several failures has each different one once, and five at the most', () => {
+test('the text of several failures repeats none of them and shows at most five', () => {
   expect(errorText(new AggregateError([failure('a'), failure('b'), failure('a')]))).toBe('a; b');
   const many = [1, 2, 3, 4, 5, 6, 7].map((n) => failure(`f${n}`));
   expect(errorText(new AggregateError(many))).toBe('f1; f2; f3; f4; f5; and 2 more');

@@ -9,7 +9,7 @@ function take(part: MemoryPart, bytes: number): void {
   if (shortage !== null) throw new Error(shortage.message);
 }
 
-/** Work of a user that takes the first piece, then one more at each `grow`, and ends at `end`. */
+/** Work of `user` that takes `first` bytes, then more at each `grow`, and ends at `end`. */
 function work(pool: MemoryPool, user: string, first: number) {
   const account = pool.open(user);
   let runs = 0;
@@ -76,7 +76,7 @@ test('work that waits holds no memory: twenty growing pieces of work all end, an
     account.close();
   };
   await Promise.all(Array.from({ length: 20 }, () => one('a')));
-  // One piece alone holds 90, so several ran at once, and some had to restart.
+  // One piece alone holds 90, so several ran at the same time, and some had to restart.
   expect(most).toBe(100);
   expect(pool.restarts).toBeGreaterThan(0);
   expect(pool.heldBytes).toBe(0);
@@ -114,7 +114,7 @@ test('no work stops for a user who would then hold more memory than its owner', 
   expect([small.runs(), large.runs(), pool.heldBytes]).toEqual([1, 1, 40]);
 });
 
-test('an answer that is still being read is ended to make room, once', () => {
+test('an answer that is still being read is ended to make room, but only once', () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   let ends = 0;
   const account = pool.open('a', () => ends++);

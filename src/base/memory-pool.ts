@@ -3,7 +3,7 @@ import { LinkedAbort } from './linked-abort.ts';
 
 /** The memory source of a piece of work. Units: bytes. */
 export interface Memory {
-  /** Reserves memory before it is allocated. Returns the reason when it is not available; then nothing is reserved. */
+  /** Reserves memory before it is allocated. Returns null, or the reason why nothing is reserved. */
   take(bytes: number): Shortage | null;
   give(bytes: number): void;
 }
@@ -35,9 +35,9 @@ interface Waiting {
  * when the answer has been sent.
  * Guarantees: the memory that accounts hold beyond their free bytes stays within the limit, except for what ended work
  * still has to give back at its next turn. An account that waits holds nothing, so partial results never wait for other
- * partial results. When memory is short, the user who holds most gives way: the largest account of a user who holds
- * more than the requesting one is ended and runs again from its start; without such an account, the requesting one is
- * ended.
+ * partial results. When memory is short, the pool ends the largest account of the user who holds most, if that user
+ * holds more than the requesting user would; otherwise it ends the requesting account. Ended work runs again from its
+ * start.
  * Assumptions: work throws when memory is refused, and may be run again.
  */
 export class MemoryPool {
@@ -76,7 +76,7 @@ export class MemoryPool {
     return account;
   }
 
-  /** For accounts only: records that the account would hold this many bytes. */
+  /** For accounts only: charges the account for `bytes` in all, or returns why it may not hold that many. */
   grow(account: MemoryAccount, bytes: number): Shortage | null {
     const charge = Math.max(0, bytes - this.freeBytes);
     if (charge > this.limitBytes) {
@@ -158,8 +158,8 @@ export class MemoryPool {
   }
 
   /**
-   * Ends accounts of users who hold more than the requesting one, the largest first; false when that would not be
-   * enough.
+   * Ends accounts of users who hold more than the requesting one, the largest first. Returns false, and ends none, when
+   * that would not be enough.
    */
   #makeRoom(user: string, more: number, short: number): boolean {
     const own = this.#heldOf(user) + more;
@@ -213,7 +213,7 @@ interface Run {
   readonly abort: LinkedAbort;
   readonly parts: Set<MemoryPart>;
   shortage: Shortage | null;
-  /** The number of bytes that the account would have held. */
+  /** The bytes that the account held, together with any that were refused. */
   wanted: number;
 }
 
@@ -279,8 +279,8 @@ export class MemoryAccount {
   }
 
   /**
-   * Ends the account, when its request and the answer have ended: from here on it holds nothing, whatever its work
-   * still does. Calling it twice is harmless.
+   * Closes the account after the answer has been sent. From then on it holds nothing, whatever its work still does.
+   * Calling it twice is harmless.
    */
   close(): void {
     this.#closed = true;

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /**
- * Declares metrics on a registry: name, help and labels of each at a glance.
+ * Declares metrics on a registry, each with its name, help and labels in one call.
  * `read` sets a metric at each scrape, for a value that is kept elsewhere.
  */
 export function metricsOn(registry: Registry) {

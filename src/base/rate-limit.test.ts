@@ -29,7 +29,7 @@ test('a refused call does not delay the next token of its caller', async () => {
   expect(limiter.take('a')).toBeNull();
 });
 
-test('remembers at most ten thousand callers, and forgets the idle first', () => {
+test('remembers at most ten thousand callers, and forgets idle ones first', () => {
   const limiter = new RateLimiter(1, new FakeClock());
   expect(limiter.take('busy')).toBeNull();
   let granted = 0;

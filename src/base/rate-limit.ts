@@ -10,8 +10,8 @@ const maxBuckets = 10_000;
 
 /**
  * One token bucket per verified caller: `perMinute` tokens at once, refilled evenly. The limit holds per process, so
- * replicas multiply it. At most 10 000 callers are remembered. Beyond them, the caller that has been idle longest is
- * dropped, and with it the next ones whose buckets are full.
+ * replicas multiply it. At most 10 000 callers are remembered. For one more, the caller that has been idle longest is
+ * forgotten, together with those after it whose buckets are full.
  */
 export class RateLimiter {
   readonly #perMinute: number;

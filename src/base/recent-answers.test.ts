@@ -61,7 +61,7 @@ test('the oldest answer makes room for a new one', async () => {
   expect(['a', 'b', 'c'].map((key) => answers.has(key))).toEqual([false, true, true]);
 });
 
-test('expired answers are dropped when another one comes, however much room there is', async () => {
+test('expired answers are dropped when a new one is requested, even if there is room', async () => {
   const clock = new FakeClock();
   const answers = new RecentAnswers<object>({ clock, keptMs: 1_000, most: 10 });
   const answer = async (key: string): Promise<WeakRef<object>> =>

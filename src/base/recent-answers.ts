@@ -4,11 +4,11 @@ export interface RecentAnswersOptions<T> {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** How long an answer is reused. Units: ms. */
   readonly keptMs: number;
-  /** Whether that time begins with the question (the default) or with the answer. */
+  /** Whether `keptMs` counts from the question (the default) or from the answer. */
   readonly from?: 'question' | 'answer';
   /** Maximum number of answers that are kept; beyond it the oldest is dropped. */
   readonly most: number;
-  /** False for an answer that is not reused after its callers got it. Default: every answer is kept. */
+  /** Whether an answer is reused after its callers got it. Default: every answer is. */
   readonly isKept?: (answer: T) => boolean;
 }
 
@@ -18,7 +18,7 @@ export interface RecentAnswersOptions<T> {
  */
 export class RecentAnswers<T> {
   readonly #options: RecentAnswersOptions<T>;
-  /** In the order in which they were asked for. */
+  /** The answers by key, in the order of their questions. */
   readonly #known = new Map<string, { until: number; readonly answer: Promise<T> }>();
 
   constructor(options: RecentAnswersOptions<T>) {

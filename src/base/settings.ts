@@ -9,7 +9,7 @@ import { OperatorError } from './errors.ts';
  */
 export interface Setting<T> {
   readonly help: string;
-  /** The text when no source gives one. Absent: the setting is required. */
+  /** The text used when no source has one. Absent: the setting is required. */
   readonly default?: string;
   /** The only accepted texts, if they are a fixed set. */
   readonly choices?: readonly string[];
@@ -89,7 +89,7 @@ interface Meaning {
   default?: string;
 }
 
-/** Any text; with `pattern` only a text that matches it as a whole. */
+/** Any text; with `pattern`, only text that it matches. */
 export function textSetting(
   meaning: Meaning,
   pattern?: RegExp,

@@ -2,12 +2,11 @@ import type { Clock } from './clock.ts';
 import { LinkedAbort } from './linked-abort.ts';
 
 /**
- * A signal that aborts when `ms` milliseconds have passed on the given clock, with a DOMException `TimeoutError`, or
- * earlier when the outer signal aborts, with that signal's reason. `reason` makes another error in place of the
+ * A signal that aborts with a DOMException `TimeoutError` when `ms` milliseconds have passed on the given clock. When
+ * the outer signal aborts earlier, this one aborts with the same reason. `reason` makes another error in place of the
  * `TimeoutError`.
- * It takes the place of `AbortSignal.timeout`, which reads the machine's clock and keeps its timer after the work has
- * ended.
- * Call `release` when the work has ended: it cancels the timer. Until then the timer does not keep the process alive.
+ * `AbortSignal.timeout` would read the machine's clock, and keep its timer after the work has ended.
+ * Call `release` when the work has ended: it cancels the timer. A running timer does not keep the process alive.
  */
 export class TimeLimit {
   readonly #link: LinkedAbort;

@@ -29,9 +29,9 @@ export interface TraceExport {
 const closeMs = 3_000;
 
 /**
- * Opens the export of spans, or returns undefined when no endpoint is configured: neither `endpoint` nor
- * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` nor `OTEL_EXPORTER_OTLP_ENDPOINT` (headers, timeout and sampling come from the
- * other standard variables). The libraries are loaded only then.
+ * Opens the export of spans. The endpoint is `endpoint`, else `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, else
+ * `OTEL_EXPORTER_OTLP_ENDPOINT`; headers, timeout and sampling come from the other standard variables. Without an
+ * endpoint, or with `OTEL_SDK_DISABLED=true`, returns undefined and loads no library.
  * Errors: ERR_CONFIG_INVALID for an address with user info.
  * Guarantees: export runs in the background; an unreachable collector loses spans, but never delays the traced work.
  */

@@ -45,9 +45,9 @@ test('compiled code is in the folder of its build, and the folder of another bui
 test.each([
   ['truncated', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
   ['empty', () => Buffer.alloc(0)],
-  ['of other bytes', (bytes: Buffer) => Buffer.from(bytes.map((byte) => byte ^ 0x55))],
+  ['overwritten', (bytes: Buffer) => Buffer.from(bytes.map((byte) => byte ^ 0x55))],
   ['damaged after the header', (bytes: Buffer) => Buffer.concat([bytes.subarray(0, 64), Buffer.alloc(bytes.length)])],
-])('a start whose files of compiled code are %s compiles its sources', async (_how, damage) => {
+])('a start compiles its sources when the files of compiled code are %s', async (_how, damage) => {
   await start('a');
   const damaged = new Map(entries().map((path) => [path, damage(readFileSync(path))]));
   expect(damaged.size).toBeGreaterThan(0);
@@ -57,7 +57,7 @@ test.each([
   for (const [path, bytes] of damaged) expect(readFileSync(path).equals(bytes)).toBe(false);
 });
 
-test('a start works without a folder that cannot be created', async () => {
+test('a start works without the folder when it cannot be created', async () => {
   mkdirSync(join(dir, 'data'));
   writeFileSync(parent, 'a file');
   expect(await start('a')).toBe('42');

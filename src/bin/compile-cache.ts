@@ -8,8 +8,8 @@ import type { Clock } from '../base/clock.ts';
 const warmAfterMs = 60_000;
 
 /**
- * Keeps the compiled form of all modules that are loaded from here on in `parent`, so that the next start of the same
- * build need not compile them.
+ * Keeps in `parent` the compiled form of all modules that are loaded after this call, so that the next start of the
+ * same build need not compile them.
  * Flow: call it before the modules are loaded → `keep` once the program serves: a minute later the folder is written,
  * and those of other builds are removed. A process that ends earlier writes the folder at its end.
  * Guarantees: never fails. A folder that cannot be written, is damaged or was written by another version of Node is

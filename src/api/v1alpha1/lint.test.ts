@@ -19,7 +19,7 @@ const pathsOf = (list: { path: string }[]) => list.map(({ path }) => path);
 const isChoice = (schema: JsonSchema) => Array.isArray(schema['enum']);
 const isEnvelope = (path: string) => /^[A-Za-z]+(\.apiVersion|\.kind|\.metadata)?$/.test(path);
 
-/** The fields that are booleans, as the API reference has them. Any other alternative is an enum of two words. */
+/** The only boolean fields, as the API reference lists them. Every other choice of two is an enum. */
 const switches = new Set([
   'parentBased',
   'keepErrors',
@@ -61,7 +61,7 @@ describe('every kind', () => {
     expect([maps.length > 5, all.filter(({ schema }) => isChoice(schema)).length > 20]).toEqual([true, true]);
   });
 
-  test('has no fractions: ratios are text, amounts are whole numbers', () => {
+  test('has no fractions: ratios are strings, amounts are whole numbers', () => {
     expect(pathsOf(ofType('number'))).toEqual([]);
   });
 
@@ -69,7 +69,7 @@ describe('every kind', () => {
     expect(pathsOf(all.filter(({ name }) => /^(phase|state)$/i.test(name)))).toEqual([]);
   });
 
-  test('has switches only where the reference names them', () => {
+  test('has booleans only where the API reference names them', () => {
     expect(pathsOf(ofType('boolean').filter(({ name }) => !switches.has(name)))).toEqual([]);
   });
 
@@ -81,7 +81,7 @@ describe('every kind', () => {
     expect(pathsOf(ofType('array').filter(({ schema }) => !schema['x-kubernetes-list-type']))).toEqual([]);
   });
 
-  test('bounds every text', () => {
+  test('bounds every string', () => {
     const free = ofType('string').filter(
       ({ path, schema }) => !isChoice(schema) && !isEnvelope(path) && !schema['maxLength'],
     );
@@ -120,7 +120,7 @@ describe('every kind', () => {
     expect(pathsOf(odd)).toEqual([]);
   });
 
-  test('is structural: nothing that the API server cannot prune or convert', () => {
+  test('is structural: uses no keyword that the API server cannot prune or convert', () => {
     const keywords = ['$ref', 'oneOf', 'allOf', 'not', 'patternProperties', 'const', 'definitions'];
     const loose = all.filter(
       ({ schema }) => keywords.some((keyword) => keyword in schema) || schema['additionalProperties'] === false,

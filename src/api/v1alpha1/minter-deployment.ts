@@ -16,7 +16,7 @@ import {
   tolerations,
 } from './minter-fields.ts';
 
-/** Visible ASCII without quotes and backslash: the value can stand in a rule file as it is. */
+/** Visible ASCII without quotes and backslash: the value needs no escaping in a rule file. */
 const printable = '^[!#-&(-\\[\\]-~]+$';
 
 const vcs = object(

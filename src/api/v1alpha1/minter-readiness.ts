@@ -62,6 +62,6 @@ export interface MinterReadiness {
   installationId?: number;
   lastMintTime?: string;
   lastMintError?: { reason: string; time: string };
-  /** Informative: an outage of the issuer must not take every replica out. */
+  /** For information only: `ready` ignores it, so that an outage of the issuer does not take every replica out. */
   jwks: { ageSeconds: number | null };
 }

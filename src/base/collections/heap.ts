@@ -1,4 +1,4 @@
-/** A binary heap: `pop` removes the least element by `before`. The comparator decides ties. */
+/** A binary heap: `pop` removes the element that `before` puts first. Elements that `before` ties come in any order. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #before: (a: T, b: T) => boolean;

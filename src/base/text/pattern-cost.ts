@@ -24,7 +24,7 @@ const alternativeCost = 5;
 
 /** The cost of a pattern; counted repetitions multiply. Any text has a cost, even an invalid pattern. */
 export function patternCost(pattern: string): number {
-  // Texts and alternatives of texts never reach the regex engine.
+  // Literals, alternatives of literals and prefixes never reach the regex engine.
   if (regexShape(pattern).kind !== 'other') return 0;
   /** Costs of the groups around the current position; the innermost last. */
   const groups = [0];

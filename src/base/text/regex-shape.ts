@@ -1,6 +1,6 @@
 /** The simple form of a regular expression that can be evaluated without an engine. */
 export type RegexShape =
-  /** Each text once. */
+  /** The alternatives, each once. */
   | { readonly kind: 'literals'; readonly literals: readonly string[] }
   /** `prefix` followed by at least `minRest` (0 or 1) characters of any kind. */
   | { readonly kind: 'prefix'; readonly prefix: string; readonly minRest: 0 | 1 }

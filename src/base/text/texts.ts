@@ -1,9 +1,9 @@
-/** Order of two texts by their UTF-16 units, which is that of names in ASCII. */
+/** Compares two strings by their UTF-16 units; for ASCII that is byte order. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** A text of a URL or a header, percent-decoded; a malformed text stays as it is. */
+/** Percent-decodes a part of a URL or a header; a malformed one stays as it is. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -9,7 +9,7 @@ function scene({ creditMs = 100, shortMs = 0 } = {}) {
   const settled = async (): Promise<void> => {
     for (let i = 0; i < 8; i++) await Promise.resolve();
   };
-  /** Computes this many slices, or until stopped. The name is that of the user and a number. */
+  /** Computes this many slices, or until stopped. `name` is the user's letter and a number. */
   const work = (
     name: string,
     sliceMs: number,
@@ -64,7 +64,7 @@ test('a user who was idle goes before five who are always busy, after at most on
   expect(log.slice(before, before + 6).filter((name) => name !== 'f1').length).toBeLessThanOrEqual(1);
 });
 
-test('short questions that come one after the other are each done at once, also of a user who asks all the time', async () => {
+test('short questions in a row are each done soon, even if one user asks all the time', async () => {
   const { work, go, now } = scene({ shortMs: 50 });
   for (const name of ['a1', 'b1', 'c1', 'd1', 'e1']) work(name, 10);
   await go(200);
@@ -76,7 +76,7 @@ test('short questions that come one after the other are each done at once, also 
   }
 });
 
-test('a user who ends and begins work again and again gets no more than a share', async () => {
+test('a user who ends and begins work again and again gets no more than an equal share', async () => {
   const { work, go, share } = scene();
   work('a1', 10);
   work('b1', 10);
@@ -128,7 +128,7 @@ test('slices are shorter while several users have work', async () => {
   expect(own.due()).toBe(true);
 });
 
-test('among the work of one user, the one that has computed least goes first', async () => {
+test('of the work of one user, the piece that has computed least goes first', async () => {
   const { work, go, log } = scene();
   work('a1', 10);
   await go(40);
@@ -159,7 +159,7 @@ test('work whose signal aborts waits for no turn, and work that has ended takes 
   expect(log.length - before).toBeGreaterThanOrEqual(10);
 });
 
-test('on the event loop of the process, a question is done after few slices of five endless ones', async () => {
+test('on the event loop of the process, a question is done after a few slices of five endless users', async () => {
   let now = 0;
   const turns = new FairTurns({ monotonic: () => now });
   const stop = new AbortController();

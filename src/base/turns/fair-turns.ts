@@ -17,15 +17,18 @@ export interface OwnTurns extends TurnTaking {
 
 /** Length of a slice. The work between two checks of `due` comes on top. Units: ms. */
 export const sliceMs = 10;
-/** Length of a slice while several users have work: a user who waits for input waits for one slice each time. */
+/**
+ * Length of a slice while several users have work. It is short, because work that reads input may have to wait for
+ * another user's slice after each read.
+ */
 export const sharedSliceMs = 1;
 
 export interface FairTurnsOptions {
   /** Monotonic milliseconds. Default: those of the process. */
   readonly monotonic?: () => number;
   /**
-   * Runs callbacks later, each in a turn of its own, in the order of the calls, after what became ready before it.
-   * Default: setImmediate.
+   * Runs callbacks later, in the order of the calls: each in its own turn of the event loop, after everything that
+   * became ready before it. Default: setImmediate.
    */
   readonly defer?: (run: () => void) => void;
   /** How far ahead of the least served busy user an idle user starts. Default 500 ms. */
@@ -159,7 +162,7 @@ export class FairTurns implements TurnTaking {
     return user;
   }
 
-  /** Keeps the served time of an idle user, for as many users as there is room for. */
+  /** Keeps the served time of an idle user, for at most `maxIdle` users. */
   #rest(name: string, user: User): void {
     this.#busy--;
     this.#users.delete(name);

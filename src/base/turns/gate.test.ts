@@ -47,7 +47,7 @@ test('a user who comes after many requests of another gets the next free place, 
   expect(order.at(-1)).toBe('b2');
 });
 
-test('users with equally much running are served in turn', async () => {
+test('users with equally many running requests are served in turn', async () => {
   const { ask, order, leave, settled } = scene(1);
   for (const name of ['x0', 'a1', 'a2', 'a3', 'b1', 'b2', 'c1']) void ask(name);
   await settled();
@@ -90,7 +90,7 @@ test('five users with twenty endless pieces of work each do not keep a sixth out
     await settled();
     expect(order.at(-1)).toBe(`${user}0`);
   }
-  // Each of the five has at least a share, and all together have no more than twice the places.
+  // Each of the five has at least a share. No more than twice the limit runs in all.
   const of = (user: string): number => order.filter((name) => name.startsWith(user)).length;
   expect(['a', 'b', 'c', 'd', 'e'].map(of)).toEqual([10, 10, 5, 4, 3]);
   expect(order).toHaveLength(40);

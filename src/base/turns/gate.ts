@@ -1,6 +1,6 @@
 import { changeCount } from '../collections/counts.ts';
 
-/** A waiting request, and the later ones of the same user. */
+/** The waiting requests of one user, in the order they came. */
 type Line = (() => void)[];
 
 export interface Places {
@@ -16,10 +16,10 @@ export interface Places {
 /**
  * Lets at most `limit` pieces of work run at a time. Others wait in one line per user: a free place goes to the user
  * who has the fewest running, in turn among equals, so that a user with many requests delays only their own.
- * Running work is never suspended; with `beyond` more work is admitted instead while the places are taken:
- * - a user's share of the places is the limit divided by the number of users plus one; a user with fewer running is let
- *   in up to three quarters of `beyond`;
- * - a user with nothing running is let in up to the whole of it.
+ * Running work is never suspended. Instead, more work is admitted while all places are taken:
+ * - A user's share is the limit divided by the number of users plus one. Users below their share are let in up to three
+ *   quarters of `beyond`.
+ * - Users with nothing running are let in up to the whole of `beyond`.
  * Errors: `enter` rejects with the signal's reason when it aborts while waiting.
  */
 export class Gate {

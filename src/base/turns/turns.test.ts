@@ -2,7 +2,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { FairTurns, sliceMs } from './fair-turns.ts';
 import { Pace } from './turns.ts';
 
-/** Turns with a clock and an event loop of its own. */
+/** Turns with their own clock and event loop. */
 function stage(): { turns: FairTurns; pass: (ms: number) => void; round: () => Promise<void> } {
   let now = 0;
   let next: (() => void)[] = [];
@@ -19,7 +19,7 @@ function stage(): { turns: FairTurns; pass: (ms: number) => void; round: () => P
   };
 }
 
-test('a slice is due when it has lasted long enough, and one that has not begun is due at once', async () => {
+test('a turn is due when the slice has lasted long enough, and before the first slice', async () => {
   const { turns, pass, round } = stage();
   expect(turns.due()).toBe(true);
   const turn = turns.next();
@@ -32,7 +32,7 @@ test('a slice is due when it has lasted long enough, and one that has not begun 
   expect(turns.due()).toBe(true);
 });
 
-test('each round of the event loop lets one waiter go on, in the order of asking', async () => {
+test('each round of the event loop lets one waiter go on, in the order of the calls', async () => {
   const { turns, round } = stage();
   const order: string[] = [];
   const loop = async (name: string): Promise<void> => {

@@ -2,7 +2,7 @@ import { FairTurns, type TurnTaking } from './fair-turns.ts';
 
 export type { TurnTaking };
 
-/** The turns of this process' event loop: all its long computations take them here. */
+/** The turns of this process' event loop: all long computations take their turns here. */
 export const turns = new FairTurns();
 
 /** Paces long work: a query's budget, or an object that only shares the event loop. */

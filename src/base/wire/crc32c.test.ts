@@ -18,7 +18,7 @@ test('joins the sums of two pieces without reading them again', () => {
   for (const cut of [0, 1, 15, 300, 15_904, 15_905, 19_999, 20_000]) {
     const second = crc32c(bytes, 0, cut);
     expect(crc32cConcat(crc32c(bytes, 0, 0, cut), second, bytes.length - cut)).toBe(whole);
-    // The second time the power of the length is known already.
+    // The second call finds the power of the length in the cache.
     expect(crc32cConcat(crc32c(bytes, 0, 0, cut), second, bytes.length - cut)).toBe(whole);
   }
 });

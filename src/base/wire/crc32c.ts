@@ -42,7 +42,7 @@ export function crc32cConcat(first: number, second: number, secondLength: number
   return (multiply(power(secondLength), first) ^ second) >>> 0;
 }
 
-/** x^(8n) modulo the polynomial, by n, for the lengths seen so far: chunks have some hundreds of different ones. */
+/** x^(8n) modulo the polynomial, by n, for the lengths seen so far: chunks have some hundreds of different lengths. */
 const powers = new Uint32Array(4096);
 const xToThe8 = 0x00800000;
 

@@ -3,13 +3,13 @@ import { encodeFrame, FrameCutter, readFrames } from './frames.ts';
 
 const messages = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 8 });
 
-/** The bytes in pieces, cut at the places. */
+/** Cuts the bytes at these places. */
 function pieces(bytes: Buffer, places: readonly number[]): Buffer[] {
   const cuts = [0, ...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
   return cuts.slice(1).map((cut, i) => bytes.subarray(cuts[i], cut));
 }
 
-test('frames read back however the stream is cut, pushed or pulled', async () => {
+test('frames read back from a pushed and from a pulled stream, however it is cut', async () => {
   await fc.assert(
     fc.asyncProperty(messages, fc.array(fc.nat(), { maxLength: 6 }), async (sent, places) => {
       const parts = pieces(Buffer.concat(sent.map((message) => encodeFrame(message))), places);

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 
 /**
- * All bytes of a body. Leaving early ends the source, and with it the connection that it comes from.
+ * All bytes of a body. A body that is too large ends the source, and with it the connection.
  * Errors: that of `tooLarge` beyond `maxBytes`; those of the source.
  */
 export async function readWhole(
@@ -20,8 +20,8 @@ export async function readWhole(
 }
 
 /**
- * The answer to a request that has been sent. A later error of the request, such as a malformed body in the segment of
- * the head, breaks off the answer's body. The listener stays for such an error, which would otherwise end the process.
+ * The answer to a request that has been sent. A later error of the request, such as a malformed chunk that arrives with
+ * the head, breaks off the answer's body. The error listener stays: without it such an error would end the process.
  * Errors: those of the request.
  */
 export function answerTo(request: ClientRequest): Promise<IncomingMessage> {

@@ -12,6 +12,6 @@ export function parser<T extends TSchema>(what: string, schema: T): (value: unkn
   };
 }
 
-/** One of a fixed set of texts. */
+/** One of a fixed set of strings. */
 export const oneOf = <T extends readonly string[]>(values: T) =>
   Type.Unsafe<T[number]>(Type.String({ pattern: `^(${values.join('|')})$`, maxLength: 63 }));

@@ -24,7 +24,7 @@ test('messages written in place, one inside the other, read back whatever their 
       expect(Buffer.concat(found).equals(Buffer.concat(parts))).toBe(true);
       expect([reader.key(), reader.uint(), reader.done]).toEqual([32, 7, true]);
     }),
-    // Lengths of one to four bytes, and those on either side of their limits.
+    // Lengths that are written in one to four bytes, on either side of each limit.
     {
       examples: [127, 128, 16_383, 16_384, 2_097_152].map((length) => [
         [new Uint8Array(length).fill(7), new Uint8Array(1)],
@@ -33,7 +33,7 @@ test('messages written in place, one inside the other, read back whatever their 
   );
 });
 
-test('texts of any length read back, and lone surrogates are replaced in the UTF-8', () => {
+test('strings of any length read back, and lone surrogates are replaced in the UTF-8', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 60 })), (texts) => {
       const out = new WireWriter(1);

@@ -205,7 +205,7 @@ export class WireWriter {
     return this;
   }
 
-  /** An int64 field; negative numbers take ten bytes, as the format has it. */
+  /** An int64 field; negative numbers take ten bytes, as the format requires. */
   int(field: number, value: number): this {
     this.key(field, 0);
     if (value >= 0) return this.rawVarint(value);
@@ -239,8 +239,8 @@ export class WireWriter {
   }
 
   /**
-   * Writes short ASCII, which most names and values are, by a loop that is many times faster than the encoder. −1 for
-   * other text.
+   * Writes short ASCII, which most names and values are, by a loop that is many times faster than the encoder. Returns
+   * −1 for other text.
    */
   #putAscii(start: number, value: string): number {
     const bytes = this.#bytes;
@@ -269,7 +269,7 @@ export class WireWriter {
     return this.#putLength(start, this.#length - start);
   }
 
-  /** Puts the length before the content at `start`, for which one byte is reserved: longer content is moved. */
+  /** Writes the length before the content at `start`. If it takes more than the one reserved byte, content is moved. */
   #putLength(start: number, length: number): this {
     let more = 0;
     for (let rest = length; rest > 127; rest = Math.floor(rest / 128)) more++;

@@ -56,7 +56,7 @@ export function optionOf(command: CommandShape, word: string): OptionShape | und
   return command.options.find(({ flag, short }) => flag === word || (short !== undefined && short === word));
 }
 
-/** The text without its closing bracket (variable and default): a completion has one short line. */
+/** The text without the variable and default in brackets at its end: a completion has one short line. */
 function oneLine(text: string): string {
   return text.replace(/ \[[^\]]*\]$/, '').replace(/\s+/g, ' ');
 }

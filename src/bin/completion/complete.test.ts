@@ -46,11 +46,11 @@ test.each<[typed: string, answer: string]>([
   ['other r', 'red\n:4\n'],
   ['run --dir ', ':0\n'],
   ['read ', ':0\n'],
-])('tool %s is answered as cobra answers', async (typed, answer) => {
+])('"tool %s" is completed as cobra would complete it', async (typed, answer) => {
   expect(await complete(shape, typed.split(' '))).toBe(answer);
 });
 
-test('values that are not in the shape are asked for', async () => {
+test('values that are not in the shape come from the functions of the caller', async () => {
   const more = {
     valuesOf: (flag: string) => (flag === '--dir' ? Promise.resolve(['/srv', '/var']) : undefined),
     argumentsOf: async (command: string, word: string, operands: readonly string[]) => [

@@ -11,7 +11,7 @@ export function addCompletion(program: Command): void {
   describeCompletion(command, name).action((shell: Shell) => void process.stdout.write(completionScript(shell, name)));
 }
 
-/** Answers a script: prints the completions of the words that were typed after the program's name. */
+/** Prints the completions of the words that were typed after the program's name, for the shell's script. */
 export async function printCompletions(program: Command, words: readonly string[]): Promise<void> {
   process.stdout.write(await complete(shapeOf(program), words));
 }

@@ -13,7 +13,7 @@ export function completionScript(shell: Shell, name: string): string {
   return { bash, zsh, fish }[shell](name);
 }
 
-/** Where nothing is found, the shell's default applies: files. */
+/** Without a completion, bash offers file names, its default. */
 function bash(name: string): string {
   return `# bash completion of ${name}: source <(${name} completion bash)
 _${name}() {

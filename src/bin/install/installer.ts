@@ -26,8 +26,8 @@ export interface InstallerDeps {
 }
 
 /**
- * What applying would change, by a dry run of the API server: it fills in defaults, runs admission, and refuses invalid
- * objects. Nothing is changed.
+ * What applying would change, by a dry run: the API server fills in defaults, runs admission, and refuses invalid
+ * objects, but stores nothing.
  *
  * Caveats: an object in a namespace that does not exist yet is checked as if it were in `default`. An object of a kind
  * that this installation brings is shown unchecked, because the server does not know the kind yet.

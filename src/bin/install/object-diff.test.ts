@@ -13,7 +13,7 @@ test('a unified diff has the ranges that diff -u gives', () => {
   expect(unifiedDiff('a\n', 'a\n')).toEqual([]);
 });
 
-test('a new text is all plus, a deleted one all minus', () => {
+test('a new text has only plus lines, a deleted one only minus lines', () => {
   expect(unifiedDiff('', 'a\nb\n')).toEqual(['@@ -0,0 +1,2 @@', '+a', '+b']);
   expect(unifiedDiff('a\nb\n', '')).toEqual(['@@ -1,2 +0,0 @@', '-a', '-b']);
 });
@@ -23,7 +23,7 @@ test('unchanged lines between two changes stay', () => {
   expect(shown).toEqual(['@@ -1,3 +1,3 @@', '-a', '+x', ' keep', '-b', '+y']);
 });
 
-test('what the server keeps for itself, and what is secret, is not shown', () => {
+test('members that only the server sets, and values of Secrets, are not shown', () => {
   const metadata = { name: 'x', resourceVersion: '7', uid: 'u', managedFields: [] };
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata, data: { key: 'c2VjcmV0' }, status: {} };
   expect(readable(secret)).toBe('apiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n  key: (not shown)\n');

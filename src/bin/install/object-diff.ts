@@ -17,7 +17,7 @@ export function readable(object: KubeObject | undefined): string {
   return stringify(body, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** Lines around a change. */
+/** Unchanged lines shown on each side of a change. */
 const context = 3;
 
 /** The difference of two texts as `diff -u` writes it, without the two header lines. Empty for equal texts. Pure. */

@@ -40,7 +40,7 @@ test('the key of the file is imported, and its version signs', async () => {
   expect(progress.join('\n')).not.toMatch(/BEGIN|MII/);
 });
 
-test('installing again imports nothing: the newest enabled version goes on signing', async () => {
+test('installing again imports nothing: the newest enabled version signs', async () => {
   await run();
   kms.addVersion(testKey('next'));
   expect(await run()).toBe(version(2));

@@ -35,7 +35,7 @@ test.each([
   expect(() => minterOf(settings, settings.kmsKeyVersion)).toThrow(said);
 });
 
-test('old names stand for the new ones and warn once each; the new ones win', () => {
+test('an old name sets the new one and warns once; where both are set, the new name wins', () => {
   const old = withLegacyNames({ VCS_ORG: 'acme', VCS_REPO: 'gitops' });
   expect(old.env).toMatchObject({ GITOPS_ORG: 'acme', GITOPS_REPO: 'gitops' });
   expect(old.warnings).toHaveLength(2);

@@ -30,7 +30,7 @@ const labels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by
  * requested → API registrations, which must go before a namespace can → objects outside the namespace → the namespace →
  * the CRDs.
  * Guarantees: an object that is already gone is not an error, so a call can be repeated; objects without our labels or
- * names are not touched; it ends only when custom resources, pods, data, namespace and CRDs are gone.
+ * names are not touched; the call ends only when custom resources, pods, data, namespace and CRDs are gone.
  * Errors: ERR_TIMEOUT that names the remaining objects; those of the API server.
  */
 export async function uninstall(options: UninstallOptions, deps: InstallerDeps): Promise<void> {
@@ -59,7 +59,7 @@ class Uninstall {
       await this.#removeAll(ref);
       await this.#untilGone(ref, () => this.#listed(ref));
     }
-    // The Secret with the App ID from `svc install` is in the minter's namespace, which belongs to the platform agent.
+    // The Secret with the App ID from `svc install` is in the minter's namespace, which stays with the platform agent.
     await this.#removeAll(coreResources.secrets, selectorText('minter'));
   }
 
@@ -150,7 +150,7 @@ class Uninstall {
     const { client, signal } = this.#deps;
     const title = `${resource.kind.toLowerCase()}/${keyText(name)}`;
     if (dryRun) {
-      // Not the server's dry run: a report must not depend on how every kind handles it.
+      // The server's dry run is not used: a report must not depend on how every kind handles it.
       if (await getIfExists(client, resource, name, { signal, metadataOnly: true }))
         progress(`${title} would be deleted`);
       return;

@@ -5,7 +5,7 @@ import type { QueryServer } from './connect/query-server.ts';
 /** An output stream for text. */
 export interface Output {
   write(text: string): void;
-  /** It is a terminal: colours, graphs and redrawing make sense. */
+  /** Whether it is a terminal, where colours, graphs and redrawing make sense. */
   readonly isTerminal: boolean;
   /** Width of the terminal in characters; 80 when it is not one. */
   readonly columns: number;
@@ -27,5 +27,5 @@ export interface Host {
   readonly connect?: () => Promise<QueryServer>;
 }
 
-/** Columns of tables and graphs that are not written to a terminal. */
+/** Width of tables and graphs that are not written to a terminal, in characters. */
 export const defaultColumns = 80;

@@ -45,7 +45,7 @@ export async function programFor(
   return program;
 }
 
-/** The names of the commands, and the flags that all commands have. */
+/** A program with the names of the commands and the common flags. No command is loaded. */
 function createProgram(host: Host, commands: readonly PluginCommand[]): Command {
   const program = new Command('kubectl svc')
     .description('traffic of every workload, asked of all nodes: see docs/guides/kubectl-svc.md')

@@ -10,7 +10,7 @@ export function isReadyPod(pod: PodWithStatus): boolean {
   return holds(pod, 'Ready');
 }
 
-/** Why a pod is not ready, in a sentence with the last log line of the ended container; null for a ready one. */
+/** Why a pod is not ready, as a sentence, with the last log line of an ended container; null for a ready pod. */
 export function podFault(pod: PodWithStatus): string | null {
   const { metadata, spec, status } = pod;
   if (metadata.deletionTimestamp !== undefined) return 'is ending';

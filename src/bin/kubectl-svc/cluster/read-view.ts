@@ -28,7 +28,7 @@ export interface ViewOptions {
   readonly namespace: string;
   /** Only TrafficMonitors and MinterDeployments of this namespace; all when unset. */
   readonly objectNamespace?: string | undefined;
-  /** When pods and monitors of all namespaces may not be listed, those of this one are enough. */
+  /** The namespace whose pods and monitors are read instead when those of all namespaces may not be listed. */
   readonly atLeast?: string | undefined;
   /** Wall time, ms since the epoch. */
   readonly now: number;

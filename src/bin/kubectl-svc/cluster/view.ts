@@ -5,15 +5,12 @@ import type { NodeObject } from '../../../controllers/capture/facts.ts';
 import { PluginError } from '../errors.ts';
 import type { PodWithStatus } from './pod-fault.ts';
 
-/**
- * A list as it was read, or why it could not be read: a list that a user may not see is named, and does not hide the
- * others.
- */
+/** A list, or why it could not be read: a list that a user may not read does not keep a command from the others. */
 export type Reading<T> =
   | {
       readonly items: readonly T[];
       readonly fault?: undefined;
-      /** Only the objects of some namespaces: a compile of them differs from the operator's. */
+      /** True when not all namespaces were read: a compile of the list then differs from the operator's. */
       readonly partial?: boolean;
     }
   | Unread;

@@ -35,7 +35,7 @@ const inCluster = host({
 
 const words = (text: string): string[] => text.split('\n').map((line) => line.split('\t')[0]!);
 
-test('commands come with their summary, and the flags of a command with the common ones', async () => {
+test('commands are offered with their summaries, and flags of a command together with the common flags', async () => {
   expect(await complete(['que'], host())).toBe('query\task PromQL of all nodes\n:4\n');
   expect(words(await complete(['query', '--s'], host()))).toEqual([
     '--since',
@@ -63,7 +63,7 @@ test('namespaces and metrics are those of the cluster', async () => {
   expect(await complete(['query', 'sum('], inCluster)).toBe(':4\n');
 });
 
-test('a flag that takes a file leaves it to the shell', async () => {
+test('the value of a flag that takes a file is left to the shell', async () => {
   expect(await complete(['query', '-f', ''], host())).toBe(':0\n');
 });
 

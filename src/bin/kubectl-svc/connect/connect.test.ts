@@ -87,7 +87,7 @@ test('by default a ready pod is reached through the API server, its certificate 
   expect(asked).toHaveLength(1);
 });
 
-test('where a pod has been deleted since, the next one is used', async () => {
+test('when a listed pod is deleted before the connection, the next pod is used', async () => {
   const tried: string[] = [];
   const kube = cluster({
     portForward: async ({ name }: { name: string }) => {
@@ -127,7 +127,7 @@ test('without the right to read the authority, a port-forward is still trusted; 
   });
 });
 
-test('an address gets the token of the flag, else that of the kubeconfig, never to an unverified server', async () => {
+test('an address gets the token of the flag, else that of the kubeconfig, but not an unverified address', async () => {
   await (await open({ ...direct(), token: 'mine' })).request({ path: '/x' });
   await (await open(direct())).request({ path: '/x' });
   await (await open({ ...direct(), insecureSkipTlsVerify: true })).request({ path: '/x' });
@@ -159,7 +159,7 @@ test.each([
 test.each([
   ['https://127.0.0.1:1', 'nothing listens there'],
   ['https://nowhere.invalid', 'no such host'],
-])('%s: %s', async (address, message) => {
+])('a request to --server %s fails with "%s"', async (address, message) => {
   await expect((await open({ server: address })).request({ path: '/' })).rejects.toThrow(message);
 });
 

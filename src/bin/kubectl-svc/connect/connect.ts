@@ -51,7 +51,7 @@ async function direct(flags: CommonFlags, server: string, deps: ConnectDeps): Pr
       rejectUnauthorized: !insecure,
     },
     agent: new Agent({ keepAlive: true }),
-    // A credential of the cluster is sent only to a server whose certificate was verified.
+    // The kubeconfig's token is sent only to a server whose certificate was verified.
     token: flags.token ?? (insecure ? undefined : await ownToken(deps)),
     clock: deps.clock,
   });
@@ -69,7 +69,7 @@ async function throughPod(flags: CommonFlags, deps: ConnectDeps): Promise<QueryS
       host,
       ...(ca === undefined ? {} : { ca }),
       servername: flags.tlsServerName ?? host,
-      // Without permission to read the authority, the API server vouches for the pod at the other end.
+      // Without permission to read the authority nothing is verified: the API server vouches for the pod.
       rejectUnauthorized: ca !== undefined,
     },
     agent: new PodAgent({ kube, namespace, pods, signal: deps.signal }),

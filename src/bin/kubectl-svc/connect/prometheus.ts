@@ -5,7 +5,7 @@ import type { Session } from '../session.ts';
 import { messageOf } from './failures.ts';
 import type { QueryRequest, QueryServer } from './query-server.ts';
 
-/** A success of the query API, as the server sent it and as parsed. */
+/** A successful answer of the query API. */
 export interface ApiAnswer<T = unknown> {
   readonly data: T;
   readonly warnings: readonly string[];

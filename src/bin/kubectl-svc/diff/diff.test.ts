@@ -64,7 +64,7 @@ describe('a plan', () => {
     golden('agent-rules.txt', text(edited));
   });
 
-  test('of a first policy says that all nodes change at once', () => {
+  test('of a first policy says that all nodes change at the same time', () => {
     golden('new-policy.txt', text(plan([policy({ capture: { ports: [{ port: 9000 }] } })], world({ policies: [] }))));
   });
 
@@ -90,7 +90,7 @@ describe('a plan', () => {
     expect(differs(edited)).toBe(true);
   });
 
-  test('takes all files together: a monitor and its namespace can come at once', () => {
+  test('takes all files together: a monitor and its namespace can come in one call', () => {
     const namespace: KubeObject = {
       apiVersion: 'v1',
       kind: 'Namespace',
@@ -138,7 +138,7 @@ test('applying keeps what others set, sets what the file says, and removes what 
   expect(next.metadata.generation).toBe(2);
 });
 
-test('the length of a text is counted in characters, as the API server does', () => {
+test('the length of a string is counted in code points, as the API server does', () => {
   const schema = { type: 'string', maxLength: 2 };
   expect(schemaFaults(schema, '\u{1f600}\u{1f600}', 'spec.x')).toEqual([]);
   expect(schemaFaults(schema, 'abc', 'spec.x')).toHaveLength(1);
@@ -191,7 +191,7 @@ describe('files', () => {
       of('{selector: {}, mode: Kapture}'),
       /spec.mode: "Kapture" is none of Capture, Exclude$/,
     ],
-    ['a text of another form', of('{selector: {}, sampling: {ratio: "2"}}'), /spec.sampling.ratio: "2" does not match/],
+    ['a malformed string', of('{selector: {}, sampling: {ratio: "2"}}'), /spec.sampling.ratio: "2" does not match/],
     [
       'a number that is not whole',
       of('{priority: high}', 'ClusterTrafficPolicy'),
@@ -363,7 +363,7 @@ describe('the command', () => {
     });
   });
 
-  test('is an error where an input of the compile may not be read', async () => {
+  test('fails where an input of the compile may not be read', async () => {
     api.script({ plural: 'nodes' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') });
     expect(await run(['-f', file('same.yaml', bare(checkout))])).toMatchObject({
       code: 2,
@@ -371,7 +371,7 @@ describe('the command', () => {
     });
   });
 
-  test('is an error with the cause, and without a hint at rights, where the API server fails', async () => {
+  test('fails with the cause, and without a hint at rights, where the API server fails', async () => {
     const path = file('same.yaml', bare(checkout));
     const error = new StatusError(500, 'InternalError', 'etcd is away');
     api.script({ plural: 'nodes' }, { do: 'fail', error }, 9);

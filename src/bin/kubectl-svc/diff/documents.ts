@@ -2,7 +2,7 @@ import { LineCounter, parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../../api/meta.ts';
 import { groupVersion } from '../../../api/v1alpha1/index.ts';
 
-/** One text with documents, as read. */
+/** One YAML or JSON text, as read. */
 export interface Source {
   /** Its name in messages; `-` for the standard input. */
   readonly file: string;
@@ -104,7 +104,7 @@ export function refOf({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>)
   return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
 }
 
-/** `file.yaml document 2, TrafficMonitor shop/checkout: spec.ports[0].port: is no whole number`. */
+/** `file.yaml document 2, TrafficMonitor shop/checkout: spec.ports[0].port: 0 is less than 1`. */
 export function faultText({ file, document, object, field, reason }: Fault): string {
   const where = `${file} document ${document}${object === '' ? '' : `, ${object}`}`;
   return [where, ...(field === '' ? [] : [field]), reason].join(': ');

@@ -48,10 +48,10 @@ function memberFaults(object: KubeObject): SchemaFault[] {
   ];
 }
 
-/** A monitor without anything left to capture. */
+/** The verdict on a policy that leaves monitors without anything to capture. */
 export interface OrphanVerdict {
   readonly message: string;
-  /** An annotation of the policy confirms that this is intended. */
+  /** Whether an annotation of the policy says that this is intended. */
   readonly meant: boolean;
 }
 

@@ -25,7 +25,7 @@ export interface DiffPlan {
   readonly groups: readonly NodeGroup[];
   /** Number of nodes. */
   readonly nodes: number;
-  /** Accepted, but worth a warning. */
+  /** Warnings about objects that would be accepted. */
   readonly warnings: readonly string[];
 }
 

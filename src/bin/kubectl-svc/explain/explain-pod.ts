@@ -49,7 +49,7 @@ export function known(view: ClusterView, facts: SeriesFacts): Known {
 export interface PodExplanation {
   readonly pod: string;
   readonly node: string | null;
-  /** There is no obstacle, and there is data. */
+  /** True when no step says no, and there is data. */
   readonly captured: boolean;
   readonly steps: readonly Step[];
   readonly settings: readonly PodSetting[];
@@ -96,12 +96,12 @@ export function explainPod(pod: PodWithStatus, all: Known): PodExplanation {
   };
 }
 
-/** The missing inputs of the capture decision; undefined when all of them were read. */
+/** Why an input of the capture decision is missing; undefined when all of them were read. */
 function unreadOf({ policies, monitors, nodes, namespaces }: ClusterView): string | undefined {
   return [policies, monitors, nodes, namespaces].find((list) => list.fault !== undefined)?.fault;
 }
 
-/** The steps. A step whose answer depends on a list that could not be read becomes unknown. */
+/** The steps; those whose answer depends on a list that could not be read become unknown. */
 function sureSteps(steps: readonly Step[], { monitors }: PodView, view: ClusterView): Step[] {
   const fault = unreadOf(view);
   if (fault === undefined) return [...steps];

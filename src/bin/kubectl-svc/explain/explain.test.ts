@@ -52,7 +52,7 @@ const programmed = {
 const statusWith = (...conditions: object[]) => ({ status: { ...programmed, conditions } as never });
 const well = { status: programmed as never };
 
-/** A shop whose checkout listens on 8080, with a policy and a monitor, under a healthy product. */
+/** A shop whose checkout listens on 8080, with a policy and a monitor, in a healthy cluster. */
 function shop(more: Partial<ClusterView> = {}): ClusterView {
   const base = aView({
     policies: list(aPolicy('default', { defaults: { sampling: { ratio: '0.05' } } }, well)),
@@ -234,13 +234,13 @@ test('without a query server data is unknown, and the pod is not reported as cap
   expect(answer.pods[0]!.steps.at(-1)).toMatchObject({ asks: 'data', answer: 'unknown' });
 });
 
-test('a quiet pod has no data, and its missing agent leaves that unknown', () => {
+test('a quiet pod has no data; when its agent does not answer, that is unknown', () => {
   const view = shop();
   expect(first(view, facts(view, []))?.asks).toBe('data');
   expect(first(view, { ...facts(view, []), missingNodes: ['node-1'] })).toBeUndefined();
 });
 
-test('a workload is a table of its pods and the steps of the first that is not captured', () => {
+test('a workload is explained by a table of its pods and the steps of the first that is not captured', () => {
   const view = shop();
   golden('workload.txt', text('deployment/checkout', view, facts(view, ['checkout-1'])));
   expect(() => explained('deployment/nope', view)).toThrow('no pod of Deployment shop/nope is on a node');
@@ -363,7 +363,7 @@ describe('the command', () => {
     }
   });
 
-  test('of a large workload explains the first pods, and says so', async () => {
+  test('explains the first pods of a large workload, and says so', async () => {
     const api = await startApi();
     const many = Array.from({ length: 51 }, (_, i) => shopPod(`checkout-${i}`, 'node-1', [8080]));
     try {
@@ -378,7 +378,7 @@ describe('the command', () => {
     }
   });
 
-  test('of a pod that is not there is an error, and without a kind wrong usage', async () => {
+  test('fails for a pod that is not there; a target without a kind is wrong usage', async () => {
     expect(await run(['pod/nope', '-n', 'shop'], false)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('there is no Pod shop/nope'),

@@ -12,7 +12,7 @@ import type { Target } from './target.ts';
 /** The result of `explain`. */
 export interface Explanation {
   readonly target: string;
-  /** There is no obstacle, for the object itself and each of its pods. */
+  /** True when no step of the object or of its pods says no. */
   readonly well: boolean;
   /** Steps of the object itself; those of its pods are in `pods`. */
   readonly steps: readonly Step[];

@@ -20,7 +20,7 @@ export interface NodeInput {
   readonly facts: SeriesFacts;
   /** Restricts the steps to these TrafficMonitors, each as `namespace/name`; undefined for all. */
   readonly monitors?: readonly string[];
-  /** The target has series, so it is captured, whatever an agent reported before. */
+  /** Whether the target has series: then it is captured, whatever an agent reported before. */
   readonly hasData?: boolean;
 }
 

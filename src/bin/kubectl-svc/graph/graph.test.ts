@@ -17,7 +17,7 @@ test('a scale holds its values and has ticks that read well, whatever the values
       expect(Math.max(...list)).toBeLessThanOrEqual(max + slack);
       expect(ticks.length).toBeGreaterThanOrEqual(2);
       expect(ticks.length).toBeLessThanOrEqual(count * 3 + 2);
-      // They are multiples of 1, 2 or 5 times a power of ten.
+      // Ticks are multiples of 1, 2 or 5 times a power of ten.
       const step = (max - min) / (ticks.length - 1);
       expect([1, 2, 5]).toContain(Number(step.toExponential(6).slice(0, 8)));
       for (const tick of ticks) expect(Math.abs(tick / step - Math.round(tick / step))).toBeLessThan(1e-6);
@@ -58,7 +58,7 @@ test.each([
   [-2_500_000, '-2.5M'],
   [0.0000002, '2e-7'],
   [NaN, 'NaN'],
-])('%d is short: %s', (value, text) => {
+])('%d is shortened to %s', (value, text) => {
   expect(shortNumber(value)).toBe(text);
 });
 

@@ -24,7 +24,7 @@ export function scaleOf(values: readonly number[], count: number): Scale {
   if (min > 0 && min < max * 0.7) min = 0;
   const size = Math.max(Math.abs(min), Math.abs(max));
   if (size < smallest) [min, max] = [0, 1];
-  // Numbers whose difference is too small to draw.
+  // A range too small to draw is widened.
   else if (max - min < size * 1e-9) [min, max] = [min - size / 10, max + size / 10];
   const step = niceUp((max - min) / Math.max(1, count - 1));
   const from = Math.floor(min / step + 1e-9);

@@ -80,7 +80,7 @@ function flowParts({
   return { source: endText(source), destination: endText(destination), what, outcome: '', size: bytesText(bytes) };
 }
 
-/** Success is green, a client error yellow, a server error red. */
+/** Success is green, a redirect cyan, a client error yellow, a server error red. */
 function painted(outcome: string, { green, cyan, yellow, red }: Styles): string {
   if (outcome === 'error' || /^[56]/.test(outcome)) return red(outcome);
   if (outcome.startsWith('4')) return yellow(outcome);

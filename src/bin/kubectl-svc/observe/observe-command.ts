@@ -123,8 +123,8 @@ function shower(session: Session, { output, headers }: Flags): Show {
 }
 
 /**
- * Follows until Ctrl-C. A broken connection is opened again, and the stream continues where it broke off; a refused
- * connection is not retried.
+ * Follows until Ctrl-C. A broken connection is opened again, and the stream continues where it broke off. A refusal is
+ * retried only if it is temporary.
  * Errors: those of the first connection, and refusals.
  */
 async function follow(session: Session, request: StreamRequest, show: Show): Promise<void> {

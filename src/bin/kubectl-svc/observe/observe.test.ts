@@ -107,7 +107,7 @@ test.each([
   expect(plain.stdout).not.toContain('\u001b');
 });
 
-test('control characters in what pods sent do not reach the terminal', async () => {
+test('control characters from pods do not reach the terminal', async () => {
   const text = 'x\u001b[2J\u009b\u202e\nfake';
   const end = { namespace: text, name: text, address: text };
   const messages = [
@@ -131,7 +131,7 @@ test('control characters in what pods sent do not reach the terminal', async () 
   }
 });
 
-test('-o json is a line for each item; -o jsonpb all messages as they come', async () => {
+test('-o json prints a line for each item, -o jsonpb one for every message', async () => {
   const lost: StreamMessage = { node: 'node-1', time, lost: { source: 'ring', count: 3 } };
   const messages = [lost, span(), flow()];
   const lines = messages.map((message) => `${JSON.stringify(message)}\n`);
@@ -182,7 +182,7 @@ test('-o dict prints every field, one on each line', async () => {
   );
 });
 
-test('-o table has headings, and columns that grow with what comes', async () => {
+test('-o table has headings, and columns that widen for longer values', async () => {
   const { stdout } = await observe(['-A', '-o', 'table'], playing([flow(), span()]));
   expect(stdout).toBe(
     [
@@ -281,7 +281,7 @@ test.each<[string[], StreamRequest]>([
       exclude: [{ path: ['/healthz'] }, { namespace: ['kube-system'] }, { status: ['2+'] }],
     },
   ],
-])('%j asks for %j', async (args, request) => {
+])('the flags %j send the request %j', async (args, request) => {
   const played = playing([]);
   const { code, stderr } = await observe(args, { ...played, clock: new FakeClock() });
   expect([code, stderr]).toEqual([0, '']);
@@ -310,7 +310,7 @@ test.each([
   expect(stderr).toContain(message);
 });
 
-test('a cut answer, or one that is not a stream, is an error after the items before it are shown', async () => {
+test('a cut answer is an error after its items are shown; an answer that is not a stream is an error too', async () => {
   const cut = async (text: string): Promise<PluginResult> => {
     async function* body(): AsyncGenerator<Buffer> {
       yield Buffer.from(text);

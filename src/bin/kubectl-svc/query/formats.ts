@@ -34,7 +34,7 @@ export function tableText(data: QueryData, options: { headers: boolean }): strin
   return table(columns, cells, options);
 }
 
-/** RFC 4180: the labels, the time in seconds, the value. Pure. */
+/** CSV as in RFC 4180: labels, time in seconds and value of each sample. Pure. */
 export function csvText(data: QueryData, options: { headers: boolean }): string {
   const rows = rowsOf(data);
   const names = labelNames(rows);

@@ -52,7 +52,7 @@ test.each([
   expect(stdout).toBe(text);
 });
 
-test('-o json is what the server said, all of it and without a limit', async () => {
+test('-o json prints the whole answer of the server, and asks for no limit', async () => {
   const played = asking({ ...vector, degraded: true, missingNodes: ['node-3'] });
   const { stdout } = await runPluginHere(['query', 'up', '-o', 'json'], played);
   expect(JSON.parse(stdout)).toEqual({ status: 'success', ...vector, degraded: true, missingNodes: ['node-3'] });
@@ -138,7 +138,7 @@ test('an expression that begins with a dash comes after --', async () => {
   expect(played.asked[0]!.form!.get('query')).toBe('-1');
 });
 
-/** A text that begins a control sequence in two ways and reverses the direction of the text. */
+/** A string that begins a control sequence in two ways and reverses the writing direction. */
 const hostile = 'x\u001b[2J\u009b2J\u202ey';
 const escaped = String.raw`x\u001b[2J\u009b2J\u202ey`;
 const raw = /[\u001b\u009b\u202e]/;
@@ -147,7 +147,7 @@ test.each([
   ['table', []],
   ['promtool', []],
   ['graph', ['--since', '1h']],
-])('control characters of names and values of labels do not reach the terminal with -o %s', async (format, range) => {
+])('control characters in label names and values do not reach the terminal with -o %s', async (format, range) => {
   const series = { metric: { a: hostile, [hostile]: 'b' }, value: [1, '1'], values: [[1, '1']] };
   const data = { resultType: range.length > 0 ? 'matrix' : 'vector', result: [series] };
   const env = { NO_COLOR: '1' };

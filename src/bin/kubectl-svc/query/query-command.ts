@@ -113,7 +113,7 @@ async function query(session: Session, argument: string | undefined, flags: Flag
     session.stderr.write('no series match\n');
 }
 
-/** Number of points that fit into the terminal's width. */
+/** Number of points of a graph: as many as the terminal has columns, but 60 to 250. */
 const graphPoints = ({ stdout }: Session): number => Math.max(60, Math.min(250, stdout.columns));
 
 /** Sends the query. The server ends it after `timeoutMs`; the deadline here is a second later, for the network. */
