@@ -7,7 +7,7 @@ function endsWith(error: string): { status: number | null; log: string } {
     import { runMain } from ${JSON.stringify(import.meta.resolve('./main.ts'))};
     import { OperatorError } from ${JSON.stringify(import.meta.resolve('../base/errors.ts'))};
     await runMain('info', ({ signal }) => new Promise((_resolve, reject) => {
-      // A listener alone does not keep a process.
+      // A listener alone does not keep a process alive.
       const kept = setInterval(() => undefined, 60_000);
       signal.addEventListener('abort', () => (clearInterval(kept), reject(${error})));
       process.kill(process.pid, 'SIGTERM');
@@ -20,8 +20,8 @@ function endsWith(error: string): { status: number | null; log: string } {
 const lost = "new OperatorError('ERR_LEASE_LOST', 'the lease is lost')";
 
 test.each([
-  ['one error of its own', lost],
-  ['several, one of them its own', `new AggregateError([new Error('socket closed'), ${lost}])`],
+  ['one error of ours', lost],
+  ['several errors, one of them ours', `new AggregateError([new Error('socket closed'), ${lost}])`],
 ])('a process that fails while it stops says so: %s', (_, error) => {
   const { status, log } = endsWith(error);
   expect(status).toBe(1);

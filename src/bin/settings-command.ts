@@ -17,7 +17,7 @@ export function addSettings(command: Command, table: SettingTable, prefix: strin
   for (const [key, row] of Object.entries(table)) {
     const value = row.default === undefined ? 'required' : row.default === '' ? 'unset' : `default ${row.default}`;
     const option = new Option(`${flagOf(key)} <value>`, `${row.help} [${variableOf(key, prefix)}; ${value}]`);
-    // For help and completion. Not `choices()`: the table checks the values, and reports all errors at once.
+    // For help and completion. Not `choices()`: the table checks the values, and reports all errors together.
     if (row.choices) option.argChoices = [...row.choices];
     command.addOption(option);
   }

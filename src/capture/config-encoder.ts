@@ -39,7 +39,7 @@ export class ConfigEncoder {
     this.#hash = createHash('sha256').update(this.#head);
   }
 
-  /** The config of a node. `text` is the canonical JSON of its rule. */
+  /** The config of a node. `text` is the canonical JSON of `rule`. */
   encode(node: string, rules: readonly { rule: CaptureMonitorRule; text: string }[]): EncodedConfig {
     const middle = `[${rules.map((r) => r.text).join(',')}],"node":${canonicalJson(node)}`;
     const hex = this.#hash.copy().update(middle).update(this.#tail).digest('hex');

@@ -14,8 +14,9 @@ import { oneOf, parser } from '../base/wire/parser.ts';
  *                           `wait` seconds with the unchanged one. If the answer to a PUT has already reported the
  *                           change, a waiting poll is answered a second later. Revisions start over when the agent
  *                           restarts, so an `after` above the current revision is answered at once.
- * `PUT /v1/secrets`         body: ExportSecrets → 204. What the exports of the config refer to; kept in memory, never
- *                           on disk, and never sent back. The status names the revision that the agent has.
+ * `PUT /v1/secrets`         body: ExportSecrets → 204. The Secret values that the exports of the config refer to; kept
+ *                           in memory, never on disk, and never sent back. The status names the revision that the
+ *                           agent has.
  */
 export const capturePath = '/v1/capture';
 export const runningPath = '/v1/capture/running';

@@ -82,7 +82,7 @@ test('a user who may read several namespaces gets the lowest of their limits', (
   expect(limits(all, [])).toEqual({ failPartial: false, places: { policy: 'all', limit: 9 } });
 });
 
-test('a policy that selects nodes limits no query, and a refused one does with the last spec that was accepted', () => {
+test('a policy that selects nodes limits no query; a refused policy limits by its last accepted spec', () => {
   const query = { maxSamples: 5 };
   expect(limits([policy('a', { nodeSelector: { matchLabels: { a: 'b' } }, query })])).toEqual({});
   expect(limits([policy('a', { nodeSelector: {}, query })])).toEqual({ maxSamples: 5 });

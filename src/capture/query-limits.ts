@@ -26,7 +26,7 @@ export interface QueryLimits {
   readonly maxSamples?: number;
   /** Series that one query may touch. */
   readonly maxSeries?: number;
-  /** An answer without the data of a node is an error. */
+  /** Whether an answer without the data of a node is an error. */
   readonly failPartial?: boolean;
   /** Concurrent queries, over all callers that share the policy's limit. */
   readonly places?: { readonly policy: string; readonly limit: number };
@@ -99,7 +99,7 @@ function lower(a: QueryLimits, b: QueryLimits): QueryLimits {
 
 type Optional<T> = { [K in keyof T]?: T[K] | undefined };
 
-/** Without the members that are undefined. */
+/** The limits without undefined members. */
 function defined(limits: Optional<QueryLimits>): QueryLimits {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as QueryLimits;
 }

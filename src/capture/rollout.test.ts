@@ -28,7 +28,7 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
 });
 const names = (n: number): string[] => Array.from({ length: n }, (_, i) => `n${i + 1}`);
 
-test('the first change goes out to every node at once', () => {
+test('the first change goes to every node immediately', () => {
   expect(planRollout([node('a'), node('b')], 0)).toEqual({
     push: ['a', 'b'],
     deliver: [],
@@ -103,7 +103,7 @@ test('nodes that are restarting count as unavailable', () => {
   expect(planRollout(nodes, 0)).toMatchObject({ push: ['b'], hold: new Map([['c', 'MaxUnavailable']]) });
 });
 
-test('a node whose instrument is down counts as unavailable, whatever the reason, and gets its file at once', () => {
+test('a node whose instrument is down counts as unavailable, whatever the reason, and its file does not wait', () => {
   const more = { maxUnavailable: 2 };
   const nodes = [node('a', { down: true, runs: null }, more), node('b', {}, more), node('c', {}, more)];
   expect(planRollout(nodes, 0)).toMatchObject({ push: ['a', 'b'], hold: new Map([['c', 'MaxUnavailable']]) });
@@ -133,7 +133,7 @@ describe('canaries', () => {
     expect(planRollout([other, canary({ held, sentAt: 0 })], 0)).toMatchObject({ push: [], deliver: [] });
     expect(planRollout([other, canary({ held, runs: 'new-file' })], 0).push).toEqual(['a']);
   });
-  test('keep the file itself from the others, also from one that has just restarted', () => {
+  test('keep the file itself from the others, even from one that has just restarted', () => {
     const recent = node('a', { restartedAt: 1_000 }, { canary: false });
     expect(planRollout([recent, canary()], 2_000)).toMatchObject({ deliver: [], hold: new Map([['a', 'Canary']]) });
   });
@@ -218,7 +218,7 @@ describe('a node without a pod that the change concerns', () => {
     expect(planRollout([{ ...idle, rules }], 0).push).toEqual(['idle']);
   });
 
-  test('is not restarted for a file that it runs already, not as a canary either', () => {
+  test('is not restarted for a file that it runs already, not even as a canary', () => {
     const rules = { ...idle.rules, canary: true };
     const held = { hash: 'between', yamlHash: 'between-file' };
     const back = node('back', { rules, held, granted: false, runs: idle.desired.yamlHash });
@@ -250,7 +250,7 @@ test('a restart beyond the budget of its namespace waits, while its file is deli
   expect(planRollout([waiting], 90_000).push).toEqual(['a']);
 });
 
-test('a newer edit during a restart asks for one more, and so is held up by the budget too', () => {
+test('a newer edit during a restart needs one more restart, so the budget delays it too', () => {
   const restarting = node('a', { sentAt: 1_000, allowedAt: 90_000 });
   expect(planRollout([restarting], 2_000)).toMatchObject({ push: [], hold: new Map([['a', 'RestartBudget']]) });
   expect(planRollout([{ ...restarting, allowedAt: 0 }], 2_000).push).toEqual(['a']);

@@ -6,7 +6,7 @@ export interface RolloutNode {
   desired: { hash: string; yamlHash: string };
   rules: RolloutRules;
   reachable: boolean;
-  /** This leader has contacted the agent and waits for its first status: until then a restart may be under way. */
+  /** This leader still waits for the agent's first status: before that, a restart may be under way unnoticed. */
   unheard: boolean;
   /** The config that the agent holds, as far as known; null = its own seed. */
   held: { hash: string; yamlHash: string | null } | null;
@@ -18,7 +18,7 @@ export interface RolloutNode {
   concerned: boolean;
   /** Its instrument is not running at the moment. */
   down: boolean;
-  /** When a changed file was sent; null when the node waits for none to run. Units: ms of the monotonic clock. */
+  /** When a changed file was sent; null when no sent file has yet to run. Units: ms of the monotonic clock. */
   sentAt: number | null;
   /** When a change of ours last restarted the instrument. Units: ms of the monotonic clock. */
   restartedAt: number | null;
@@ -48,14 +48,15 @@ export interface RolloutPlan {
 /**
  * Decides which nodes get the newest config now, and whose instrument may restart for it. Pure.
  *
- * Rules: a change of the agent's rules alone goes out at once, since it restarts nothing. A changed file also goes out
- * at once, but its restarts are paced: restarts of one node are `minIntervalMs` apart, and at most `maxUnavailable`
- * nodes of a group restart at a time. If there are canary nodes, the others get the file only after the canaries are
- * Running. With `pauseOnFailure` no further node gets a file that failed on a node of the group. A file that failed on
- * a node is not sent there again. A node that runs its seed captures nothing yet and does not wait for others. A node
- * without a pod that the change concerns gets the file, but does not restart until such a pod comes; canaries restart
- * in any case, because the others wait for their result. Edits of a namespace that has used its restart budget are
- * gathered until it may cause the next restart. A file that returns to the running one restarts nothing.
+ * Rules: a change of the agent's rules alone goes out immediately, since it restarts nothing. A changed file also goes
+ * out immediately, but its restarts are paced: restarts of one node are `minIntervalMs` apart, and at most
+ * `maxUnavailable` nodes of a group restart at a time. If there are canary nodes, the others get the file only after
+ * the canaries are Running. With `pauseOnFailure` no further node gets a file that failed on a node of the group. A
+ * file that failed on a node is not sent there again. A node that runs its seed captures nothing yet and does not wait
+ * for others. A node without a pod that the change concerns gets the file, but does not restart until such a pod comes;
+ * canaries restart in any case, because the others wait for their result. Edits of a namespace that has used its
+ * restart budget are gathered until it may cause the next restart. A file that equals the running one again restarts
+ * nothing.
  */
 export function planRollout(nodes: readonly RolloutNode[], now: number): RolloutPlan {
   const plan: RolloutPlan = { push: [], deliver: [], hold: new Map(), until: new Map(), wakeAt: null };
@@ -133,7 +134,7 @@ function heldUntil(node: RolloutNode, at: number, hold: HoldReason, plan: Rollou
   return hold;
 }
 
-/** A node that waits for one of these reasons gets the file at once; only the restart waits. */
+/** A node that waits for one of these reasons gets the file immediately; only the restart waits. */
 const pacing: ReadonlySet<HoldReason> = new Set(['MinInterval', 'RestartBudget', 'MaxUnavailable', 'Unconcerned']);
 
 /** Number of nodes of the group that may restart at a time; a percentage is rounded up and is at least one. */

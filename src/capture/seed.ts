@@ -7,7 +7,7 @@ export interface SeedOptions extends InstrumentEnvironment {
   node: string;
   /** The value of the flag, e.g. `80,443,8080,8443`. */
   ports: string;
-  /** The agent shares the network of its node, so that the instrument sees the flows of all pods. Default false. */
+  /** Whether the agent shares its node's network, so that the instrument sees the flows of all pods. Default false. */
   hostNetwork?: boolean;
 }
 

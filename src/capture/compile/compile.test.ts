@@ -28,7 +28,7 @@ test('without any object every node gets exactly the file that the agent seeds b
   expect(compile(aWorld()).nodes.get('node-2')!.config).toEqual(seed);
 });
 
-test('the worked example of a policy and a monitor gives its two entries and three exclusions', () => {
+test('a policy and a monitor give two entries and three exclusions', () => {
   const result = compile(
     aWorld({
       policies: [
@@ -105,7 +105,7 @@ test('every config passes its own schema and its hash covers all of it', () => {
   }
 });
 
-/** The value with one of its leaves changed, for each of them. */
+/** For each leaf of the value, the value with only that leaf changed. */
 function eachChanged(value: unknown): unknown[] {
   if (Array.isArray(value)) {
     return value.flatMap((item, i) => eachChanged(item).map((other) => value.with(i, other)));
@@ -370,7 +370,7 @@ describe('capture modes of a policy', () => {
       ['shop', '80'],
     ]);
   });
-  test('a paused policy captures no requests in its scope, and no flows if it speaks of them', () => {
+  test('a paused policy captures no requests in its scope, and no flows if it sets network', () => {
     const result = compile(
       aWorld({
         policies: [aPolicy('stop', { paused: true, network: { enabled: true } })],
@@ -393,7 +393,7 @@ describe('flows', () => {
   const edge = { nodeSelector: { matchLabels: { pool: 'edge' } } };
   const on = { network: { enabled: true } };
   test.each<[string, Record<string, ClusterTrafficPolicySpec>, string, boolean]>([
-    ['are off while no policy speaks of them', { p: { priority: 1 } }, 'NotEnabled', false],
+    ['are off while no policy sets network', { p: { priority: 1 } }, 'NotEnabled', false],
     ['are on where a policy enables them', { p: on }, 'Enabled', true],
     ['are on where another policy of the nodes enables them', { p: { priority: 1 }, q: on }, 'Enabled', true],
     [
@@ -408,7 +408,7 @@ describe('flows', () => {
       'SwitchedOff',
       false,
     ],
-    ['are off while a policy that speaks of them is paused', { p: { ...on, paused: true } }, 'Paused', false],
+    ['are off while the policy that enables them is paused', { p: { ...on, paused: true } }, 'Paused', false],
     ['are on for a part of the nodes in scope', { p: {}, q: { ...edge, ...on } }, 'PartlyEnabled', false],
   ])('%s', (_title, policies, state, onNode1) => {
     const result = compile(aWorld({ policies: Object.entries(policies).map(([name, spec]) => aPolicy(name, spec)) }));
@@ -428,7 +428,7 @@ describe('retention', () => {
     const result = compile(aWorld({ policies: [aPolicy('p', { retention })] }));
     return { config: result.nodes.get('node-1')!.config.retention, ...result.policies.get('p')!.accepted };
   };
-  test('holds only what a policy states: a stated built-in value is not the same as none', () => {
+  test('holds only what a policy sets: a set built-in value is not the same as none', () => {
     expect(retentionUnder({}).config).toEqual({ metrics: {}, spans: {} });
     expect(retentionUnder({ metrics: { time: '24h', size: '2Gi' } }).config.metrics).toEqual({
       timeMs: 24 * 3_600_000,
@@ -488,7 +488,7 @@ describe('sets, limits, exclusions', () => {
     expect(b!.families).not.toContain('TCPStats');
     expect(fileOf(compile(aWorld())).metrics.features).not.toContain('stats');
   });
-  test('the export interval is the shortest on the node; the others are thinned out by the agent', () => {
+  test('the export interval is the shortest on the node; the agent thins out the samples of the others', () => {
     const more = {
       monitors: [
         aMonitor('shop/a', { ...app('checkout'), metrics: { interval: '5s' } }),
@@ -570,7 +570,7 @@ describe('pods', () => {
     expect(after.nodes.get('node-1')!.config.monitors).toEqual([]);
     expect(after.nodes.get('node-3')!.hash).not.toBe(before.nodes.get('node-3')!.hash);
   });
-  test('a Deployment is known through the ReplicaSet that owns the pod', () => {
+  test('a Deployment is found through the ReplicaSet that owns the pod', () => {
     const pods = [
       aPod('shop/checkout-6d4b9-x', 'node-1', {
         labels: { 'pod-template-hash': '6d4b9' },

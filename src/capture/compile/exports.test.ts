@@ -82,6 +82,6 @@ test.each([
   ['Mimir.Example.com', 'mimir.example.COM', true],
   ['a.b', 'axb', false],
   ['m?', 'm1', true],
-])('the glob %s on the host %s: %s', (glob, host, matches) => {
+])('the glob %s matches the host %s: %s', (glob, host, matches) => {
   expect(hostMatches(glob, host)).toBe(matches);
 });

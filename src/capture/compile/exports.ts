@@ -11,7 +11,7 @@ type ExportSpec = NonNullable<TrafficMonitorSpec['export']>[number];
 const policyNamespace = 'svc-system';
 const inCluster = /^[a-z0-9-]+\.[a-z0-9-]+\.svc(\.cluster\.local)?$/;
 
-/** Why an `export` list cannot be compiled, or null. The schema's rules come first. */
+/** Why an `export` list cannot be compiled, or null. The API server has already applied the schema's rules. */
 export function exportFault(list: ClusterTrafficPolicySpec['export'] | TrafficMonitorSpec['export']): string | null {
   const names = new Set<string>();
   for (const [i, { name, endpoint, labels }] of (list ?? []).entries()) {

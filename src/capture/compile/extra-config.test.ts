@@ -13,7 +13,7 @@ const withExtra = (extraConfig: Record<string, unknown>, more: ClusterTrafficPol
   return { yaml, file: parse(yaml) as Record<string, never>, accepted: result.policies.get('p')!.accepted };
 };
 const plain = withExtra({}).yaml;
-/** A refused policy is in force nowhere. */
+/** The file without the policy: a refused policy must not change it. */
 const without = compile(aWorld({ environment })).nodes.get('node-1')!.config.instrument.yaml;
 
 test.each([
@@ -34,7 +34,7 @@ test.each([
   { ebpf: { payload_extraction: {} } },
   { network: { source: 'tc' } },
   { routes: { unmatched: 'path' } },
-])('a key that follows from resources is refused and changes nothing: %j', (extra) => {
+])('a key that the operator writes itself is refused and changes nothing: %j', (extra) => {
   const { accepted, yaml } = withExtra(extra);
   expect(accepted).toMatchObject({ ok: false, reason: 'Invalid' });
   expect(accepted.message).toMatch(/^spec\.instrument\.extraConfig\..*written by the operator/);
@@ -55,14 +55,14 @@ test.each<[object, RegExp]>([
     { filter: { network: Object.fromEntries([...Array(300).keys()].map((i) => [`a${i}`, {}])) } },
     /has too many members/,
   ],
-])('what the instrument would not accept as intended is refused: %j', (extra, words) => {
+])('extra keys that the instrument would not accept as intended are refused: %j', (extra, words) => {
   const { accepted, yaml } = withExtra(extra as Record<string, unknown>);
   expect(accepted).toMatchObject({ ok: false, reason: 'Invalid' });
   expect(accepted.message).toMatch(words);
   expect(yaml).toBe(without);
 });
 
-test('tunables are put in, in any order of keys with the same bytes', () => {
+test('tunables are put in, and the order of keys does not change the bytes', () => {
   const { file, accepted, yaml } = withExtra({ ebpf: { wakeup_len: 10, batch_length: 7 }, log_format: 'json' });
   expect(accepted.ok).toBe(true);
   expect(file).toMatchObject({ log_format: 'json', ebpf: { wakeup_len: 10, batch_length: 7, batch_timeout: '1s' } });

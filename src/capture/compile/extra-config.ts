@@ -12,8 +12,8 @@ const maxLeaves = 256;
 
 /**
  * Why a policy's `instrument.extraConfig` may not go into the file, or null.
- * Order: whether the operator permits extra keys, whether the texts and sizes are safe, whether the operator writes the
- * key itself, then whether this version of the instrument accepts the file.
+ * The checks, in this order: the operator permits extra keys; strings and sizes are safe; the operator does not write
+ * the key itself; this version of the instrument accepts the file.
  */
 export function extraConfigFinding(
   spec: ClusterTrafficPolicySpec,

@@ -117,7 +117,7 @@ test('after any edits an incremental compile gives the same as one from scratch'
   expect(Object.entries(reached).filter(([, times]) => times === 0)).toEqual([]);
 });
 
-/** Every object as a copy, as a new list brings them, with changes that a compile does not read. */
+/** A copy of every object, as after a new list, with changes that a compile does not read. */
 function relisted(world: CompileInput): CompileInput {
   const copy = copyOf(world);
   for (const { metadata } of [...copy.monitors, ...copy.policies]) {
@@ -167,7 +167,7 @@ function ownMonitor(i: number, port: number): TrafficMonitor {
   return aMonitor(`team-${i % 200}/m${i}`, spec, { generation: port });
 }
 
-test('an edit of one monitor among 2,000 is the work of one namespace, and concerns the nodes with pods of it', () => {
+test('an edit of one monitor among 2,000 reads one namespace, and changes the rules of the nodes with its pods', () => {
   const world = largeWorld();
   const read = new Set<string>();
   const monitors = world.monitors.map((m): TrafficMonitor => {

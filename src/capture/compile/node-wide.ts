@@ -121,10 +121,7 @@ export function limitsOf(policies: readonly PolicyInForce[]): CaptureLimits {
   };
 }
 
-/**
- * Only values that a policy states: a stated value overrides the agent's own flags even when it equals the built-in
- * one.
- */
+/** Only values that a policy sets: even a value that equals the built-in one overrides the agent's own flags. */
 export function retentionOf(policies: readonly PolicyInForce[]): CaptureRetention {
   const of = (store: 'metrics' | 'spans', largest = Infinity): CaptureRetention['metrics'] => {
     const time = first(policies, (s) => s.retention?.[store]?.time);
@@ -139,7 +136,7 @@ export function retentionOf(policies: readonly PolicyInForce[]): CaptureRetentio
 
 /**
  * The rollout rules of a node, without its role as a canary. Without a policy that sets rollout rules every change goes
- * out at once; with one, its unset fields take the documented defaults.
+ * to all nodes immediately; with one, its unset fields take the documented defaults.
  */
 export function rolloutOf(
   policies: readonly PolicyInForce[],

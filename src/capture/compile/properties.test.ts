@@ -22,7 +22,7 @@ const ports = fc.array(
   { minLength: 1, maxLength: 4 },
 );
 const some = <T>(arb: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arb, { nil: undefined });
-/** Without the members that are undefined, as the API server returns it. */
+/** The value without undefined members, as the API server returns it. */
 const clean = <T extends object>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 const settings = fc.record({
@@ -214,7 +214,7 @@ describe('hostile strings', () => {
     ),
   );
   const plainWord = fc.constantFrom('app', 'tier', 'team');
-  /** A stand-in for what the instrument does to the file before it reads it. */
+  /** Whether the instrument would expand a part of the file before it parses the file. */
   const expands = (yaml: string): boolean => /\$[{(]/.test(yaml);
   const matchesEverything = (value: unknown): boolean =>
     typeof value === 'string' && /^[*?{},]*\*[*?{},]*$/.test(value) && !/[A-Za-z0-9]/.test(value);
@@ -296,7 +296,7 @@ describe('hostile strings', () => {
     expect(outcomes).toEqual(new Set([true, false]));
   });
 
-  /** A cluster with a pod, a monitor and a policy of the namespace `name`, whose label `tier` is `tier`. */
+  /** The file in a cluster with a pod, a monitor and a policy of namespace `name`, whose label `tier` is `tier`. */
   const fileOf = (name: string, tier: string): string => {
     const monitor = aMonitor('shop/m', { selector: {} });
     const world = aWorld({

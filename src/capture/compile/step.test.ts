@@ -1,6 +1,6 @@
 import { Step } from './step.ts';
 
-/** Counts its calls by their keys. */
+/** A step that records the first argument of each call. */
 function counted() {
   const calls: unknown[] = [];
   const step = new Step((...args: unknown[]) => {
@@ -10,7 +10,7 @@ function counted() {
   return { step, calls };
 }
 
-test('a key with equal arguments keeps its result, the same object; another key is no reason to call again', () => {
+test('a key with equal arguments keeps the same result object, even when the arguments of another key change', () => {
   const { step, calls } = counted();
   const world = (b: number): Map<string, unknown> =>
     new Map([
@@ -45,12 +45,12 @@ test.each<[string, unknown, unknown, boolean]>([
   ['objects with their members in another order', { a: 1, b: 2 }, { b: 2, a: 1 }, true],
   ['a member that is undefined, and one of another name', { a: undefined }, { b: 1 }, false],
   ['null and an empty object', null, {}, false],
-  ['a text and a number', '1', 1, false],
+  ['a string and a number', '1', 1, false],
   ['one instance of a class', held, held, true],
   ['instances of a class that look alike', new Held(1), new Held(2), false],
   ['one map', map, map, true],
   ['maps with equal content', new Map([['a', 1]]), new Map([['a', 1]]), false],
-])('%s', (_what, a, b, isSame) => {
+])('whether arguments are equal: %s', (_what, a, b, isSame) => {
   const { step } = counted();
   expect(step.one('', a) === step.one('', b)).toBe(isSame);
 });
@@ -68,7 +68,7 @@ test('forgets a key that is left out once', () => {
   expect(calls).toEqual(['a', 'b', 'b']);
 });
 
-test('a call that throws leaves every key to be called again or kept as before', () => {
+test('after a call that throws, earlier results are kept and other keys are called again', () => {
   let broken = false;
   const step = new Step((name: string) => {
     if (broken) throw new Error('broken');

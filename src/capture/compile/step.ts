@@ -1,8 +1,8 @@
 /**
  * A pure function that each compile calls for many keys. For a key whose arguments equal those of the previous compile,
  * it is not called: the result is the same object as before.
- * Shape: arguments and results never change. Plain data is compared by content; a Map or an instance of a class equals
- * only itself.
+ * Shape: arguments and results are never modified. Plain data is compared by content; a Map or an instance of a class
+ * equals only itself.
  * Guarantees: a key that a compile leaves out is forgotten.
  */
 export class Step<A extends readonly unknown[], R> {

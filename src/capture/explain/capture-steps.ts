@@ -2,7 +2,7 @@ import type { PodView } from '../compile/select/pod-view.ts';
 import { holdsPort } from '../ports.ts';
 import { no, note, unknown, yes, type Step } from './step.ts';
 
-/** A declared port of a pod; a process may listen on other ports all the same. */
+/** A port that a pod declares; its processes may listen on other ports too. */
 export interface DeclaredPort {
   readonly container: string;
   readonly port: number;
@@ -25,7 +25,7 @@ export function declaredPorts(containers: readonly ContainerSpec[]): DeclaredPor
 
 /**
  * The steps that follow from objects alone: policy, exclusions, selection, ports, signals. Pure.
- * `hasData`: there are series of the pod, so it listens on a captured port, whatever ports it declares.
+ * `hasData`: whether there are series of the pod. If so, it listens on a captured port, whatever ports it declares.
  */
 export function captureSteps(
   view: PodView,

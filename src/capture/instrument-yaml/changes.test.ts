@@ -21,7 +21,7 @@ test.each<[string, TrafficMonitor[], boolean, string[]]>([
   ['a new monitor', [shop, pay, aMonitor('shop/n', { workloads: [{ kind: 'Pod', name: 'a' }] })], false, ['shop']],
   ['a capture that becomes an exclusion', [edited({ mode: 'Exclude' }), pay], false, ['shop']],
   ['one monitor in each of two namespaces', [edited({ sampling: { ratio: '0.1' } })], false, ['pay', 'shop']],
-  ['what a monitor asks of the whole node', [edited({ metrics: { families: ['TCPStats'] } }), pay], true, []],
+  ['a setting that affects the whole node', [edited({ metrics: { families: ['TCPStats'] } }), pay], true, []],
 ])('a change belongs to its namespaces, or is general: %s', (_what, monitors, general, namespaces) => {
   expect(changes(file([shop, pay]), file(monitors))).toEqual([general, namespaces]);
 });

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { anyText } from '../../testing/any-text.ts';
 import { emitYaml } from './emit.ts';
 
-test('any well-formed text survives as a key and as a value, on lines of ASCII', () => {
+test('any well-formed string reads back as a key and as a value, and is written in ASCII', () => {
   const text = anyText({ maxLength: 30 }).filter((s) => s.isWellFormed() && s !== '__proto__');
   fc.assert(
     fc.property(text, text, (key, value) => {
@@ -18,7 +18,7 @@ test('any well-formed text survives as a key and as a value, on lines of ASCII',
 });
 
 test.each(['true', 'no', 'Off', 'null', '~', '0.1', '1e3', '0o7', '2026-01-01', '=', '<<', '-', '.inf', ''])(
-  'the text %j stays text',
+  'the string %j stays a string',
   (text) => expect(parse(emitYaml({ a: text }), { version: '1.1' })).toEqual({ a: text }),
 );
 

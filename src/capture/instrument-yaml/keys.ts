@@ -90,7 +90,7 @@ const comparison = object({
   ),
 });
 
-/** The keys that select by the name of a workload, by its kind. */
+/** For each kind of workload, the key that selects by its name. */
 export const workloadKeys = {
   Deployment: 'k8s_deployment_name',
   StatefulSet: 'k8s_statefulset_name',

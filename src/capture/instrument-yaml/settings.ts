@@ -22,7 +22,7 @@ export interface InstrumentSettings {
   /** Ascending precedence: the last matching entry that sets a field wins. */
   entries: readonly DiscoveryEntry[];
   exclusions: readonly Selection[];
-  /** Keep the instrument's own list of excluded system namespaces. */
+  /** `Inherit` keeps the instrument's own list of excluded system namespaces. */
   defaultExclusions: 'Inherit' | 'None';
   /** Lower-case names of the instrument; `['*']` for all. */
   instrumentations: { metrics: readonly string[]; traces: readonly string[] };

@@ -136,7 +136,7 @@ describe('the webhooks of the operator', () => {
     converters: {},
   };
 
-  test('are registered with the CA once there is a certificate, follow its rotation, and judge over TLS', async () => {
+  test('are registered once there is a certificate, follow a rotation of the CA, and judge over TLS', async () => {
     const port = await freePort();
     const now = Date.now(); // TLS itself looks at the real clock
     const ca = await createCa({ commonName: 'svc-ca', now });
@@ -205,7 +205,7 @@ describe('the webhooks of the operator', () => {
     await passUntil(() => bundleOf() === ca.cert + other.cert, 'the new bundle');
   });
 
-  test('convert objects of a kind with two versions, even with admission off, and are put in its CRD', async () => {
+  test('convert objects of a kind with two versions, even with admission off, and are put in the CRD', async () => {
     const port = await freePort();
     const now = Date.now(); // TLS itself looks at the real clock
     const ca = await createCa({ commonName: 'svc-ca', now });

@@ -230,7 +230,7 @@ test('a certificate in use is kept without a token review, and renewed in time w
   lead();
   await until('the first', () => agent.certificate.isIssued);
   const [first, key] = [serial(agent), agent.certificate.current.key];
-  // A process that comes to lead looks at every agent.
+  // A new leader looks at every agent.
   await changeLeader(16 * day);
   await until('the look', async () => (await metric('\\{certificate="own"\\}')) === '1');
   expect(serial(agent)).toBe(first);

@@ -92,7 +92,7 @@ test('gives the reason why another certificate is needed, or null when none is',
   const reason = (cert: string | undefined, now = day) => agentRenewalReason(cert, agent, ca!, now);
   expect(await reason(undefined)).toBe('absent');
   expect(await reason('nonsense')).toBe('unreadable');
-  // For example a cloned disk or a copied key.
+  // As after a cloned disk or a copied key.
   expect(await reason(await leaf('node-b'))).toBe('names changed');
   expect(await reason(await leaf('node-a', other))).toBe('signed by another CA');
   expect(await reason(await leaf('node-a'), due - 60_000)).toBeNull();

@@ -43,8 +43,8 @@ const renewalSpread = 0.1;
 
 /**
  * The names in the certificate of a node's agent. It cannot be used as a client certificate. The name that all agents
- * share is for stock readers, and for query servers of earlier versions, which still run during an upgrade. Our own
- * clients accept the shared name only from a certificate without the name of a node.
+ * share is for remote-read clients that know no nodes, and for query servers of earlier versions, which still run
+ * during an upgrade. Our own clients accept the shared name only from a certificate without the name of a node.
  */
 export function agentNames({ node, namespace }: Pick<AgentToCertify, 'node' | 'namespace'>): LeafNames {
   return {

@@ -48,7 +48,7 @@ export interface LinkDeps {
 
 /**
  * The connection to the agent of one node: long polls of its status, pushes of configs, deliveries of Secrets. Every
- * outcome goes into the node's state; a config that the state asks to roll back to is pushed at once.
+ * outcome goes into the node's state; a config that the state asks to roll back to is pushed immediately.
  *
  * Guarantees: one push at a time; after `close` the hub is not called any more.
  */
@@ -86,8 +86,8 @@ export class AgentLink {
   /**
    * Follows the status of the agent until the link is closed: an immediate first answer, then long polls, each from the
    * last revision. Each failed attempt is reported once and retried with back-off and jitter (250 ms doubling to 15 s).
-   * First answers take turns: with a thousand handshakes at once the last would miss its deadline, and so would every
-   * retry. Never throws.
+   * First answers take turns: of a thousand simultaneous handshakes the last would miss its deadline, and so would
+   * every retry. Never throws.
    */
   async follow(): Promise<void> {
     const { clock, greetings, random } = this.#deps;
@@ -185,7 +185,7 @@ export class AgentLink {
     }
   }
 
-  /** Sends a config, unless another is on its way: the outcome of that one leads to a new plan. */
+  /** Sends a config, unless another is on its way: the outcome of that push leads to a new plan. */
   push(config: KnownConfig, restart: 'now' | 'hold' = 'now'): void {
     if (this.#pushing) return;
     this.#pushing = true;

@@ -63,7 +63,7 @@ test('an agent with the certificate of another node gets no config, and the node
   expect(second!.taken.slice(before)).toEqual([]);
 });
 
-test('twenty edits at once cause a few pushes, not one each', async () => {
+test('twenty edits in quick succession cause a few pushes, not one each', async () => {
   await aCluster(1);
   await world.settled();
   const before = world.agents[0]!.taken.length;
@@ -473,7 +473,7 @@ test('whenever its leader dies, a rollout never has more than maxUnavailable ins
     // Two nodes have no pod of the namespace, so the first leader restarts the third and fourth.
     await until('the first restarts', () => restarting().length === maxUnavailable);
     expect(restarting()).toEqual(['node-3', 'node-4']);
-    // For the next leader the edit also concerns the first two nodes, which come before them in every order.
+    // For the next leader the edit also concerns the first two nodes, which precede the other two in every order.
     for (const i of [0, 1]) world.putPod(`shop/web-${i}`, world.agents[i]!.node, { app: 'web' });
     for (let done = 1; done <= 6; done++) {
       await world.changeLeader();

@@ -12,7 +12,7 @@ export function namespacesByNode({ pods }: { pods: readonly PodFacts[] }): Reado
   return found;
 }
 
-/** Most texts, and most comparisons, that are kept: a fleet has fewer versions of the file at a time. */
+/** Maximum number of texts, and of comparisons, that are kept: a fleet has fewer versions of the file at a time. */
 const maxKept = 64;
 
 /** The instrument's files of a fleet: many nodes share one file, so its text and comparisons are shared too. */

@@ -7,7 +7,7 @@ import { oneObject, type ControllerEnvironment } from '../../runtime/index.ts';
 import { secretTls } from './secret-tls.ts';
 
 /**
- * The transport to the agents with the controller's own certificate, from its Secret; null until that exists.
+ * The transport to the agents with the controller's own certificate, from its Secret; null until the Secret exists.
  * `anyServer`: see `TlsClient`.
  */
 export function controllerTransport(

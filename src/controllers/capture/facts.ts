@@ -181,7 +181,7 @@ export interface AgentPod {
   node: string;
   host: string;
   uid: string;
-  /** It uses the certificate that agents of earlier versions share. */
+  /** Whether it uses the certificate that agents of earlier versions share. */
   isShared: boolean;
   fault: InstrumentFault | null;
   /** The kubelet's message while it waits before the next start of an instrument that ended with code 0. */

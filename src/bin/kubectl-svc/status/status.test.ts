@@ -176,7 +176,7 @@ test('the report of a faulty cluster names each fault with a hint', () => {
   golden('one-monitor.txt', reportText(part(view, 'trafficmonitors', 'failing'), plain));
 });
 
-test('a warning about a pod that became ready since, or is gone, is left out; a later one is shown', () => {
+test('a warning about a pod that is gone or has become ready since is left out; a later one is shown', () => {
   const unhealthy = (name: string, eventTime: string): KubeObject =>
     anObject('events.k8s.io/v1', 'Event', `svc-system/${name}-${eventTime}`, {
       type: 'Warning',
@@ -240,7 +240,7 @@ test('without the right to see agents they are not reported as missing', () => {
   expect(nodeRows(aView({ monitors: { items: [], partial: true } }))[0]).toMatchObject({ monitors: null, file: '' });
 });
 
-test('a node that the DaemonSet leaves out lacks no agent', () => {
+test('a node that the DaemonSet leaves out is not reported as lacking an agent', () => {
   const pods = { items: [aComponentPod('agent', 'svc-agent-a', 'node-1')] };
   const template = { spec: { nodeSelector: { pool: 'core' } } };
   const status = { observedGeneration: 1, desiredNumberScheduled: 1, numberReady: 1, updatedNumberScheduled: 1 };
@@ -286,7 +286,7 @@ test.each([
     'svc-controller',
     /✗ .*no Deployment in svc-system → svc install/,
   ],
-  ['no leader', { leases: { items: [] } }, 'leader', /✗ leader: no replica holds the Lease/],
+  ['a missing leader', { leases: { items: [] } }, 'leader', /✗ leader: no replica holds the Lease/],
   ['a missing agent DaemonSet', { daemonSets: { items: [] } }, 'svc-agent', /✗ .*no DaemonSet/],
   [
     'a node without an agent',
@@ -295,12 +295,12 @@ test.each([
     /✗ node node-1: no agent pod on this node → kubectl/,
   ],
   [
-    'metrics that are not registered',
+    'an unregistered metrics API',
     { apiServices: { items: [] } },
     'custom.metrics',
     /! custom.metrics.k8s.io: it is not registered/,
   ],
-])('%s', (_what, more, subject, expected) => expect(lineOf(aView(more as never), subject)).toMatch(expected));
+])('names %s', (_what, more, subject, expected) => expect(lineOf(aView(more as never), subject)).toMatch(expected));
 
 test('a status of an older generation counts as in progress, whatever it says', () => {
   const edited = { ...readyMonitor, metadata: { ...readyMonitor.metadata, generation: 5 } };

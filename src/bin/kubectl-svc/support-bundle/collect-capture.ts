@@ -57,7 +57,8 @@ export async function addCapture(
 }
 
 /**
- * Adds the operator's compile for each node. Of the configs with the same instrument file, only the first is included.
+ * Adds the operator's compile for each node. Each instrument file is added once, and rules that differ only in the
+ * node's name and pods are added once.
  */
 function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Redactor): void {
   if (assumed !== null)
@@ -83,7 +84,7 @@ function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Reda
   }
 }
 
-/** Distinguishes the rules of nodes, apart from the node's name and its pods. */
+/** A hash of a node's rules without the node's name and pods. */
 function sharedRulesHash({ instrument: _instrument, node: _node, monitors, ...shared }: CaptureConfig): string {
   const rules = monitors.map(({ pods: _pods, ...rule }) => rule);
   return sha256Hex(canonicalJson({ ...shared, monitors: rules })).slice(0, 12);

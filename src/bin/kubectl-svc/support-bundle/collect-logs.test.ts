@@ -16,7 +16,7 @@ async function bundleOf(lines: readonly string[]): Promise<Bundle> {
   return bundle;
 }
 
-test('of lines that are too long for one answer the newest are in the bundle', async () => {
+test('when lines are too long for one answer, the newest are in the bundle', async () => {
   const lines = Array.from({ length: 6_000 }, (_, i) => `line ${i} ${'.'.repeat(3_000)}`);
   const { files } = await bundleOf(lines);
   expect(files.map(({ content }) => /line 5999 \.+\n$/.test(content.toString()))).toEqual([true]);

@@ -12,7 +12,7 @@ import { inTurns } from './in-turns.ts';
 import { metricsPorts, type OwnPod } from './own-pods.ts';
 import type { Redactor } from './redact/redactor.ts';
 
-/** An agent's page also holds the node's traffic. Units: bytes. */
+/** Limit of a `/metrics` page: an agent's page also holds the series of the node's traffic. Units: bytes. */
 const maxPageBytes = 64 * 1024 * 1024;
 const deadlineMs = 15_000;
 /** Most pods whose metrics are read. */

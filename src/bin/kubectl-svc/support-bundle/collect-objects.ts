@@ -13,7 +13,7 @@ import type { OwnPod } from './own-pods.ts';
 import type { Redactor } from './redact/redactor.ts';
 import { trimCrd, trimNode, trimObject } from './trim.ts';
 
-/** A readable text without colours. */
+/** Styles without colours. */
 export const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
 
 /** Adds the state of the product as in `status`, and the objects that it comes from. */

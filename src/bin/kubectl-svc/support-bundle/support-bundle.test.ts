@@ -103,7 +103,7 @@ test('holds what a maintainer asks for, and its index lists every file', async (
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 });
 
-test('nodes of one instrument file under other rules have their rules in files of their own', async () => {
+test('nodes that share an instrument file but not their rules have separate files of rules', async () => {
   const ofPool = (pool: string, maxSeriesPerMonitor: number): unknown =>
     aPolicy(pool, { nodeSelector: { matchLabels: { pool } }, limits: { maxSeriesPerMonitor } });
   fill(

@@ -9,8 +9,8 @@ const ourVariables =
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * An object as included in a bundle: without managed fields, without the annotation that repeats it, with the values of
- * variables that are not ours hidden, and redacted. Pure but for the redactor's counts.
+ * An object as included in a bundle: redacted, without managed fields and the annotation that repeats the object, and
+ * with the values of variables that are not ours hidden. Pure but for the redactor's counts.
  */
 export function trimObject(object: KubeObject, redactor: Redactor): KubeObject {
   return redactor.value({

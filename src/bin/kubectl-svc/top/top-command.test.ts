@@ -32,7 +32,7 @@ const kubeWith = (pods: string[]): { kube: () => RestClient; asked: object[] } =
   return { asked, kube: () => ({ namespace: 'shop', list, close: async () => {} }) as unknown as RestClient };
 };
 
-test('workloads of the namespace, the busiest first, with a dash where there is no number', async () => {
+test('workloads of the namespace are listed, the busiest first, with a dash where there is no number', async () => {
   const { code, stdout, stderr } = await runPluginHere(['top', '-n', 'shop'], { answer: () => answer });
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout.split('\n')).toEqual([
@@ -43,7 +43,7 @@ test('workloads of the namespace, the busiest first, with a dash where there is 
   ]);
 });
 
-test('all namespaces have a column; order and number of rows are as asked for', async () => {
+test('with -A the namespaces have a column; order and number of rows follow the flags', async () => {
   const args = ['top', 'wl', '-A', '--sort-by', 'name', '--limit', '1', '--no-headers'];
   const { stdout } = await runPluginHere(args, { answer: () => answer });
   expect(stdout).toBe('shop   StatefulSet   cart   1   -   -   -   -   -\n');

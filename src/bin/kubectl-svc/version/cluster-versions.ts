@@ -22,7 +22,7 @@ export async function clusterVersions(session: Session): Promise<{ parts: PartVe
   const faults = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
   return {
     parts: asked.flatMap((one) => (one.status === 'fulfilled' ? one.value : [])),
-    // Two queries to the same server fail in the same way.
+    // Two queries to the same server fail in the same way: one of the errors is enough.
     faults: faults.filter((fault, i) => faults.findIndex((other) => String(other) === String(fault)) === i),
   };
 }

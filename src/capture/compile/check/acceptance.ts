@@ -67,7 +67,7 @@ function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<Cluster
 
 /**
  * Monitors, oldest first. A monitor whose namespace may not have monitors, or already has as many as allowed, is
- * refused at once, whatever was accepted before. An invalid spec is represented by the last accepted one if that one is
+ * refused even if its spec was accepted before. An invalid spec is represented by the last accepted one if that is
  * still valid.
  */
 export function judgeMonitors(

@@ -13,9 +13,9 @@ import {
 import type { MonitorFinding } from '../types.ts';
 
 /**
- * Why a spec cannot be compiled, or null: the first fault in this order. The schema and its CEL rules come first. These
- * checks cover what the schema cannot express, and repeat what would be dangerous for the instrument if the schema had
- * a gap.
+ * Why a spec cannot be compiled: the first fault in the order below, or null. The API server has already applied the
+ * schema and its CEL rules. These checks cover what the schema cannot express, and repeat what would be dangerous for
+ * the instrument if the schema had a gap.
  */
 export function monitorFinding(spec: TrafficMonitorSpec): MonitorFinding | null {
   const { selector, workloads, ports, containers, metrics, sampling, http } = spec;

@@ -68,7 +68,7 @@ describe('a monitor is refused', () => {
       /^spec\.metrics\.labels\.exclude\[1\]: "k8s_namespace_name" says whose a series is/,
     ],
     [
-      'for an export in plain text to the world',
+      'for an export in plain text outside the cluster',
       { ...whole, export: [{ name: 'a', type: 'OTLP', endpoint: 'http://example.com' }] },
       'Invalid',
       /^spec\.export\[0\]\.endpoint: must be https/,

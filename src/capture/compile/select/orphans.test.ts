@@ -44,15 +44,15 @@ test.each<[string, TrafficMonitor, ClusterTrafficPolicySpec, string | undefined]
     { overrides: { protocols: ['HTTP'] } },
     undefined,
   ],
-  ['overrides narrow a monitor that names none', monitor(), { overrides: { protocols: ['HTTP'] } }, undefined],
+  ['overrides narrow a monitor without protocols', monitor(), { overrides: { protocols: ['HTTP'] } }, undefined],
   [
-    'families go, spans stay',
+    'overrides leave none of the families, but spans',
     monitor({ metrics: { families: ['DB'] } }),
     { overrides: { metrics: { families: ['HTTPServer'] } } },
     undefined,
   ],
   [
-    'families go and there are no spans',
+    'overrides leave none of the families, and spans are off',
     monitor({ metrics: { families: ['DB'] }, signals: { spans: 'Disabled' } }),
     { overrides: { metrics: { families: ['HTTPServer'] } } },
     'none of DB',
@@ -82,7 +82,7 @@ test.each<[string, TrafficMonitor, ClusterTrafficPolicySpec, string | undefined]
   expect(found).toEqual(reason ? [{ monitor: 'shop/checkout', reason: expect.stringContaining(reason) }] : []);
 });
 
-test('a stronger policy decides, and a monitor that had no data before is not reported', () => {
+test('a stronger policy decides, and a monitor that captured nothing before is not reported', () => {
   const strong = policy({ priority: 10, overrides: { signals: { metrics: 'Enabled', spans: 'Enabled' } } }, 'strong');
   expect(orphanedMonitors(objects({ policies: [strong] }), policy({ overrides: off }))).toEqual([]);
   const already = policy({ overrides: off }, 'already');

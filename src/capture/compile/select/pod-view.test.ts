@@ -92,7 +92,7 @@ test('each setting names the object that it comes from', () => {
   });
 });
 
-test('a policy of some namespaces raises no ceiling that is in force for all, and one of all namespaces does', () => {
+test('a policy of some namespaces cannot raise a ceiling of all namespaces; a policy of all namespaces can', () => {
   const limits = { maxSeriesPerMonitor: 50_000 };
   const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } };
   const found = (policy: object) =>
@@ -101,14 +101,14 @@ test('a policy of some namespaces raises no ceiling that is in force for all, an
   expect(found({})).toMatchObject({ value: 50_000, from: 'ClusterTrafficPolicy/p (limits)' });
 });
 
-test('the base names the policy that decides: of the ports where they count, else of the mode', () => {
+test('the base names the policy that sets its ports with ByPort, else the policy that sets its mode', () => {
   const ports = aPolicy('ports', { priority: 9, capture: { ports: [{ port: 1 }] } });
   const mode = (of: 'AllowList' | 'ByPort') => aPolicy('mode', { capture: { mode: of } });
   const by = (of: 'AllowList' | 'ByPort') => view({ policies: [ports, mode(of)] }).base.by;
   expect([by('AllowList'), by('ByPort')]).toEqual(['mode', 'ports']);
 });
 
-test('what keeps a pod out is named: policies, excluding monitors, the product and the instrument', () => {
+test('every source that excludes a pod is named: policies, monitors, the product and the instrument', () => {
   const policies = [
     aPolicy('p', {
       exclusions: [
@@ -131,7 +131,7 @@ test('what keeps a pod out is named: policies, excluding monitors, the product a
   expect(view(opened, aPod('kube-system/dns', 'node-1')).exclusions).toEqual([]);
 });
 
-test('a pause leaves no port, All and a monitor without ports leave every one', () => {
+test('a paused policy leaves no port; mode All and a monitor without ports leave every port', () => {
   expect(view({ policies: [aPolicy('p', { paused: true })] })).toMatchObject({ pausedBy: 'p', ports: '' });
   expect(view({ policies: [aPolicy('p', { capture: { mode: 'All' } })] }).ports).toBeNull();
   expect(view({ monitors: [aMonitor('shop/m', { selector: {} })] }).ports).toBeNull();
