@@ -195,8 +195,9 @@ describe.each(Object.entries(kinds))('a %s', (kind, { leaves, observe }) => {
 
 const off = 'what is switched off keeps its settings, for when it is switched on again';
 /**
- * Fields that another field makes ineffective, found by setting each together with it. `refused`: the message of the
- * schema's rule that refuses them; e2e/api tests the rule on a real API server. `why`: why they are not refused.
+ * Fields that another field makes ineffective, found by setting each together with that other field. `refused`: the
+ * message of the schema's rule that refuses them; e2e/api tests the rule on a real API server. `why`: why they are not
+ * refused.
  */
 const voided: readonly {
   readonly kind: keyof typeof kinds;

@@ -22,7 +22,7 @@ const liveBy = (manager: string, subresource?: string): KubeObject => ({
   },
 });
 
-test('replicas that an autoscaler sets are left to it', () => {
+test('replicas that an autoscaler sets are left to the autoscaler', () => {
   const applied = withForeignScale(rendered, liveBy('kube-controller-manager', 'scale'));
   expect(applied['spec']).toEqual({ paused: false });
   expect(rendered['spec']).toEqual({ replicas: 2, paused: false });

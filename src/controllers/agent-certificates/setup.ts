@@ -69,7 +69,8 @@ export interface AgentCertificateSettings {
  * renewal is due → check the offer by a TokenReview of its token → sign the key in it → hand the certificate over.
  * Guarantees: a certificate names the node of the pod that was asked, whatever the offer says; private keys of agents
  * never reach the operator; at most one certificate is issued per pod at a time; after a failure, the back-off of the
- * queue applies. An agent without a certificate for a minute is recorded in `waiting`, and an Event on its pod says why.
+ * queue applies. An agent without a certificate for a minute is recorded in `waiting`, and an Event on its pod says
+ * why.
  * Assumptions: the operator's client certificate and the authority exist; until they do, the controller waits.
  * Caveats: the controller runs on the leader alone. Without a leader, new agents wait for their first certificate; the
  * others keep theirs, which has a third of its life left when renewal is due.

@@ -29,7 +29,7 @@ export interface HubOptions {
   read: () => World;
   /** Reads the Secrets that exports refer to; absent when exports may not have any. */
   readSecret?: ReadSecret;
-  /** Failures from before this process led; without it they are forgotten. */
+  /** The record of failures from before this process led; without it such failures are forgotten. */
   failures?: Pick<FailureMemory, 'load' | 'remember' | 'stop'>;
   /** How often the edits of a namespace may restart a node's instrument. Default: `restartBudgetRules`. */
   restartBudget?: RestartBudgetRules;
@@ -38,7 +38,7 @@ export interface HubOptions {
 
 /** The changes since the listener was last called. */
 export interface HubChange {
-  /** There was a compile: the outcome of any policy may have changed. */
+  /** Whether there was a compile: if so, the outcome of any policy may have changed. */
   compiled: boolean;
   /** `namespace/name` of the monitors whose outcome changed. */
   monitors: ReadonlySet<string>;

@@ -15,7 +15,7 @@ const waiting: AgentStatus = {
   totals: { series: 0, samplesAppended: 0, rejected: 0 },
 };
 
-/** One node, whose agent answers status requests while it is up, and whose API objects can become unreadable. */
+/** One node, whose agent answers status requests while it is up, in a cluster that can become unreadable. */
 class OneAgent {
   readonly clock = new FakeClock();
   readonly hub: CaptureHub;

@@ -118,7 +118,7 @@ export class CaptureHub {
     if (this.#signal && !this.#signal.aborted) this.#compiling.call();
   }
 
-  /** The agent of a node has a new certificate: an unreachable agent is retried at once. */
+  /** The agent of a node has a new certificate: an unreachable agent is retried immediately. */
   certified(name: string): void {
     const link = this.#links.get(name);
     if (!link || this.#nodes.get(name)?.reachable !== false) return;
@@ -293,7 +293,7 @@ export class CaptureHub {
   }
 
   /**
-   * Replaces a closed link by a link to the agent's current address. As long as that cannot be read, it tries again.
+   * Replaces a closed link by a link to the agent's current address. While the cluster cannot be read, it tries again.
    */
   #reconnect(link: AgentLink): void {
     const { logger, read } = this.#options;

@@ -12,7 +12,10 @@ export interface HeldBack {
 /** Span ceilings are reached in bursts. A ceiling counts as reached for this long after the last burst. Units: ms. */
 const spanMemoryMs = 60_000;
 
-/** The data held back of the monitors that `counts` accepts, on these nodes. `now` is wall time in ms. Pure. */
+/**
+ * The data that ceilings hold back from the monitors that `counts` accepts, on these nodes. `now` is wall time in ms.
+ * Pure.
+ */
 export function heldBack(
   nodes: readonly NodeState[],
   counts: (monitor: { namespace: string; name: string }) => boolean,

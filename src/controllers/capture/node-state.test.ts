@@ -57,7 +57,7 @@ test('the first start of an instrument is not a restart', () => {
   expect(aNode(statusOf({}, { start, restarts: 0 })).rolloutNode(1_000_000)!.restartedAt).toBeNull();
 });
 
-test('an instrument that ends for a lasting reason fails the new config at once, and the old one comes back', () => {
+test('an instrument that ends for a lasting reason fails the new config immediately, and the old one returns', () => {
   const node = anEditedNode();
   expect(node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0)?.hash).toBe(old.hash);
   expect(node.failure).toMatchObject({ reason: 'MissingCapability', message: 'CAP_BPF', hash: next.hash });
@@ -80,7 +80,7 @@ test('a fault from before the edit does not count against it', () => {
   expect(node.failure).toBeNull();
 });
 
-test('when the agent reports only silence, the pod gives the reason, whichever comes first', () => {
+test('when the agent reports only that nothing runs, the pod gives the reason, whichever report comes first', () => {
   const node = anEditedNode();
   node.acknowledged({ node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' });
   expect(node.failure?.reason).toBe('InstrumentNotRunning');
@@ -123,7 +123,7 @@ function aNodeWithoutAnAnswer(): NodeState {
 test.each([
   ['did not arrive', {}, { granted: false, sentAt: null, restartedAt: null }],
   ['arrived', { restarting: true }, { granted: true, sentAt: 1_061_000, restartedAt: 1_060_000 }],
-])('after an unanswered push, the status of the agent shows that it %s', (_what, instrument, expected) => {
+])('after an unanswered push, the status of the agent shows that the push %s', (_what, instrument, expected) => {
   const node = aNodeWithoutAnAnswer();
   expect(node.reachable).toBe(false);
   const ack = { hash: next.hash, phase: 'Written' } as const;
@@ -142,7 +142,7 @@ test.each([
   ['an earlier status', statusOf({}, { runs: old.hash }), 'Written', { granted: false, sentAt: null }],
   ['a later status', statusOf({ hash: next.hash }, { runs: next.hash }), 'Running', { granted: true, sentAt: null }],
 ] as const)(
-  'while a push is in flight, %s does not change what the push answers later',
+  'while a push is in flight, %s does not change the outcome of the push',
   (_what, status, phase, expected) => {
     const node = aNode();
     node.aim(next);

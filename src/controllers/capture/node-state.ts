@@ -51,7 +51,7 @@ export const runningDeadlineMs = 120_000;
  */
 export class NodeState {
   readonly name: string;
-  /** The Node object is Ready. */
+  /** Whether the Node object is Ready. */
   ready = false;
   hasAgent = false;
   reachable = false;
@@ -74,9 +74,9 @@ export class NodeState {
   /** The config that the agent reports as running, while its content is not known yet; else null. */
   #runsUnknown: string | null = null;
   readonly #files: Files;
-  /** The instrument may restart for the file that the agent holds. */
+  /** Whether the instrument may restart for the file that the agent holds. */
   #granted = true;
-  /** Hash of our newest push: its acknowledgement may arrive by the long poll before the answer does. */
+  /** Hash of our newest push: its acknowledgement may arrive by the long poll before the answer to the push. */
   #putHash: string | null = null;
   #sentAt: number | null = null;
   #restartedAt: number | null = null;
@@ -88,7 +88,7 @@ export class NodeState {
   #pod: string | null = null;
   /** The kubelet's message while it waits before it restarts the instrument without a failure. */
   #backOff: string | null = null;
-  /** The kubelet has made it wait since the newest push. */
+  /** Whether the kubelet has made the instrument wait since the newest push. */
   #wasBackedOff = false;
   #fault: InstrumentFault | null = null;
   readonly #spansDroppedAt = new Map<string, number>();
@@ -104,7 +104,7 @@ export class NodeState {
     this.#pod = pod;
   }
 
-  /** The failure in the form that the next leader needs; null without one. */
+  /** The failure in the form that the next leader needs; null without a failure. */
   get remembered(): RememberedFailure | null {
     return this.failure && { node: this.name, pod: this.#pod ?? '', ...this.failure };
   }
@@ -124,7 +124,7 @@ export class NodeState {
     return this.running ? null : this.#backOff;
   }
 
-  /** The instrument runs the file that the agent holds, or one that is equal for the pods of this node. */
+  /** Whether the instrument runs the file that the agent holds, or one that is equal for the pods of this node. */
   get running(): boolean {
     return this.#ack?.phase === 'Running' || (this.#ack?.phase === 'Written' && this.hold === 'Unconcerned');
   }
@@ -186,14 +186,15 @@ export class NodeState {
     return back;
   }
 
-  /** The first status after a lost push shows whether the agent took it. */
+  /** The first status after a lost push shows whether the agent took the config. */
   #settleLost({ ack, instrument }: AgentStatus): void {
     const lost = this.#lost;
     this.#lost = null;
     if (!lost) return;
     const waits = ack?.phase === 'Written' && instrument.restarting !== true;
     if (ack?.hash !== lost.hash || waits) this.#undo(lost);
-    // The status decides, not the earlier state: an agent that took the config may still wait for its permission.
+    // The status decides, not the earlier state: an agent that took the config may still wait for the permission to
+    // restart the instrument.
     this.#granted = !waits;
   }
 

@@ -17,8 +17,8 @@ type WithStatus = KubeObject & { status?: { conditions?: Condition[] } };
 /**
  * Writes statuses, but not after every change of a number.
  *
- * Guarantees: a new generation is written at once; otherwise one write per object in 5 s. Writes without a change are
- * skipped (by the writer). Every write is announced.
+ * Guarantees: a new generation is written immediately; otherwise one write per object in 5 s. Writes without a change
+ * are skipped (by the writer). Every write is announced.
  */
 export class PacedStatus<T extends KubeObject> {
   readonly #options: PacedStatusOptions<T>;
@@ -33,7 +33,7 @@ export class PacedStatus<T extends KubeObject> {
     await this.#options.writer.write(object, status, { signal });
   }
 
-  /** Writes now, or returns in how many ms it may. */
+  /** Writes now, or returns the number of ms until it may write. */
   async write(
     object: T,
     status: { conditions?: Condition[] | undefined },

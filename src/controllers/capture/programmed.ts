@@ -21,7 +21,7 @@ export interface Programmed {
 /** Reasons of `Programmed` that pass by themselves. */
 const moving: ReadonlySet<string> = new Set(['RollingOut', 'NodesUnreachable', 'RestartsLimited', 'RestartBackOff']);
 
-/** Rows that a status shows. */
+/** Maximum number of rows that a status shows. */
 const maxRows = 16;
 
 /**

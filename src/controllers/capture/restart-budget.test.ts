@@ -3,7 +3,7 @@ import { RestartBudget, restartCauses } from './restart-budget.ts';
 const names = (...of: string[]): ReadonlySet<string> => new Set(of);
 const aBudget = (): RestartBudget => new RestartBudget({ burst: 2, refillMs: 1_000 });
 
-test('a namespace may restart a node as often as its burst in a row, then once per refill', () => {
+test('a namespace may cause a burst of restarts in a row, then one per refill', () => {
   const budget = aBudget();
   budget.spend(names('shop'), 0);
   expect(budget.allowedAt(names('shop'), 0)).toBe(0);

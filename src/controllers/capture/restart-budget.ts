@@ -8,8 +8,8 @@ export interface RestartBudgetRules {
 }
 
 /**
- * Five in ten minutes, all at once if needed: a restart interrupts the capture of every pod on the node for some
- * seconds.
+ * Five restarts in ten minutes, even in quick succession: a restart interrupts the capture of every pod on the node for
+ * some seconds.
  */
 export const restartBudgetRules: RestartBudgetRules = { burst: 5, refillMs: 120_000 };
 

@@ -93,7 +93,7 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
   return hub;
 }
 
-/** Notifies the hub when a field that it reads changes; other changes of an object do not concern it. */
+/** Notifies the hub when a value that `read` returns changes, and of no other change. */
 function onFacts<T extends KubeObject>(informer: Informer<T>, read: (object: T) => unknown, hub: CaptureHub): void {
   const isNews = changed(read);
   informer.onEvent((event) => {

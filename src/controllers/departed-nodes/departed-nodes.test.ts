@@ -75,7 +75,7 @@ const leave = (node: string): void => {
 const untilGone = (...gone: string[]): Promise<void> =>
   harness.passUntil(() => names(record().departed).join() === gone.join(), `departure of ${gone.join()}`);
 
-test('serving nodes are written once and a departed node when it leaves, and then nothing', async () => {
+test('serving nodes are written once, a departed node when it leaves, and nothing else', async () => {
   await run([aNode('a'), aNode('b'), podOf('a'), podOf('b'), aNode('c')]);
   expect([names(record().serving), record().departed, writes()]).toEqual([['a', 'b'], [], 1]);
   await harness.clock.advance(hour);
@@ -205,7 +205,7 @@ test.each([
   expect(record().departed).toEqual(left);
 });
 
-test('many nodes that leave at once cause few writes', async () => {
+test('many nodes that leave at the same time cause few writes', async () => {
   const all = Array.from({ length: 50 }, (_, i) => `n${String(i).padStart(2, '0')}`);
   await run(all.flatMap((name) => [aNode(name), podOf(name)]));
   await harness.clock.advance(5_000);

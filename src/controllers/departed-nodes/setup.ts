@@ -47,8 +47,8 @@ export interface DepartedNodesOptions {
 
 /**
  * Keeps the record of nodes that had an agent and left, in a ConfigMap that query servers follow. An answer about a
- * time in which such a node was part of the cluster lacks its data and says so, whichever replica gives the answer and
- * whenever that replica started.
+ * time in which such a node was part of the cluster lacks the node's data and says so, whichever replica gives the
+ * answer and whenever that replica started.
  *
  * Flow: nodes, DaemonSet, agents' pods and the current record → the new record → one apply if it differs.
  * Guarantees: a node that leaves while no operator runs is noticed by the next one, since the record also lists the

@@ -8,13 +8,13 @@ export interface AppCredentials {
   hash?: string;
 }
 
-/** The API server denies the read; `grant` is the command that gives the permission. */
+/** The outcome when the API server denies the read; `grant` is the command that gives the permission. */
 export function unreadableAppCredentials(ref: { name: string }, grant: string): AppCredentials {
   const message = `the operator may not read Secret ${ref.name}; grant it: ${grant}`;
   return { condition: { type: 'AppCredentialsFound', status: 'Unknown', reason: 'Forbidden', message } };
 }
 
-/** The content of the Secret with the App ID. The value itself is not passed on. */
+/** Judges the Secret with the App ID. The value itself is not passed on. */
 export function judgeAppCredentials(
   secret: KubeObject | undefined,
   ref: { name: string; key: string },

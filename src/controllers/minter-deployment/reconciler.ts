@@ -62,7 +62,7 @@ const childKinds = [
 ];
 
 /**
- * One minter for each MinterDeployment.
+ * Runs one minter for each MinterDeployment.
  *
  * Flow: Secret and ConfigMap that the spec refers to, and the registered repositories → children applied and pruned →
  * pods asked for their checks → status → Events for what changed.
@@ -192,8 +192,8 @@ async function lookUpApp(
 }
 
 /**
- * The first missing object, as a sentence, of the others that the pods need to start: the certificate and the service
- * account that the spec names. Undefined when none is missing.
+ * A sentence about the first missing object among the others that the pods need to start: the certificate and the
+ * service account that the spec names. Undefined when none is missing.
  */
 async function lookUpOthers(
   { client, signal }: ReconcileContext,
