@@ -13,7 +13,7 @@ import { oneOf, parser } from '../base/wire/parser.ts';
  * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after`, or after
  *                           `wait` seconds with the unchanged one. If the answer to a PUT has already reported the
  *                           change, a waiting poll is answered a second later. Revisions start over when the agent
- *                           restarts, so an `after` above the current revision is answered at once.
+ *                           restarts, so an `after` above the current revision is answered immediately.
  * `PUT /v1/secrets`         body: ExportSecrets → 204. The Secret values that the exports of the config refer to; kept
  *                           in memory, never on disk, and never sent back. The status names the revision that the
  *                           agent has.

@@ -18,7 +18,7 @@ export interface RolloutNode {
   concerned: boolean;
   /** Its instrument is not running at the moment. */
   down: boolean;
-  /** When a changed file was sent; null when no sent file has yet to run. Units: ms of the monotonic clock. */
+  /** When a changed file was sent that does not run yet; null without one. Units: ms of the monotonic clock. */
   sentAt: number | null;
   /** When a change of ours last restarted the instrument. Units: ms of the monotonic clock. */
   restartedAt: number | null;

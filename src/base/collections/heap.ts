@@ -1,4 +1,4 @@
-/** A binary heap: `pop` removes the element that `before` puts first. Elements that `before` ties come in any order. */
+/** A binary heap: `pop` removes the element that `before` puts first. Equal elements come in any order. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #before: (a: T, b: T) => boolean;

@@ -64,7 +64,7 @@ test('a user who was idle goes before five who are always busy, after at most on
   expect(log.slice(before, before + 6).filter((name) => name !== 'f1').length).toBeLessThanOrEqual(1);
 });
 
-test('short questions in a row are each done soon, even if one user asks all the time', async () => {
+test('short questions in a row are each done soon, even if all come from one user', async () => {
   const { work, go, now } = scene({ shortMs: 50 });
   for (const name of ['a1', 'b1', 'c1', 'd1', 'e1']) work(name, 10);
   await go(200);

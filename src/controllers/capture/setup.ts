@@ -93,7 +93,7 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
   return hub;
 }
 
-/** Notifies the hub when a value that `read` returns changes, and of no other change. */
+/** Notifies the hub of objects that are created or deleted, and of updates that change what `read` returns. */
 function onFacts<T extends KubeObject>(informer: Informer<T>, read: (object: T) => unknown, hub: CaptureHub): void {
   const isNews = changed(read);
   informer.onEvent((event) => {
