@@ -51,7 +51,7 @@ test.each<[string, string | undefined, number, RegExp, reviewed: string[]]>([
   expect(reviewed).toEqual(reviews);
 });
 
-test('its probes need no token', async () => {
+test("the operator's probes need no token", async () => {
   expect([(await get('/livez'))[0], (await get('/readyz'))[0]]).toEqual([200, 200]);
   expect(reviewed).toEqual([]);
 });

@@ -47,7 +47,7 @@ const settings = (flags: Record<string, string> = {}): OperatorSettings =>
 const portOf = (): Promise<number> =>
   until('the start', () => lines.find((l) => l['msg'] === 'operator starts')?.['metricsPort'] as number | undefined);
 
-test('leads, installs the platform, serves probes and metrics, and ends cleanly when asked to', async () => {
+test('the operator leads, installs the platform, serves probes and metrics, and ends on its signal', async () => {
   const abort = new AbortController();
   const running = runOperator(settings(), { logger, clock: systemClock, signal: abort.signal });
   const base = `http://127.0.0.1:${await portOf()}`;
@@ -66,7 +66,7 @@ test('leads, installs the platform, serves probes and metrics, and ends cleanly 
   await until('the end of every watch', () => server.openWatches().length === 0);
 });
 
-test('a port in use ends the operator with the error that people search for', async () => {
+test('a port in use ends the operator with an error that names the address', async () => {
   const other = createServer();
   const port = await listen('other', other, { host: '127.0.0.1', port: 0 });
   const { signal } = new AbortController();

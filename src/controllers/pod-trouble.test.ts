@@ -27,7 +27,7 @@ test.each<[string, KubeObject]>([
   ['runs', pod('a')],
   ['waits for something else', pod('a', 'ContainerCreating')],
   ['is being deleted', pod('a', 'ErrImagePull', { deletionTimestamp: '2026-01-02T03:04:05Z' })],
-])('a pod that %s has no such text', (_what, given) => {
+])('there is no text for a pod that %s', (_what, given) => {
   expect(imagePullTrouble([given])).toBeUndefined();
 });
 

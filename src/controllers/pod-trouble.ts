@@ -10,7 +10,7 @@ const pullReasons = new Set([
   'ImageInspectError',
 ]);
 
-/** Drops all fields of a pod except its identity and why its containers wait: what the functions below read. */
+/** Keeps what the functions below read of a pod: its identity, and the statuses of containers that wait. */
 export const podTroubleTransform = {
   name: 'pod-trouble',
   apply(pod: KubeObject): KubeObject {
@@ -41,7 +41,7 @@ export function crashTrouble(pods: readonly KubeObject[]): string | undefined {
   return undefined;
 }
 
-/** The text of the last line of a log. Our own lines are JSON, whose times would keep a status from settling. */
+/** The text of the last line of a log. Our own lines are JSON with a time, which would change a status each time. */
 function lastLine(log: string): string {
   const line = log.trim().split('\n').at(-1) ?? '';
   try {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => harness.stop());
 
-/** Advances the clock second by second, each time until the operator is idle. Sends bookmarks, as a cluster does. */
+/** Advances the clock second by second; after each, waits for an idle operator. Sends bookmarks, as a cluster does. */
 async function pass(seconds: number): Promise<void> {
   for (let i = 0; i < seconds; i++) {
     if (i % 30 === 0) harness.server.bookmarkAll();
@@ -29,7 +29,7 @@ async function pass(seconds: number): Promise<void> {
   }
 }
 
-/** Lets time pass until half a minute brought no write. */
+/** Lets time pass until there is half a minute without a write. */
 async function settle(): Promise<void> {
   for (let from = -1; from < harness.server.requests.length;) {
     from = harness.server.requests.length;

@@ -42,7 +42,7 @@ test.each<[string, unknown, string, boolean]>([
     true,
   ],
   [
-    'a missing right',
+    'a missing permission',
     answer(403, 'Forbidden', 'deployments.apps "minter" is forbidden: User "x" cannot patch resource "deployments"'),
     'Forbidden',
     true,
@@ -67,7 +67,7 @@ test.each([
   expect(podRefusal(message)).toMatchObject({ reason, message });
 });
 
-test('the message names every failure, and the first that waiting does not cure gives the reason', () => {
+test('the message names every failure, and the first that waiting cannot resolve gives the reason', () => {
   const slow = apiError('apply Service shop/a', 503, { reason: 'ServiceUnavailable', message: 'try later' });
   const denied = apiError('apply DaemonSet shop/b', 403, { reason: 'Forbidden', message: 'cannot patch' });
   const { reason, stalled, message } = refusalOf(new AggregateError([slow, new AggregateError([denied, slow])]));

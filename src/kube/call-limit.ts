@@ -42,14 +42,14 @@ export class CallLimit {
     });
   }
 
-  /** The error that the caller gets. */
+  /** The error that the caller gets for a failure; the reason why the call had to end takes precedence. */
   explain(error: unknown): unknown {
     if (this.reason) return this.reason;
     if (error instanceof OperatorError) return error;
     return new OperatorError('ERR_API_REQUEST', `${this.#what}: ${errorText(error)}`, { cause: error });
   }
 
-  /** The call is over. */
+  /** To be called when the call is over: removes the timer and the listeners. */
   close(): void {
     this.#cancelTimer();
     this.#signal?.removeEventListener('abort', this.#onAbort);

@@ -15,13 +15,13 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
   /** Deadline of the call with its retries. Units: ms. Default 30 s. */
   deadlineMs?: number | undefined;
-  /** False returns 429 and lost connections to the caller at once. Default true. */
+  /** False returns 429 and lost connections to the caller immediately. Default true. */
   retry?: boolean | undefined;
 }
 
 /** Options for reading one object, or a list. */
 export interface ReadOptions extends RequestOptions {
-  /** Ask for `PartialObjectMetadata` only: for kinds whose spec and status are not read. */
+  /** Request only `PartialObjectMetadata`, for kinds whose spec and status are not read. */
   metadataOnly?: boolean | undefined;
   resourceVersion?: string | undefined;
 }
@@ -35,7 +35,7 @@ export interface SelectorOptions {
 
 /** Which objects are listed, and how they are paged. */
 export interface ListOptions extends ReadOptions, SelectorOptions {
-  /** Objects per page. Undefined asks for all at once. */
+  /** Objects per page. Undefined requests all in one page. */
   limit?: number | undefined;
   continue?: string | undefined;
   resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
@@ -57,7 +57,7 @@ export interface WatchOptions extends SelectorOptions {
 
 /** One page of a list, with the version that a watch continues from. */
 export interface KubeList<T extends TypedObject = KubeObject> {
-  /** `apiVersion` and `kind` are filled in on each item, also where the server leaves them out. */
+  /** Each item has its `apiVersion` and `kind`; the client fills them in where the server leaves them out. */
   items: T[];
   resourceVersion: string;
   /** Token of the next page; undefined on the last. */
@@ -117,7 +117,7 @@ export interface DeleteOptions extends RequestOptions {
  * The port to the API server: plain objects in and out, any resource.
  *
  * Guarantees: every call has a deadline and a size cap; a 429 is retried after its Retry-After, within the deadline; a
- * rotated token is read again after a 401; writes ask for `fieldValidation=Strict`.
+ * rotated token is read again after a 401; writes request `fieldValidation=Strict`.
  * Caveats: objects are not validated here; a write is never repeated after a lost connection, because it may have
  * been executed.
  * Errors: `ApiError` for every answer that is not a success (predicates in errors.ts); ERR_TIMEOUT, ERR_ABORTED,

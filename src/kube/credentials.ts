@@ -19,14 +19,14 @@ export interface Endpoint {
   dispatcher: Dispatcher;
 }
 
-/** How long certificates, keys and tokens from files are reused before they are read again. */
+/** How long certificates, keys and tokens from files are reused before they are read again. Units: ms. */
 const reuseMs = 60_000;
-/** A 401 causes an immediate re-read, unless the last one was less than this long ago. */
+/** A 401 causes an immediate re-read, unless the last read was less than this long ago. Units: ms. */
 const minRefreshMs = 1_000;
 
 /**
  * Server address, identity and TLS from a kubeconfig, with one connection pool for as long as the TLS material is
- * the same. Rotated files are picked up within a minute, and at once after `invalidate()`.
+ * the same. Rotated files are picked up within a minute, or by the next request after `invalidate()`.
  */
 export class Credentials {
   readonly #load: () => KubeSettings;
@@ -97,7 +97,7 @@ export class Credentials {
   #reload(): void {
     try {
       this.#settings = this.#load();
-      // A new object also drops the token that client-node's authenticators would keep.
+      // A new config object also drops the token that client-node's authenticators would keep.
       this.#config = undefined;
     } catch {
       // Files may be half-written or missing for a moment: the present credentials may still be valid.
@@ -148,7 +148,7 @@ async function authenticated(config: KubeConfig): Promise<TlsOptions> {
   return options;
 }
 
-/** Certificates, token or password in the kubeconfig or in files that it names; no program has to be run for them. */
+/** Options with the certificates, token or password in the kubeconfig or in files that it names. Runs no program. */
 function identity(settings: KubeSettings): TlsOptions {
   const cluster = currentCluster(settings);
   const user = currentUser(settings);

@@ -12,12 +12,12 @@ export const Operator = dotI.default;
 export const ResourceEventType = dotI.ResourceEventType;
 export type { OperatorLogger, ResourceEvent, ResourceMeta } from '@dot-i/k8s-operator';
 
-/** The meta that the base class derives from an object. Errors: throws when the object has no name, kind or version. */
+/** The metadata that the base class derives from an object. Errors: throws without a name, kind or version. */
 export function metaOf(plural: string, object: TypedObject): DotI.ResourceMeta {
   return dotI.ResourceMetaImpl.createWithPlural(plural, foreignObject(object));
 }
 
-/** The object in client-node's types, which declare times as Date; on the wire and in our types, times are text. */
+/** The object in client-node's types, which declare times as Date; on the wire and in our types, times are strings. */
 export function foreignObject(object: TypedObject): DotI.ResourceEvent['object'] {
   return object as unknown as DotI.ResourceEvent['object'];
 }
@@ -46,7 +46,7 @@ export async function foreignAuth(config: KubeConfig): Promise<{
   return { authorization: options.headers?.['Authorization'], basic, agent: options.agent };
 }
 
-/** The object of a YAML file, for CRD files. */
+/** Parses a YAML manifest, such as a CRD file. */
 export function parseManifest(text: string): unknown {
   return parseYaml(text);
 }

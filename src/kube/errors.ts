@@ -36,7 +36,7 @@ export interface FieldConflict {
 }
 
 /**
- * Turns a failed answer into an error. `body` is the parsed `Status`, or text when it is not one.
+ * Turns a failed answer into an error. `body` is the parsed `Status`, or the text of any other answer.
  * Source: apimachinery `Status`; 429 and 5xx may carry `details.retryAfterSeconds` as well as the header.
  */
 export function apiError(
@@ -109,7 +109,7 @@ export const isTooManyRequests = (error: unknown): boolean => status(error) === 
 export const isUnauthorized = (error: unknown): boolean => status(error) === 401;
 /** 403: RBAC, a quota or an admission plugin refuses the request. */
 export const isForbidden = (error: unknown): boolean => status(error) === 403;
-/** A ResourceQuota leaves no room. Source: the quota admission plugin's message; it has no reason of its own. */
+/** A ResourceQuota leaves no room. Source: the message of the quota admission plugin; its refusals share a reason. */
 export const isQuotaExceeded = (error: unknown): boolean =>
   error instanceof ApiError && /\b(exceeded|failed) quota\b/.test(error.message);
 /**
@@ -127,7 +127,7 @@ export const isInvalid = (error: unknown): boolean => status(error) === 422 || s
 /** The namespace is being deleted; nothing can be created in it any more. */
 export const isNamespaceTerminating = (error: unknown): boolean =>
   error instanceof ApiError && error.causes.some((c) => c.reason === 'NamespaceTerminating');
-/** The server has not reached the requested version yet; list again without one. */
+/** The server has not reached the requested resource version yet: list again without a version. */
 export const isResourceVersionTooLarge = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.causes.some((c) => c.reason === 'ResourceVersionTooLarge') ||

@@ -11,7 +11,7 @@ export interface Answer {
 
 export interface ExchangeOptions {
   limit: CallLimit;
-  /** The subject, for messages. */
+  /** Names the request in messages. */
   what: string;
   maxBytes: number;
   /** Called when the head of the answer has arrived. */
@@ -20,8 +20,8 @@ export interface ExchangeOptions {
 
 /**
  * Sends one request and collects its answer.
- * It reads the parts as the connection delivers them: a stream per answer would cost more than all our other work for
- * the answer.
+ * Parts of the answer are collected as the connection delivers them: a stream per answer would cost more than all our
+ * other work for the answer.
  * Errors: ERR_TOO_LARGE; the connection's own error; the limit's reason.
  */
 export function exchange(
@@ -51,7 +51,7 @@ export function exchange(
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart(controller) {
         connection = controller;
-        // It was aborted while it waited for a connection.
+        // The call ended while the request waited for a connection.
         if (settled) controller.abort(new OperatorError('ERR_ABORTED', `${what}: cancelled`));
       },
       onResponseStart(_controller, code, head) {

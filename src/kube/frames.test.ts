@@ -26,7 +26,7 @@ test('a frame cut in the middle of a character is put together again', async () 
   }
 });
 
-test('a frame in many chunks and blank lines between frames are fine', async () => {
+test('a frame may arrive in many chunks, and blank lines between frames are ignored', async () => {
   const text = frame('a') + '\n' + frame('b');
   expect(await names(chunks(...[...text]))).toEqual(['a', 'b']);
 });

@@ -61,11 +61,11 @@ test.each<[string, object, object]>([
     { authorization: `Basic ${Buffer.from('me:a:b').toString('base64')}` },
   ],
   ['a user to impersonate', { token: 'abc', as: 'eve' }, { 'impersonate-user': 'eve' }],
-])('%s goes into every request', async (_what, user, headers) => {
+])('%s is sent with every request', async (_what, user, headers) => {
   expect(await headersOf(user)).toMatchObject([headers, headers, headers]);
 });
 
-test('the option impersonate overrides the kubeconfig, whose namespace and token are available', async () => {
+test('the option impersonate overrides the kubeconfig, and the client offers its namespace and token', async () => {
   const text = config({ token: 'abc', as: 'eve' }).replace('"user":"u"', '"user":"u","namespace":"shop"');
   const client = createKubeClient({ kubeconfig: write('config', text), impersonate: 'adam' });
   await client.getPath('/version');
@@ -81,7 +81,7 @@ test('a relative token file is resolved against the folder of its kubeconfig', a
   expect((await headersOf({ tokenFile: 'token' }))[0]).toMatchObject({ authorization: 'Bearer from-file' });
 });
 
-test('an exec plugin is asked for the token', async () => {
+test('the token of an exec plugin is sent', async () => {
   const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token: 'asked' } };
   const exec = {
     apiVersion: answer.apiVersion,
@@ -105,7 +105,7 @@ test('several files are merged, and the first file that sets a value wins', () =
   const settings = loadKubeSettings();
   expect(currentUser(settings)?.token).toBe('first');
   expect(serverOf(settings)).toBe(url());
-  // The second adds its context; cluster and user of that name are those of the first.
+  // The second file adds the context `two`. Its cluster and user have names that the first file defines already.
   const two = loadKubeSettings({ context: 'two' });
   expect([currentUser(two)?.token, serverOf(two)]).toEqual(['first', url()]);
   expect(serverOf(loadKubeSettings({ path: second, context: 'two' }))).toBe('https://other');

@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type * as ClientNode from '@kubernetes/client-node';
 // The package's index loads fifteen hundred generated files, which takes most of a second, and 80 MB for the life of a
-// process. This one module of it can read a kubeconfig and loads nothing else.
+// process. This single module reads a kubeconfig and loads nothing else.
 import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js';
 import { parse as parseYaml } from 'yaml';
 import { errorText, OperatorError } from '../base/errors.ts';
@@ -13,7 +13,7 @@ import { errorText, OperatorError } from '../base/errors.ts';
 const require = createRequire(import.meta.url);
 type KubeConfig = ClientNode.KubeConfig;
 
-/** A kubeconfig as client-node reads it, with absolute paths. Complete: other contexts stay in it. */
+/** A whole kubeconfig, including the contexts that are not in use, in client-node's types and with absolute paths. */
 export interface KubeSettings {
   clusters: ClientNode.Cluster[];
   users: ClientNode.User[];
@@ -88,8 +88,9 @@ export function namespaceOf(settings: KubeSettings): string | undefined {
 }
 
 /**
- * client-node's own configuration of the same content, for code that needs its authenticators (exec plugins, OIDC,
- * cloud providers) or its typed clients. Caveats: the first call in a process loads all of client-node, synchronously.
+ * The same content as a configuration object of client-node, for code that needs its authenticators (exec plugins,
+ * OIDC, cloud providers) or its typed clients. Caveats: the first call in a process loads all of client-node,
+ * synchronously.
  */
 export function fullConfig(settings: KubeSettings): KubeConfig {
   const config = new (clientNode().KubeConfig)();

@@ -2,8 +2,8 @@ import { clientNode } from './kubeconfig.ts';
 
 /**
  * A replacement for client-node in `@dot-i/k8s-operator`; the real one would cost an operator most of a second and 80
- * MB. The base class uses it in its constructor, whose results are replaced, and in methods that are all overridden.
- * Any other access loads the real one.
+ * MB. The base class uses client-node in its constructor, whose results `RuntimeOperator` replaces, and in methods,
+ * which `RuntimeOperator` overrides. Any other access loads the real client-node.
  */
 export const lightClientNode: object = new Proxy(
   {},

@@ -5,12 +5,13 @@ import { lightClientNode } from './light-client-node.ts';
 const load = createRequire(import.meta.url);
 
 /**
- * The only import of `@dot-i/k8s-operator`. It is CommonJS: a static import would hide its class behind a namespace
- * object, and together with client-node (ESM) the test runner would refuse the cycle; `createRequire` works in any
- * order.
+ * The only import of `@dot-i/k8s-operator`. The package is CommonJS. A static import would hide its class behind a
+ * namespace object, and the test runner would refuse the import cycle with client-node, which is ESM; `createRequire`
+ * works in any order.
  *
- * It is loaded with `lightClientNode` in client-node's place. If modules cannot be replaced (in the test runner), the
- * real one is loaded at once. A bundle replaces this file: there the replacement is put in place at build time.
+ * The package is loaded with `lightClientNode` in client-node's place. Where modules cannot be replaced (in the test
+ * runner), the real client-node is loaded immediately. A bundle replaces this file, and puts `lightClientNode` in place
+ * at build time.
  */
 export function loadDotI(): typeof DotI.default {
   const path = load.resolve('@kubernetes/client-node');

@@ -57,7 +57,7 @@ async function readUntil(stream: Duplex, length: number): Promise<string> {
   return text;
 }
 
-test('bytes go to the port of the pod and come back, large ones too', async () => {
+test('bytes go to the port of the pod and come back, also in large amounts', async () => {
   const stream = await client.portForward({ namespace: 'svc-system', name: 'svc-query-1' }, 9095);
   const sent = 'hello '.repeat(50_000);
   stream.write(sent);
@@ -66,7 +66,7 @@ test('bytes go to the port of the pod and come back, large ones too', async () =
   expect(asked[0]!.protocols).toContain('v4.channel.k8s.io');
 });
 
-test('a refusal comes with the message of the API server', async () => {
+test('a refusal has the message of the API server', async () => {
   await expect(client.portForward({ namespace: 'svc-system', name: 'forbidden' }, 9095)).rejects.toMatchObject({
     code: 'ERR_API_FORBIDDEN',
     message: expect.stringContaining('pods "forbidden" is forbidden: no'),

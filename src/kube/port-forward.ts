@@ -14,7 +14,7 @@ export interface PodStreamOptions {
   deadlineMs?: number | undefined;
 }
 
-/** The used part of the socket; client-node's library for it has no types. */
+/** The part of the socket that is used here; client-node's WebSocket library has no types. */
 interface Socket {
   readonly readyState: number;
   readonly OPEN: number;
@@ -54,7 +54,7 @@ export async function openPodStream(
     applyToHTTPSOptions: async (options: object) =>
       void Object.assign(options, await credentials.socketOptions(), { handshakeTimeout: deadlineMs }),
   };
-  // The handler would close these at the end of the protocol; the default would be our own standard output.
+  // The handler closes these streams at the end of the protocol. By default it would close our own standard output.
   const nowhere = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   const handler = new WebSocketHandler(config as unknown as KubeConfig, undefined, nowhere);
   const stream = new PodStream(what);
@@ -101,7 +101,7 @@ class PodStream extends Duplex {
   constructor(what: string) {
     super({ allowHalfOpen: false });
     this.#what = what;
-    // The stream may fail before the caller has it; a reader gets the error all the same.
+    // The stream may fail before the caller listens, which would end the process. A reader gets the error all the same.
     this.on('error', () => {});
   }
 

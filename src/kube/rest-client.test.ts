@@ -64,7 +64,7 @@ test.each<[string, (client: KubeClient) => Promise<unknown>]>([
   ['list', (client) => client.list(configMaps)],
   ['get', (client) => client.get(configMaps, { namespace: 'shop', name: 'a' })],
   ['create', (client) => client.create(configMaps, configMap('b'))],
-])('waits the Retry-After seconds on a %s, which then succeeds', async (verb, call) => {
+])('a %s waits the Retry-After seconds and then succeeds', async (verb, call) => {
   server.put(configMaps, configMap('a'));
   server.script({ verb: verb as 'list' }, { do: 'fail', error: busy(), retryAfter: '7' });
   const done = call(server.client(clock));
@@ -87,7 +87,7 @@ test('reads the delay from the body where there is no header', async () => {
   expect(await got).toMatchObject({ metadata: { name: 'a' } });
 });
 
-test('returns a 429 at once to a caller that opts out of retries', async () => {
+test('returns a 429 immediately to a caller that opts out of retries', async () => {
   server.script({ verb: 'get' }, { do: 'fail', error: busy(), retryAfter: '2' });
   await expect(
     server.client().get(configMaps, { namespace: 'shop', name: 'a' }, { retry: false }),

@@ -43,7 +43,7 @@ export interface KubeClientOptions {
 
 /**
  * @internal
- * A client for the cluster that the environment names.
+ * A client for the cluster that the options name, by default the one that the environment names.
  * Errors: ERR_CONFIG_INVALID where the kubeconfig is missing or cannot be used.
  */
 export function createKubeClient(options: KubeClientOptions = {}): RestClient {

@@ -47,16 +47,16 @@ export class ApiReviews {
     );
     const status = answer['status'] as TokenStatus | undefined;
     if (!status?.authenticated || !status.user?.username) return undefined;
-    // Without audiences in the answer, the token is valid for the API server's own, which is among the requested ones.
-    // Source: TokenReviewStatus.
+    // Without audiences in the answer, the token is valid for the API server's own audience, which is among the
+    // requested ones. Source: TokenReviewStatus.
     const { audiences: confirmed = [] } = status;
     const counts = confirmed.length === 0 || !audiences || confirmed.some((one) => audiences.includes(one));
     return counts ? status.user : undefined;
   }
 
   /**
-   * Undefined when the API server's own audience is not known, as outside a cluster. A review without audiences then
-   * checks against that audience.
+   * The audiences that a review names. Undefined when the API server's own audience is not known, as outside a cluster:
+   * the API server then checks against its own audience.
    */
   async #audiences(): Promise<string[] | undefined> {
     const { audience, ownToken } = this.#options;
@@ -115,7 +115,7 @@ export async function reviewTokenFor(
 ): Promise<ReviewedUser | undefined> {
   const answer = await create(client, coreResources.tokenReviews, { token, audiences: [audience] }, signal);
   const status = answer['status'] as TokenStatus | undefined;
-  // Without audiences in the answer, the token is valid for the API server's own, which is not this one. Source:
+  // Without audiences in the answer, the token is valid for the API server's own audience, not for this one. Source:
   // TokenReviewStatus.
   return status?.authenticated && status.audiences?.includes(audience) ? status.user : undefined;
 }

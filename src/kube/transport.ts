@@ -206,7 +206,7 @@ export class Transport {
       return isTooManyRequests(error) ? Math.min(1000 * 2 ** attempt, maxRetryAfterMs) : undefined;
     }
     if (error instanceof OperatorError) return undefined;
-    // No answer at all. Only a read may be repeated; a kept-alive connection that the server closed costs one attempt.
+    // No answer came. Only a read may be repeated. A kept-alive connection that the server has closed costs an attempt.
     return call.method === 'GET' && attempt < 2 ? 50 * 4 ** attempt : undefined;
   }
 }

@@ -28,7 +28,7 @@ export interface AuditRecord {
 const maxText = 128;
 
 /**
- * The audit line of a decision, with its newline. Every text is cut to 128 characters and every character that a
+ * The audit line of a decision, with its newline. Every string is cut to 128 characters, and every character that a
  * terminal or a line reader could act on is escaped, so that no input can forge a line.
  */
 export function auditLine(record: AuditRecord): string {

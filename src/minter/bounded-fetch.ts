@@ -6,7 +6,7 @@ import { TimeLimit } from '../base/time-limit.ts';
 
 export interface BoundedFetchOptions {
   clock: Clock;
-  /** Limit of one exchange, headers and body together, ms. A function is asked at each call. */
+  /** Limit of one exchange, headers and body together. A function is called for each exchange. Units: ms. */
   timeoutMs: number | (() => number);
   maxBytes: number;
 }
@@ -18,9 +18,9 @@ type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
  * `fetch` for a server that is not trusted with our time or memory: a deadline over headers and body, a size cap, no
- * redirects (a 3xx is returned as it is), and a body only if it is uncompressed JSON. Other bodies read as empty. It
- * requests no compression, so the cap applies to the bytes on the wire.
- * It uses undici's `request`: the web streams of its `fetch` cost more than the exchange itself.
+ * redirects (a 3xx is returned as it is), and a body only if it is uncompressed JSON. Any other body is left out. No
+ * compression is requested, so the cap applies to the bytes on the wire.
+ * This function uses undici's `request`: the web streams of undici's `fetch` cost more than the exchange itself.
  * Errors: ERR_TIMEOUT, ERR_TOO_LARGE, or TypeError on network errors, like fetch.
  */
 export function boundedFetch(options: BoundedFetchOptions): typeof fetch {

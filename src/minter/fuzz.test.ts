@@ -17,7 +17,7 @@ const time = Math.max(60_000, 2 * partMs);
 const [heavyToken, heavyBody] = [14_000, 30_000];
 /** The number of warm-up requests of that test, and the least number of measured ones. */
 const [warmUp, measured] = [60, 120];
-/** The allowed heap growth: more than compiled code takes, less than all tokens, or all bodies. Units: bytes. */
+/** The allowed heap growth: more than compiled code takes, less than all sent tokens or bodies take. Units: bytes. */
 const flatBytes = 600_000;
 
 let world: MinterWorld;
@@ -59,7 +59,7 @@ function nothingSecretWasLogged(): void {
   minter.forget();
 }
 
-/** Returns the number of answers per status. */
+/** Expects that every request is answered with a 4xx and mints nothing. Returns the number of answers per status. */
 async function neverMints(arbitrary: fc.Arbitrary<() => ReturnType<typeof askToken>>): Promise<Record<number, number>> {
   const before = costs({ world, minter });
   const met: Record<number, number> = {};
@@ -140,7 +140,7 @@ test(
         .map((body) => JSON.stringify(body)),
     );
     const met = await neverMints(bodies.map((body) => () => askToken(minter, token, body)));
-    // Malformed bodies, and those that the rules refuse.
+    // Malformed bodies give 400; well-formed bodies that the rules refuse give 403.
     expect(Math.min(met[400] ?? 0, met[403] ?? 0)).toBeGreaterThan(3);
   },
   time,
@@ -175,7 +175,7 @@ test(
   async () => {
     const token = world.issuer.token(agentEmail, audience);
     let asked = 0;
-    /** Sends ten different requests at once: mutated tokens, bodies that are not JSON, ungranted repositories. */
+    /** Sends ten requests concurrently, each different: mutated tokens, bodies that are not JSON, ungranted repositories. */
     const some = async (): Promise<void> => {
       const asks = Array.from({ length: 10 }, (_, i) => {
         const id = String(asked++);

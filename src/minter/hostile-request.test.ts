@@ -35,7 +35,7 @@ const text = (edit: (json: string) => string): string => edit(JSON.stringify(bas
 const bodies: BodyRow[] = [
   ['refuses an empty body', 'invalid_request', ''],
   ['refuses a list', 'invalid_request', '[]'],
-  ['refuses a text', 'invalid_request', '"x"'],
+  ['refuses a string', 'invalid_request', '"x"'],
   ['refuses null', 'invalid_request', 'null'],
   ['refuses bytes after the object', 'invalid_request', text((t) => `${t}{}`)],
   ['refuses a byte-order mark', 'invalid_request', text((t) => `\ufeff${t}`)],
@@ -122,7 +122,7 @@ const bodies: BodyRow[] = [
     { ...base, repositories: Array.from({ length: 5000 }, () => 'gitops') },
   ],
   [
-    'refuses 10 000 repeats by size',
+    'refuses 10 000 repeats of one repository by their size',
     'payload_too_large',
     { ...base, repositories: Array.from({ length: 10_000 }, () => 'gitops') },
   ],
@@ -134,7 +134,7 @@ const bodies: BodyRow[] = [
   ],
   ['denies a listed repository in another case', 'repository_denied', { ...base, repositories: ['GitOps'] }],
   ['denies a repository whose own file refuses', 'scope_denied', { ...base, repositories: ['locked'] }],
-  ['denies such a repository in another case, too', 'scope_denied', { ...base, repositories: ['Locked'] }],
+  ['denies a repository whose own file refuses, in another case', 'scope_denied', { ...base, repositories: ['Locked'] }],
   ['refuses empty permissions', 'invalid_request', { ...base, permissions: {} }],
   ...[null, [], 'write', { contents: 1 }, { contents: null }, { contents: ['read'] }].map((permissions): BodyRow => [
     `refuses permissions ${JSON.stringify(permissions)}`,
@@ -184,7 +184,7 @@ const contentTypes: HeaderRow[] = [
   ['refuses text', 415, { 'content-type': 'text/plain' }],
   ['refuses a form', 415, { 'content-type': 'application/x-www-form-urlencoded' }],
   ['refuses another charset', 415, { 'content-type': 'application/json; charset=utf-16' }],
-  ['refuses a parameter it does not know', 415, { 'content-type': 'application/json; profile=x' }],
+  ['refuses an unknown parameter', 415, { 'content-type': 'application/json; profile=x' }],
   ['refuses a content encoding', 415, { 'content-encoding': 'gzip' }],
   ['refuses identity as content encoding', 415, { 'content-encoding': 'identity' }],
   ['refuses two content types', 415, { 'content-type': 'application/json, text/plain' }],
@@ -195,7 +195,7 @@ test.each(contentTypes)('%s', async (_sentence, status, headers) => {
   expect(answer.status).toBe(status);
 });
 
-test('accepts the charset it needs', async () => {
+test('accepts the charset UTF-8', async () => {
   const headers = { 'content-type': 'application/json; charset=UTF-8' };
   expect((await askToken(minter, token, {}, { headers })).status).toBe(200);
 });
@@ -259,7 +259,7 @@ test.each<[string, number, () => string]>([
     () => `${head(['Content-Type: text/plain', 'Content-Length: 2', 'Connection: close'])}{}`,
   ],
   [
-    'refuses a gzip bomb by its encoding',
+    'refuses a compressed body by its encoding',
     415,
     () =>
       `${head(['Content-Encoding: gzip', 'Content-Length: 40', 'Connection: close'])}${gzipSync('{}').toString('latin1')}`,

@@ -140,8 +140,8 @@ const headers: Row[] = [
       );
     },
   ],
-  ['refuses jku and never asks it', 401, () => world.issuer.sign(good(), { jku: `${world.platform.apiBaseUrl}/app` })],
-  ['refuses x5u and never asks it', 401, () => world.issuer.sign(good(), { x5u: `${world.platform.apiBaseUrl}/app` })],
+  ['refuses jku and never requests it', 401, () => world.issuer.sign(good(), { jku: `${world.platform.apiBaseUrl}/app` })],
+  ['refuses x5u and never requests it', 401, () => world.issuer.sign(good(), { x5u: `${world.platform.apiBaseUrl}/app` })],
   ['refuses x5c', 401, () => world.issuer.sign(good(), { x5c: ['AAAA'] })],
   ['refuses kid with a path', 401, () => world.issuer.sign(good(), { kid: '../../dev/null' })],
   ['refuses kid with SQL', 401, () => world.issuer.sign(good(), { kid: "' OR 1=1 --" })],
@@ -200,7 +200,7 @@ const claims: Row[] = [
     () => world.issuer.sign(good({ aud: audience.replace('minter', 'MINTER') })),
   ],
   ['refuses the audience without port', 401, () => world.issuer.sign(good({ aud: audience.replace(':8080', '') }))],
-  ['refuses a text around the audience', 401, () => world.issuer.sign(good({ aud: `x${audience}x` }))],
+  ['refuses the audience inside other text', 401, () => world.issuer.sign(good({ aud: `x${audience}x` }))],
   ['refuses an audience that is a number', 401, () => world.issuer.sign(good({ aud: 8080 }))],
   ['refuses a token without iss', 401, () => world.issuer.sign(without('iss'))],
   ['refuses iss as number', 401, () => world.issuer.sign(good({ iss: 1 }))],
@@ -283,7 +283,7 @@ test('refuses two identity headers', async () => {
   expect(costs({ world, minter })).toEqual(before);
 });
 
-test('refuses a good token of another issuer and never asks its server', async () => {
+test('refuses a good token of another issuer and never connects to its server', async () => {
   const connections: unknown[] = [];
   const stranger = createServer((socket) => void connections.push(socket.destroy()));
   await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));

@@ -47,7 +47,7 @@ test.each<[sentence: string, faults: KmsFaults]>([
   ['a digest that was not verified', { digestNotVerified: true }],
   ['an answer of another key version', { otherName: true }],
   ['a signature of another key', { otherKey: testKey('stranger') }],
-  ['quota used up', { status: { code: 8, message: 'Quota exceeded', methods: ['AsymmetricSign'] } }],
+  ['an exhausted quota', { status: { code: 8, message: 'Quota exceeded', methods: ['AsymmetricSign'] } }],
   ['an internal error', { status: { code: 13, message: 'Internal', methods: ['AsymmetricSign'] } }],
   ['an unavailable service', { status: { code: 14, message: 'unavailable', methods: ['AsymmetricSign'] } }],
 ])('key service: %s gives 503, and no JWT is sent', async (_sentence, faults) => {
@@ -120,14 +120,14 @@ test.each<PlatformRow>([
     'installation_error',
   ],
   [
-    'installation with a text as id',
+    'installation with a string as id',
     'get_installation',
     { change: (b) => ({ ...b, id: '1/../2' }) },
     502,
     'installation_error',
   ],
   [
-    'installation with an id past exact numbers',
+    'installation with an id above the exact integers',
     'get_installation',
     { status: 200, body: '{"id":90071992547409931,"account":{"login":"acme","type":"Organization"}}' },
     502,
@@ -147,7 +147,7 @@ test.each<PlatformRow>([
   ['exchange answers 422', 'create_token', { status: 422 }, 502, 'exchange_error'],
   ['exchange answers 500', 'create_token', { status: 500 }, 502, 'exchange_error'],
   ['exchange answers 200', 'create_token', { status: 200, body: { token: 'x' } }, 502, 'exchange_error'],
-  ['exchange cuts the line', 'create_token', { drop: true }, 502, 'exchange_error'],
+  ['exchange cuts the connection', 'create_token', { drop: true }, 502, 'exchange_error'],
   [
     'exchange is 201 without JSON',
     'create_token',
@@ -263,7 +263,7 @@ test('one 401 of the platform is retried with a fresh JWT', async () => {
   expect(world.kms.count('AsymmetricSign') - signs).toBe(2);
 });
 
-test('a personal account gives the error that operators search for', async () => {
+test('the error for a personal account names that cause and a missing installation', async () => {
   world.platform.state.accounts.get('acme')!.type = 'User';
   try {
     const answer = await ask();
@@ -300,7 +300,7 @@ test('a repository unknown to the installation is named', async () => {
   }
 });
 
-test('a key version that is not ENABLED makes the pod not ready at once, and ready again without a restart', async () => {
+test('a key version that is not ENABLED makes the pod unready immediately, until it is ENABLED again', async () => {
   const keyCheck = async (): Promise<unknown> => (await minter.readiness()).checks.find((c) => c.type === 'KeyEnabled');
   world.kms.version(world.keyVersion).state = 'DISABLED';
   expect(errorOf(await ask())).toBe('signer_unavailable');

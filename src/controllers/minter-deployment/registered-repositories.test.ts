@@ -5,18 +5,18 @@ import { registeredRepositories, repositoriesInForce, withRegistered } from './r
 const read = (repositories: string): ReturnType<typeof registeredRepositories> =>
   registeredRepositories({ repositories }, 'acme');
 
-test('takes names, with or without the primary organisation, once each, and skips comments', () => {
+test('each name is taken once, with or without the primary organisation; comments are skipped', () => {
   expect(read('fleet\n# more\nacme/apps # of the teams\n\n  fleet  \n')).toEqual({ names: ['fleet', 'apps'] });
 });
 
-test('no ConfigMap and no key register nothing', () => {
+test('nothing is registered without the ConfigMap or without its key', () => {
   expect(registeredRepositories(undefined, 'acme')).toEqual({ names: [] });
   expect(registeredRepositories({ other: 'x' }, 'acme')).toEqual({ names: [] });
 });
 
 test.each([
   ['another organisation', 'evil/fleet', /line 2: "evil\/fleet" is not in the organisation acme/],
-  ['the organisation in other case', 'ACME/fleet', /is not in the organisation acme/],
+  ['the organisation in upper case', 'ACME/fleet', /is not in the organisation acme/],
   ['a path', 'acme/a/b', /is neither a name nor organisation\/name/],
   ['a parent directory', 'acme/..', /is not the name of a repository/],
   ['an address', 'https://example.com/acme/x', /is neither a name nor/],
@@ -69,7 +69,7 @@ describe('the registry of repositories', () => {
     });
   });
 
-  test('counts with trustGitOpsState: names of the own organisation are taken, and others are a fault', () => {
+  test('counts with trustGitOpsState: names in the primary organisation are taken, others are a fault', () => {
     const { names, fault, ignored } = repositoriesInForce(minter(true), registry);
     expect(names).toEqual(['fleet', 'apps', 'gitops']);
     expect(fault).toMatch(/line 4: "evil\/x" is not in the organisation/);

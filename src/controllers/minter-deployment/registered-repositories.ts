@@ -39,7 +39,7 @@ export function repositoriesInForce(
 
 /**
  * Reads the registry. Pure.
- * Guarantees: a repository of another organisation is never taken, whatever else is in the file.
+ * Guarantees: a repository of another organisation is never taken, whatever else the ConfigMap holds.
  */
 export function registeredRepositories(
   data: Readonly<Record<string, string>> | undefined,

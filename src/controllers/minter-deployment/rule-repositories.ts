@@ -6,7 +6,7 @@ const maxFile = 64 * 1024;
 /**
  * The first repository that a ConfigMap of rules names although the spec does not declare it, as a sentence with file
  * and line; undefined when there is none. Pure.
- * Shape: `files` are the ConfigMap's data, `<repository>.yaml` or `.yaml` (for all repositories) → text.
+ * Shape: `files` is the ConfigMap's data: `<repository>.yaml`, or `.yaml` for all repositories → text of the rules.
  * Caveats: a file that is not valid YAML names no repository; the pods report its fault.
  */
 export function repositoryOutsideSpec(

@@ -33,7 +33,7 @@ export async function keepAuthority(
     const rotate = stored?.request !== undefined && stored.request !== stored.answered;
     const plan = await planCa(stored?.state, { now: clock.now(), commonName: names.ca, rotate, timing });
     const started = plan.state.next !== undefined && stored?.state.next === undefined;
-    // A rotation requested during a rotation stays open until that one has ended, and starts then.
+    // A rotation that is requested during another one stays pending and starts when the other has ended.
     const request = rotate && !started ? undefined : stored?.request;
     const wanted = caSecret(namespace, plan.state, request, secret);
     if (rotate && !started)

@@ -25,12 +25,13 @@ export interface Identity {
   names: LeafNames;
 }
 
-/** Labels of every Secret that the platform keeps, and of its other objects. */
+/** Selects every Secret that the platform keeps, and its other objects. */
 export const managedSelector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller';
 
 /**
- * Identity is the subject's CN; the DNS names are those a peer connects with. Agents have certificates of their own
- * (`src/controllers/agent-certificates`): the shared one is kept for pods of earlier versions that mount it.
+ * The identities whose certificates the platform keeps. The subject's CN is the identity; the DNS names are those that
+ * peers connect with. Each agent has a certificate of its own (`src/controllers/agent-certificates`). With
+ * `sharedAgents` the agents' shared certificate is kept as well, for pods of earlier versions, which mount it.
  */
 export function platformIdentities(namespace: string, sharedAgents: boolean): Identity[] {
   const identity = (secret: string, component: Component, name: string, local = false, alias?: string): Identity => ({
@@ -71,8 +72,9 @@ const annotations = {
 
 export interface StoredCa {
   state: CaState;
-  /** The annotation by which a user requests a new CA. The answered value is kept, so that a request counts once. */
+  /** The value of the annotation by which a user requests a new CA. */
   request: string | undefined;
+  /** The last request that was carried out. It is stored, so that a request counts once. */
   answered: string | undefined;
 }
 
@@ -100,7 +102,7 @@ export function readCa(secret: SecretObject | undefined): StoredCa | { fault: st
   };
 }
 
-/** An unreadable time counts as long ago: the step that waits for it is taken. */
+/** An unreadable time counts as the epoch, so that the step that waits for it is due. */
 const since = (text: string | undefined): number => Date.parse(text ?? '') || 0;
 
 /** The Secret of a CA. `present` provides the parts that are not ours: the version and other annotations. */
@@ -133,18 +135,18 @@ export function caSecret(
 export interface LeafPlan {
   /** The complete set of Secrets to apply, including the unchanged ones. */
   secrets: SecretObject[];
-  /** Why each new or changed one is written, by Secret name. A changed CA bundle alone keeps the certificate. */
+  /** Why a certificate is issued, by the name of its Secret. */
   issued: Record<string, string>;
-  /** Secrets that keep their certificate and get the CA bundle, which has changed. */
+  /** Secrets that keep their certificate and get a changed CA bundle. */
   rebundled: string[];
   /** When the first certificate is due for renewal. Units: ms since the epoch. */
   renewAt: number;
 }
 
 /**
- * The leaf Secrets as they should be: valid ones are kept byte for byte, and the others are issued again.
- * `sharedAgents`: pods of earlier versions still run. Units: `now` in ms since the epoch; `days` of validity of issued
- * certificates.
+ * The leaf Secrets as they should be: valid certificates are kept byte for byte, and the others are issued again.
+ * `sharedAgents`: pods of earlier versions still run; `days`: validity of issued certificates. Units: `now` in ms since
+ * the epoch.
  */
 export async function planLeaves(
   namespace: string,
@@ -184,7 +186,7 @@ export interface CertificateState {
   overdue: boolean;
 }
 
-/** The certificates in the Secrets now. A missing or unreadable one is left out: it is issued again, not renewed. */
+/** The certificates in the Secrets. A missing or unreadable one is left out: the next reconcile issues a new one. */
 export function certificateStates(live: ReadonlyMap<string, SecretObject>, now: number): CertificateState[] {
   return [...live.values()].flatMap((secret) => {
     const cert = decode(secret, secret.metadata.name === names.ca ? 'ca.crt' : 'tls.crt');

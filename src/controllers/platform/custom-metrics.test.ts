@@ -26,9 +26,9 @@ test('off serves and registers nothing, and sets no condition', () => {
 });
 
 test.each<[string, ApiServiceObject[], boolean, string, string]>([
-  ['registers where no other adapter has', [], true, 'False', 'Unavailable'],
+  ['registers where no other adapter is registered', [], true, 'False', 'Unavailable'],
   [
-    'registers neither version where another adapter has one',
+    'registers neither version where another adapter is registered for one',
     [api('v1beta1', adapter, 'True')],
     false,
     'False',
@@ -43,14 +43,14 @@ test.each<[string, ApiServiceObject[], boolean, string, string]>([
     'ForeignAPIService',
   ],
   [
-    'is available when both versions are',
+    'reports the API as available when both versions are',
     [api('v1beta1', ours, 'True'), api('v1beta2', ours, 'True')],
     true,
     'True',
     'Available',
   ],
   [
-    'is unavailable when one version is',
+    'reports the API as unavailable when one version is',
     [api('v1beta1', ours, 'True'), api('v1beta2', ours, 'False')],
     true,
     'False',
@@ -83,7 +83,7 @@ test('a foreign registration is not taken over by a query server that does not a
   });
 });
 
-test('our registration stays while the query server is away', () => {
+test('our registration stays while the query server is unavailable', () => {
   const present = [api('v1beta1', ours, 'False')];
   expect(planMetricsApi(customMetricsApi, 'auto', 'svc-system', present, deployment('False'))).toMatchObject({
     register: true,

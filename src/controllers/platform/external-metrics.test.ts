@@ -26,13 +26,13 @@ test('off serves and registers nothing, and sets no condition', () => {
 });
 
 test.each<[string, 'auto' | 'force', ApiServiceObject[], boolean, string]>([
-  ['registers where no other adapter has', 'auto', [], true, 'Unavailable'],
+  ['registers where no other adapter is registered', 'auto', [], true, 'Unavailable'],
   ['leaves alone what KEDA registered', 'auto', [api(keda, 'True')], false, 'ForeignAPIService'],
   ['leaves alone what the API server serves itself', 'auto', [api(null)], false, 'ForeignAPIService'],
-  ['takes it over with force', 'force', [api(keda, 'False')], true, 'Unavailable'],
-  ['is available when the API answers', 'auto', [api(ours, 'True')], true, 'Available'],
-  ['is unavailable when it does not', 'auto', [api(ours, 'False')], true, 'Unavailable'],
-])('%s', (_, mode, present, register, reason) => {
+  ['takes over what KEDA registered, with force', 'force', [api(keda, 'False')], true, 'Unavailable'],
+  ['reports the API as available when its APIService is', 'auto', [api(ours, 'True')], true, 'Available'],
+  ['reports the API as unavailable when its APIService is', 'auto', [api(ours, 'False')], true, 'Unavailable'],
+])('the plan %s', (_, mode, present, register, reason) => {
   expect(planMetricsApi(externalMetricsApi, mode, 'svc-system', present, deployment('True'))).toMatchObject({
     serve: true,
     register,
@@ -40,7 +40,7 @@ test.each<[string, 'auto' | 'force', ApiServiceObject[], boolean, string]>([
   });
 });
 
-test('nothing is registered before the query server answers, and what is registered stays while it is away', () => {
+test('the first registration waits for the query server; an existing one stays while the server is unavailable', () => {
   const away = deployment('False');
   for (const present of [[], [api(keda, 'True')]])
     expect(planMetricsApi(externalMetricsApi, 'force', 'svc-system', present, away)).toMatchObject({ register: false });

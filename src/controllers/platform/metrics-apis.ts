@@ -43,7 +43,7 @@ export interface MetricsApi {
   condition: ConditionInput['type'];
   /** Names of its registrations, one for each version. */
   apiServices: readonly string[];
-  /** The operator's flag that decides about it. */
+  /** The operator's flag for this API. */
   flag: string;
 }
 
@@ -60,11 +60,12 @@ export const externalMetricsApi: MetricsApi = {
 };
 
 /**
- * What to do about a metrics API. A cluster has one of each; when any version of it belongs to another server (often
- * prometheus-adapter's, or KEDA's), `auto` leaves all versions alone, because autoscalers prefer the newest version and
- * would switch away from that server. A registration without a server behind it blocks the deletion of every namespace
- * of the cluster, so the first registration waits for the query server. An existing one stays, because autoscalers keep
- * their replicas while its server is unavailable. Pure.
+ * What to do about a metrics API. Pure.
+ * When any version of the API belongs to another server, often prometheus-adapter or KEDA, `auto` leaves all versions
+ * alone: autoscalers prefer the newest version and would switch away from that server.
+ * A registration whose server does not answer blocks the deletion of every namespace of the cluster, so the first
+ * registration waits for the query server. An existing registration stays while its server is unavailable: autoscalers
+ * keep their replicas for that time.
  */
 export function planMetricsApi(
   api: MetricsApi,

@@ -162,7 +162,7 @@ test('removes what an earlier version rendered, and leaves the operator’s own 
   expect(harness.server.storage.find(coreResources.services, namespace, 'svc-controller')).toBeDefined();
 });
 
-test('the certificate that agents of earlier versions share is kept while a pod mounts it, and goes with the last', async () => {
+test('the certificate that agents of earlier versions share is kept until no pod mounts it any more', async () => {
   const shared = (): unknown => harness.server.storage.find(secrets, namespace, names.agentTls);
   const pod = (name: string): KubeObject =>
     ({
@@ -375,7 +375,7 @@ describe('custom metrics', () => {
     expect(stored('v1beta1')).toBeDefined();
   });
 
-  test('are left to another server that has them, with a condition, until it is removed', async () => {
+  test("are left to another server until that server's registration is removed, and a condition says so", async () => {
     const foreign = apiService('v1beta1', { name: 'prometheus-adapter', namespace: 'monitoring' });
     await begin(
       [
@@ -461,7 +461,7 @@ describe('monitors of kinds that are served', () => {
     harness.server.script((request) => request.path.includes('/podmonitors'), { do: 'fail', error: gone }, Infinity);
     for (const watch of harness.server.openWatches()) if (watch.resource.plural === 'podmonitors') watch.end();
     const asked = () => harness.server.requests.filter((r) => r.path.includes('/podmonitors') && r.method === 'PATCH');
-    // Its CRD is still there, so the operator tries once more to apply the monitor.
+    // The CRD is still there, so the operator tries once more to apply the monitor.
     const before = asked().length;
     harness.server.storage.remove(podMonitors, namespace, names.agent);
     await harness.passUntil(() => asked().length > before, 'the try');

@@ -172,7 +172,7 @@ export function setupPlatform(
     const owner = await tried(() => installationOwner(context));
     const adjust = (child: KubeObject, live: KubeObject | undefined): KubeObject =>
       ownedFromOutside(withForeignScale(withUserChanges(child, live), live), namespace, owner);
-    // Without a bundle the objects that carry it cannot be rendered: the existing ones stay.
+    // Without the CA bundle, the objects that carry it are not rendered. The existing ones must not be pruned then.
     const belongs = (child: KubeObject): boolean =>
       certificates !== undefined && (child.kind !== 'APIService' || isOurs(namespace, child));
     const { secretObjects, monitorObjects, others } = sorted(rendered);
@@ -198,7 +198,7 @@ export function setupPlatform(
     const live = new Map(secrets.list().map((s) => [s.metadata.name ?? '', s]));
     const sharedAgents = pods.list().some((pod) => isSharedAgent(pod, namespace));
     const plan = await planLeaves(namespace, authority.state, live, { now: clock.now(), sharedAgents });
-    // Only the Secret that the agents shared is ever removed: with the last pod that mounts it.
+    // The only Secret that is ever pruned is the one that agents shared, once no pod mounts it.
     const belongs = ({ metadata }: KubeObject): boolean => metadata.name === names.agentTls;
     await secretSet.apply({ wanted: plan.secrets, belongs, force: true, logger, signal });
     for (const [secret, reason] of Object.entries(plan.issued)) logger.info('certificate issued', { secret, reason });
@@ -275,8 +275,8 @@ function childSource(resource: ResourceRef, namespace: string) {
 
 /**
  * The object that represents the operator's installation: its ClusterRole, which every way of installing creates and
- * every way of uninstalling removes. Not the namespace: it cannot be deleted while an API registration points into it,
- * and the registration would in turn wait for the namespace.
+ * every way of uninstalling removes. The namespace cannot be the owner: it is not deleted while an API registration
+ * points into it, and the registration would in turn wait for the namespace.
  */
 async function installationOwner({ client, signal }: ReconcileContext): Promise<OwnerReference | undefined> {
   const { clusterRoles } = coreResources;
@@ -287,7 +287,7 @@ async function installationOwner({ client, signal }: ReconcileContext): Promise<
 }
 
 /**
- * Objects outside the operator's namespace are not removed with it: the garbage collector removes them with the owner.
+ * Objects outside the operator's namespace outlive the namespace: the garbage collector removes them with their owner.
  */
 function ownedFromOutside(child: KubeObject, namespace: string, owner: OwnerReference | undefined): KubeObject {
   if (!owner || child.metadata.namespace === namespace) return child;
@@ -296,7 +296,7 @@ function ownedFromOutside(child: KubeObject, namespace: string, owner: OwnerRefe
 
 const { PodMonitor, ServiceMonitor } = renderedKinds;
 
-/** Where monitors are watched. Their kinds belong to another product and may come and go. */
+/** Where monitors are watched. Their CRDs belong to another product and may come and go. */
 const monitorSources = (namespace: string, labelSelector: string): Source[] =>
   [PodMonitor, ServiceMonitor].map((resource) => ({ resource, namespace, labelSelector, optional: true }));
 
@@ -313,8 +313,8 @@ function servedMonitors(crds: Informer): NonNullable<PlatformInput['monitors']> 
 const isMonitor = ({ kind }: KubeObject): boolean => kind === PodMonitor.kind || kind === ServiceMonitor.kind;
 
 /**
- * Applies monitors. None is pruned, because they are removed with their kinds.
- * Errors: the first of an apply, except for a kind that was removed in the meantime: no reader of its monitor is left.
+ * Applies monitors. Monitors are not pruned: they are deleted with their CRDs.
+ * Errors: the first of an apply. A kind that is no longer served is not an error, because nothing reads its monitors.
  */
 async function applyMonitors(set: ApplySet, request: Omit<ApplyRequest, 'belongs'>): Promise<void> {
   const { failures } = await set.tryApply({ ...request, belongs: () => false });
@@ -342,8 +342,8 @@ export function certificateCondition(states: readonly CertificateState[], waitin
 }
 
 /**
- * Puts the platform's conditions on every policy: that is where a platform team looks. They belong to the platform's
- * own field manager, apart from those of the policy's controller, and are written only when they change.
+ * Puts the platform's conditions on every policy: that is where a platform team looks. Their field manager is the
+ * platform's own, not that of the policy's controller. They are written only when they change.
  */
 async function writePolicyConditions(
   policies: Informer<PolicyObject>,

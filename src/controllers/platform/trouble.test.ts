@@ -33,7 +33,7 @@ test('a failing reconcile is reported as trouble until it succeeds, and still re
   expect(trouble.current).toBeUndefined();
 });
 
-test('a kind whose CRD is absent or being deleted is missing', () => {
+test('a kind whose CRD is absent or being deleted is reported as missing', () => {
   const crd = (name: string, deletionTimestamp?: string): KubeObject => ({
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',

@@ -25,7 +25,7 @@ export class PlatformTrouble {
     return undefined;
   }
 
-  /** Records the current finding of a source; undefined when nothing is wrong. Returns whether it is a change. */
+  /** Records the current finding of a source; undefined when nothing is wrong. Returns whether it changed. */
   report(source: TroubleSource, trouble: Refusal | undefined): boolean {
     const known = this.#found.get(source);
     if (known?.reason === trouble?.reason && known?.message === trouble?.message) return false;

@@ -25,7 +25,7 @@ interface Scene {
   >;
 }
 
-/** Compiles a world with one monitor and lets its nodes answer. */
+/** Compiles a world with one monitor and lets each of its nodes report. */
 function scene({ object = aMonitor('shop/m', spec), policies = [], nodes = {} }: Scene) {
   const result = compile(aWorld({ monitors: [object], policies }));
   const outcome = result.monitors.get('shop/m')!;
@@ -103,7 +103,7 @@ describe('Capturing', () => {
       message: 'node-2: CAP_BPF',
     });
   });
-  test('names certain limits of nodes even with samples, and uncertain limits only without', () => {
+  test('names limits that are certain even with samples, and possible limits only without samples', () => {
     const message = (nodes: NonNullable<Scene['nodes']>): string =>
       scene({ nodes }).status.conditions!.find((c) => c.type === 'Capturing')!.message!;
     const [refuses, may] = [
@@ -132,7 +132,7 @@ describe('Capturing', () => {
       { nodes: { 'node-1': samples(29_000) } },
       'True/TrafficSeen',
     ],
-    ['is NoTraffic after that', { nodes: { 'node-1': samples(31_000) } }, 'False/NoTraffic'],
+    ['is NoTraffic when the last sample is older', { nodes: { 'node-1': samples(31_000) } }, 'False/NoTraffic'],
     [
       'is NoMatchingPods without pods',
       { object: aMonitor('shop/m', { selector: { matchLabels: { app: 'none' } } }) },
@@ -157,11 +157,11 @@ describe('Programmed', () => {
   test.each<[string, Scene, string]>([
     ['is True when every node runs this generation', {}, 'True/Programmed'],
     [
-      'is RollingOut while a node has only written the file',
+      'is RollingOut while a node has only written the config file',
       { nodes: { 'node-1': { phase: 'Written' } } },
       'False/RollingOut',
     ],
-    ['is NodesFailed when a node could not run it', { nodes: { 'node-1': { phase: 'Failed' } } }, 'False/NodesFailed'],
+    ['is NodesFailed when a node cannot run it', { nodes: { 'node-1': { phase: 'Failed' } } }, 'False/NodesFailed'],
     [
       'is NodesUnreachable when an agent does not answer',
       { nodes: { 'node-2': { silent: true } } },
@@ -173,7 +173,7 @@ describe('Programmed', () => {
       'True/Programmed',
     ],
     [
-      'is True without a node to run it on',
+      'is True without a node that it concerns',
       { object: aMonitor('shop/m', { selector: { matchLabels: { app: 'none' } } }) },
       'True/Programmed',
     ],
@@ -194,7 +194,7 @@ describe('Ready', () => {
   ])('%s', (_sentence, s, expected) => expect(conditionsOf(s)['Ready']).toBe(expected));
 });
 
-test('a policy that overrides a field is a conflict, and dropped series exceed a limit', () => {
+test('a policy that overrides a field sets Conflicted, and dropped series set LimitsExceeded', () => {
   const conditions = conditionsOf({
     object: aMonitor('shop/m', { ...spec, protocols: ['SQL'] }),
     policies: [aPolicy('p', { overrides: { protocols: ['HTTP'] } })],

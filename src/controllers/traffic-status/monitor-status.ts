@@ -19,7 +19,7 @@ export interface MonitorStatusInput {
   nodes: readonly NodeState[];
   /** Wall time, ms since the epoch. */
   now: number;
-  /** The operator's own namespace: part of the command that grants it a Secret. Default: that of an installation. */
+  /** The operator's own namespace, for the command that grants it a Secret. Default: `platformDefaults.namespace`. */
   operatorNamespace?: string;
   /** Why a Secret key (`<namespace>/<name>/<key>`) has no value, once that is known. */
   secretAbsence?: (ref: string) => SecretAbsence | undefined;
@@ -94,10 +94,7 @@ interface Data {
   lastSampleMs: number | null;
   /** A node's own reason for capturing nothing. */
   obstacle: { reason: string; message: string } | null;
-  /**
-   * What cannot be captured → the names of the nodes: in `certain` where that is certain, in `possible` where it may
-   * be.
-   */
+  /** What cannot be captured → the names of the nodes that report it, as certain or only as possible. */
   limits: { certain: Map<string, string[]>; possible: Map<string, string[]> };
 }
 
@@ -190,7 +187,7 @@ function conflictedCondition(outcome: MonitorOutcome): ConditionInput {
   };
 }
 
-/** Changes in steps of a minute, so that a busy monitor is not written with every sample. */
+/** The time of the newest sample, in steps of a minute: a status is not written with every sample. */
 function steppedTime(previous: string | undefined, latestMs: number | null): string | undefined {
   if (latestMs === null) return previous;
   if (previous && latestMs - Date.parse(previous) < sampleTimeStepMs) return previous;

@@ -5,7 +5,7 @@ import type { CaptureHub } from '../capture/hub.ts';
 import { eventConditions, monitorStatus } from './monitor-status.ts';
 import { addStatusController } from './status-controller.ts';
 
-/** Time changes a status too (samples age): check again after this. Units: ms. */
+/** A status also changes with time, because samples age: it is computed again after this time. Units: ms. */
 const recheckMs = 30_000;
 
 /** Writes the status of TrafficMonitors: the outcome of the compile for each, and the state of its nodes. */

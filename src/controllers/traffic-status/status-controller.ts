@@ -22,7 +22,7 @@ import { PacedStatus, type PacedStatusOptions } from '../capture/paced-status.ts
 interface Outcome {
   readonly uid: string;
   readonly generation: number;
-  /** The nodes that it concerns. */
+  /** The nodes that the object concerns. */
   readonly nodes: readonly string[];
 }
 
@@ -38,7 +38,7 @@ export interface StatusControllerSpec<T extends KubeObject, O extends Outcome> {
   /** Condition types whose change becomes an Event. */
   readonly eventConditions: readonly string[];
   readonly concurrency?: number;
-  /** Units: ms. */
+  /** The status is computed again after this time. Units: ms. */
   readonly recheckMs: number;
   readonly outcome: (result: CompileResult, key: ObjectKey) => O | undefined;
   readonly status: (object: T, outcome: O, nodes: readonly NodeState[], now: number) => Status;
@@ -50,7 +50,7 @@ const compileWaitMs = 1_000;
 /**
  * Writes the statuses of one kind from what the capture loop found: the outcome of the compile, and the nodes' states.
  * Flow: an event of the object, or a change in the hub → the hub's outcome for exactly this generation → status.
- * Guarantees: `Ready` exists from the first write on; see `PacedStatus` for how often.
+ * Guarantees: `Ready` exists from the first write on; `PacedStatus` decides how often a status is written.
  */
 export function addStatusController<T extends KubeObject & { status?: Status }, O extends Outcome>(
   env: ControllerEnvironment,
@@ -89,7 +89,7 @@ export function addStatusController<T extends KubeObject & { status?: Status }, 
   });
 }
 
-/** The status before the first compile: tools would take an object without a `Ready` condition as ready. */
+/** The status before the first compile. Without a `Ready` condition, tools would consider the object ready. */
 function pendingStatus<S extends { conditions?: Condition[] }>(
   object: { metadata: { generation?: number }; status?: S },
   now: number,
