@@ -175,7 +175,7 @@ test(
   async () => {
     const token = world.issuer.token(agentEmail, audience);
     let asked = 0;
-    /** Sends ten requests concurrently, each different: mutated tokens, bodies that are not JSON, ungranted repositories. */
+    /** Sends ten different requests concurrently: mutated tokens, bodies that are not JSON, ungranted repositories. */
     const some = async (): Promise<void> => {
       const asks = Array.from({ length: 10 }, (_, i) => {
         const id = String(asked++);

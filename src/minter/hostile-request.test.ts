@@ -134,7 +134,7 @@ const bodies: BodyRow[] = [
   ],
   ['denies a listed repository in another case', 'repository_denied', { ...base, repositories: ['GitOps'] }],
   ['denies a repository whose own file refuses', 'scope_denied', { ...base, repositories: ['locked'] }],
-  ['denies a repository whose own file refuses, in another case', 'scope_denied', { ...base, repositories: ['Locked'] }],
+  ['denies a repository whose file refuses, in another case', 'scope_denied', { ...base, repositories: ['Locked'] }],
   ['refuses empty permissions', 'invalid_request', { ...base, permissions: {} }],
   ...[null, [], 'write', { contents: 1 }, { contents: null }, { contents: ['read'] }].map((permissions): BodyRow => [
     `refuses permissions ${JSON.stringify(permissions)}`,

@@ -140,8 +140,8 @@ const headers: Row[] = [
       );
     },
   ],
-  ['refuses jku and never requests it', 401, () => world.issuer.sign(good(), { jku: `${world.platform.apiBaseUrl}/app` })],
-  ['refuses x5u and never requests it', 401, () => world.issuer.sign(good(), { x5u: `${world.platform.apiBaseUrl}/app` })],
+  ['refuses jku without a request', 401, () => world.issuer.sign(good(), { jku: `${world.platform.apiBaseUrl}/app` })],
+  ['refuses x5u without a request', 401, () => world.issuer.sign(good(), { x5u: `${world.platform.apiBaseUrl}/app` })],
   ['refuses x5c', 401, () => world.issuer.sign(good(), { x5c: ['AAAA'] })],
   ['refuses kid with a path', 401, () => world.issuer.sign(good(), { kid: '../../dev/null' })],
   ['refuses kid with SQL', 401, () => world.issuer.sign(good(), { kid: "' OR 1=1 --" })],

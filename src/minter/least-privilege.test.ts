@@ -71,7 +71,7 @@ test('a token with contents: read fetches and does not push', async () => {
   await expect(push(token, 'gitops')).rejects.toThrow(/error: 403/);
 });
 
-test('issues and pull requests need their own permission, in the repository asked for', async () => {
+test('issues and pull requests need their own permission, and only work in the requested repository', async () => {
   const issues = await mint({ issues: 'write' });
   expect(await api(issues, 'POST', '/repos/acme/gitops/issues', { title: 'a' })).toBe(201);
   expect(await api(issues, 'POST', '/repos/acme/gitops/pulls', { title: 'a' })).toBe(403);

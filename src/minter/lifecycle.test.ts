@@ -27,7 +27,7 @@ const check = async (type: string): Promise<unknown> => (await minter!.readiness
 const untilCheck = (type: string, reason: string): Promise<unknown> =>
   until('the check', () => check(type), { good: (seen) => (seen as { reason: string }).reason === reason });
 
-test('starts without a key, says so, and becomes ready when the key appears', async () => {
+test('the minter starts without a key, reports that, and becomes ready when the key appears', async () => {
   const version = world.keyVersion;
   const [key] = world.kms.keys.values();
   const versions = key!.versions.splice(0);
@@ -61,7 +61,7 @@ test('with only the permission to sign, a probe signature shows that the key wor
   expect(await check('KeyEnabled')).toMatchObject({ status: 'True', message: 'a probe signature was made' });
 });
 
-test('a key of another App is found before the first mint and stops all of them', async () => {
+test('a key of another App is detected before the first mint, and no token is minted', async () => {
   world.kms.version(world.keyVersion).key = testKey('stranger');
   await start();
   await untilCheck('KeyMatchesApp', 'WrongApp');
@@ -149,7 +149,7 @@ test('mints in flight finish after the stop, then new connections are refused an
   await expect(fetch(`${minter!.url}/version`)).rejects.toThrow();
 });
 
-test('a port in use ends the start with the error that people search for', async () => {
+test('a port in use ends the start with an error that names the address', async () => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   const { port } = taken.address() as AddressInfo;
@@ -159,7 +159,7 @@ test('a port in use ends the start with the error that people search for', async
   await new Promise((resolve) => taken.close(resolve));
 });
 
-test('a development key from a file signs, when it was allowed', async () => {
+test('a development key from a file signs, if it is allowed', async () => {
   const path = join(world.configsDir, 'dev.pem');
   await writeFile(path, privatePem(testKey('app')));
   await start({ KMS_PROVIDER: 'file', DEV_KEY_FILE: path, ALLOW_DEV_KEY: 'true', KMS_API_ENDPOINT: '' });

@@ -18,13 +18,13 @@ import type { AppJwt, AppJwtSource } from './sign/app-jwt.ts';
 import { judgeFailure } from './sign/key-monitor.ts';
 import { KeyServiceFailure } from './sign/key-service.ts';
 
-/** A request that policy has allowed exactly as it is. */
+/** A request that the rules allow exactly as it is. */
 export interface MintRequest {
   repositories: readonly string[];
   permissions: Permissions;
 }
 
-/** Filled in during the mint, so that the audit line of a failure shows how far it came. */
+/** Filled in during the mint, so that the audit line of a failure shows how far the mint came. */
 export interface MintTrace {
   app_jwt_sha256?: string;
   installation_id?: number;
@@ -108,7 +108,7 @@ export class Minter {
     throw viewRefusal(org, view);
   }
 
-  /** Repositories that were refused before and are granted now: the installation was fixed. */
+  /** Once every repository that was refused before has been granted, the installation is in order again. */
   #noteCovered(repositories: readonly string[]): void {
     if (this.#notCovered.size === 0) return;
     for (const name of repositories) this.#notCovered.delete(name);

@@ -14,14 +14,14 @@ export interface MonitorsOptions extends PlatformMonitorDeps {
 }
 
 const keyMs = 30_000;
-/** Interval until the key and the App are known to be right: shorter, because an operator may be waiting. */
+/** Interval until the key and the App are known to be right: shorter, because an administrator may be waiting. */
 const impatientMs = 2_000;
 const installationMs = 5 * 60_000;
 
 /**
  * Keeps the readiness correct while no tokens are minted.
  * Flow: key → App (once per key, again while it is not known to match) → installation (every five minutes) → wait.
- * Guarantees: one round at a time; `hurry` starts the next one at once, or one second after a round that is under way.
+ * Guarantees: one round at a time; `hurry` starts the next round immediately, or one second after the present one.
  */
 export class Monitors {
   readonly #options: MonitorsOptions;
@@ -93,7 +93,7 @@ export class Monitors {
     }
   }
 
-  /** A key that becomes usable again may be another one. */
+  /** Forgets the results of earlier checks: a key that becomes usable again may be a different key. */
   #forget(): void {
     this.#appKnown = false;
     this.#nextKnown = false;

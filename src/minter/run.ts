@@ -32,7 +32,7 @@ import { tokenTraces } from './token-trace.ts';
 export interface MinterServerDeps {
   logger: Logger;
   clock: Clock;
-  /** Aborting it starts the orderly shutdown. */
+  /** An abort starts the orderly shutdown. */
   signal: AbortSignal;
   /** Where audit lines go. Default: stdout. */
   audit?: (line: string) => void;
@@ -46,9 +46,9 @@ export interface MinterServerDeps {
 const drainMs = 5_000;
 
 /**
- * Runs the minter until `signal` aborts. Then it stops being ready at once, mints tokens until no new connection comes,
- * gives requests in flight five seconds, closes everything and resolves.
- * It starts, and answers `/version` (503), whatever the state of the key.
+ * Runs the minter until `signal` aborts. Then the minter is not ready any more, but mints tokens until no new
+ * connection comes; it gives requests in flight five seconds, closes everything and resolves.
+ * The minter starts, and answers `/version` with 503, even without a usable key.
  * Errors: ERR_LISTEN; ERR_TLS_MATERIAL; ERR_CONFIG_INVALID for a development key that cannot be read.
  */
 export async function runMinterServer(settings: MinterSettings, deps: MinterServerDeps): Promise<void> {

@@ -35,7 +35,7 @@ export function members(value: unknown): Map<string, unknown> {
   return new Map(Object.entries(value));
 }
 
-/** Walks a text that is known to be valid JSON and checks only the object member names. */
+/** Checks the member names of all objects in `text`, which must be valid JSON. */
 function refuseRepeatedNames(text: string): void {
   const open: (Set<string> | null)[] = [];
   let expectName = false;

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { attendedTimer, eventLoopBusyMs } from './attended-timer.ts';
 
-/** When a deadline of 1 s fires that can be extended to `latestMs`. `busyUntil` gives the busy time of the process. */
+/** The time at which a deadline of 1 s fires; `latestMs` limits its extension, `busyUntil` is the busy time so far. */
 async function firedAt(latestMs: number, busyUntil: (elapsed: number) => number): Promise<number> {
   const clock = new FakeClock();
   const started = clock.monotonic();
@@ -26,7 +26,7 @@ test('a process that is busy half of the time doubles the deadline', async () =>
   expect(await firedAt(5_000, (elapsed) => elapsed / 2)).toBeCloseTo(2_000, -2);
 });
 
-test('a process that is always busy waits to the latest moment, and no longer', async () => {
+test('a deadline in a process that is always busy is extended to its latest time, and no further', async () => {
   expect(await firedAt(5_000, (elapsed) => elapsed)).toBe(5_000);
   expect(await firedAt(500, (elapsed) => elapsed)).toBe(1_000);
 });

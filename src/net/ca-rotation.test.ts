@@ -49,7 +49,7 @@ test('nothing changes before the time that the plan gives', async () => {
   }
 });
 
-test('a requested rotation starts at once, and not a second time while it lasts', async () => {
+test('a requested rotation starts immediately; a request during a rotation changes nothing', async () => {
   const { state } = await planCa(undefined, { now: 0, commonName, timing });
   const asked = await planCa(state, { now: hour, commonName, timing, rotate: true });
   expect(asked.state.next).toBeDefined();
@@ -60,7 +60,7 @@ test('a requested rotation starts at once, and not a second time while it lasts'
   }
 });
 
-test('an expired CA is replaced at once', async () => {
+test('an expired CA is replaced immediately', async () => {
   const { state } = await planCa(undefined, { now: 0, commonName, timing });
   const late = await planCa(state, { now: 31 * day, commonName, timing });
   expect(late.state.signer.cert).not.toBe(state.signer.cert);
@@ -74,7 +74,7 @@ test('a leaf never outlives its authority', async () => {
   expect(new X509Certificate(leaf.cert).validTo).toBe(new X509Certificate(ca.cert).validTo);
 });
 
-describe('over real TLS, with server and client picking each step up in either order', () => {
+describe('over real TLS, whether server or client takes each step first', () => {
   const open: Server[] = [];
   afterEach(async () => void (await Promise.all(open.splice(0).map((server) => closeServer(server, 0)))));
 
@@ -97,7 +97,7 @@ describe('over real TLS, with server and client picking each step up in either o
     ['the server first', true],
     ['the client first', false],
   ])('%s: no request is refused at any point of the rotation', async (_, serverFirst) => {
-    // The rotation took place in the last 22 days, so its certificates are valid now: TLS judges them by the real time.
+    // TLS judges certificates by the real time, so the rotation is placed in the last 22 days: they are valid now.
     const steps = await life(Date.now() - 22 * day);
     const [servers, clients] = [await materials('server', steps), await materials('client', steps)];
     const [serving, asking] = [new RotatingTls(servers[0]!), new RotatingTls(clients[0]!)];
@@ -110,7 +110,7 @@ describe('over real TLS, with server and client picking each step up in either o
       const answer = await client.request({ ...call, deadlineMs: 5_000, maxBytes: 100 });
       return answer.body.toString();
     };
-    /** On a connection that may be older than the step, on a fresh one, and several at once. */
+    /** Three concurrent requests on connections that may be older than the step, and one on a fresh connection. */
     const askEveryWay = async (): Promise<string[]> => {
       const fresh = new TlsClient(asking);
       const answers = await Promise.all([ask(kept), ask(kept), ask(kept), ask(fresh)]);

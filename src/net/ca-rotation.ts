@@ -4,7 +4,7 @@ import { createCa, expiryTime, renewalTime, type KeyPairPem } from './ca.ts';
  * The life cycle of the certificate authority. A new one is trusted everywhere before it signs anything, and the old
  * one stays trusted until no certificate signed by it is left:
  *
- *   alone ──(two thirds of its life, or asked to)──▶ next is trusted ──(distribution)──▶ next signs, the old one is
+ *   alone ──(two thirds of its life, or a request)──▶ next is trusted ──(distribution)──▶ next signs, the old one is
  *   trusted ──(retirement)──▶ alone
  *
  * Pure but for the keys it makes; time is a parameter. Units: ms since the epoch.
@@ -26,7 +26,7 @@ export interface CaTiming {
    * wide margin.
    */
   distributionMs: number;
-  /** How long the old CA stays trusted after the change; also for copies of the bundle that users made. */
+  /** How long the old CA stays trusted after the change. Users renew their own copies of the bundle in this time. */
   retirementMs: number;
 }
 
@@ -40,14 +40,14 @@ export interface CaPlan {
   nextAt: number;
 }
 
-/** What clients trust, newest first. */
+/** The certificates that clients trust, newest first. */
 export function caBundle(state: CaState): string {
   return [state.next?.pair.cert, state.signer.cert, state.previous?.cert].filter((cert) => cert !== undefined).join('');
 }
 
 /**
  * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one.
- * Caveats: at most one step per call, except that an expired CA, which no client trusts any more, is replaced at once.
+ * Caveats: at most one step per call. An expired CA is replaced without steps, because no client trusts it any more.
  */
 export async function planCa(
   current: CaState | undefined,

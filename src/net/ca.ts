@@ -8,7 +8,7 @@ import { OperatorError } from '../base/errors.ts';
 
 /** A certificate and its private key. */
 export interface KeyPairPem {
-  /** PEM certificate. For a CA bundle in an overlap there may be several, newest first. */
+  /** PEM certificate. A CA bundle has several certificates during a rotation, newest first. */
   cert: string;
   /** PEM private key, PKCS#8. */
   key: string;
@@ -33,7 +33,7 @@ export interface LeafLife {
 /** The one algorithm of our keys and signatures. */
 export const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const dayMs = 86_400_000;
-/** Certificates start a little in the past, so that a node whose clock lags accepts them at once. */
+/** Certificates start a little in the past, so that a node whose clock lags accepts them immediately. */
 const backdateMs = 5 * 60_000;
 const serverAuth = '1.3.6.1.5.5.7.3.1';
 const clientAuth = '1.3.6.1.5.5.7.3.2';
@@ -64,9 +64,7 @@ export async function issueLeaf(ca: KeyPairPem, names: LeafNames, life: LeafLife
   return { cert, key: await exportKey(keys.privateKey) };
 }
 
-/**
- * A certificate signed by `ca` for a key whose private half is elsewhere; PEM. Only the key is taken from the request.
- */
+/** A PEM certificate signed by `ca` for a public key whose private key is elsewhere. */
 export async function signLeaf(
   ca: KeyPairPem,
   publicKey: webcrypto.CryptoKey,

@@ -27,8 +27,8 @@ async function requestOf(
 const p256 = { name: 'ECDSA', namedCurve: 'P-256' };
 const rsa = { name: 'RSASSA-PKCS1-v1_5', publicExponent: new Uint8Array([1, 0, 1]), hash: 'SHA-256' };
 const refusals: [string, () => Promise<string>, RegExp][] = [
-  ['an empty text', () => Promise.resolve(''), /no PKCS#10 in PEM/],
-  ['a text that is not a request', () => Promise.resolve('nonsense'), /no PKCS#10 in PEM/],
+  ['an empty string', () => Promise.resolve(''), /no PKCS#10 in PEM/],
+  ['text that is not a request', () => Promise.resolve('nonsense'), /no PKCS#10 in PEM/],
   ['a request that is too long', async () => (await requestOf(p256)) + ' '.repeat(maxRequestLength), /longer than/],
   ['a short RSA key', () => requestOf({ ...rsa, modulusLength: 1024 }), /a key of RSASSA.*not of ECDSA P-256/],
   ['a long RSA key', () => requestOf({ ...rsa, modulusLength: 2048 }), /not of ECDSA P-256/],

@@ -70,7 +70,7 @@ test('a connection that came while the process was stalled is served, and restar
   expect(server.listening).toBe(false);
 });
 
-test('callers that never stop coming keep it open for no longer than latestMs', async () => {
+test('new connections that never stop keep the server open for no longer than latestMs', async () => {
   const drained = drain();
   for (let i = 0; i < 10; i++) {
     await ask();

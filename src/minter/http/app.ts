@@ -19,7 +19,7 @@ const lingerMs = 500;
  * Closes the connection after an answer in stages: our half first, then reading and dropping further bytes for half a
  * second. A connection that is cut while its request is still arriving is reset, and the reset can overtake the answer:
  * the caller would see a broken connection instead of the 413.
- * Source: RFC 9112 §9.6. Node closes an answered connection by `destroySoon`.
+ * Source: RFC 9112 §9.6. Node calls `destroySoon` to close an answered connection.
  */
 function closeInStages(socket: Socket, clock: Clock): void {
   socket.destroySoon = () => {
@@ -54,7 +54,7 @@ export function createApp(deps: AppDeps): Express {
   app.all('/version', (_req, res) => refuse(res, methodNotAllowed(), 'GET, HEAD'));
   app.use((_req, res) => refuse(res, new Refusal('not_found', 'path', 'there is nothing here')));
   app.use((error: unknown, _req: Request, res: Response, next: NextFunction) => {
-    // A path that cannot be decoded is the caller's fault. Any other error is a bug of ours, which the server answers.
+    // A path that cannot be decoded is the caller's fault. Any other error is a bug of ours; the server answers it.
     if (!isUndecodable(error)) return next(error);
     deps.logger.warn('request refused by the router', { error: errorText(error) });
     if (!res.headersSent) refuse(res, new Refusal('not_found', 'path', 'there is nothing here'));

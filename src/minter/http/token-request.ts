@@ -8,8 +8,8 @@ const known = new Set(['org_name', 'repositories', 'scope', 'permissions']);
 const maxPermissions = 100;
 
 /**
- * Reads and checks the body of `POST /token`. Pure. The organisation is only checked for its form here.
- * Errors: Refusal `invalid_request` that names the member, never its value.
+ * Reads and checks the body of `POST /token`. Pure. Of the organisation, only the form is checked here.
+ * Errors: Refusal `invalid_request`, which names the member but never its value.
  */
 export function parseTokenRequest(body: Uint8Array, limits: { maxRepositories: number }): RuleRequest {
   const fields = readObject(body);
@@ -55,7 +55,7 @@ function readRepositories(value: unknown, max: number): string[] {
   return [...names.values()];
 }
 
-/** Names and levels stay strings here. An unknown one is not malformed: no scope covers it. */
+/** Names and levels stay strings here. An unknown name or level is denied later, because no scope covers it. */
 function readPermissions(value: unknown): Map<string, string> {
   const entries = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : [];
   const wellFormed = entries.every(([, level]) => typeof level === 'string');

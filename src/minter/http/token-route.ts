@@ -32,12 +32,12 @@ export type AuditFields = Partial<
 >;
 
 export const maxBodyBytes = 64 * 1024;
-/** Deadline of the whole request. Known clients give up after five seconds. */
+/** Deadline of the whole request. Known clients give up after five seconds. Units: ms. */
 const requestMs = 4_000;
 
 /**
- * Decides one `POST /token`. The order of the checks is part of the contract: the first that fails answers, and nothing
- * before the last step signs or calls the platform.
+ * Decides one `POST /token`. The order of the checks is part of the contract: the first failing check decides the
+ * answer, and only the last step signs and calls the platform.
  * Result: the token. Errors: Refusal; anything else is a bug of ours.
  */
 export async function decideToken(

@@ -76,7 +76,7 @@ test('an endless set is cut off at the size cap: 503', async () => {
   expect(logged.join('')).toMatch(/larger than 262144 bytes/);
 });
 
-test('a hanging issuer costs two seconds once, then gives 503 at once during the back-off', async () => {
+test('a hanging issuer costs two seconds once; during the back-off, callers get 503 immediately', async () => {
   issuer.fault = { hang: true };
   const start = performance.now();
   expect(await Promise.all([outcome(), outcome(), outcome()])).toEqual(Array(3).fill('issuer_keys_unavailable'));
@@ -88,7 +88,7 @@ test('a hanging issuer costs two seconds once, then gives 503 at once during the
   expect(await outcome()).toBe('found');
 });
 
-test('a hundred callers at once cause one fetch', async () => {
+test('a hundred concurrent callers cause one fetch', async () => {
   await Promise.all(Array.from({ length: 100 }, () => outcome()));
   expect(issuer.hits).toBe(1);
 });

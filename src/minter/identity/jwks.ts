@@ -93,7 +93,7 @@ export class Jwks {
     return this.#now() - this.#fetchedAt < jwksLimits.staleMs ? this.#keys : undefined;
   }
 
-  /** Never rejects: a failure shows only in the set that stays in force, or is missing. */
+  /** Never rejects: after a failure the old set stays in force, if there is one. */
   #refresh(): Promise<void> {
     if (this.#refreshing) return this.#refreshing;
     if (this.#now() - this.#failedAt < jwksLimits.retryMs) return Promise.resolve();

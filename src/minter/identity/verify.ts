@@ -119,7 +119,7 @@ function decode(part: string, reason: string): Map<string, unknown> {
   }
 }
 
-/** Several texts decode to the same bytes when the last letter has spare bits: only one of them is accepted. */
+/** Several spellings decode to the same bytes when the last character has spare bits: only one of them is accepted. */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
 }

@@ -22,8 +22,8 @@ const result = (change: object): string => {
 };
 
 test.each<[sentence: string, change: object, expected: string]>([
-  ['exactly what was asked', {}, 'ok'],
-  ['without the permission the platform adds', { permissions: { contents: 'write' } }, 'ok'],
+  ['exactly what was requested', {}, 'ok'],
+  ['no permission beyond the requested one', { permissions: { contents: 'write' } }, 'ok'],
   [
     'names in the upper and lower case of the platform',
     { repositories: [repository('GitOps', 'Acme'), repository('extra')] },
@@ -40,7 +40,7 @@ test.each<[sentence: string, change: object, expected: string]>([
   ['an empty list', { repositories: [] }, 'missing_repository'],
   ['one repository missing', { repositories: [repository('gitops')] }, 'missing_repository'],
   [
-    'one named twice, one missing',
+    'one repository twice and one missing',
     { repositories: [repository('gitops'), repository('gitops')] },
     'missing_repository',
   ],
@@ -64,7 +64,7 @@ test.each<[sentence: string, change: object, expected: string]>([
   ['an expiry on the 99th of a month', { expires_at: '2026-01-99T00:30:00Z' }, 'expired'],
   ['an expiry in the past', { expires_at: inMs(-1) }, 'expired'],
   ['an expiry in 61 minutes and a second', { expires_at: inMs(3_661_000) }, 'lives_too_long'],
-])('%s', (_sentence, change, expected) => {
+])('the verdict on a grant with %s', (_sentence, change, expected) => {
   expect(result(change)).toBe(expected);
 });
 
@@ -81,7 +81,7 @@ test('whatever comes in, an accepted grant is never wider than the request', () 
   const loginArb = fc.constantFrom('acme', 'evil');
   const othersToo = [repository('gitops', 'evil'), repository('extra')];
   const levelArb = fc.constantFrom('read', 'write', 'admin', 'root');
-  // Mostly what was asked, so that accepted answers and near misses both occur.
+  // Mostly what was requested, so that accepted answers and near misses both occur.
   const mostly = <T>(asked: T, other: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
     fc.oneof({ weight: 4, arbitrary: fc.constant(asked) }, { weight: 1, arbitrary: other });
   const repositoryArb = fc.oneof(fc.record({ name: nameArb, owner: fc.record({ login: loginArb }) }), fc.jsonValue());

@@ -11,8 +11,8 @@ export type InstallationView =
   | { state: 'personal' | 'other_account' | 'suspended' | 'other_app' | 'malformed' };
 
 /**
- * Reads the answer of `GET /orgs/{org}/installation` with status 200. Pure and total. Anything but an active
- * installation of our App in exactly this organisation is not `found`.
+ * Reads the answer of `GET /orgs/{org}/installation` with status 200. Pure and total. Only an active installation of
+ * our App in exactly this organisation is `found`.
  */
 export function readInstallation(data: unknown, org: string, appId: number): InstallationView {
   const fields = record(data);

@@ -137,7 +137,7 @@ export class PlatformClient {
 
 type AnswerHeaders = Readonly<Record<string, string | number | undefined>>;
 
-/** Milliseconds to wait before the one retry, or null when the answer is final. */
+/** Milliseconds to wait before the only retry, or null when the answer is final. */
 function pauseBeforeRetry(answer: PlatformAnswer): number | null {
   if (answer.retryAfterSeconds !== undefined) return answer.retryAfterSeconds * 1000;
   return answer.status >= 500 ? 0 : null;

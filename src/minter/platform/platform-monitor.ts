@@ -72,7 +72,7 @@ async function getApp(
   return answer;
 }
 
-/** Looks the installation up and reports what a mint would meet. It informs; it does not block. */
+/** Looks up the installation and reports what would make a mint fail. The result does not block readiness. */
 export async function checkInstallation(deps: PlatformMonitorDeps): Promise<void> {
   const { readiness, org, appId } = deps;
   const deadline = deadlineIn(deps.clock, checkMs);

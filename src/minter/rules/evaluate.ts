@@ -1,6 +1,6 @@
 import type { ClaimName, Expression, TextNode, TruthNode } from './expression-parser.ts';
 
-/** The inputs of a rule: caller and request. An absent claim is absent from the map, never an empty text. */
+/** The inputs of a rule: caller and request. An absent claim is absent from the map, never an empty string. */
 export type Claims = ReadonlyMap<ClaimName, string>;
 /** Values of `issuers.<name>`. */
 export type Issuers = ReadonlyMap<string, string>;
@@ -9,8 +9,8 @@ export type Issuers = ReadonlyMap<string, string>;
 export type Verdict = { admits: true } | { admits: false; because: 'denied' | `absent ${string}` };
 
 /**
- * Evaluates a rule. Total: no loop, no recursion deeper than the parser allowed, no I/O. Left to right with short
- * circuit; the first reference to an absent claim refuses, even if the other side of an `||` would admit.
+ * Evaluates a rule, left to right with short circuit. The first evaluated reference to an absent claim refuses, even if
+ * the other side of an `||` would admit. Total: no loop, no recursion deeper than the parser allowed, no I/O.
  */
 export function evaluateRule(expression: Expression, claims: Claims, issuers: Issuers): Verdict {
   try {

@@ -185,7 +185,7 @@ function model(tree: Tree, held: Claims): boolean | 'error' {
   }
 }
 
-test('agrees with a second evaluator on any rule of the subset', () => {
+test('the evaluator agrees with a second one on any rule of the subset', () => {
   const met = { true: 0, false: 0, error: 0 };
   const heldArb = fc.dictionary(claimArb, textArb).map((d) => new Map(Object.entries(d)) as Claims);
   fc.assert(

@@ -1,7 +1,7 @@
 /** Permission levels, weakest first: write includes read. */
 export const levels = ['read', 'write', 'admin'] as const;
 export type Level = (typeof levels)[number];
-/** Permission name → level. Always a Map: names come from outside. */
+/** Permission name → level. A Map, never an object, because callers choose the names. */
 export type Permissions = ReadonlyMap<string, Level>;
 
 export function isLevel(text: unknown): text is Level {

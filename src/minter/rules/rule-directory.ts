@@ -9,7 +9,7 @@ import { hashOf, type RuleSet } from './rule-set.ts';
 const maxFiles = 200;
 const suffix = '.yaml';
 
-/** Bytes of the rule files at one moment, or the error that prevented reading a file. */
+/** The rule files at one moment: name → bytes, or the fault that prevented reading the file. */
 export type RuleSources = ReadonlyMap<string, RuleSource>;
 export type RuleSource = { bytes: Uint8Array } | { fault: RuleFault };
 

@@ -22,7 +22,7 @@ test('reads a document of version 2', () => {
   expect([...scopes.get('s')!.permissions]).toEqual([['contents', 'write']]);
 });
 
-test('takes YAML truth values as rules', () => {
+test('takes a YAML boolean as a rule', () => {
   const text = head + `rule: {if: true}\n` + scope(good);
   expect([...file(text).scopes.keys()]).toEqual(['s']);
 });
@@ -68,7 +68,7 @@ test.each<[sentence: string, scopeBody: string, message: RegExp]>([
   ['a level that does not exist', good.replace('write', 'own'), /read, write or admin/],
   ['a permission that is a list', good.replace('write', '[write]'), /read, write or admin/],
   ['an unknown key', good.replace(/}$/, ', branch: main}'), /unknown key/],
-  ['a scope that is a text', 'yes', /not a mapping/],
+  ['a text instead of its fields', 'yes', /not a mapping/],
   ['rules that check no caller', good.replace(rule, `rule: {if: "true"}`), /neither rule refers/],
 ])('a scope with %s is off, other scopes work, and the fault names the line', (_sentence, body, message) => {
   const { scopes, faults } = file(`${head}${top}scope:\n  bad: ${body}\n  fine: ${good}\n`);
@@ -78,7 +78,7 @@ test.each<[sentence: string, scopeBody: string, message: RegExp]>([
   expect(faults[0]!.message).toMatch(message);
 });
 
-test('accepts the wildcard where the installation allows it, and only alone', () => {
+test('accepts the wildcard only where allowWildcard is set, and only alone', () => {
   const wild = head + top + scope(good.replace(`'gitops'`, `'*'`));
   expect(file(wild, true).scopes.get('s')?.everyRepository).toBe(true);
   const mixed = head + top + scope(good.replace(`'gitops'`, `'*', 'gitops'`));

@@ -82,7 +82,7 @@ test('an undeclared repository is denied, whatever a rule grants', () => {
   expect(ask(set, { repositories: ['b'] })).toBe('contents:write');
 });
 
-test('the own file of a repository must list the repository, too', () => {
+test("a repository's own file must list the repository as well", () => {
   expect(ask(rules({ 'a.yaml': document({ s: s(['b']) }) }), {})).toBe('repository_denied');
 });
 
@@ -94,7 +94,7 @@ test('the top rule and the rule of the scope must both hold', () => {
   expect(ask(rules({ '.yaml': document({ s: s(['a']) }) }), {})).toBe('contents:write');
 });
 
-test('rules may look at the organisation and repository under evaluation', () => {
+test('rules may refer to the requested organisation, and to the repository that is being decided', () => {
   const rule = `assertion.email == 'agent@x' && assertion.parsed_org_name == 'acme' && assertion.parsed_repo_name == 'a'`;
   const set = rules({ '.yaml': document({ s: { ...s(['a', 'b']), rule } }) });
   expect(ask(set, {})).toBe('contents:write');

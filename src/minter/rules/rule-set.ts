@@ -41,7 +41,8 @@ export interface Decision {
 }
 
 /**
- * Decides a request, all or nothing: first the rule of every repository, then the lists, then the permissions.
+ * Decides a request, all or nothing: first the rules for every repository, then the lists of repositories, then the
+ * permissions.
  * Pure. Errors: Refusal with scope_denied, repository_denied or permission_denied. An unknown scope and a rule that
  * refuses give the same answer, so that callers cannot find out which scopes exist.
  */

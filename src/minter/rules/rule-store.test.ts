@@ -91,7 +91,7 @@ test('a faulty file that never was good denies and does not fall through to the 
   expect(hasRules('extra')).toBe(true);
 });
 
-test('two files that differ only by case are both off', async () => {
+test('two files whose names differ only by case are both off', async () => {
   await writeFile(join(dir, '.yaml'), agentRules(['gitops']));
   await writeFile(join(dir, 'gitops.yaml'), agentRules(['gitops']));
   await writeFile(join(dir, 'GitOps.yaml'), agentRules(['gitops']));

@@ -27,7 +27,7 @@ function setUp(reuseSeconds = 240) {
   return { clock, signed, source, get, getSigned };
 }
 
-test('carries the App id as text, is backdated by half a minute and lives nine minutes', async () => {
+test('an App JWT carries the App id as a string, is backdated by half a minute and lives nine minutes', async () => {
   const { clock, signed, getSigned } = setUp();
   await getSigned();
   const now = clock.now() / 1000;
@@ -43,7 +43,7 @@ test('a hundred callers wait for one signature', async () => {
   expect(new Set((await Promise.all(waiting)).map((j) => j.token)).size).toBe(1);
 });
 
-test('is reused until its time is over, and renewed in the background before that', async () => {
+test('an App JWT is reused until its reuse time is over, and renewed in the background before that', async () => {
   const { clock, signed, get, getSigned } = setUp();
   const first = await getSigned();
   await clock.advance(191_000);
@@ -57,7 +57,7 @@ test('is reused until its time is over, and renewed in the background before tha
   expect(await get()).not.toBe(first);
 });
 
-test('is never used past its time', async () => {
+test('an App JWT is never used past its reuse time', async () => {
   const { clock, signed, getSigned } = setUp();
   await getSigned();
   await clock.advance(240_000);
@@ -65,7 +65,7 @@ test('is never used past its time', async () => {
   expect(signed).toHaveLength(2);
 });
 
-test('a jump of the wall clock ends it', async () => {
+test('a jump of the wall clock to the expiry ends the reuse', async () => {
   const { clock, signed, getSigned } = setUp();
   await getSigned();
   clock.jumpWall(490_000);
@@ -80,7 +80,7 @@ test('with a reuse of 0 every mint signs', async () => {
   expect(signed).toHaveLength(2);
 });
 
-test('a dropped JWT is signed again once, however many callers drop it', async () => {
+test('a dropped JWT is replaced once, however many callers drop it', async () => {
   const { signed, source, getSigned } = setUp();
   const first = await getSigned();
   source.drop(first);

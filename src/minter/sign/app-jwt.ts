@@ -13,13 +13,13 @@ export interface AppJwt {
 export interface AppJwtOptions {
   appId: number;
   signer: Pick<KmsSigner, 'sign' | 'version'>;
-  /** 0: a fresh one for every call of `get`. */
+  /** 0: every call of `get` signs a new JWT. */
   reuseSeconds: number;
   clock: Clock;
   logger: Logger;
 }
 
-/** Seconds before and after now. The platform allows a total span of 600 s, and small clock differences. */
+/** `iat` is before now, `exp` after. The platform allows a span of 600 s in total, and small clock differences. */
 const backdateSeconds = 30;
 const lifeSeconds = 540;
 const signBudgetMs = 3_200;
@@ -58,7 +58,7 @@ export class AppJwtSource {
     if (this.#current?.jwt === jwt) this.#current = undefined;
   }
 
-  /** Renews the JWT for all requests that wait for it, so with its own time limit, not that of the first request. */
+  /** Renews the JWT for all requests that wait for it, with a time limit of its own: their deadlines differ. */
   #renew(): Promise<AppJwt> {
     this.#signing ??= this.#sign(deadlineIn(this.#options.clock, signBudgetMs)).finally(
       () => (this.#signing = undefined),

@@ -22,7 +22,7 @@ test('a client that found no credentials is created again at the next call', asy
   expect(made).toBe(2);
 });
 
-test('a client that never gets ready runs into the deadline of the call', async () => {
+test('a call fails at its deadline when the client never gets ready', async () => {
   const service = new GcpKeyService(() => client(() => new Promise(() => {})), systemClock);
   await expect(service.describeVersion(version, 20)).rejects.toMatchObject({ kind: 'deadline' });
 });

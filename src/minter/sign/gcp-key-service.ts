@@ -76,8 +76,8 @@ export class GcpKeyService implements KeyService {
   }
 
   /**
-   * The client, once it has found its credentials. A client without credentials keeps its failure for ever, and a pod
-   * often starts before its identity is ready: the next call creates a new client.
+   * The client, once it has found its credentials. A pod often starts before its identity is ready, and a client that
+   * has found no credentials never recovers, so the next call creates a new one.
    */
   #connected(): Promise<KeyManagementServiceClient> {
     this.#starting ??= (async () => {

@@ -21,7 +21,7 @@ export interface PublicKeyAnswer {
   name: string;
   algorithm: string;
   pem: string;
-  /** Null when the service did not send one. */
+  /** Null when the service sent no checksum. */
   pemCrc32c: number | null;
 }
 

@@ -9,8 +9,8 @@ export interface KmsEndpoint {
 }
 
 /**
- * The official client. Reconnects at most every two seconds: the channel's own back-off grows to two minutes, and a
- * recovered key service must be used again at once.
+ * The official client. The longest pause between its connection attempts is two seconds: by default the channel's
+ * back-off grows to two minutes, and a recovered key service must be used again immediately.
  */
 export function createKmsClient(endpoint: KmsEndpoint | undefined): KeyManagementServiceClient {
   const channel = { 'grpc.max_reconnect_backoff_ms': 2_000, 'grpc.initial_reconnect_backoff_ms': 250 };

@@ -16,8 +16,8 @@ export interface KmsSignerOptions {
 }
 
 /**
- * Signs with one key version and verifies every answer: it must be for the requested version, the service must have
- * received the digest that was sent, the signature must have arrived intact, and it must verify with the version's
+ * Signs with one key version and verifies every answer: the answer must be for the requested version, the service must
+ * have received the digest that was sent, and the signature must have arrived intact and must verify with the version's
  * public key.
  * Errors: KeyServiceFailure.
  */

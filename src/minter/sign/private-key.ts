@@ -7,7 +7,7 @@ export type KeySize = (typeof keySizes)[number];
 
 /**
  * Reads an RSA private key of an accepted size from PEM, PKCS#1 or PKCS#8.
- * Errors: ERR_INPUT_INVALID; the message never holds any of the text.
+ * Errors: ERR_INPUT_INVALID; the message never repeats any part of the PEM.
  */
 export function readPrivateKey(pem: Buffer): { key: KeyObject; bits: KeySize } {
   let key: KeyObject;

@@ -26,7 +26,7 @@ test('reports key, App and installation, and ends with 0 when a mint would work'
   expect(code).toBe(0);
 });
 
-test('a disabled key version is named with its state, and the platform is not asked', async () => {
+test('a disabled key version is named with its state, and no request goes to the platform', async () => {
   world.kms.version(world.env['KMS_KEY_VERSION']!).state = 'DISABLED';
   const { code, out } = await check();
   expect(out).toMatch(/^key: Disabled: /);
@@ -34,7 +34,7 @@ test('a disabled key version is named with its state, and the platform is not as
   expect(world.platform.requests).toHaveLength(0);
 });
 
-test('a key of another App is detected by asking the platform for the App', async () => {
+test('a key of another App is detected by a request to the platform', async () => {
   const { code, out } = await check({ VCS_APP_ID: '999' });
   expect(out).toMatch(/\napp: wrong/);
   expect(code).toBe(1);

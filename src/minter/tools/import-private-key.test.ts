@@ -24,7 +24,7 @@ afterEach(async () => {
   await kms.stop();
 });
 
-/** A clock on which every pause ends at once and counts in full. */
+/** A clock on which every pause ends immediately, and moves the time by its full length. */
 class FlyingClock extends ShiftedClock {
   override setTimeout(fn: () => void, ms: number): () => void {
     this.shift(ms);
@@ -143,10 +143,10 @@ test('a refusal of the service is reported', async () => {
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' });
 test.each<[sentence: string, change: Partial<ImportOptions>, message: RegExp]>([
-  ['no PEM', { privateKey: Buffer.from('SECRET') }, /not a PEM/],
+  ['text that is not PEM', { privateKey: Buffer.from('SECRET') }, /not a PEM/],
   ['an elliptic key', { privateKey: Buffer.from(ec) }, /must be RSA/],
   ['a key of 1024 bits', { privateKey: privatePem(testKey('small', 1024)) }, /2048, 3072 or 4096/],
-  ['no project', { projectId: '' }, /-project-id/],
+  ['a missing project', { projectId: '' }, /-project-id/],
   ['a ring with a path in it', { keyRing: '../x' }, /-key-ring/],
   ['a location in upper case', { location: 'GLOBAL' }, /-location/],
 ])('refuses %s before any call', async (_sentence, change, message) => {

@@ -39,7 +39,7 @@ const waitMs = 120_000;
 const callMs = 20_000;
 
 /**
- * Imports the App's private key into the key service. The key is not readable there, nor on the way.
+ * Imports the App's private key into the key service. The key cannot be read there, nor in transit.
  * Flow: ring → key (import-only) → import job → wrap → import → wait until ENABLED. Existing objects are used as they
  * are.
  * Errors: ERR_INPUT_INVALID for the key or an existing key of another kind; ERR_MINTER_UPSTREAM for the service,

@@ -13,7 +13,7 @@ import { members, parseStrictJson } from '../strict-json.ts';
 export interface ValidateRulesOptions {
   /** Accept `repositories: ['*']`. */
   allowWildcard: boolean;
-  /** File with the claims of a caller (JSON); with it the decision for a request is explained. */
+  /** JSON file with the claims of a caller. If set, the decision for a request is explained. */
   token?: string;
   /** The request. */
   org: string;

@@ -73,20 +73,20 @@ test.each<[string, string, number]>([
   ['CONNECT', 'CONNECT host:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405],
   ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc', 400],
   [
-    'a length and chunks',
+    'a length together with chunks',
     'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     400,
   ],
-  ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
-  ['no version', 'GET /\r\n\r\n', 400],
-  ['what is not HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
+  ['a request without Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+  ['a request line without a version', 'GET /\r\n\r\n', 400],
+  ['data that is not HTTP', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
 ])('%s is refused and its connection closed', async (_name, bytes, expected) => {
   await serve();
   expect(status(await raw(bytes).text)).toBe(expected);
   expect(await ask()).toBe(200);
 });
 
-test('handlers see the origin form', async () => {
+test('handlers see the target in origin form', async () => {
   await serve();
   expect(await raw('GET http://h/a?b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n').text).toMatch(/GET \/a\?b$/);
 });
@@ -161,7 +161,7 @@ test('an idle stream is not cut, but a caller that does not read its answer is',
   expect(await quiet.text).toMatch(/last/);
 });
 
-test('a caller that holds every connection loses its own, not those of others', async () => {
+test('a caller that floods the server with connections loses its own, not those of others', async () => {
   await serve({ connections: 20, connectionsPerAddress: 15 });
   const kept = raw('GET / HTTP/1.1\r\nHost: x\r\n\r\n', '127.0.0.1').socket;
   await once(kept, 'data');
@@ -304,7 +304,7 @@ describe('over HTTP/2', () => {
     for (let i = 0; i < 3_000 && !session.destroyed; i++) {
       const stream = session.request({ ':path': '/' });
       stream.on('error', () => {});
-      await new Promise(setImmediate); // both in one write would cancel out before they are sent
+      await new Promise(setImmediate); // in one write, request and reset would cancel out before they are sent
       stream.close(constants.NGHTTP2_CANCEL);
     }
     await end;

@@ -87,7 +87,7 @@ export class Door {
     const serve = (req: IncomingMessage, res: ServerResponse): void =>
       this.#serve(req, res, this.#bySocket.get(req.socket));
     server.on('request', serve);
-    // Without these, Node would answer an Expect header by itself, before any check of ours, and leave CONNECT open.
+    // Without these listeners, Node would answer an Expect header before any check of ours, and leave CONNECT open.
     server.on('checkExpectation', serve);
     server.on('connect', (_req: IncomingMessage, socket: Duplex) => this.#refuseRaw(socket, refusalOf(405)));
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#clientError(error, socket));
@@ -105,7 +105,7 @@ export class Door {
     this.http2.drain();
   }
 
-  /** Ends every connection at once. */
+  /** Ends every connection immediately. */
   destroyAll(): void {
     this.http2.destroyAll();
     for (const place of this.#places.all()) place.close();
@@ -251,7 +251,7 @@ export class Door {
     socket.destroy();
   }
 
-  /** The rest of an answered request is read and dropped for a while: cutting at once could lose the answer. */
+  /** Reads and drops the rest of an answered request for a while: an immediate end could lose the answer. */
   #limitRest(req: IncomingMessage, res: ServerResponse): void {
     // An aborted request has no socket any more.
     const { socket } = req;

@@ -17,7 +17,7 @@ export function installDoor<S extends Server>(server: S, door: Door): S {
   return server;
 }
 
-/** The door of a server made here; undefined for any other. */
+/** The door of a server that was created here; undefined for any other. */
 export function doorOf(server: object): Door | undefined {
   return doors.get(server);
 }
