@@ -15,8 +15,8 @@ export interface ClientTrust {
 
 export interface TlsServerOptions extends DoorOptions {
   /**
-   * Subject CNs of client certificates of our CA that may call. Others get 403; without a certificate there is no
-   * connection.
+   * Subject CNs of client certificates of our CA that may call. Others get 403; without a certificate the handshake
+   * fails.
    */
   readonly clientNames?: readonly string[] | undefined;
   /** CAs of optional client certificates; the handler checks the certificate. Not with `clientNames`. */
@@ -94,8 +94,8 @@ export function peerName(req: IncomingMessage): string | undefined {
 }
 
 /**
- * True for a connection from 127.0.0.1 or ::1. Not for the rest of 127.0.0.0/8: a mesh's proxy forwards connections of
- * other pods from there (Istio: 127.0.0.6).
+ * True for a connection from 127.0.0.1 or ::1. False for the rest of 127.0.0.0/8: a mesh's proxy forwards connections
+ * of other pods from there (Istio: 127.0.0.6).
  */
 export function isLoopback(address: string | undefined): boolean {
   return address === '127.0.0.1' || address === '::ffff:127.0.0.1' || address === '::1';

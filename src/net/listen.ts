@@ -9,8 +9,8 @@ const reasons: Record<string, string> = {
 };
 
 /**
- * A message that users can search for when a port cannot be bound, e.g. `scrape listen 0.0.0.0:9090: address already in
- * use`.
+ * The error for a port that cannot be bound. Users can search for its message, e.g. `scrape listen 0.0.0.0:9090:
+ * address already in use`.
  */
 export function listenError(name: string, host: string, port: number, cause: unknown): OperatorError {
   const code = (cause as NodeJS.ErrnoException | undefined)?.code;
@@ -20,7 +20,7 @@ export function listenError(name: string, host: string, port: number, cause: unk
 }
 
 /**
- * Binds a server and resolves with the port it got (of use when `port` is 0).
+ * Binds a server and resolves with its port, which the system chooses when `port` is 0.
  * Errors: ERR_LISTEN whose message is `<name> listen <host>:<port>: <reason>`.
  */
 export function listen(name: string, server: Server, address: { host: string; port: number }): Promise<number> {

@@ -4,7 +4,7 @@ import { RecentAnswers } from '../base/recent-answers.ts';
 import { within } from '../base/time-limit.ts';
 import type { UserInfo } from './token-auth.ts';
 
-/** The review that decides whether a user may read the pods of a namespace; without one: of all namespaces. */
+/** The review that decides whether a user may read the pods of a namespace, or of all (`undefined`). */
 export interface PodReviews {
   mayReadPods(user: UserInfo, namespace: string | undefined, signal: AbortSignal): Promise<boolean>;
 }
@@ -17,14 +17,14 @@ export interface NamespaceAccessOptions {
 }
 
 const maxCached = 10_000;
-/** How long a review is reused: a revoked right ends soon. Units: ms. */
+/** How long a review is reused, and so how long a revoked permission still works. Units: ms. */
 const cacheMs = 10_000;
 const parallel = 16;
 const deadlineMs = 10_000;
 
 /**
- * Which namespaces' pods a user may read: one SubjectAccessReview for all of them, and only if that is denied one for
- * each namespace. Reviews are cached for seconds; failed ones are not.
+ * Which namespaces' pods a user may read: one SubjectAccessReview for all namespaces and, only if that is denied, one
+ * for each namespace. Reviews are cached for seconds; failed ones are not.
  */
 export class NamespaceAccess {
   readonly #options: NamespaceAccessOptions;
@@ -35,7 +35,7 @@ export class NamespaceAccess {
     this.#allowed = new RecentAnswers({ clock: options.clock, keptMs: cacheMs, most: maxCached });
   }
 
-  /** Undefined: all of them. Errors: those of a review; nothing may be shown then. */
+  /** The namespaces; undefined means all. Errors: those of a review; then nothing may be shown. */
   visible(user: UserInfo): Promise<ReadonlySet<string> | undefined> {
     return within(this.#options.clock, deadlineMs, (signal) => this.#visible(user, signal));
   }

@@ -101,7 +101,7 @@ test('a node name that makes the server name too long is replaced by its digest'
   await expect(ask(port, `${long}c`)).rejects.toMatchObject({ code: 'ERR_PEER_IDENTITY' });
 });
 
-test('a pod has the shared certificate if and only if it mounts its Secret', () => {
+test('a pod has the shared certificate if and only if it mounts the Secret of that certificate', () => {
   const volume = (secretName: string) => ({ volumes: [{}, { secret: { secretName } }] });
   expect(hasSharedCertificate(volume('svc-agent-tls'))).toBe(true);
   expect([undefined, {}, volume('other')].some((spec) => hasSharedCertificate(spec))).toBe(false);

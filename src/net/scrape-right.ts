@@ -9,8 +9,8 @@ export interface ScrapeRefusal {
 }
 
 /**
- * Whether the caller may scrape: TokenReview, then the right to `get` the path `/metrics`. Undefined: it may.
- * Sets the challenge of a 401 (RFC 9110 §11.6.1) on the answer; the caller writes it.
+ * Whether the client may scrape: TokenReview, then the permission to `get` the path `/metrics`. Undefined: it may.
+ * For a 401, sets the header of the challenge (RFC 9110 §11.6.1) on `res`, but does not write the answer.
  */
 export async function refuseScrape(
   auth: Pick<TokenAuth, 'decide'>,

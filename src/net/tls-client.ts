@@ -135,7 +135,7 @@ export class TlsClient {
     });
   }
 
-  /** Closes the peer's idle connections: they are as old as the dead one. */
+  /** Closes the peer's idle connections: they may be dead like the one that failed. */
   #forgetIdle({ host, port, servername, sharedName }: TlsRequest): void {
     const agent = this.#agent;
     const name = poolName({ host, port, servername, ...(sharedName === undefined ? {} : { sharedName }) });
@@ -188,7 +188,7 @@ class Pool extends Agent {
     return poolName(options);
   }
 
-  // Set here and not on each request: a request with its own check would get its own connection.
+  // The check is set here and not on each request: a request with its own check would get its own connection.
   override createConnection(
     options: RequestOptions & Peer,
     callback?: (error: Error | null, stream: Duplex) => void,
@@ -218,7 +218,7 @@ function identityFault(name: string, sharedName: string | undefined, cert: PeerC
 }
 
 /**
- * Ends one exchange: at its deadline, or when the caller aborts. Much cheaper than signals created for each request.
+ * Ends one exchange: at its deadline, or when the caller aborts. Signals for each request would cost much more.
  */
 class Ending {
   isLate = false;
@@ -253,7 +253,7 @@ class Ending {
     return this.isLate || this.#signal?.aborted === true;
   }
 
-  /** The exchange is complete. */
+  /** To be called when the exchange is complete: removes the timer and the listener. */
   done(): void {
     this.#cancelTimer();
     this.#signal?.removeEventListener('abort', this.#abort);

@@ -129,7 +129,7 @@ export async function readTlsDirectory(dir: string, { hasCa = true }: TlsDirecto
   return { cert, key, ca };
 }
 
-/** Errors: those of OpenSSL, when the key does not belong to the certificate or something does not parse. */
+/** Checks that the key belongs to the certificate and that everything parses. Errors: those of OpenSSL. */
 export function checkTlsMaterial({ cert, key, ca }: TlsMaterial): void {
   createSecureContext({ cert, key, ca });
 }

@@ -90,7 +90,7 @@ test('the client refuses a server whose certificate carries another name', async
   client.close();
 });
 
-test('a peer that never answers runs into the deadline', async () => {
+test('a call to a peer that never answers fails at its deadline', async () => {
   const port = await serve(() => {});
   const client = new TlsClient(fixedTls(controller));
   await expect(client.request(call(port, { deadlineMs: 100 }))).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
@@ -174,7 +174,7 @@ describe('a body handed out chunk by chunk', () => {
   });
 });
 
-test('an aborted call says so', async () => {
+test('an aborted call fails with ERR_ABORTED', async () => {
   const port = await serve(() => {});
   const client = new TlsClient(fixedTls(controller));
   const abort = new AbortController();
@@ -184,7 +184,7 @@ test('an aborted call says so', async () => {
   client.close();
 });
 
-test('a port in use is reported in the words of the documentation', async () => {
+test('the error for a port in use names the listener and the address', async () => {
   const holder = createServer();
   const port = await listen('holder', holder, { host: '127.0.0.1', port: 0 });
   const second = listen('scrape', createServer(), { host: '127.0.0.1', port });
@@ -210,7 +210,7 @@ describe('a mounted certificate directory', () => {
   });
   afterEach(() => rm(root, { recursive: true }));
 
-  test('is followed through the symbolic-link swap of a rotated Secret, and servers take the new one', async () => {
+  test('is followed through the symbolic-link swap of a rotated Secret; servers use the new certificate', async () => {
     await write('v1', agent);
     const clock = new FakeClock();
     const abort = new AbortController();
@@ -266,7 +266,7 @@ test('only a repeatable request is sent again, once, when the kept connection wa
   expect((await ask({ repeatable: true, method: 'POST', body: 'x' })).body.toString()).toBe('answer');
   expect(seen.size).toBe(2);
   await expect(ask({})).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
-  // A new connection was alive when the request went out, so the peer may have seen it.
+  // A new connection was alive when the request was sent, so the peer may have seen the request.
   await expect(ask({ repeatable: true, path: '/never' })).rejects.toMatchObject({ code: 'ERR_AGENT_UNREACHABLE' });
   expect([seen.size, asked]).toEqual([3, 5]);
   // The kept connection is dead, and so is the new one, on which the one repeat was sent.
@@ -276,7 +276,7 @@ test('only a repeatable request is sent again, once, when the kept connection wa
   client.close();
 });
 
-test('calls beyond the connection limit wait in their order, and an aborted call fails at once', async () => {
+test('calls beyond the connection limit wait in their order, and an aborted call fails immediately', async () => {
   const sockets = new Set<unknown>();
   const held: ServerResponse[] = [];
   const seen: string[] = [];

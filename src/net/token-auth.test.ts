@@ -68,7 +68,7 @@ test.each([
   expect(review.calls).toEqual(asked);
 });
 
-test('an authenticated user without the right gets 403 that names user and path', async () => {
+test('an authenticated user without the permission gets 403 that names user and path', async () => {
   const { auth, review } = subject();
   review.allow = false;
   expect(await auth.decide(request('Bearer good'), 'get', '/metrics')).toEqual({
@@ -78,7 +78,7 @@ test('an authenticated user without the right gets 403 that names user and path'
   });
 });
 
-test('a decision is reused for ten seconds and then asked for again', async () => {
+test('a decision is reused for ten seconds; then the token is reviewed again', async () => {
   const { auth, review, clock } = subject();
   await auth.decide(request('Bearer good'), 'get', '/metrics');
   review.allow = false;
@@ -102,7 +102,7 @@ test('simultaneous requests with one token share one review', async () => {
   expect(review.calls).toHaveLength(2);
 });
 
-test('reviews of made-up tokens from one address are limited, and known and other callers get in', async () => {
+test('reviews of made-up tokens from one address are limited; known tokens and other addresses get in', async () => {
   const { auth, review, clock } = subject();
   await auth.decide(request('Bearer good'), 'get', '/metrics');
   const refused: unknown[] = [];
@@ -135,7 +135,7 @@ test('an unreachable API server gives 503, which is not cached, and the log has 
 });
 
 test.each(['', 'Bearer', 'Bearer  ', 'Bearer a b', 'Bearer a,b', `Bearer ${'x'.repeat(20_000)}`])(
-  'a header that is not one bearer token is no token: %.20s',
+  'a header that is not one bearer token gives no token: %.20s',
   (header) => {
     expect(bearerToken(header)).toBeUndefined();
   },

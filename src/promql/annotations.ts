@@ -44,7 +44,7 @@ export class Annotations {
     this.#add('info', `PromQL info: ${message}`, position);
   }
 
-  /** A warning of the source, passed on as it is. */
+  /** Adds a warning of the source, unchanged. */
   sourceWarning(message: string): void {
     (this.#foreign ??= new Set()).add(message);
   }
@@ -66,7 +66,7 @@ export class Annotations {
     this.#force(message, position, { minTime: time, maxTime: time, minBound, maxBound, maxDiff, samples: 1 });
   }
 
-  /** A sample's start time lies before the previous sample of the same series. */
+  /** Adds the warning that a sample's start time lies before the previous sample of the same series. */
   startTimeOverlap(metric: string, position: Position): void {
     const message =
       'PromQL warning: sample has start time that overlaps with previous sample timestamp for metric ' +

@@ -35,10 +35,10 @@ describe('an instant query', () => {
     ['rate is per second', 'rate(x_total[2m30s])', ['{a="1"} 1', '{a="2"} 0.1']],
     ['sum adds up a group', 'sum(x_total)', ['{} 198']],
     ['a filter keeps the metric name', 'x_total > 100', ['{__name__="x_total", a="1"} 180']],
-    ['bool answers 0 and 1', 'x_total > bool 100', ['{a="1"} 1', '{a="2"} 0']],
-    ['scalars are scalars', '1 + 2 * 3', ['7']],
-    ['strings are strings', '"a"', ['a']],
-    ['a range shows its samples', 'x_total{a="2"}[90s]', ['{__name__="x_total", a="2"} 12@120 18@180']],
+    ['bool gives 0 and 1', 'x_total > bool 100', ['{a="1"} 1', '{a="2"} 0']],
+    ['a scalar expression gives a scalar', '1 + 2 * 3', ['7']],
+    ['a string literal gives a string', '"a"', ['a']],
+    ['a range selector gives its samples', 'x_total{a="2"}[90s]', ['{__name__="x_total", a="2"} 12@120 18@180']],
     ['a subquery is aligned to its step', 'x_total{a="2"}[2m:1m]', ['{__name__="x_total", a="2"} 12@120 18@180']],
     ['absent has the labels of its selector', 'absent(y{b="c"})', ['{b="c"} 1']],
     [
@@ -65,7 +65,7 @@ describe('an instant query', () => {
     expect([await at(0), await at(5 * minute - 1), await at(5 * minute)]).toEqual([1, 1, 0]);
   });
 
-  test('a stale marker ends a series at once, and ranges skip it', async () => {
+  test('a stale marker ends a series immediately, and ranges skip the marker', async () => {
     const source = new MemorySource();
     source.load(parseMetric('x'), [
       { time: 0, value: 1 },
@@ -89,7 +89,7 @@ describe('a range query', () => {
     ]);
   });
 
-  test('makes one series without labels of a scalar', async () => {
+  test('turns a scalar into one series without labels', async () => {
     expect(shown(await new Engine().range('time()', 0, minute, minute, { source: two }))).toEqual(['{} 0@0 60@60']);
   });
 
@@ -104,7 +104,7 @@ describe('a range query', () => {
     });
   });
 
-  test('gives at every step what an instant query gives there', async () => {
+  test('gives at every step the result of an instant query at that time', async () => {
     const source = sourceOf({
       'c_bucket{le="1"}': [0, 1, 5, 2, 3, 9],
       'c_bucket{le="2"}': [0, 3, 5, 8, 9, 9],
@@ -138,12 +138,12 @@ describe('a range query', () => {
 describe('failures', () => {
   test.each([
     [
-      'two series of the one side',
+      'two equal series on the one side',
       'x * on (n) y',
       'found duplicate series for the match group {n="1"} on the right hand-side of the operation: [{__name__="y", m="1", n="1"}, {__name__="y", m="2", n="1"}];many-to-many matching not allowed: matching labels must be unique on one side',
     ],
     [
-      'two matches',
+      'two matches for the same element',
       'y * on (n) x',
       'multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)',
     ],
@@ -206,7 +206,7 @@ describe('failures', () => {
     });
   });
 
-  test('an aborted query is cancelled, and a query whose signal timed out has timed out', async () => {
+  test('an abort ends a query with type canceled, and a signal that timed out with type timeout', async () => {
     const run = (signal: AbortSignal): Promise<QueryResult> =>
       new Engine().instant('x_total', 0, { source: two, signal });
     await expect(run(AbortSignal.abort())).rejects.toMatchObject({ errorType: 'canceled' });
@@ -215,7 +215,7 @@ describe('failures', () => {
     });
   });
 
-  test('a long evaluation yields to other work, and stops at once when aborted there', async () => {
+  test('a long evaluation yields to other work, and stops if it is aborted during a yield', async () => {
     const series = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x{i="${i}"}`, [1, 2, 3]]));
     const stop = new AbortController();
     let turns = 0;
@@ -249,12 +249,12 @@ describe('failures', () => {
 describe('annotations', () => {
   test.each([
     [
-      'rate remarks that its input may not be a counter',
+      'rate gives the info that its input may not be a counter',
       'sum(rate(gauge[5m]))',
       [],
       ['PromQL info: metric might not be a counter, name does not end in _total/_sum/_count/_bucket: "gauge" (1:10)'],
     ],
-    ['irate does not', 'irate(gauge[5m])', [], []],
+    ['irate gives no such info', 'irate(gauge[5m])', [], []],
     [
       'a quantile above 1 gives a warning',
       'quantile(1.5, gauge)',

@@ -90,8 +90,8 @@ export class Engine {
   }
 
   /**
-   * The series and time ranges that a query reads when it is evaluated over the span (with step 0: at its start, as an
-   * instant query). Times in milliseconds.
+   * The series and time ranges that a query reads when it is evaluated over the span. A step of 0 means an instant
+   * query at the start. Times in milliseconds.
    * Errors: QueryError bad_data for a query that does not parse.
    */
   reads(query: string | Expr, span: QuerySpan, lookbackDeltaMs?: number): QueryRead[] {
@@ -145,7 +145,7 @@ export class Engine {
   }
 }
 
-/** One query from its resolved tree to its answer. */
+/** Runs one query, from its resolved tree to its answer. */
 async function finish(
   input: RunInput,
   text: string,

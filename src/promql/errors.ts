@@ -36,7 +36,7 @@ export function lineColumn(text: string, offset: number): string {
   return `${line}:${Buffer.byteLength(before.slice(lineStart)) + 1}`;
 }
 
-/** A text that does not parse or type-check: `line:col: parse error: reason`. */
+/** The error for a query that does not parse or type-check: `line:col: parse error: reason`. */
 export class ParseError extends QueryError {
   readonly position: Position;
   readonly reason: string;

@@ -13,7 +13,7 @@ export interface SessionOptions {
 }
 
 const controlWindowMs = 10_000;
-/** A session without any stream is ended after this time. Autoscalers poll every 15 s on a kept one. Units: ms. */
+/** A session without any stream is ended after this time. Autoscalers keep theirs by a poll every 15 s. Units: ms. */
 const sessionIdleMs = 300_000;
 
 /**
@@ -60,8 +60,8 @@ export class Http2Sessions {
   }
 
   /**
-   * From now on a session gets its GOAWAY at the end of an answer that leaves it without streams. An earlier one would
-   * refuse requests that are in flight: Node cannot send the notice that announces a GOAWAY (RFC 9113 §6.8).
+   * From now on a session gets its GOAWAY at the end of an answer that leaves the session without streams. An earlier
+   * GOAWAY would refuse requests that are in flight: Node cannot send the notice that announces it (RFC 9113 §6.8).
    */
   drain(): void {
     this.#draining = true;

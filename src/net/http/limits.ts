@@ -2,11 +2,11 @@ import type { ServerOptions } from 'node:http';
 
 /** The limits of one listener. Sizes in bytes, times in ms. */
 export interface HttpLimits {
-  /** The request target; longer ones are 414. */
+  /** The request target. A longer one is answered 414. */
   readonly targetBytes: number;
-  /** All header fields together; more is 431. */
+  /** All header fields together. Larger ones are answered 431. */
   readonly headerBytes: number;
-  /** From the connection, or a later request's first byte, to the end of its headers; also for a TLS handshake. */
+  /** From the connection, or the first byte of a later request, to the end of the headers. Also for a TLS handshake. */
   readonly headersMs: number;
   /** From a request's first byte to its last. An answer may take longer. */
   readonly requestMs: number;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
-/** Aborts when an answer's connection closes before the answer has ended. */
+/** A signal that aborts when an answer's connection closes before the answer has ended. */
 export function goneSignal(res: Writable): AbortSignal {
   const gone = new AbortController();
   const end = (): void => {

@@ -56,7 +56,7 @@ test('a connection is refused when every other connection is being answered', ()
   expect(places.enter(place('10.0.0.2', 'two')).entered).toBe(true);
 });
 
-test('of requests that still arrive, the one that began first is evicted', () => {
+test('of connections whose request still arrives, the one whose request began first is evicted', () => {
   const places = new Places({ connections: 2, connectionsPerAddress: 2 });
   const [old, young] = [place('10.0.0.1', 'old', true), place('10.0.0.1', 'young', true)];
   places.enter(young);

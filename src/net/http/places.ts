@@ -11,15 +11,15 @@ export interface Place {
 /**
  * The connections of one listener, in total and per address.
  *
- * Guarantees: at a limit, the connection that has been idle for longest is closed for a new one. When none is idle, it
- * is the connection whose request has been arriving for longest. At the limit of an address, only connections of that
- * address are closed; at the total limit, those of the address with the most connections come first. So a caller that
- * holds connections open loses its own, and a caller with few keeps them.
+ * Guarantees: at a limit, the connection that has been idle for longest is closed for a new one. When none is idle, the
+ * connection whose request has been arriving for longest is closed. At the limit of an address, only connections of
+ * that address are closed; at the total limit, those of the address with the most connections come first. So a caller
+ * that holds many connections open loses its own, and a caller with few keeps them.
  */
 export class Places {
   readonly #total: number;
   readonly #perAddress: number;
-  /** In the order in which they became idle or busy, or arrived. */
+  /** The connections of each address, in the order in which they arrived, or last became idle or busy. */
   readonly #byAddress = new Map<string, Set<Place>>();
   #count = 0;
   #busy = 0;

@@ -7,7 +7,7 @@ import { errorText, OperatorError } from '../../base/errors.ts';
  */
 export type Converter = (object: KubeObject) => KubeObject;
 
-/** `group/Kind` → `from version` → `to version` → converter. Equal versions need none. */
+/** `group/Kind` → `from version` → `to version` → converter. Equal versions need no converter. */
 export type Converters = Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, Converter>>>>>>;
 
 export interface ConversionRequest {

@@ -117,7 +117,7 @@ test.each<[string, unknown, string]>([
   ['has no request', { ...review(), request: undefined }, 'request'],
   ['has no uid', review({ uid: '' }), 'request.uid'],
   ['has an unknown operation', review({ operation: 'PATCH' }), 'request.operation'],
-  ['has a text as object', review({ object: 'x' }), 'request.object'],
+  ['has a string as object', review({ object: 'x' }), 'request.object'],
 ])('a review that %s gives 400 with the name of the field', async (_name, body, field) => {
   const [status, answer] = await post('/validate/widgets', body);
   expect([status, answer['message']]).toEqual([400, expect.stringContaining(field)]);
@@ -136,7 +136,7 @@ const conversion = (desiredAPIVersion: string, ...objects: object[]): object => 
 });
 const widget = { apiVersion: 'example.dev/v1', kind: 'Widget', metadata: { name: 'one' }, spec: { size: 3 } };
 
-test('objects are converted, and objects already in the wanted version stay', async () => {
+test('objects are converted, and objects already in the requested version stay as they are', async () => {
   const there = { ...widget, apiVersion: 'example.dev/v2', spec: { length: 4 } };
   const [, body] = await post('/convert', conversion('example.dev/v2', widget, there));
   expect(body['response']).toEqual({

@@ -13,7 +13,7 @@ import { Crowded, ReviewBodies } from './review-bodies.ts';
 
 /** The options of `webhookHandler`. */
 export interface WebhookOptions {
-  /** By path, such as `/validate/widgets`. */
+  /** The validator of each path, such as `/validate/widgets`. */
   validators: Readonly<Record<string, Validator>>;
   /** Served at `/convert`. */
   converters: Converters;

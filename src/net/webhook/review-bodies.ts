@@ -13,9 +13,10 @@ export interface BodyLimits {
 export class Crowded extends Error {}
 
 /**
- * The bodies of the reviews that are being answered.
- * Guarantees: they take no more memory than the limits, however many callers there are, and one address leaves room for
- * the others: callers need no certificate, and the listener shares its process with the operator.
+ * The bodies of the reviews that are being answered. Callers need no certificate, and the listener shares its process
+ * with the operator.
+ * Guarantees: the bodies take no more memory than the limits, however many callers there are, and one address leaves
+ * room for others.
  */
 export class ReviewBodies {
   readonly #limits: BodyLimits;

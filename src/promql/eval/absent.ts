@@ -6,8 +6,8 @@ import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 
 /**
- * 1 at every step where all columns are empty, with the labels implied by the argument; null when there is no such
- * step.
+ * The column of `absent`: 1 at every step where all columns are empty, with the labels implied by the argument; null
+ * when there is no such step.
  */
 export async function absentColumn(
   { budget }: EvalContext,

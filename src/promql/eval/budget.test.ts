@@ -7,7 +7,7 @@ const minute = 60_000;
 const series = 50;
 const samples = 10;
 const steps = 1_000;
-/** A kind and a value for each step. */
+/** Bytes of a column for each step: a kind and a value. */
 const columnBytes = 9;
 
 const source = new MemorySource();

@@ -31,7 +31,7 @@ export class Budget {
   readonly #started: number;
   #held = 0;
   #work = 0;
-  /** Most samples held at once. */
+  /** The most samples that were held at the same time. */
   peak = 0;
   /** Samples read from the source. */
   read = 0;
@@ -54,7 +54,7 @@ export class Budget {
   }
 
   /**
-   * Refuses work before its first step, when it would hold too many samples at once. `what` returns the reason, with
+   * Refuses work before its first step, when the work would hold too many samples. `what` returns the reason, with
    * numbers.
    * Errors: `execution` when the limit would be exceeded.
    */

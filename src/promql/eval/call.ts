@@ -38,7 +38,7 @@ interface Arguments {
   readonly texts: string[];
 }
 
-/** A function call over a frame. */
+/** Evaluates a function call over a frame. */
 export async function evaluateCall(context: EvalContext, call: CallExpr, frame: Frame): Promise<Value> {
   const { name } = call.func;
   if (rangeFunctions.has(name)) return vector(await evaluateRangeCall(context, call, frame));
@@ -106,7 +106,7 @@ async function scalarFunction(
   }
 }
 
-/** The one float of each step; NaN where there is none or more than one. */
+/** The only float of each step; NaN where there is none or more than one. */
 async function scalarOf({ budget }: EvalContext, columns: readonly Column[], frame: Frame): Promise<Float64Array> {
   const values = new Float64Array(frame.count).fill(NaN);
   const seen = new Uint8Array(frame.count);
@@ -227,7 +227,7 @@ async function severalQuantiles(
   return settle(context, result, frame);
 }
 
-/** A quantile that changes over the steps changes the label, so each of its values gets its own column. */
+/** Splits a column by the label for the quantile: a quantile that changes over the steps gets a column for each value. */
 function splitByText(
   { budget }: EvalContext,
   quantiles: Float64Array,

@@ -5,7 +5,7 @@ import { ColumnBuilder, weightOf, type Column } from './columns.ts';
 
 /** How a column treats the metric's name. */
 export interface NameFate {
-  /** The name is removed at once. */
+  /** The name is removed immediately. */
   readonly strip: boolean;
   /** The name is removed from the final answer (delayed name removal). */
   readonly drop: boolean;

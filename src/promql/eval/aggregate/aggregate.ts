@@ -11,7 +11,7 @@ import { foldExpression } from './fold-expression.ts';
 import type { Frame } from '../frame.ts';
 import { isFoldOperator } from './group-rows.ts';
 
-/** An aggregation over a frame. */
+/** Evaluates an aggregation over a frame. */
 export async function evaluateAggregate(context: EvalContext, expr: AggregateExpr, frame: Frame): Promise<Column[]> {
   const { budget } = context;
   const param = expr.param === null ? null : await context.evaluate(expr.param, frame);
@@ -38,7 +38,7 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
   return result;
 }
 
-/** An aggregation without mergeable states, over existing columns. */
+/** Evaluates an aggregation that has no mergeable states, over existing columns. */
 export async function aggregateColumns(
   context: EvalContext,
   expr: AggregateExpr,

@@ -4,7 +4,7 @@ import { inLabelOrder, isHistogram, type Column, type ColumnBuilder } from '../c
 import { positionOf, type EvalContext } from '../context.ts';
 import { aggregateHistograms } from '../histogram-notes.ts';
 
-/** Work of adding one histogram, in samples. */
+/** Work of adding one histogram. Units: samples. */
 const histogramWork = 500;
 
 /**

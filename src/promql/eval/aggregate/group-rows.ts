@@ -158,7 +158,7 @@ export async function foldColumns(
 export class RowMerge {
   readonly #op: FoldOperator;
   readonly #groups = new Map<string, GroupFold>();
-  // Rows that came over the wire share the objects of their labels, and objects are found faster than texts.
+  // Rows that came over the wire share the objects of their labels, and objects are found faster than strings.
   readonly #known = new Map<Labels, GroupFold>();
 
   constructor(op: FoldOperator) {

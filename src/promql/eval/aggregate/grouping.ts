@@ -8,7 +8,7 @@ export interface Grouping {
   readonly labels: readonly Labels[];
 }
 
-/** The labels an aggregation keeps. */
+/** The labels that an aggregation keeps: those in `grouping`, or all others with `without`. */
 export interface GroupBy {
   readonly grouping: readonly string[];
   readonly without: boolean;
@@ -18,13 +18,13 @@ type Branch = Map<string, Branch | number>;
 
 /**
  * Numbers the groups of label sets, in order of first appearance. `by` walks a tree of label values, one level for each
- * name, so no key text is built for a series.
+ * name, so no key string is built for a series.
  */
 export class Grouper {
   /** The labels of each group. */
   readonly labels: Labels[] = [];
   readonly #names: readonly string[] | null;
-  /** The index at which each name was last found: in series of one metric it is mostly the same. */
+  /** The index at which each name was last found: series of one metric mostly have a name at the same index. */
   readonly #places: Int32Array;
   readonly #keep: (name: string) => boolean;
   readonly #strip: boolean;

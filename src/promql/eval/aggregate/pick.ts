@@ -48,7 +48,7 @@ export async function pickSeries(
   return order.map((index) => builders.get(index)!.build(columns[index]!.labels, columns[index]!.dropName));
 }
 
-/** False when nothing can be picked at any step. */
+/** Checks the parameters. False when nothing can be picked at any step. */
 function checkParams(context: EvalContext, expr: AggregateExpr, params: Float64Array): boolean {
   const numbers = params.filter((value) => !Number.isNaN(value));
   const max = numbers.reduce((a, b) => Math.max(a, b), -Infinity);

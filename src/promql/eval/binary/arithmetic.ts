@@ -23,12 +23,12 @@ const comparisons: Partial<Record<BinaryOperator, (a: number, b: number) => bool
   '<=': (a, b) => a <= b,
 };
 
-/** An arithmetic operator; undefined for the others. */
+/** The function of an arithmetic operator; undefined for other operators. */
 export function arithmeticOperator(op: BinaryOperator): FloatOperator | undefined {
   return arithmetic[op];
 }
 
-/** A comparison; undefined for the others. */
+/** The function of a comparison; undefined for other operators. */
 export function comparisonOperator(op: BinaryOperator): ((a: number, b: number) => boolean) | undefined {
   return comparisons[op];
 }

@@ -62,7 +62,7 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
   return { kind: 'vector', columns };
 }
 
-/** A vector and a scalar. A comparison keeps the vector's own value, on whichever side the vector stands. */
+/** A vector and a scalar. A comparison keeps the vector's own value, whichever side the vector is on. */
 async function withScalar(
   context: EvalContext,
   expr: BinaryExpr,

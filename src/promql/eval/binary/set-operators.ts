@@ -8,7 +8,7 @@ import { signatureOf } from './signatures.ts';
 /** For each match group, the steps at which a side has any element. */
 export type Presence = Map<string, Uint8Array>;
 
-/** and, unless. */
+/** Evaluates `and` or `unless`. */
 export async function setOperation(
   expr: BinaryExpr,
   left: readonly Column[],
@@ -58,7 +58,7 @@ export async function addPresence(
   }
 }
 
-/** The elements whose group is present (or absent) at their step, and the groups of their columns. */
+/** The elements whose match group is present at their step (or absent, unless `wanted`), and the columns' groups. */
 export async function filterByPresence(
   { budget }: EvalContext,
   columns: readonly Column[],

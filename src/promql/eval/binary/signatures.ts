@@ -8,7 +8,7 @@ export function matchKeep({ on, labels }: VectorMatching): (name: string) => boo
   return on ? (name) => names.has(name) : (name) => !names.has(name) && name !== '__name__';
 }
 
-/** The match group of a series as a key. */
+/** A function that gives the match group of a series, as a key. */
 export function signatureOf(matching: VectorMatching): (labels: Labels) => string {
   const keep = matchKeep(matching);
   return (labels) => partialKey(labels, keep);

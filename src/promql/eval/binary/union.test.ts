@@ -5,7 +5,7 @@ import { Engine, sortedLabels } from '../../index.ts';
 
 const minute = 60_000;
 
-/** Series of few labels, so that operands have many in common, with samples at some minutes only. */
+/** Series with few distinct labels, so that operands share many label sets, and with samples at some minutes only. */
 function world(random: Random): MemorySource {
   const source = new MemorySource();
   for (const name of ['a', 'b', 'c', 'd']) {

@@ -72,7 +72,7 @@ class Pairing {
   #manyThere: Uint8Array | null = null;
   /** One-to-one: the steps at which the current group has already matched. */
   #taken: Uint8Array | null = null;
-  /** The steps at which a pair of the current group was combined; at the others the many side may be filled in. */
+  /** The steps at which a pair of the current group was combined. At other steps the many side may be filled in. */
   #matched: Uint8Array | null = null;
 
   constructor(context: EvalContext, expr: BinaryExpr, frame: Frame, allMany: readonly Column[]) {
@@ -91,7 +91,7 @@ class Pairing {
     this.#fillOne = fillRight;
   }
 
-  /** Pairs a group. Returns null when the group is finished at once, which is the usual case. */
+  /** Pairs a group. Returns null when the group is finished without a wait, which is the usual case. */
   group(group: Group): Promise<void> | null {
     const { many, one } = group;
     const fills = this.#fillMany !== null || this.#fillOne !== null;
@@ -126,8 +126,8 @@ class Pairing {
       for (let i = 0; i < this.#frame.count; i++) {
         if (column.kinds[i] === absent) continue;
         const other = holder[i];
-        // A step at which the other side is empty is skipped. A node's share does not see all of that side, so it
-        // leaves the error to the whole query.
+        // A step at which the other side is empty is skipped. A node's share does not see all of that side: it fails
+        // in any case, and the evaluation of the whole query decides.
         if (other !== undefined) {
           const skipped = !this.#isShare && !fills && (await this.#stepsOfMany())[i] === 0;
           if (!skipped) this.#failDuplicate(column.labels, other.labels);
