@@ -227,7 +227,7 @@ async function severalQuantiles(
   return settle(context, result, frame);
 }
 
-/** Splits a column by the label for the quantile: a quantile that changes over the steps gets a column for each value. */
+/** Splits a column by the text of the quantile at each step: the text becomes a label, so each text gets a column. */
 function splitByText(
   { budget }: EvalContext,
   quantiles: Float64Array,

@@ -144,8 +144,8 @@ export function sameLabelset(): QueryError {
 const underscore = 0x5f;
 
 /**
- * True when all columns carry the same metric name and no type or unit, so that dropping these cannot make two of them
- * equal.
+ * True when all columns carry the same metric name and no type or unit, so that dropping these labels cannot make two
+ * columns equal.
  */
 export function haveOneName(columns: readonly { readonly labels: Labels }[]): boolean {
   if (columns.length < 2) return true;
@@ -153,7 +153,7 @@ export function haveOneName(columns: readonly { readonly labels: Labels }[]): bo
   for (const { labels } of columns) {
     let own = '';
     for (const [label, value] of labels) {
-      // Labels are sorted: none of the wanted names follows the names that begin with `_`.
+      // Labels are sorted: no wanted name follows a name that begins with a character above `_`.
       if (label.charCodeAt(0) > underscore) break;
       if (label === '__name__') own = value;
       else if (label === '__type__' || label === '__unit__') return false;
@@ -205,7 +205,7 @@ export function joined(a: Column, b: Column): Column {
   return builder.build(a.labels, a.dropName);
 }
 
-/** Removes the names that were to be removed later. Errors: `execution` when two columns become equal at a step. */
+/** Removes the names whose removal was delayed. Errors: `execution` when two columns become equal at a step. */
 export function removeDelayedNames(budget: Budget, columns: Column[]): Promise<Column[]> {
   const cleaned = columns.map((column) =>
     column.dropName ? { ...column, labels: dropMetadata(column.labels), dropName: false } : column,
@@ -215,7 +215,7 @@ export function removeDelayedNames(budget: Budget, columns: Column[]): Promise<C
 
 /**
  * The columns in label order, unchanged when they are sorted already. Operations that depend on the order of their
- * input use it, so that an answer does not depend on where its series were computed.
+ * input use this function, so that an answer does not depend on where its series were computed.
  */
 export async function inLabelOrder<T extends { readonly labels: Labels }>(
   budget: Pacing,

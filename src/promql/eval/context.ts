@@ -10,7 +10,7 @@ import type { Stopwatch } from './run/stopwatch.ts';
 
 /**
  * The settings of an evaluation, with all defaults filled in, as plain data: a node that computes a part of the query
- * uses the same ones. Units: milliseconds.
+ * uses the same settings. Units: milliseconds.
  */
 export interface EvalSettings {
   readonly lookbackDeltaMs: number;
@@ -41,7 +41,7 @@ export interface EvalContext {
   readonly isPart: (expr: Expr) => boolean;
 }
 
-/** The offsets of a node, for annotations. */
+/** The position of an expression, for annotations. */
 export function positionOf(expr: Expr): Position {
   return { start: expr.start, end: expr.end };
 }

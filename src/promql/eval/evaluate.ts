@@ -22,7 +22,7 @@ import { nameless } from './functions/elementwise.ts';
 import { SampleCounter } from './sample-counter.ts';
 import { evaluateSelector } from './select/instant-selector.ts';
 
-/** Evaluates an expression at every step of a frame at once. */
+/** Evaluates an expression at all steps of a frame. */
 export function evaluate(context: EvalContext, expr: Expr, frame: Frame): Promise<Value> {
   return frame.count > 1 && context.invariant.has(expr)
     ? evaluateOnce(context, expr, frame)

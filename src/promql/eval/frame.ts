@@ -1,6 +1,6 @@
 import type { SampleCounter } from './sample-counter.ts';
 
-/** The steps an expression is evaluated at: start, start + step, … (`count` of them). Units: milliseconds. */
+/** The `count` steps at which an expression is evaluated: start, start + step, … Units: milliseconds. */
 export interface Steps {
   readonly start: number;
   readonly step: number;
@@ -9,13 +9,13 @@ export interface Steps {
   readonly end?: number;
 }
 
-/** The steps of an evaluation that runs. */
+/** The steps of a running evaluation. */
 export interface Frame extends Steps {
   /** Counts the samples that are read for these steps. Default: they are not counted. */
   readonly samples?: SampleCounter | undefined;
 }
 
-/** True when a frame stands for a time span, even if only one step falls into it. */
+/** True when a frame represents a time span, even if only one step falls into the span. */
 export function spansTime(frame: Frame): boolean {
   return frame.count > 1 || (frame.end ?? frame.start) !== frame.start;
 }

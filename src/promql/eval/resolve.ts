@@ -49,7 +49,7 @@ export function timingOf(node: VectorSelector | SubqueryExpr): Timing {
   return { at: node.at === null ? null : (node.at as { ms: number }).ms, offset: milliseconds(node.offset) };
 }
 
-/** A resolved duration. */
+/** The length of a resolved duration. */
 export function milliseconds(duration: Duration): number {
   return (duration as { ms: number }).ms;
 }

@@ -7,7 +7,7 @@ import type { Frame } from '../frame.ts';
 import { calendarOf, type CalendarTime } from './calendar.ts';
 import { histogramValues } from './histogram-values.ts';
 
-/** A float function; `params` are the scalar arguments at the step. NaN results are results. */
+/** A float function; `params` are the scalar arguments at the step. A step with the result NaN is not absent. */
 type Elementwise = (value: number, params: readonly number[]) => number;
 
 /** Functions that JavaScript has under the same name. */
@@ -20,7 +20,7 @@ const plain = [
 const calendar = (Object.keys(calendarOf(0)) as (keyof CalendarTime)[]).map((field) => {
   return { name: field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), field };
 });
-/** Without an argument they use the evaluation time. */
+/** The names of the date functions. Without an argument, these functions use the evaluation time. */
 export const calendarFunctions: ReadonlySet<string> = new Set(calendar.map(({ name }) => name));
 
 /** Functions of one float, applied to each element; they drop the metric's name and leave out histograms. */

@@ -150,7 +150,7 @@ async function groupHistograms(
   const compare = (a: BoundedColumn, b: BoundedColumn): number => (a.bound < b.bound ? -1 : a.bound > b.bound ? 1 : 0);
   for (const group of found) {
     const { buckets } = group;
-    // Most histograms have a handful of buckets; these are sorted in place.
+    // Most histograms have a handful of buckets, which are sorted in place.
     if (buckets.length <= fewBuckets) buckets.sort(compare);
     else group.buckets = await sortInTurns(context.budget, buckets, compare, 5);
     if (context.budget.spend(10 * buckets.length)) await context.budget.turn();

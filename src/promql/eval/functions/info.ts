@@ -124,7 +124,7 @@ class Enricher {
   readonly #frame: Frame;
   readonly #dataNames: ReadonlySet<string> | null;
   readonly #required: readonly CompiledMatcher[];
-  /** By signature and info metric: the info series visible at each step. */
+  /** Signature → info metric → the info series that is visible at each step. */
   readonly #chosen = new Map<string, Map<string, (InfoSeries | null)[]>>();
   readonly #out = new Map<string, { builder: ColumnBuilder; labels: Labels; dropName: boolean }>();
 
@@ -158,8 +158,8 @@ class Enricher {
   }
 
   /**
-   * Among several series of one info metric with the same signature the newest sample wins. Errors: `execution` when
-   * two are equally new.
+   * Adds an info series. Among several series of one info metric with the same signature, the newest sample wins.
+   * Errors: `execution` when two samples are equally new.
    */
   choose(info: InfoSeries): void {
     const { labels, times } = info.raw;

@@ -11,7 +11,7 @@ import type { EvalContext } from '../context.ts';
 /** Work of relabelling a series, in samples. */
 const relabelWork = 100;
 
-/** label_replace(v, dst, replacement, src, regex): sets dst when the regex matches the whole of src. */
+/** label_replace(v, dst, replacement, src, regex): sets dst when the regex matches the whole value of src. */
 export async function labelReplace(
   context: EvalContext,
   columns: readonly Column[],
@@ -43,7 +43,7 @@ export async function labelReplace(
 /** Errors: `execution` for a pattern that is invalid or too expensive. */
 function compileReplaced(pattern: string): LimitedPattern {
   try {
-    // Checked without the anchors first, so that these cannot balance an unbalanced pattern.
+    // The pattern is checked alone first: the group that is put around it could balance an unbalanced pattern.
     if (checkPattern(pattern) === null) return compileWithin(pattern, `^(?s:${pattern})$`);
   } catch (error) {
     if (error instanceof QueryError) throw error;
@@ -74,7 +74,7 @@ export async function labelJoin(
   return mergeDuplicates(budget, joined);
 }
 
-/** Parts joined to one label value. Errors: `execution` for one that is too long, before it is built. */
+/** Joins parts to one label value. Errors: `execution` for a value that would be too long, before it is built. */
 function joinedWithin(parts: readonly string[], separator: string): string {
   let length = separator.length * Math.max(0, parts.length - 1);
   for (const part of parts) length += part.length;

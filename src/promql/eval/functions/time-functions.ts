@@ -8,7 +8,7 @@ import { timingOf } from '../resolve.ts';
 import { nameless } from './elementwise.ts';
 import { dropMetadata } from '../../labels.ts';
 
-/** Seconds of every step. */
+/** The time of every step. Units: seconds. */
 export function stepTimes(frame: Frame): Float64Array {
   return Float64Array.from({ length: frame.count }, (_, i) => (frame.start + i * frame.step) / 1000);
 }
@@ -24,7 +24,7 @@ export async function timestampOfSelector(
   const { budget, settings } = context;
   const isTold = !wantStart || settings.startTimestamps;
   if (!isTold && frame.samples === undefined) return [];
-  // Prometheus looks back one millisecond less here; the result differs only for a sample at the very edge.
+  // Prometheus looks back one millisecond less here; the result differs only for a sample at the end of the lookback.
   const columns: Column[] = [];
   for (const one of await context.series(selector)) {
     const series = one.open();

@@ -79,7 +79,7 @@ function withCorrections(
   return result;
 }
 
-/** The interpolated histogram at a time between samples `index` and `index + 1`; after a reset it grows from zero. */
+/** The histogram at a time between samples `index` and `index + 1`; interpolated from zero after a counter reset. */
 export function interpolateHistograms(
   window: Window,
   index: number,

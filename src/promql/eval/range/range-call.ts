@@ -32,7 +32,7 @@ export function rangeArgument({ func, args }: CallExpr): MatrixSelector | Subque
   return args.find((arg) => arg.kind === 'matrix' || arg.kind === 'subquery') ?? null;
 }
 
-/** A call whose argument is a range: rate, …_over_time, changes and the like. */
+/** Evaluates a call whose argument is a range: rate, …_over_time, changes and the like. */
 export async function evaluateRangeCall(context: EvalContext, call: CallExpr, frame: Frame): Promise<Column[]> {
   const { budget } = context;
   const list = new ColumnList(budget, frame.count);
@@ -53,8 +53,8 @@ export async function evaluateRangeCall(context: EvalContext, call: CallExpr, fr
 }
 
 /**
- * Computes the columns of a range function one after the other. Returns the series it read; `expect` may refuse their
- * number before the first column is computed.
+ * Computes the columns of a range function one after the other. Returns the series that were read; `expect` may refuse
+ * their number before the first column is computed.
  */
 export async function streamRangeCall(
   context: EvalContext,

@@ -51,7 +51,7 @@ export async function rangeInput(
   return { series: columns, open, range, timing: timingOf(arg), extension: null, held, below: inner.samples };
 }
 
-/** The inner expression of a subquery at its own steps. */
+/** Evaluates the inner expression of a subquery at the subquery's own steps. */
 export async function evaluateSubquery(
   context: EvalContext,
   arg: SubqueryExpr,

@@ -42,7 +42,7 @@ function floatRate(window: Window, isCounter: boolean, isRate: boolean): boolean
   return window.float(difference * (isRate ? factor / (window.range / 1000) : factor));
 }
 
-/** last − first with the value before each reset added back one by one, because the last digits depend on it. */
+/** last − first, plus the value before each reset. These are added one by one: the last digits depend on the order. */
 function corrected(window: Window, difference: number): number {
   const { from, to, times, values, startTimes } = window;
   let total = difference;

@@ -14,8 +14,8 @@ interface Sample {
 }
 
 /**
- * Counts the neighbours for which `differs` is true, in a window of floats only. Nothing is copied, because windows may
- * be long.
+ * Counts the pairs of neighbours for which `differs` is true, in a window of floats only. Nothing is copied, because
+ * windows may be long.
  */
 function countFloatPairs(window: Window, differs: (previous: number, current: number) => boolean): true {
   const { values, from, to } = window;
@@ -31,7 +31,7 @@ function isPlain(window: Window): boolean {
   );
 }
 
-/** Counts the neighbours for which `differs` holds, floats and histograms merged by time. */
+/** Counts the pairs of neighbours for which `differs` is true, with floats and histograms merged by time. */
 function countPairs(window: Window, differs: (previous: Sample, current: Sample) => boolean): boolean {
   if (window.floatCount + window.histogramCount === 0) return false;
   const samples = samplesOf(window);

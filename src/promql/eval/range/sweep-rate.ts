@@ -28,8 +28,8 @@ export function rateSweep(isCounter: boolean, isRate: boolean): Sweep {
       if (isCounter && difference > 0 && first >= 0) {
         const span = interval[step]!;
         const before = toStart[step]!;
-        // A counter is not extrapolated beyond the point where it was zero. Most counters are far from it, which this
-        // test shows without a division.
+        // A counter is not extrapolated beyond the point where it was zero. Most counters are far from that point,
+        // which this test shows without a division.
         if (!(first * span > before * difference * margin + smallest)) {
           const toZero = span * (first / difference);
           if (toZero < before) {

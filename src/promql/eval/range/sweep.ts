@@ -8,10 +8,10 @@ export interface SweepInput {
 }
 
 /**
- * Computes all steps of one float series at once, sharing work between neighbouring windows. A sweep is only an
+ * Computes all steps of one float series in one pass, sharing work between neighbouring windows. A sweep is only an
  * optimisation: its results equal those of the function's window form bit for bit. Returns false, with nothing
- * computed, when it would have to go through each window and the windows are long. The window form then takes over,
- * because it yields to other work between slices.
+ * computed, when the sweep would have to go through each window and the windows are long. The window form then takes
+ * over, because it yields to other work between slices.
  */
 export type Sweep = (sweep: SweepInput, out: ColumnBuilder) => boolean;
 

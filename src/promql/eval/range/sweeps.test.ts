@@ -49,7 +49,7 @@ describe.each([
   'min_over_time',
   'max_over_time',
 ])('the sweep of %s', (name) => {
-  test('gives bit for bit what each window gives by itself', () => {
+  test('gives bit for bit the results of the single windows', () => {
     let [shown, none] = [0, 0];
     fc.assert(
       fc.property(

@@ -23,12 +23,13 @@ interface Query {
   readonly settings: EvalSettings;
   readonly signal: AbortSignal | undefined;
   readonly invariant: ReadonlySet<Expr>;
-  /** The requests of its selectors. */
+  /** The requests of the query's selectors. */
   readonly requests: readonly SelectRequest[];
 }
 
 /**
- * The parts of one query that nodes compute: all are requested at once, and replace their subtrees during evaluation.
+ * The parts of one query that nodes compute. All are requested by the constructor; during evaluation, the answers
+ * replace their subtrees.
  */
 export class DistributedParts {
   readonly #distribution: Distribution;
@@ -166,7 +167,7 @@ async function take(
     const position: Position = place?.node ?? fragment.node;
     return { annotation, position, order: place?.order ?? places.size };
   });
-  // The same message raised at two positions is shown at the one evaluated last.
+  // The same message raised at two positions is shown at the position that is evaluated last.
   placed.sort((a, b) => a.order - b.order);
   for (const { annotation, position } of placed) {
     context.annotations.absorb(annotation, { start: position.start, end: position.end });

@@ -11,7 +11,7 @@ import { isFloat } from '../columns.ts';
 import type { EvalSettings } from '../context.ts';
 import { resolve } from '../resolve.ts';
 
-/** Size of a row of an answer without its numbers. Bytes. */
+/** Size of a row of an answer without its numbers. Units: bytes. */
 const rowBytes = 384;
 /** Work of a series of an answer, in samples: a copy of its labels. */
 const columnWork = 20;
