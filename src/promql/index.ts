@@ -11,8 +11,8 @@
  * const { value, warnings, infos } = await engine.range('sum(rate(x_total[5m]))', start, end, 60_000, { source });
  * ```
  *
- * How an evaluation goes: parse (typed tree) ▸ resolve (durations, `@ start()`) ▸ ask the source for every selector at
- * once ▸ evaluate bottom-up, each node for all steps of the query at a time ▸ sort, annotate.
+ * The stages of an evaluation: parse (typed tree) ▸ resolve (durations, `@ start()`) ▸ request the series of every
+ * selector from the source ▸ evaluate bottom-up, each node for all steps of the query at a time ▸ sort, annotate.
  */
 export type { QueryOptions } from './query-options.ts';
 export type * from './types.ts';

@@ -8,7 +8,7 @@ export const noLabels: Labels = [];
 
 const nameLabel = '__name__';
 
-/** Labels that describe the metric itself: dropped together when a function changes its meaning. */
+/** Labels that describe the metric itself: all are dropped when a function changes the meaning of its values. */
 const metadataLabels = new Set([nameLabel, '__type__', '__unit__']);
 
 /** The value of `__name__`, or "". */
@@ -51,7 +51,7 @@ export function dropMetadata(labels: Labels): Labels {
   return labels;
 }
 
-/** Labels with one of them set; an empty value removes it. */
+/** The labels with one label set; an empty value removes the label. */
 export function setLabel(labels: Labels, name: string, value: string): Labels {
   const others = labels.filter((label) => label[0] !== name);
   if (value === '') return others;

@@ -30,11 +30,11 @@ function exactSum(values: readonly number[]): number {
 }
 
 describe('numbers', () => {
-  test('powers of one are one, where JS says NaN', () => {
+  test('powers of one are one, where JS gives NaN', () => {
     expect([power(1, NaN), power(1, Infinity), power(-1, -Infinity), power(2, 3)]).toEqual([1, 1, 1, 8]);
   });
 
-  test('infinities win over NaN in their direction', () => {
+  test('goMax of +Inf and NaN is +Inf, goMin of −Inf and NaN is −Inf, and NaN wins over other numbers', () => {
     expect([goMax(Infinity, NaN), goMin(NaN, -Infinity), goMax(1, NaN)]).toEqual([Infinity, -Infinity, NaN]);
   });
 
@@ -105,7 +105,7 @@ describe('numbers', () => {
     expect(cancelling.sum + cancelling.compensation).toBe(2);
   });
 
-  test('closeness is relative and NaN equals NaN', () => {
+  test('almostEqual compares relative differences, and NaN equals NaN', () => {
     expect([
       almostEqual(1, 1 + 1e-9, 1e-6),
       almostEqual(1, 1.1, 1e-6),

@@ -60,7 +60,7 @@ function selectNeighbours(rank: number, values: Float64Array): void {
   values[upper] = next;
 }
 
-/** −0 before 0, as typed arrays sort them. No NaN. */
+/** Whether `a` sorts before `b`, with −0 before 0 as in typed arrays. Precondition: neither is NaN. */
 function below(a: number, b: number): boolean {
   return a < b || (a === 0 && b === 0 && Object.is(a, -0) && Object.is(b, 0));
 }

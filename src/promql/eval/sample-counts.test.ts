@@ -85,11 +85,11 @@ test.each<[query: string, queryable: number, reads: number]>([
   expect(read(answer)).toEqual({ queryable: [queryable], read: [reads] });
 });
 
-test('samples are not counted unless they are asked for', async () => {
+test('samples are not counted unless countSamples is set', async () => {
   expect((await engine.instant('a', 600_000, { source: two })).stats.samples).toBeUndefined();
 });
 
-test('the counts are held memory: of a query while it runs, of a subquery while its function runs', async () => {
+test('the counts hold memory: of a query while it runs, of a subquery while its function runs', async () => {
   const peak = async (query: string, countSamples: boolean): Promise<number> =>
     (await engine.range(query, 600_000, 720_000, 60_000, { source: two, countSamples })).stats.peakSamples;
   expect((await peak('a', true)) - (await peak('a', false))).toBe(3);
@@ -100,7 +100,7 @@ test('the counts are held memory: of a query while it runs, of a subquery while 
   expect(more).toBeLessThanOrEqual(steps);
 });
 
-describe('over random series, with stale ones and native histograms', () => {
+describe('over random series, with stale markers and native histograms', () => {
   const start = 1_700_000_000_000;
   const source = new MemorySource();
   const shape = { start, interval: 30_000, samples: 60, nodes: 3, histograms: true };

@@ -32,7 +32,7 @@ test.each([
   ['stddev', 'stddev(x)'],
   ['count_values', 'count_values("v", x{i=~"1.."} > bool 7)'],
   ['histogram_quantile', 'histogram_quantile(0.5, x)'],
-])('%s over many columns yields to other work, and stops there when it is cancelled', async (_, query) => {
+])('%s over many columns yields to other work, and stops if it is cancelled during a yield', async (_, query) => {
   let selecting = 0;
   await run('x', (turns) => (selecting = turns));
   let all = 0;

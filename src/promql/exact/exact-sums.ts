@@ -89,7 +89,7 @@ export class ExactSums {
   #mergeStep(to: number, { count, high, low }: SumState, i: number): void {
     if (count[i] === 0) return;
     if (this.#high[to] === 0 && this.#low[to] === 0) {
-      // No finite value has been added yet: the other sum is taken unchanged.
+      // Both doubles are still 0: those of the other sum are taken unchanged.
       this.#high[to] = high[i]!;
       this.#low[to] = low[i]!;
     } else {
@@ -120,7 +120,7 @@ export class ExactSums {
     return fromUnits(this.#units(step));
   }
 
-  /** The mean at a step; also when the sum exceeds the largest double. */
+  /** The mean at a step. It is correct even when the sum exceeds the largest double. */
   mean(step: number): number {
     const special = this.#specialValue(step);
     if (special !== null) return special;

@@ -205,7 +205,7 @@ export class HistogramSum {
     this.#compensation = { ...a, zeroCount: zeroC, count: countC, sum: sumC, positive: positiveC, negative: negativeC };
   }
 
-  /** Scales sum and compensation alike. */
+  /** Divides both the sum and its compensation. */
   divide(divisor: number): void {
     this.#sum = divideHistogram(this.#sum, divisor);
     this.#compensation = divideHistogram(this.#compensation, divisor);

@@ -2,8 +2,8 @@ import type { Buckets, FloatHistogram } from './float-histogram.ts';
 
 /**
  * For each of the 256 finest exponential buckets between ½ and 1: how far Prometheus' bound lies below `2 ** (i / 256)
- * / 2`, in units of the last place, plus one. Its bounds come from a table computed with less than full precision; they
- * are visible in answers and in the text of histograms, so ours must be equal.
+ * / 2`, in units of the last place, plus one. Prometheus' bounds come from a table computed with less than full
+ * precision; they are visible in answers and in the text of histograms, so ours must be equal.
  */
 const shifts = [
   '1111112111211111112311222222222211211121122211221122102211221122',

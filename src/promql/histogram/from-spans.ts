@@ -15,7 +15,7 @@ export interface SpannedHistogram {
   readonly counterReset: CounterResetHint;
 }
 
-/** `offset` buckets after the end of the span before (for the first: its index), `length` buckets. */
+/** `length` buckets. They begin `offset` buckets after the previous span; those of the first span at index `offset`. */
 export interface BucketSpan {
   readonly offset: number;
   readonly length: number;

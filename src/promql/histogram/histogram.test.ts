@@ -85,7 +85,7 @@ describe('native histograms', () => {
     );
   });
 
-  test('a compensated sum of integer histograms equals the plain sum, and their mean its share', () => {
+  test('the compensated sum of integer histograms equals their plain sum, and the mean equals that sum / n', () => {
     fc.assert(
       fc.property(fc.array(histogram, { minLength: 1, maxLength: 6 }), ([first, ...rest]) => {
         const sum = new HistogramSum(first!);
@@ -122,7 +122,7 @@ describe('native histograms', () => {
     );
   });
 
-  test('trimming below and above a limit leaves every observation in one of the two', () => {
+  test('trimming below and above a limit keeps every observation in one of the two results', () => {
     fc.assert(
       fc.property(histogram, fc.double({ min: 0.1, max: 300, noNaN: true }), (h, limit) => {
         const below = trimHistogram(h, limit, true);

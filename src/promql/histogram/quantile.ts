@@ -64,7 +64,7 @@ function zeroBounds(histogram: FloatHistogram, { lower, upper }: BoundedBucket):
   return { lower: hasPositive && !hasNegative ? 0 : lower, upper: hasNegative && !hasPositive ? 0 : upper };
 }
 
-/** How much of a bucket lies at or below v, which is strictly inside it. */
+/** The fraction of a bucket at or below `v`, which lies strictly inside the bucket. */
 export function fractionBelow({ lower, upper }: BoundedBucket, v: number, linear: boolean): number {
   if (linear) return (v - lower) / (upper - lower);
   const logLower = Math.log2(Math.abs(lower));

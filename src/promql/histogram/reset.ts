@@ -4,7 +4,7 @@ import type { Buckets, FloatHistogram } from './float-histogram.ts';
 import { widenZeroBucket } from './zero-bucket.ts';
 
 /**
- * Whether the counter behind a histogram was reset since the previous one: its hint says so, or any count fell, or the
+ * Whether a histogram's counter was reset since the previous histogram: its hint says so, or any count fell, or the
  * layout became finer. A hint of "not reset" is trusted.
  */
 export function detectReset(current: FloatHistogram, previous: FloatHistogram): boolean {

@@ -11,7 +11,7 @@ import { PooledSeries, type SeriesPool } from './series-pool.ts';
 /** The query server's expectations of an answer. */
 export interface ExpectedIndex {
   readonly kind: IndexKind;
-  /** Most elements; 0 for no limit. */
+  /** The most elements; 0 for no limit. */
   readonly limit: number;
   /** The pool that stores label sets. */
   readonly pool: SeriesPool;
@@ -31,7 +31,7 @@ export class IndexDecoder {
   readonly #expected: ExpectedIndex;
   readonly #dictionary: string[] = [];
   readonly #texts: string[] = [];
-  /** Places in the pool. */
+  /** The places of the series in the pool. */
   readonly #series: number[] = [];
   #header: IndexHeader | undefined;
   #stated: number | undefined;

@@ -4,7 +4,7 @@ import { DictionaryWriter } from '../partial/dictionary.ts';
 import type { IndexHeader, IndexLists } from './answer.ts';
 import { writeHeader, writeTrailer } from './index.pb.ts';
 
-/** A frame is closed at about this size. Bytes. */
+/** A frame is closed at about this size. Units: bytes. */
 const frameBytes = 128 * 1024;
 
 /**

@@ -70,7 +70,7 @@ test('an answer without a trailer, with something after it, or of another kind i
 test.each<[string, IndexKind, IndexLists, string]>([
   ['texts out of order', 'names', { texts: ['b', 'a'], series: [] }, 'texts are not in order'],
   ['the same text twice', 'names', { texts: ['a', 'a'], series: [] }, 'texts are not in order'],
-  ['an empty text', 'names', { texts: [''], series: [] }, 'texts are not in order'],
+  ['an empty string', 'names', { texts: [''], series: [] }, 'texts are not in order'],
   ['series among texts', 'names', { texts: [], series: [[['a', 'b']]] }, 'series among names'],
   ['texts among series', 'series', { texts: ['a'], series: [] }, 'text among series'],
   ['series out of order', 'series', { texts: [], series: [[['a', '2']], [['a', '1']]] }, 'series are not in order'],

@@ -9,7 +9,7 @@ export const indexPath = '/api/v1/index';
 /** Version of the request and of the frames; raised when one side could misread the other. */
 export const indexVersion = 1;
 
-/** The type of the list. */
+/** What is listed: label names, values of a label, or label sets of series. */
 export type IndexKind = 'names' | 'values' | 'series';
 
 /** A query server's request to an agent's index. Units: milliseconds, bytes. */
@@ -24,7 +24,7 @@ export interface IndexRequest {
   /** Series with a sample in [start, end]. */
   readonly startMs: number;
   readonly endMs: number;
-  /** Most elements, the first in order; 0 for all. */
+  /** The most elements to list, the first in order; 0 for all. */
   readonly limit: number;
   readonly maxBytes: number;
   /** The query server gives up after this long. */

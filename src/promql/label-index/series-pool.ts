@@ -63,7 +63,7 @@ export class SeriesPool {
     return labels;
   }
 
-  /** As `compareLabels`, for the sets at two places. */
+  /** Compares the sets at two places, as `compareLabels` does. */
   compare(a: number, b: number): number {
     const [one, other] = [this.#chunks[Math.floor(a / chunkLength)]!, this.#chunks[Math.floor(b / chunkLength)]!];
     let [i, j] = [a % chunkLength, b % chunkLength];
@@ -91,7 +91,7 @@ export class PooledSeries implements LabelList {
     this.places = places;
   }
 
-  /** A list added to a pool; a list of that pool is returned unchanged. */
+  /** Adds a list to a pool; a list of that pool is returned unchanged. */
   static of(list: LabelList, pool: SeriesPool): PooledSeries {
     if (list instanceof PooledSeries && list.pool === pool) return list;
     const places: number[] = [];

@@ -2,7 +2,7 @@ import type { Position } from '../errors.ts';
 import type { Matcher } from '../types.ts';
 import type { FunctionSignature, ValueType } from './functions.ts';
 
-/** How tightly binary operators bind; `^` alone is right-associative. */
+/** The precedence of binary operators: a higher number binds tighter. Only `^` is right-associative. */
 export const binaryOperators = {
   or: 1,
   and: 2,
@@ -76,17 +76,17 @@ export type DurationExpr = Position &
 export interface NumberLiteral extends Position {
   readonly kind: 'number';
   readonly value: number;
-  /** Written as a duration (`1h`): printed as one again. */
+  /** True for a number written as a duration (`1h`), which is printed as a duration again. */
   readonly isDuration: boolean;
 }
 
-/** A text. */
+/** A string literal. */
 export interface StringLiteral extends Position {
   readonly kind: 'string';
   readonly value: string;
 }
 
-/** Series at one time each: `name{matchers} offset … @ …`. */
+/** Selects one sample of each series: `name{matchers} offset … @ …`. */
 export interface VectorSelector extends Position {
   readonly kind: 'vector';
   /** The name outside the braces, or "". */
@@ -98,7 +98,7 @@ export interface VectorSelector extends Position {
   readonly extension: 'anchored' | 'smoothed' | null;
 }
 
-/** Samples of a range: `selector[5m]`. */
+/** Selects the samples of a time range of each series: `selector[5m]`. */
 export interface MatrixSelector extends Position {
   readonly kind: 'matrix';
   readonly selector: VectorSelector;

@@ -2,12 +2,12 @@ import type { LanguageOptions } from '../types.ts';
 import type { Expr } from './ast.ts';
 import { parse } from './parser.ts';
 
-/** Most trees in the cache, and the longest text that is cached: a few MB at most. */
+/** The most trees in the cache, and the longest text that is cached: a few MB at most. */
 const capacity = 256;
 const longestText = 4096;
 
 /**
- * Parses, and caches the trees of the most recent texts: dashboards, alerts and autoscalers repeat the same ones. A
+ * Parses, and caches the trees of the most recent texts: dashboards, alerts and autoscalers repeat the same queries. A
  * tree is immutable, so all evaluations can share it.
  */
 export class ParseCache {

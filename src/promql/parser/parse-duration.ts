@@ -25,8 +25,8 @@ export function parsePositiveDuration(stream: TokenStream, context: string, expe
 
 /**
  * The duration after `offset`: one number, `step()`, `range()`, `min_of()` or `max_of()`, with or without a sign, or a
- * signed parenthesis; operators after it belong to the query (`x offset 5m * 2` multiplies x). Only after a parenthesis
- * without a sign do they belong to the duration.
+ * parenthesis. Operators that follow belong to the query (`x offset 5m * 2` multiplies x), except after a parenthesis
+ * without a sign, where they belong to the duration.
  */
 export function parseOffsetDuration(stream: TokenStream): Duration {
   const context = 'offset';

@@ -26,22 +26,22 @@ describe('parse', () => {
     ['an open bracket is reported at the end', 'x[5m', '1:5: parse error: unclosed left bracket'],
     ['a closing parenthesis needs an opening one', 'x)', "1:2: parse error: unexpected right parenthesis ')'"],
     [
-      'rate wants a range',
+      'rate needs a range',
       'rate(x)',
       '1:6: parse error: expected type range vector in call to function "rate", got instant vector',
     ],
     [
-      'an aggregation wants an instant vector',
+      'an aggregation needs an instant vector',
       'topk(x, 1)',
       '1:9: parse error: expected type instant vector in aggregation expression, got scalar',
     ],
     [
-      'a set operator wants two vectors',
+      'a set operator needs two vectors',
       '1 and x',
       '1:1: parse error: set operator "and" not allowed in binary scalar expression',
     ],
     [
-      'a comparison of scalars wants bool',
+      'a comparison of scalars needs bool',
       '1 > 2',
       '1:3: parse error: comparisons between scalars must use BOOL modifier',
     ],
@@ -124,7 +124,7 @@ describe('parse', () => {
     ['numbers may start with a dot', '.5', '0.5'],
     ['numbers are octal after a zero', '017', '15'],
     ['a duration is a number', '1h30m', '1h30m'],
-    ['infinity in any case', 'inF', 'Inf'],
+    ['infinity may be in any case', 'inF', 'Inf'],
     ['keywords are labels in braces', 'sum{a="b"}', 'sum{a="b"}'],
     ['keywords are metrics', 'start + offset', 'start + offset'],
     ['keywords are grouping labels', 'sum by (by, on) (x)', 'sum by (by, on) (x)'],
@@ -140,8 +140,8 @@ describe('parse', () => {
     ['a time pins a selector', 'x @ 12.5', 'x @ 12.500'],
     ['a subquery may leave its step open', 'x[1h:]', 'x[1h:]'],
     ['durations may be computed', 'x[5m*2]', 'x[5m * 2]'],
-    ['durations know step and range', 'x[max_of(step(), 1m)]', 'x[max_of(step(), 1m)]'],
-    ['fill on one side', 'x + fill_left(0) y', 'x + fill_left (0) y'],
+    ['durations may use step() and range()', 'x[max_of(step(), 1m)]', 'x[max_of(step(), 1m)]'],
+    ['fill may be given for one side', 'x + fill_left(0) y', 'x + fill_left (0) y'],
     ['fill is still a name', 'fill + fill', 'fill + fill'],
   ])('accepts: %s', (_, text, printed) => {
     expect(print(parse(text, everything))).toBe(printed);

@@ -77,7 +77,7 @@ function printLabels(names: readonly string[]): string {
   return names.map((name) => (isPlainLabelName(name) ? name : quote(name))).join(', ');
 }
 
-/** A matcher of a selector. */
+/** The text of a matcher. */
 export function printMatcher({ name, type, value }: Matcher): string {
   return `${isPlainLabelName(name) ? name : quote(name)}${type}${quote(value)}`;
 }

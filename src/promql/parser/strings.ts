@@ -87,7 +87,7 @@ function decodeBytes(bytes: readonly number[]): string {
   }
 }
 
-/** True for a valid label or metric name: any text but the empty one, as long as it is valid Unicode. */
+/** True for a valid label or metric name: any string but the empty one, as long as it is valid Unicode. */
 export function isValidName(name: string): boolean {
   return name !== '' && name.isWellFormed();
 }

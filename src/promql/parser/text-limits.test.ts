@@ -7,7 +7,7 @@ const chain = (links: number): string => Array.from({ length: links }, (_, i) =>
 
 describe('a query that is too large is refused before it is compiled or walked', () => {
   test.each([
-    ['too long a text', `x{a="${'a'.repeat(textLength)}"}`, /query is too large: characters: \d+, at most 131072/],
+    ['a text that is too long', `x{a="${'a'.repeat(textLength)}"}`, /query is too large: characters: \d+, at most 131072/],
     ['a chain of 5,000 operators', chain(5_000), /nested deeper than 500 levels/],
     ['nested parentheses', `${'('.repeat(20_000)}1${')'.repeat(20_000)}`, /nested deeper than 500 levels/],
     ['nested calls', `${'abs('.repeat(2_000)}x${')'.repeat(2_000)}`, /nested deeper/],
@@ -48,12 +48,12 @@ describe('a query that is too large is refused before it is compiled or walked',
       /cost of a regular expression: \d+, at most 20000/,
     ],
     [
-      'expensive ones together',
+      'expensive regular expressions together',
       `x{a=~"${'\\\\pL'.repeat(230)}",b=~"${'\\\\pN'.repeat(230)}"}`,
       /cost of all regular expressions: \d+, at most 30000/,
     ],
     [
-      'an expensive one in label_replace',
+      'an expensive regular expression in label_replace',
       `label_replace(x, "a", "", "b", "${'\\\\pL'.repeat(2_000)}")`,
       /cost of a regular expression/,
     ],

@@ -68,7 +68,7 @@ export function canNameLabel(token: Token): boolean {
   return token.kind === 'operator' && wordOperators.has(token.word);
 }
 
-/** A token in the form of parse errors. */
+/** The description of a token in parse errors. */
 export function describe(token: Token): string {
   switch (token.kind) {
     case 'eof':

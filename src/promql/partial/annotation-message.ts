@@ -4,12 +4,12 @@ import type { Annotation } from './partial.pb.ts';
 
 const kinds = [undefined, 'warning', 'info'] as const;
 
-/** An annotation as it is sent. Positions are shifted by one: −1 stands for the aggregation around the text. */
+/** An annotation as it is sent. Positions are shifted by one: −1 means the aggregation around the text. */
 export function messageOf({ kind, position, ...rest }: PortableAnnotation): Annotation {
   return { kind: kinds.indexOf(kind), start: position.start + 1, end: position.end + 1, ...rest };
 }
 
-/** Errors: ERR_INPUT_INVALID for an unknown kind, and for an invalid time. */
+/** Reads an annotation as it was sent. Errors: ERR_INPUT_INVALID for an unknown kind, and for an invalid time. */
 export function annotationOf({ kind: code, message, start, end, forced, overlaps }: Annotation): PortableAnnotation {
   const kind = kinds[code];
   if (kind === undefined) throw malformed('annotation of no kind');

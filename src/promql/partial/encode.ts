@@ -11,9 +11,9 @@ import { writeColumn, writeGroup } from './rows.ts';
 /** The content type of a partial answer. */
 export const partialContentType = 'application/x-svc-partial; v=1';
 
-/** A frame is closed at about this size. Bytes. */
+/** A frame is closed at about this size. Units: bytes. */
 const frameBytes = 128 * 1024;
-/** Usual size of a row without its doubles. Bytes. */
+/** Usual size of a row without its doubles. Units: bytes. */
 const rowBytes = 64;
 
 /**
@@ -60,8 +60,8 @@ export function* encodePartial(
 }
 
 /**
- * Initial size of a frame's rows, so that the buffer need not grow: doubles at all steps, of which most groups have
- * three.
+ * Initial size of the buffer for a frame's rows, so that the buffer need not grow: a double for each step of a column,
+ * and three for each step of a group.
  */
 function capacityFor({ columns, groups }: FragmentResult): number {
   const ofColumn = 8 * (columns[0]?.kinds.length ?? 0) + rowBytes;

@@ -22,7 +22,7 @@ function bucketsMessage({ indexes, counts }: Buckets): messages.Buckets | null {
   return { distances: indexes.map((index, i) => (i === 0 ? index : index - indexes[i - 1]!)), counts };
 }
 
-/** Errors: ERR_INPUT_INVALID for an invalid histogram. */
+/** Reads a native histogram. Errors: ERR_INPUT_INVALID for an invalid one. */
 export function readHistogram(reader: WireReader): FloatHistogram {
   const message = messages.readHistogram(reader);
   const { schema, positive, negative, counterReset } = message;

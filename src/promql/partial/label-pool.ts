@@ -58,8 +58,8 @@ export class LabelPool {
   }
 
   /**
-   * A text that is equal for equal numbers only: one unit for each number, three for a number that does not fit into
-   * one.
+   * A string that is equal for equal numbers only: one UTF-16 unit for each number, three for a number that does not
+   * fit into one unit.
    */
   #key(numbers: readonly number[], count: number): string {
     const units = this.#units;
@@ -74,7 +74,7 @@ export class LabelPool {
 
   /**
    * The labels of the first `count` numbers. Labels equal to those at the same index of the previous set are the same
-   * objects, and their names were validated with it. Errors: as for `pooled`.
+   * objects, and their names were validated with that set. Errors: as for `pooled`.
    */
   labelsOf(numbers: readonly number[], count: number, numbersBefore: readonly number[], before: Labels): Labels {
     const length = count >> 1;

@@ -2,7 +2,7 @@ import type { Matcher } from '../types.ts';
 import type { Fields } from './fields.ts';
 
 const matchTypes: readonly unknown[] = ['=', '!=', '=~', '!~'];
-/** Most selectors in one request, and most conditions in one of them. */
+/** The most selectors in one request, and the most matchers in one selector. */
 const maxSets = 10_000;
 const maxMatchers = 200;
 

@@ -12,7 +12,7 @@ const form = { zero: 0, constant: 1, small: 2, double: 3 } as const;
 /** The steps with an entry: those whose number here is not 0; null for all. */
 export type Mask = ArrayLike<number> | null;
 
-/** `numbers` as a mask, in the cheapest form. */
+/** `numbers` as a mask: null, which is cheapest, when none of them is 0. */
 export function maskOf<T extends ArrayLike<number>>(numbers: T): T | null {
   for (let i = 0; i < numbers.length; i++) if (numbers[i] === 0) return numbers;
   return null;
@@ -53,7 +53,7 @@ function writeAll(out: WireWriter, field: number, values: Float64Array, mask: Ma
 }
 
 /**
- * Reads the output of `writeDoubles` for the same mask: the bytes from `start` to `end` of the reader's.
+ * Reads the output of `writeDoubles` for the same mask: the bytes from `start` to `end` of the reader.
  * Errors: ERR_INPUT_INVALID for a wrong length.
  */
 export function readDoubles(reader: WireReader, start: number, end: number, mask: Mask, steps: number): Float64Array {
@@ -134,7 +134,7 @@ function doubles(length: number): Float64Array {
   return values;
 }
 
-/** The content of each step: 0, 1 or 2. Shape: one byte 1 when all are 1; else 0 and two bits a step, lowest first. */
+/** Writes each step's kind: 0, 1 or 2. Shape: one byte 1 when all are 1; else 0 and two bits a step, lowest first. */
 export function writeKinds(out: WireWriter, field: number, kinds: Uint8Array): void {
   if (allOne(kinds)) {
     out.key(field, 2).rawVarint(1).rawByte(1);

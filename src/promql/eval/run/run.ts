@@ -40,8 +40,8 @@ const noop = (): void => undefined;
 const nowhere = (): null => null;
 
 /**
- * Sets up an evaluation: asks the nodes for all fragments and the source for all other selectors at once. Selectors
- * inside a fragment are read only if the fragment comes back unanswered.
+ * Sets up an evaluation: requests all fragments from the nodes and all other selectors from the source. Selectors
+ * inside a fragment are read only if the nodes leave the fragment unanswered.
  */
 export function openRun(input: RunInput): { readonly context: EvalContext; readonly annotations: Annotations } {
   const { expr, frame, settings, budget, source, signal, distribution, isShare = false, monotonic } = input;
@@ -73,7 +73,7 @@ export function openRun(input: RunInput): { readonly context: EvalContext; reado
     reads.set(selector, read);
     if (parts?.covers(selector) !== true) void started(read, selector);
   }
-  // Requests end here and the evaluation begins.
+  // All requests have been sent: the evaluation begins.
   const stopwatch = new Stopwatch(monotonic);
   const context: EvalContext = {
     settings,
@@ -104,7 +104,7 @@ async function kept(budget: Budget, selected: readonly SelectedSeries[]): Promis
   return series;
 }
 
-/** Asks the source for one selector's series, cut to the span and sorted by labels. */
+/** Reads one selector's series from the source, cut to the span and sorted by labels. */
 async function readSeries(
   source: SeriesSource,
   request: SelectRequest,

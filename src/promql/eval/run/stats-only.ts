@@ -24,8 +24,8 @@ export function statsOnlySelectors(expr: Expr): Set<VectorSelector> {
 }
 
 /**
- * An expression that needs buckets, or whose neighbouring samples are not those of the store: selectors below it are
- * read completely.
+ * True for an expression that needs buckets, or whose neighbouring samples are not those of the store: the selectors
+ * below such an expression are read completely.
  */
 function needsAll(expr: Expr): boolean {
   if (expr.kind === 'call') return bucketFunctions.has(expr.func.name);

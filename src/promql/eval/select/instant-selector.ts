@@ -26,7 +26,7 @@ export function lookBack({ times, stale }: RawSeries, timing: Timing, frame: Fra
   return shown;
 }
 
-/** An instant selector over a frame. */
+/** Evaluates an instant selector over a frame. */
 export async function evaluateSelector(
   context: EvalContext,
   selector: VectorSelector,
@@ -40,7 +40,7 @@ export async function evaluateSelector(
   return list.columns;
 }
 
-/** The columns of a selector that is not smoothed, one after the other. */
+/** Passes the columns of a selector that is not smoothed to the sink, one after the other. */
 export async function streamSelector(
   context: EvalContext,
   selector: VectorSelector,

@@ -20,7 +20,7 @@ interface Path {
 }
 
 /**
- * Lists the reads of a resolved query, one request for each selector, so that all can be requested at once.
+ * Lists the reads of a resolved query, one request for each selector, so that all can be sent before the evaluation.
  * Bounds are exact: inclusive milliseconds, windows and lookback being left-open.
  */
 export function listDemands(expr: Expr, frame: Frame, settings: EvalSettings): Demand[] {

@@ -102,7 +102,8 @@ function weightOfRaw({ times, histograms }: RawSeries): number {
 }
 
 /**
- * A part of a column. The last one is cached: series that are decoded into the same buffers mostly have the same part.
+ * Cuts a part out of a column. The last part is cached: series that are decoded into the same buffers mostly have the
+ * same part.
  */
 class View {
   #of: Float64Array | null = null;
