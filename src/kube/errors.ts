@@ -109,7 +109,10 @@ export const isTooManyRequests = (error: unknown): boolean => status(error) === 
 export const isUnauthorized = (error: unknown): boolean => status(error) === 401;
 /** 403: RBAC, a quota or an admission plugin refuses the request. */
 export const isForbidden = (error: unknown): boolean => status(error) === 403;
-/** A ResourceQuota leaves no room. Source: the quota admission plugin's message: its reason is that of any 403. */
+/**
+ * A ResourceQuota leaves no room. Only the message identifies the refusal: its reason is that of any other 403. Source:
+ * apiserver admission plugin resourcequota.
+ */
 export const isQuotaExceeded = (error: unknown): boolean =>
   error instanceof ApiError && /\b(exceeded|failed) quota\b/.test(error.message);
 /**
