@@ -122,7 +122,7 @@ export interface EngineOptions extends LanguageOptions {
   readonly startTimestamps?: boolean;
   /** Treat `__type__` and `__unit__` as part of a series' identity. Default false. */
   readonly typeAndUnitLabels?: boolean;
-  /** Gives other work of the process its turns, between slices of long evaluations. Default: those of the process. */
+  /** Lets other work of the process run between slices of long evaluations. Default: the turns of the process. */
   readonly turns?: TurnTaking;
 }
 

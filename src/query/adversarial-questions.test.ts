@@ -22,8 +22,8 @@ beforeAll(async () => {
 afterAll(() => stage.close(), 30_000);
 
 /**
- * The longest slice of any process. Work that cannot be interrupted takes as long each time, while a shared core is
- * slow only once: a slice beyond the bound is measured again, up to twice.
+ * The longest slice of any process. Work that cannot be interrupted takes equally long each time, while a shared core
+ * is slow only once. A slice beyond the bound is therefore measured again, up to twice.
  */
 async function longestOfAny(question: AdversarialQuestion, first: readonly LoopReport[]): Promise<number> {
   let longest = Math.max(...first.map(({ longestCpuMs: ms }) => ms));
@@ -70,7 +70,7 @@ test.each(questions.map((question) => [question.name, question] as const))(
   30_000,
 );
 
-test('many of the largest queries at once are answered or refused, within the memory of the containers', async () => {
+test('twelve large queries at the same time are answered or refused, within the memory of the containers', async () => {
   await stage.reports();
   // Each of the twelve holds 200 MB of operand and as much of result, all in the query server: the constant vector
   // keeps agents from computing them.

@@ -61,10 +61,10 @@ test.each([
   60_000,
 );
 
-/** Long enough that even a busy machine computes a good part of the query in it. */
+/** Long enough for even a busy machine to compute a good part of the query. */
 const allowedSeconds = 3;
 
-/** How long a process computed since its last report, at least. Units: ms of processor time. */
+/** A lower bound of the time that a process has computed since its last report. Units: ms of processor time. */
 async function computedMs(process: StageProcess): Promise<number> {
   return (await process.report()).slices.reduce((sum, count, ms) => sum + ms * count, 0);
 }

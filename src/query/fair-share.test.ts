@@ -38,7 +38,7 @@ const ask = (
     { ...more, headers: { authorization: `Bearer ${user}`, ...more.headers } },
   );
 
-/** Only ends a test that hangs: the test compares CPU time, of which a busy machine gives little. */
+/** Ends only a test that hangs; it is long because a busy machine gives the test little CPU time. */
 const hangsMs = 240_000;
 
 /**

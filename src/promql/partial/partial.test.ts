@@ -37,7 +37,7 @@ async function decode(frames: readonly Uint8Array[], fragment: Fragment, steps: 
   return decoder.finish().result;
 }
 
-/** The bytes in parts that do not coincide with frames. */
+/** Cuts the bytes into pieces that do not line up with the frames. */
 async function* pieces(frames: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
   const all = Buffer.concat(frames);
   for (let at = 0; at < all.length; at += 777) yield all.subarray(at, at + 777);
@@ -90,7 +90,7 @@ test.each<[what: string, nodes: WiredNodes, least: number]>([
     expect({ query, answer: await told(engine, query, true) }).toEqual({ query, answer });
   }
   expect(nodes.kept.length).toBeGreaterThan(least);
-  // Most are different answers, not errors, which would be equal either way.
+  // Errors would be equal either way, so most queries must have answers that differ from each other.
   expect(answers.size).toBeGreaterThan(60);
 });
 
@@ -156,7 +156,7 @@ async function collect(frames: readonly Uint8Array[]): Promise<Uint8Array[]> {
 }
 
 test.each([
-  ['of other steps', Float64Array.of(1, 2.5e9, 3), 'column of 24 bytes, expected 16'],
+  ['for three steps instead of two', Float64Array.of(1, 2.5e9, 3), 'column of 24 bytes, expected 16'],
   ['that are negative', Float64Array.of(1, -1), 'count that is none'],
   ['that are not whole', Float64Array.of(1, 1.5), 'count that is none'],
   ['that are not numbers', Float64Array.of(1, NaN), 'count that is none'],
@@ -207,7 +207,7 @@ describe('a request', () => {
     expect(planHash({ fragment: own, steps, settings })).not.toBe(planHash({ fragment: plain, steps, settings }));
   });
 
-  test('for sample counts is the same to an agent that does not know counts', () => {
+  test('with sample counts has the same plan hash, so an agent that does not know counts accepts it', () => {
     const request = { fragment: { ...fragment, countSamples: true }, steps, settings, ...limits };
     expect(decodePartialRequest(encodePartialRequest(request))).toEqual({ ...request, planHash: planHash(request) });
     expect(planHash(request)).toBe(planHash({ fragment, steps, settings }));
@@ -242,7 +242,7 @@ describe('a request', () => {
     [{ packed: 'a' }, 'packed'],
     [{ v: 3, packed: 'not_grouped_by' }, 'packed'],
     [{ v: 2, visible: [[{ type: '=', name: '', value: '' }]] }, 'visible[0][0].name'],
-  ])('with a wrong field (%j) is refused by its name', (change, field) => {
+  ])('with a wrong field (%j) is refused with the name of the field', (change, field) => {
     expect(() => decodePartialRequest(body(change))).toThrow(`partial request: ${field}: `);
   });
 });

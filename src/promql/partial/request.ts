@@ -21,8 +21,8 @@ const restrictedVersion = 2;
 const packedVersion = 3;
 
 /**
- * Identifies the numerical results of the evaluation: agents and query servers with different values may differ in a
- * last digit or in an annotation, and do not share a query.
+ * Changes whenever the engine's results change: agents and query servers with different values may differ in a last
+ * digit or in an annotation, so they do not share a query.
  */
 export const engineVersion = '3.15.0-1';
 
@@ -87,7 +87,7 @@ export function encodePartialRequest(request: PartialRequest, hash = planHash(re
     // JSON has neither infinities nor NaN.
     ...(param === null ? {} : { param: typeof param === 'number' ? { number: String(param) } : { label: param } }),
     ...(packed === undefined ? {} : { packed }),
-    // An agent of an earlier version ignores it, and its answer lacks the counts.
+    // An agent of an earlier version ignores this field, and its answer lacks the counts.
     ...(fragment.countSamples === true ? { countSamples: true } : {}),
     start: steps.start,
     step: steps.step,

@@ -97,7 +97,7 @@ export function writeGroup(out: WireWriter, row: GroupRow, dictionary: Dictionar
   writeDoubles(out, 12, minus, filled);
 }
 
-/** The holders and remainders of most groups: none. */
+/** A shared empty list: most groups have no holders and no remainders. */
 const nothing: readonly never[] = [];
 
 /** Start and end of the columns of the group being read, by field; −1 for missing ones. */

@@ -75,10 +75,10 @@ describe('a query answered by the nodes is the same, bit for bit, as one answere
   });
 
   test.each<[title: string, nodes: number, pin: string | null]>([
-    ['of one node', 1, null],
-    ['over one of three nodes', 3, 'n1'],
-    ['over a node that is not there', 3, 'n7'],
-  ])('%s, which computes it as a whole', async (_, nodes, pin) => {
+    ['the only node', 1, null],
+    ['one of three nodes', 3, 'n1'],
+    ['a node that does not exist', 3, 'n7'],
+  ])('over %s, where a node may compute the whole query', async (_, nodes, pin) => {
     const split = world(nodes, nodes, true);
     const random = new Random(815 + nodes);
     let answered = 0;

@@ -69,7 +69,7 @@ export async function evaluateFragment(
   };
 }
 
-/** The aggregation around the text; its own position lies outside of the text. */
+/** The aggregation around the fragment's text. Its position is −1, because it does not occur in the text. */
 const aggregation = { kind: 'aggregate', param: null, start: -1, end: -1 } as const;
 
 async function compute(

@@ -12,7 +12,7 @@ export interface FragmentDemands {
   /** A selector or subquery is evaluated at another time than the step: `@`, or an offset. */
   readonly shifted: boolean;
   /**
-   * Every selector stands in an aggregation or a similar function: a node sends its groups, which are few, not its
+   * Every selector is inside an aggregation or a similar function, so a node sends its few groups instead of its
    * series.
    */
   readonly reduced: boolean;

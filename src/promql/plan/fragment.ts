@@ -12,8 +12,8 @@ export type { Steps };
 /**
  * A node's part of a query: plain data, independent of the codec.
  * series: `expr` itself; the answer is its series at the steps, each carrying the node's label. agg: `op` over `expr`;
- * the answer is partial states. whole: the one node that is asked has all series of `expr`; the answer is the value, in
- * the order of its evaluation, with any labels.
+ * the answer is partial states. whole: a single node has all series of `expr`; its answer is the value itself, with any
+ * labels, in the order of evaluation.
  */
 export interface FragmentRequest {
   readonly kind: 'series' | 'agg' | 'whole';

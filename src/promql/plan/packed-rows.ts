@@ -12,7 +12,7 @@ import type { Label, Labels } from '../types.ts';
 const longestAxis = 256;
 /** Most characters of the values of an axis with several values. */
 const widestAxis = 65_536;
-/** Most characters of the text of an axis that is read: it is parsed in one piece. */
+/** Longest axis text that is parsed, in characters: parsing JSON cannot yield to other work. */
 const longestText = 8 * 1024 * 1024;
 /** Work of building and looking up the key of a row's labels, in samples. */
 const labelsWork = 100;
@@ -152,7 +152,7 @@ function readAxis(text: string): readonly string[] | null {
 }
 
 /**
- * The sums of merged rows of one step. When agents have different axes for the same labels, the values of common bounds
+ * The sums of merged rows at one step. When agents have different axes for the same labels, the values of common bounds
  * are added up before they are rounded.
  * Guarantees: time and memory grow with the values of the rows, however their axes differ; the memory is taken before
  * it is used.

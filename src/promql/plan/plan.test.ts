@@ -13,16 +13,16 @@ function fragments(query: string, together = false): string[] {
 describe('a plan', () => {
   test.each([
     ['a function of each series runs on the nodes', 'rate(x[5m])', ['series rate(x[5m])']],
-    ['an aggregation over it sends partial states', 'sum by (a) (rate(x[5m]))', ['agg sum (a) rate(x[5m])']],
+    ['an aggregation over local series sends partial states', 'sum by (a) (rate(x[5m]))', ['agg sum (a) rate(x[5m])']],
     [
-      'an aggregation that keeps the node is finished there',
+      'an aggregation that keeps the node label is finished on the nodes',
       'quantile by (node) (0.9, x)',
       ['series quantile by (node) (0.9, x)'],
     ],
     ['without() keeps the node unless it is named', 'stddev without (a) (x)', ['series stddev without (a) (x)']],
     ['without(node) drops the node', 'sum without (node) (x)', ['agg sum without (node) x']],
     [
-      'a quantile of buckets is computed here, but not its sums',
+      'a quantile of buckets is computed here, its sums on the nodes',
       'histogram_quantile(0.9, sum by (le) (rate(x[5m])))',
       ['agg sum (le) rate(x[5m])'],
     ],
@@ -37,7 +37,7 @@ describe('a plan', () => {
     ],
     ['standard deviation needs the series', 'stddev(x)', ['series x']],
     ['a parameter that reads series needs the series, too', 'topk(scalar(y), x)', ['series y', 'series x']],
-    ['absence is known only here', 'absent(x)', ['series x']],
+    ['absence is decided here', 'absent(x)', ['series x']],
     ['writing the node label ends locality', 'sum(label_replace(x, "node", "$1", "a", "(.*)"))', ['series x']],
     [
       'a subquery is as local as its expression',
@@ -47,7 +47,7 @@ describe('a plan', () => {
     ['inside a subquery sums are pushed down', 'max_over_time(sum(x)[1h:1m])', ['agg sum () x']],
     ['constants are computed here', 'vector(1) + time()', []],
     ['a choice of series by hash is local', 'limit_ratio(0.5, x)', ['series limit_ratio(0.5, x)']],
-    ['counting values merges', 'count_values("v", x)', ['agg count_values () x']],
+    ['counts of values are merged', 'count_values("v", x)', ['agg count_values () x']],
   ])('%s', (_, query, expected) => expect(fragments(query)).toEqual(expected));
 
   test.each([
@@ -57,7 +57,7 @@ describe('a plan', () => {
     ['no scalar', 'scalar(sum(x)) + 1', ['whole sum(x)']],
     ['no constant', 'vector(1) + vector(2)', []],
     ['nothing around info(), which looks for other series', 'sum(info(sum(x)))', ['whole sum(x)']],
-    ['no series that it can send unchanged', 'rate(x[5m])', ['series rate(x[5m])']],
+    ['only a series fragment of a local expression', 'rate(x[5m])', ['series rate(x[5m])']],
   ])('if all series lie on one node, the node computes %s', (_, query, expected) =>
     expect(fragments(query, true)).toEqual(expected),
   );

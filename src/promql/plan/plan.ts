@@ -61,7 +61,7 @@ export interface PlanOptions {
  * Rules: the largest subtrees that are local (see `localityOf`) become series fragments; an aggregation over a local
  * subtree becomes an agg fragment when its partial states can be merged exactly; all else stays central. When all
  * series lie on one node, the largest subtrees that are instant vectors and not local become whole fragments: only
- * scalars and ranges at the root stay central, and info(), which reads series that no selector names.
+ * scalars and ranges at the root stay central, and so does info(), which reads series that no selector names.
  * Guarantees: pure, and the same plan for the same tree; the answer with fragments is bit for bit the answer without.
  */
 export function planQuery(expr: Expr, { partitionLabel, aggregates = true, together = false }: PlanOptions): QueryPlan {
@@ -165,7 +165,9 @@ const stateOf: Readonly<Record<string, string>> = {
   count_values: 'partial state: count of each value',
 };
 
-/** The agg fragment of an aggregation over a local subtree. Null when there is none: `reasons` then mostly says why. */
+/**
+ * The agg fragment of an aggregation over a local subtree. Null when there is none; `reasons` then usually says why.
+ */
 function aggregateFragment(node: AggregateExpr, of: (expr: Expr) => Locality, reasons: string[]): Fragment | null {
   const { op, grouping, without } = node;
   if (of(node.expr).place !== 'local') return null;

@@ -12,9 +12,9 @@ function offsetOf(offMs: number): number | null {
 }
 
 test.each([
-  ['a right clock has the offset 0, whenever in a second it is read', [0, 1, 99, 500, -300, -900], [0, 0]],
-  ['a clock that is ahead is off by as much, or a second less', [5_000, 5_499, 5_999], [3_900, 5_999]],
-  ['a clock that is behind is off by as much, or a second less', [-5_000, -5_499, -5_999], [-5_999, -3_800]],
+  ['a right clock has the offset 0, at whichever point of a second it is read', [0, 1, 99, 500, -300, -900], [0, 0]],
+  ['the offset of a clock that is ahead is measured to about a second', [5_000, 5_499, 5_999], [3_900, 5_999]],
+  ['the offset of a clock that is behind is measured to about a second', [-5_000, -5_499, -5_999], [-5_999, -3_800]],
 ])('%s', (_sentence, offsets, [least, most]) => {
   for (const offset of offsets) {
     expect(offsetOf(offset)).toBeGreaterThanOrEqual(least!);

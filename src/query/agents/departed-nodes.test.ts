@@ -25,7 +25,7 @@ function aWatch() {
   return { clock, start, nodes, told };
 }
 
-test('a node that was seen leaving is lacking until its data would have expired', async () => {
+test('a node that was seen leaving is reported as missing until its data would have expired', async () => {
   const { clock, nodes, told } = aWatch();
   nodes.note(seen('a', 'b', 'c'));
   await clock.advance(hour);
@@ -46,7 +46,7 @@ test('a new process learns from the record which nodes left before and after it 
   expect(told()).toEqual(['c -1']);
 });
 
-test('a seen departure counts until the record has it; then the record counts, for all replicas', async () => {
+test('an observed departure counts until the record lists it; then the record counts, for all replicas', async () => {
   const { clock, start, nodes, told } = aWatch();
   nodes.recorded({ ...emptyRecord, serving: [serving('a')] });
   nodes.note(seen('a'));
@@ -85,7 +85,7 @@ test('a part of the record that cannot be read keeps its last value', () => {
   expect(told()).toEqual(['a -1']);
 });
 
-test('nodes that were too many to be kept are reported as one', () => {
+test('departed nodes that the record no longer names are reported as one entry', () => {
   const { start, nodes } = aWatch();
   const earlier = { count: 7, fromMs: start - 30 * hour, leftMs: start - hour, untilMs: start + 23 * hour };
   nodes.recorded({ earlier });

@@ -9,8 +9,8 @@ import type { DepartedNode } from './directory.ts';
 /** Default retention of an agent whose record names none. ms. */
 const defaultKeepMs = builtinRetention.metrics.timeMs;
 /**
- * Most time between the operator's observation of a departure and ours; what we observe later counts as another
- * departure. ms.
+ * Longest time between the operator's observation of a departure and ours; if we observe one later, it counts as
+ * another departure. ms.
  */
 const sameDepartureMs = 5_000;
 

@@ -180,7 +180,7 @@ type Protocol = 'http1' | 'http2';
 
 /**
  * Makes an application accept the requests of HTTP/2's compatibility layer. Express sets the prototype of every request
- * to its own, which extends HTTP/1's: here the same methods are put on HTTP/2's.
+ * to its own, which extends HTTP/1's; this function puts Express's methods on HTTP/2's prototype instead.
  */
 function useHttp2(app: Express): void {
   const own = app as unknown as { request: object; response: object };

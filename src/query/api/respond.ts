@@ -23,7 +23,7 @@ const jsonType = 'application/json';
 /**
  * Writes a success in Prometheus' envelope, streamed with back-pressure. Above 1 KiB it is compressed (zstd or gzip) if
  * the client accepts that. `degraded` and `missingNodes` are always present; a degraded answer may not be cached. Bytes
- * are UTF-8.
+ * in `data` must be UTF-8.
  */
 export async function sendSuccess(
   req: IncomingMessage,

@@ -199,7 +199,10 @@ const read = (
   });
 };
 
-/** Matchers of the cluster, and the series they find: `none` has no cluster label, `same` this one, `other` another. */
+/**
+ * Matchers of the cluster label and the series that they find: `none` has no such label, `same` this cluster's name,
+ * `other` another name.
+ */
 const clusterConditions: [type: Matcher['type'], value: string, found: string[]][] = [
   ['=', 'blue', ['none', 'same']],
   ['=', 'red', ['other']],

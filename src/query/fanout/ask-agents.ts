@@ -47,7 +47,7 @@ export interface AskOptions extends NodeTime {
 }
 
 /**
- * Sends the same request to every agent at once. `read` validates an answer and throws for an invalid one.
+ * Sends the same request to all agents at the same time. `read` validates an answer and throws for an invalid one.
  * Guarantees: an agent's answer is whole in `answers`, in order of node names, or its node is in `lost`.
  * Errors: the signal's reason.
  */

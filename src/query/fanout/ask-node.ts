@@ -54,8 +54,8 @@ export async function askNode<T>(
 }
 
 /**
- * Asks several nodes at once, each as `askNode` does. Returns the answers of the nodes that answered, in the order of
- * `asked`, and the lost nodes.
+ * Asks several nodes at the same time, each as `askNode` does. Returns the answers of the nodes that answered, in the
+ * order of `asked`, and the lost nodes.
  */
 export async function askNodes<A extends { readonly agent: ExpectedAgent }, T>(
   asked: readonly A[],

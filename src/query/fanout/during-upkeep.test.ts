@@ -88,7 +88,7 @@ test.each(paths)('path %s: cutting and merging blocks changes no answer', async 
   expect(blocks()).toEqual([3, 3]);
 });
 
-test.each(paths)('path %s: retention deletes whole ranges, for all series of a node at once', async (path) => {
+test.each(paths)('path %s: retention deletes whole ranges, for all series of a node together', async (path) => {
   for (const { store } of stage.cluster.agents) store.setRetention({ ms: 7 * hour, bytes: Infinity });
   const answers = await whileKeptUp(path);
   const perRange = 2 * 60 * pods.length;

@@ -40,7 +40,7 @@ export interface FanOutResult {
 
 /**
  * Reads every agent that may have matching series, all at the same time.
- * Guarantees: an agent's data is in the result for all queries; otherwise it is there for none, and the agent is in
+ * Guarantees: the result has an agent's data either for all queries, or for none; in the second case, the agent is in
  * `lost`.
  * Errors: only those that end the query itself (its signal, its sample budget).
  */

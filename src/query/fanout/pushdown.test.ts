@@ -259,7 +259,7 @@ describe('a query falls back to another path', () => {
     const [off, agg] = [await ask(query, 'off'), await ask(query, 'agg')];
     expect([off.status, off.json.errorType]).toEqual([422, 'execution']);
     expect([agg.status, agg.text]).toEqual([422, off.text]);
-    // Each agent is asked once for raw chunks per answer, and once for the fragment that failed.
+    // Each of the two answers takes one request for raw chunks; the fragment that failed takes a third.
     expect(stage.cluster.agents.map(({ requests }, i) => requests - before[i]!)).toEqual([3, 3, 3]);
   });
 

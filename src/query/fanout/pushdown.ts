@@ -145,7 +145,7 @@ export class Pushdown implements Distribution {
     for (const outcome of outcomes) if ('answers' in outcome) report.nodes.push(...outcome.answers);
   }
 
-  /** An answer is merged as soon as it is complete, so that no more than one answer of an agent is in memory. */
+  /** Merges an answer as soon as it is complete, so that complete answers do not pile up in memory. */
   async #ask(
     agent: ExpectedAgent,
     call: PartialCall & { held: { columns: number }; report: FragmentReport },

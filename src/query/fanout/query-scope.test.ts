@@ -128,7 +128,7 @@ test('neither an autoscaler nor a list of labels waits for the queries of users'
   await Promise.all([slow, waiting]);
 });
 
-test('the autoscalers of one namespace run two queries at once, and do not wait for those of another', async () => {
+test('the autoscalers of one namespace run two queries at a time, and do not delay those of another', async () => {
   let release = (): void => {};
   const held = new Promise<void>((resolve) => (release = resolve));
   let asked = 0;

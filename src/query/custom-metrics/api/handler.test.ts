@@ -147,7 +147,7 @@ test.each<[string, string, number]>([
   ['a namespaced resource without a metric', `${custom}/namespaces/ns/pods/bar`, 404],
   ['a root resource in a namespace', `${custom}/namespaces/ns/nodes/foo/m`, 404],
   ['an unknown kind', `${custom}/namespaces/ns/widgets.shop/foo/m`, 404],
-  ['a segment too much', `${custom}/namespaces/ns/pods/foo/m/n`, 404],
+  ['one segment too many', `${custom}/namespaces/ns/pods/foo/m/n`, 404],
   ['an unknown version', `/apis/custom.metrics.k8s.io/v1/nodes/foo/m`, 404],
   ['all nodes', `${custom}/nodes/*/m`, 200],
   ['one node', `${custom}/nodes/foo/m`, 200],
@@ -159,7 +159,7 @@ test.each<[string, string, number]>([
   ['a namespace', `${custom}/namespaces/ns/metrics/m`, 200],
   ['external, root scope', `${external}/m`, 404],
   ['external without a metric', `${external}/namespaces/ns`, 404],
-  ['external with a segment too much', `${external}/namespaces/ns/m/n`, 404],
+  ['external with one segment too many', `${external}/namespaces/ns/m/n`, 404],
   ['external', `${external}/namespaces/ns/m`, 200],
   ['external, unknown', `${external}/namespaces/ns/unknown?labelSelector=a%3Db`, 200],
   ['the group', '/apis/custom.metrics.k8s.io', 200],
@@ -291,7 +291,7 @@ describe('with a node missing', () => {
   });
 });
 
-test('a departed node counts for as long as the value looks back, not for its sample times', async () => {
+test('a departed node counts as missing by the reads of the value, not by those of the sample times', async () => {
   readParts = [];
   await get(`${custom}/namespaces/ns/pods/*/total`);
   expect(asked).toEqual([expect.stringContaining('timestamp(x)')]);

@@ -26,7 +26,7 @@ interface ObjectPath {
   readonly attributes: ResourceAttributes;
 }
 
-/** A path that names values. Kind `elsewhere` describes objects that no captured series names. */
+/** A path that names values. `elsewhere`: values of objects whose kind no captured series names. */
 export type ValuePath =
   | ({ readonly kind: 'custom'; readonly resource: DescribedResource } & ObjectPath)
   | ({ readonly kind: 'elsewhere' } & ObjectPath)

@@ -21,7 +21,7 @@ export class StatusError extends Error {
 export const pathNotFound = (): StatusError =>
   new StatusError(404, 'NotFound', 'the server could not find the requested resource');
 
-/** The texts that autoscalers and people know from Kubernetes. `name` is given for one object. */
+/** The message that autoscalers and people know from Kubernetes. `name` is given for one object. */
 export const metricNotFound = (metric: string, resource: string, name?: string): StatusError =>
   new StatusError(
     404,

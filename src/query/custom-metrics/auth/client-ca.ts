@@ -53,7 +53,7 @@ export function readAuthenticationConfig(data: Readonly<Record<string, string>> 
   return config;
 }
 
-/** The configuration in force; a change applies to new connections at once. */
+/** The configuration in force; a change applies to new connections immediately. */
 export class ClientCas implements ClientTrust {
   readonly #listeners = new Set<() => void>();
   #config = trustsNobody;

@@ -22,7 +22,7 @@ class TrustedFile implements TlsSource {
     this.#path = path;
   }
 
-  /** Errors: those of reading the file, and of a file without a certificate; the former content then stays in force. */
+  /** Errors: a file that cannot be read or contains no certificate; the former content then stays in force. */
   async refresh(): Promise<void> {
     if (this.#path === '') return;
     const ca = await readFile(this.#path, 'utf8');
@@ -54,7 +54,7 @@ export interface AdapterAnswer {
   readonly body: Buffer;
 }
 
-/** Most concurrent requests: an adapter that hangs must not pile up the requests of autoscalers. */
+/** Most concurrent requests: the requests of autoscalers must not pile up when the adapter hangs. */
 const maxUnderWay = 64;
 /** Back-off before the one retry. */
 const pauseMs = 200;

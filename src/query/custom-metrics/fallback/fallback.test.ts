@@ -314,7 +314,7 @@ describe('an adapter', () => {
     ]);
   });
 
-  test('that hangs gets at most 64 requests at once', async () => {
+  test('that hangs gets at most 64 requests at a time', async () => {
     const held: (() => void)[] = [];
     adapter.answer = (_req, res) => void held.push(() => sendJson(res, 200, listOf()));
     const many = Array.from({ length: 64 }, () => get(path));
@@ -348,7 +348,7 @@ describe('an adapter', () => {
   });
 });
 
-test('a rotated certificate is trusted once its CA is in the file, and a new token is sent at once', async () => {
+test('a rotated certificate is trusted once the file has its CA, and the next request sends the new token', async () => {
   adapter.answer = (_req, res) => sendJson(res, 200, listOf(item('a')));
   const path = `${custom}/namespaces/ns/pods/*/theirs`;
   expect((await get(path)).status).toBe(200);
@@ -427,7 +427,7 @@ describe('discovery', () => {
     expect(await names(custom)).toEqual(['pods/ours']);
   }, 15_000);
 
-  test('ends at once with the server, also in the middle of a request', async () => {
+  test('ends immediately when the server stops, even in the middle of a request', async () => {
     adapter.answer = () => {};
     const ended = discovery.run(stopped.signal);
     await until('questions', () => adapter.requests.length >= 3);

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { StatusError } from '../api/status-error.ts';
 
 /**
- * Marks requests that a query server forwards to another adapter, so that two of them cannot forward a request to each
- * other for ever.
+ * Marks requests that a query server forwards to another adapter, so that two query servers cannot forward a request to
+ * each other for ever.
  */
 export const fallbackHeader = 'x-svc-passed-on';
 

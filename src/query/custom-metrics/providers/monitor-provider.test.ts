@@ -24,7 +24,7 @@ test('each selector of an expression reads only series of the namespace of its m
   expect(provider.find({ ...ask, namespace: 'other' })).toBeUndefined();
 });
 
-test('if two monitors declare the same metric of a kind, the one of higher priority counts', () => {
+test('if two monitors declare the same metric for a kind, the one of higher priority counts', () => {
   const declared = declaredMetrics([
     monitor('weak', { ...rps, window: '5m' }),
     monitor('strong', { ...rps, window: '2m' }, { priority: 10 }),

@@ -60,7 +60,7 @@ function whyUnusable({ expr }: MonitorMetric, { name, ref }: DescribedResource):
   return fault && `expr: ${fault.message}`;
 }
 
-/** Metrics of `TrafficMonitor.spec.autoscaling`; `monitors` is called at each use and must be cheap. */
+/** Metrics of `TrafficMonitor.spec.autoscaling`; `declared` is called at each use and must be cheap. */
 export function monitorProvider(declared: () => readonly DeclaredMetric[]): MetricProvider {
   return {
     name: 'monitor',

@@ -28,7 +28,10 @@ async function valueOf(series: readonly ReturnType<typeof bytes>[]): Promise<Rec
   );
 }
 
-/** A flow between workloads on two nodes, as the agent on `seenOn` reports it: only the end there has a node name. */
+/**
+ * A flow between workloads on two nodes, as the agent on `seenOn` reports it: only the end on that node has a node
+ * name.
+ */
 const flow = (from: string, to: string, seenOn: string, perSecond: number) =>
   bytes(
     {

@@ -93,7 +93,7 @@ export const builtInPresets: Readonly<Record<string, Preset>> = {
 
 /**
  * Rate of the bytes at one end of the flows. A flow between two nodes is captured on both, and each agent adds its
- * node's name to the ends that are pods of its node: only the record of this end's own node counts.
+ * node's name to the ends that are pods of its node. Only the record of this end's own node is counted.
  */
 function flowRate(end: 'src' | 'dst'): Preset {
   return (scope) => {

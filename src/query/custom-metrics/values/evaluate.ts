@@ -15,8 +15,8 @@ const part = 'svc_part';
 const marked = (query: string, name: string): string => `label_replace(${query}, "${part}", "${name}", "", "")`;
 
 /**
- * One query for values and sample times together, so that both read the same nodes. Of each selector, the time of the
- * newest sample of each object is read.
+ * One query for values and sample times together, so that both read the same nodes. For each selector, it reads the
+ * time of each object's newest sample.
  */
 export function combinedQuery({ value, samples, label }: MetricQuery): string {
   const by = label === undefined ? '' : ` by (${label})`;

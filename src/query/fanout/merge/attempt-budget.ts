@@ -3,7 +3,7 @@ import type { SampleBudget } from './series-collector.ts';
 
 /**
  * Does work that takes from a budget.
- * Guarantees: work that fails returns what it took; what other work takes from the same budget meanwhile stays taken.
+ * Guarantees: failed work returns what it took. What other work took from the same budget in the meantime stays taken.
  * Assumptions: work that has failed is over, and keeps nothing of what it has read.
  */
 export async function attempt<T>(budget: SampleBudget, work: (own: SampleBudget) => Promise<T>): Promise<T> {

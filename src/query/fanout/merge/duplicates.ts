@@ -4,10 +4,10 @@ import { labelsKey } from '../../../tsdb/index.ts';
 import { bytesOfSeries, wholeSeries } from './series-collector.ts';
 import type { CollectedSeries, ReadSeries } from './series-collector.ts';
 
-/** Series in order of preference; series with equal labels are joined. */
+/** The joined series: each set of labels occurs once, in the order of first occurrence. */
 export interface Merged<S> {
   readonly series: S[];
-  /** How many series occurred more than once. */
+  /** How many series were joined into an earlier one. */
   readonly duplicates: number;
 }
 

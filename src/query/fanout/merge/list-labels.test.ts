@@ -50,7 +50,7 @@ const ask = (path: string, params: ApiParams = span, user = 'admin'): Promise<Ap
 const lists = ['/api/v1/labels', '/api/v1/label/pod/values', '/api/v1/series'] as const;
 const everything = { ...span, 'match[]': '{__name__=~".+"}' };
 
-/** Makes an agent answer `path` by `how` and all else as usual. Returns its requested paths, a list that grows. */
+/** Makes an agent answer `path` by `how`, and other paths as usual. Returns the requested paths, a list that grows. */
 function misbehave(
   agent: SimulatedAgent,
   path: string,

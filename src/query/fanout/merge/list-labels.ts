@@ -97,7 +97,7 @@ export function listsOf(all: readonly Labels[], { kind, label }: Pick<IndexQuest
   return { texts: [...texts].sort(compareUtf8), series: [] };
 }
 
-/** Joins several answers into one that is sorted; an element of several answers occurs once. */
+/** Joins several answers into one sorted answer; an element that several of them have is listed once. */
 export async function joinLists(
   all: readonly IndexLists[],
   { kind }: Pick<IndexQuestion, 'kind'>,

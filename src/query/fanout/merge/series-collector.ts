@@ -23,7 +23,8 @@ export type ReadSeries = Series;
 export type CollectedSeries = HeldSeries | ReadSeries;
 
 /**
- * The series with samples of its own: those of a series that is decoded on demand are in reused buffers. Bits are kept.
+ * The series with its own copy of the samples: a series that is decoded on demand returns reused buffers. The bits of
+ * the values are kept.
  */
 export function wholeSeries(series: Series | DeferredSeries): ReadSeries {
   if (!('read' in series)) return series;

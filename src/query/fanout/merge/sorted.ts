@@ -4,8 +4,8 @@ import type { Labels } from '../../../tsdb/index.ts';
 import { mergeLists } from './lists.ts';
 
 /**
- * Merges lists of series, each in label order, into one. It takes `turns` on the way: hundreds of thousands of series
- * take longer than other requests should wait. A list that is out of order is sorted first.
+ * Merges lists of series, each in label order, into one. It yields to other work on the way (`turns`): merging hundreds
+ * of thousands of series takes longer than other requests should wait. A list that is out of order is sorted first.
  */
 export async function mergeSorted<T extends { readonly labels: Labels }>(
   lists: readonly (readonly T[])[],

@@ -19,7 +19,9 @@ import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** Bytes of a series and of each label while a list is held and joined: a label is the number of a shared text. */
+/**
+ * Bytes of a series and of each label while a list is held and joined: a label is held as the number of a shared text.
+ */
 const seriesBytes = 28;
 const labelBytes = 4;
 const tooLong = (): QueryError => {

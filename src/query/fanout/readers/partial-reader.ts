@@ -36,7 +36,7 @@ const maxAnswerBytes = 128 * 1024 * 1024;
 /** Size of a row without its steps: its objects and labels. Bytes. */
 const rowBytes = 384;
 
-/** Size of the counts of the samples of a step. Bytes. */
+/** Size of the sample counts of one step. Bytes. */
 const countBytes = 16;
 
 const lacksCounts = (node: string): string =>
