@@ -10,7 +10,10 @@ const crowd = 10;
 /** The operand of a query, with one value for each step of each series; its result takes as much. */
 const operandBytes = 2 * seriesOfNode * steps * 8;
 
-/** Runs many large queries at once. Returns the most bytes that they held together, their restarts and statuses. */
+/**
+ * Runs many large queries at the same time. Returns the most bytes that they held together, their restarts and
+ * statuses.
+ */
 async function holdTogether(queryMemory: number): Promise<{ peak: number; restarts: number; statuses: number[] }> {
   const stage = await startQueryStage({ nodes: ['node-1', 'node-2'], flags: { queryMemory: String(queryMemory) } });
   try {
@@ -43,7 +46,7 @@ async function holdTogether(queryMemory: number): Promise<{ peak: number; restar
   }
 }
 
-test('many large queries at once hold no more than the pool has, and all are answered', async () => {
+test('ten large queries at the same time hold no more memory than the pool has, and all are answered', async () => {
   const { peak, restarts, statuses } = await holdTogether(limitBytes);
   expect(statuses).toEqual(Array.from({ length: crowd }, () => 200));
   expect(peak).toBeLessThanOrEqual(limitBytes);

@@ -107,7 +107,7 @@ describe('answers over all nodes', () => {
     });
   });
 
-  test('a range query by POST form gives one point per step, and an info for a name not of a counter', async () => {
+  test('a POST range query gives one point per step, and an info for a metric not named like a counter', async () => {
     const params = { query: 'sum(rate(svc_agent_up[2m]))', start: String(end / 1000 - 60), end: at, step: '30s' };
     const { json } = await ask('/api/v1/query_range', params, { form: true });
     const { result } = json.data as { result: { values: [number, string][] }[] };
@@ -449,7 +449,7 @@ describe('who may ask', () => {
     ['bad', 401],
     ['other', 403],
     ['reader', 200],
-  ])('a request for its own metrics with the token %p is answered %d', async (token, status) => {
+  ])('a request for the server’s own metrics with the token %p is answered %d', async (token, status) => {
     const headers = { connection: 'close', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
     const get = async (path: string) =>
       (await fetch(`http://127.0.0.1:${guarded.healthPort}${path}`, { headers })).status;

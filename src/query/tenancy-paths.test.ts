@@ -110,7 +110,7 @@ test.each([
   for (const user of Object.keys(users)) await compare(user, query);
 });
 
-test('a query of a user is computed by the agents, and its statistics hide what they skipped', async () => {
+test('a user’s query is computed by the agents, and its statistics leave out the hidden series', async () => {
   const params = { query: 'sum(requests_total)', time: String(end / 1000), explain: '1', stats: 'all' };
   const [mine, model] = await Promise.all([
     shared.ask('/api/v1/query', params, asUser('one')),

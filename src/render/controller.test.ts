@@ -13,7 +13,7 @@ describe('renderController', () => {
     );
   });
 
-  test('renders it with every setting as in its golden file', () => {
+  test('renders the installation with every setting as in its golden file', () => {
     const input: ControllerInput = {
       namespace: 'observability',
       svcImage: 'registry.example/svc-operator@sha256:abc',
@@ -36,7 +36,7 @@ describe('renderController', () => {
     expectGolden(import.meta.dirname, 'controller-with-settings.golden.yaml', yamlStream(renderController(input)));
   });
 
-  test('has a disruption budget, but not for a single replica, whose node could not be drained then', () => {
+  test('has a disruption budget only for several replicas: with one, it would prevent draining the node', () => {
     const kinds = (replicas: number) => renderController({ ...controllerDefaults, replicas }).map(({ kind }) => kind);
     expect(kinds(2)).toContain('PodDisruptionBudget');
     expect(kinds(1)).not.toContain('PodDisruptionBudget');

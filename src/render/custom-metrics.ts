@@ -45,7 +45,7 @@ export function renderCustomMetricsRbac(input: PlatformInput): KubeObject[] {
   );
   return [
     clusterRoleBinding('query', names.authDelegator, [query], 'system:auth-delegator'),
-    // The front proxy's CA is in a ConfigMap there, and this Role is the API server's own way to read it.
+    // The front proxy's CA is in a ConfigMap of kube-system, and this Role is the API server's own way to read it.
     roleBinding(
       'query',
       { namespace: 'kube-system', name: names.authReader },

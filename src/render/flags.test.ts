@@ -12,7 +12,7 @@ import { controllerDefaults, platformDefaults, renderController, renderMinter, r
 import type { PlatformInput, QueryOption, QueryOptions } from './index.ts';
 import { nodeMemory } from './node-memory.ts';
 
-/** The manifests and the programs agree on every flag: a program refuses one that it does not know. */
+/** The manifests and the programs agree on every flag: a program refuses a flag that it does not know. */
 
 interface Container {
   name: string;
@@ -52,7 +52,7 @@ function flagsOf(args: readonly string[]): Record<string, string> {
   );
 }
 
-/** The container's variables with a value of their own. */
+/** The container's environment variables; undefined for those without a literal value. */
 function variablesOf({ env = [] }: Container): Record<string, string | undefined> {
   return Object.fromEntries(env.map(({ name, value }) => [name, value]));
 }
@@ -98,7 +98,7 @@ describe.each([
     expect(() => readSettings(table, { flags, env: {}, prefix: 'SVC_' })).not.toThrow();
   });
 
-  test('the init container writes the same file as the agent: they share every flag that affects it', () => {
+  test('the init container writes the same file as the agent: both get the same flags for that file', () => {
     const objects = renderPlatform(input);
     const agent = flagsOf(container(objects, 'DaemonSet', 'agent').args);
     const {
@@ -169,8 +169,8 @@ describe.each(released)('during an upgrade from %s', (_, knows) => {
 test.each<[string, QueryOptions, boolean, string, string]>([
   ['by default, query server and agents exempt loopback', {}, false, 'true', 'true'],
   ['on the host network the agents exempt nothing', {}, true, 'true', 'false'],
-  ['the setting withdraws both', { loopbackExempt: 'false' }, false, 'false', 'false'],
-  ['tenancy withdraws both', { tenancy: 'true' }, false, 'false', 'false'],
+  ['the setting withdraws both exemptions', { loopbackExempt: 'false' }, false, 'false', 'false'],
+  ['tenancy withdraws both exemptions', { tenancy: 'true' }, false, 'false', 'false'],
 ])('%s', (_, query, hostNetwork, ofQuery, ofAgent) => {
   const objects = renderPlatform({ ...platformDefaults, query, hostNetwork });
   expect(flagsOf(container(objects, 'Deployment', 'query').args)['loopbackExempt']).toBe(ofQuery);

@@ -130,7 +130,7 @@ test('the node computes the query, and only its value crosses the network', asyn
   });
 });
 
-test('a scalar or range at the root is evaluated here, and what one node can send as series is so sent', async () => {
+test('a scalar or range at the root is evaluated here, and a local expression becomes a series fragment', async () => {
   const modes = async (query: string): Promise<string[]> => {
     const { explain } = await explained(query);
     return [explain.path, ...explain.fragments.map(({ mode, expr }) => `${mode} ${expr}`)];

@@ -1,6 +1,6 @@
 /**
  * The JSON of an answer in pieces: the elements of a list, or of the lists that are members of an object, each by
- * itself. `sendSuccess` lets other work run between pieces; a text of megabytes made at once would delay it. Pure.
+ * itself. `sendSuccess` lets other work run between pieces; a single text of megabytes would delay that work. Pure.
  */
 export function* jsonPieces(value: object): Generator<string> {
   if (Array.isArray(value)) {

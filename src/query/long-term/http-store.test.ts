@@ -33,7 +33,7 @@ const read = (left = 1e6) => ({
 });
 
 test.each(['read', 'query'] as const)(
-  'an answer beyond the size cap is cut by the %s API, and the read is not repeated',
+  'through the %s API, an answer beyond the size cap is cut off, and the read is not repeated',
   async (api) => {
     let asked = 0;
     let sent = 0;
@@ -172,7 +172,7 @@ test.each([
   });
 });
 
-test('a series with native histograms beside floats is refused', async () => {
+test('a series with both native histograms and floats is refused', async () => {
   const store = await storeOver((_req, res) => {
     const result = [{ metric: { __name__: 'x' }, values: [[end / 1000, '1']], histograms: [[end / 1000 - 1, {}]] }];
     res.setHeader('content-type', 'application/json');
@@ -196,7 +196,7 @@ test('the error of a store is reported in its own words, and missing remote read
   });
 });
 
-test('no more of the error of a store is read than is reported', async () => {
+test('only the beginning of a long error text of a store is read', async () => {
   let sent = 0;
   const store = await storeOver((_req, res) => {
     res.writeHead(500);

@@ -150,10 +150,10 @@ export class SplicedSource implements SeriesSource {
         queries.map((query) => ({ ...query, endMs: Math.min(query.endMs, boundaryMs - 1) })),
         { deadlineMs: (deadline - started) * 0.8, budget: scope.budget, signal },
       );
-      // Another selector has lost the store meanwhile: the evaluation goes on without the store.
+      // The read of another selector has lost the store in the meantime: the evaluation goes on without the store.
       if (this.lostStore) return queries.map(() => []);
       this.#answered = true;
-      // A store may send whole chunks: samples at or after the boundary are read from the agents.
+      // A store may send whole chunks. Their samples at or after the boundary are dropped: the agents have those times.
       return result.map((series) => series.map((one) => before(one, boundaryMs)));
     } catch (error) {
       if (!(error instanceof AgentFailure)) throw error;

@@ -81,8 +81,8 @@ test.each([
   ],
   ['is on some of the store’s series only', [{ a: '1', r: 'x' }, { a: '2' }], [{ a: '1' }], []],
   ['is on one of the agents’ series too', [{ a: '1', r: 'x' }], [{ a: '1' }, { a: '1', r: 'z' }], []],
-  ['has no series of the agents beside it', [{ a: '1', r: 'x' }], [], []],
-])('whether a label that %s is foreign', (_, old, recent, foreign) => {
+  ['cannot be compared with any series of the agents', [{ a: '1', r: 'x' }], [], []],
+])('a label that %s: store %j and agents %j give the foreign labels %j', (_, old, recent, foreign) => {
   const all = (list: object[]): ReadSeries[] => list.map((labels) => series(labels as Record<string, string>, 1));
   expect(foreignLabels(all(old), all(recent))).toEqual(foreign);
 });

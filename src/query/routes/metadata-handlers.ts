@@ -69,7 +69,7 @@ function most(params: URLSearchParams, name: string): number {
   return limit;
 }
 
-/** Agents of one version agree; of differing entries, all are listed. */
+/** Agents of one version send equal entries; entries that differ are all listed. */
 function add(found: Map<string, MetricMetadata[]>, name: string, entries: readonly MetricMetadata[]): void {
   const known = found.get(name) ?? [];
   for (const entry of entries) {

@@ -28,7 +28,7 @@ export const rules: Handler = async ({ req, res, params }) => {
 export const alerts = fixed({ alerts: [] });
 export const alertmanagers = fixed({ activeAlertmanagers: [], droppedAlertmanagers: [] });
 export const scrapePools = fixed({ scrapePools: [agentPool] });
-/** Blocks and logs belong to the agents, which answer only after the replay of their logs. */
+/** Blocks and write-ahead logs belong to the agents, which answer only after the replay: nothing is reported here. */
 export const blocks = fixed({ blocks: [] });
 export const walReplay = fixed({ min: 0, max: 0, current: 0 });
 export const notifications = fixed([]);

@@ -47,8 +47,8 @@ export function configText(settings: QuerySettings): string {
 }
 
 /**
- * Flags under Prometheus' names where clients look them up, with the values that apply to the caller. Values are texts,
- * as in Prometheus.
+ * Flags under Prometheus' names where clients look them up, with the values that apply to the caller. Values are
+ * strings, as in Prometheus.
  */
 export function flags(settings: QuerySettings, held: HeldTo): Record<string, string> {
   return {

@@ -29,7 +29,9 @@ export function ofCluster(series: readonly ReadSeries[], query: ReadQuery, clust
   return series.filter(({ labels }) => meets(labelValue(labels, clusterLabel) || cluster));
 }
 
-/** The labels plus the cluster's name, if it has one. A label of that name that the series already has is kept. */
+/**
+ * The labels plus the cluster's name, unless the name is empty. A `cluster` label that the series already has is kept.
+ */
 export function withCluster(labels: Labels, cluster: string): Labels {
   if (cluster === '' || labels.some(([name]) => name === clusterLabel)) return labels;
   return [...labels, [clusterLabel, cluster] as const].sort(([a], [b]) => compareUtf8(a, b));

@@ -29,7 +29,7 @@ export interface FollowOptions {
 
 /** After this much silence the agent is probed. Units: ms. */
 const silenceMs = 30_000;
-/** Back-off between two attempts, growing. Units: ms. */
+/** Back-off between two attempts: it doubles from the first delay to the longest. Units: ms. */
 const firstDelayMs = 250;
 const longestDelayMs = 10_000;
 

@@ -10,7 +10,8 @@ import type { ApiError } from '../api/api-error.ts';
 
 /**
  * gRPC's framing of one server-streaming call, on a response of HTTP/2. Source: grpc.io, "gRPC over HTTP2".
- * The library's server cannot be used: it requires connections of its own, and this port serves other requests too.
+ * The server of a gRPC library cannot be used: it requires its own connections, and this port serves other requests
+ * too.
  */
 
 /** gRPC status codes of refusals. Source: grpc.io, "Status codes and their use in gRPC". */

@@ -18,7 +18,7 @@ export class EndNamer {
   readonly #visible: () => ReadonlySet<string> | undefined;
   /**
    * The sender of each client's span, by trace and span: the newest, and an older generation. The older generation is
-   * dropped at once, because finding the oldest entry of a map steps over every entry that was deleted before it.
+   * dropped as a whole, because finding the oldest entry of a map steps over every entry that was deleted before it.
    */
   #callers = new Map<string, FlowEnd>();
   #elder: ReadonlyMap<string, FlowEnd> = new Map();

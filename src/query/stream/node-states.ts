@@ -11,7 +11,7 @@ export function stateOf(reason: FailureReason): NodeState {
   return reason === 'unreachable' || reason === 'timeout' ? 'NODE_UNAVAILABLE' : 'NODE_ERROR';
 }
 
-/** Reports nodes that come, go and fail to a reader, with one message for all nodes of the same state and text. */
+/** Reports to a reader which nodes come, go and fail: one message for all nodes of the same state and text. */
 export class NodeStates {
   readonly #clock: Clock;
   readonly #send: (message: StreamMessage) => void;

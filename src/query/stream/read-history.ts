@@ -40,7 +40,7 @@ export function headMs(agent: ExpectedAgent, agentTimeoutMs: number): number {
 /**
  * Writes the past items that a plan asks for, from all agents, in order of time.
  * Guarantees: the agents' items are merged exactly as if all of them had been sorted; an agent that fails on the way is
- * reported, and its items until then stay. A slow reader only makes the agents' rings wait.
+ * reported, and its earlier items are still written. A slow reader only delays the reading of the agents' rings.
  */
 export async function readHistory(
   agents: readonly ExpectedAgent[],

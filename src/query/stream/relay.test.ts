@@ -108,7 +108,7 @@ test('HTTP/2 carries the same lines', async () => {
   }
 });
 
-test('only a node that is named is asked, and an unknown one is reported as unavailable', async () => {
+test('only a named node is asked, and an unknown node is reported as unavailable', async () => {
   pushInTurn(9);
   expect(spans(await stage.read('/v1/stream?node=node-2'))).toEqual(['1', '4', '7']);
   expect(stage.agents.map(({ requests }) => requests)).toEqual([0, 1, 0]);
@@ -118,7 +118,7 @@ test('only a node that is named is asked, and an unknown one is reported as unav
   expect(spans(await stage.read('/v1/stream?exclude={"node":["node-2","node-3"]}'))).toEqual(['0', '3', '6']);
 });
 
-test('nodes without an agent are reported at once in one message, and the others are shown', async () => {
+test('nodes without an agent are reported immediately, in one message, and the others are shown', async () => {
   pushInTurn(3);
   const absent = ['x', 'y'].map((node) => ({ node, address: undefined, absence: 'no agent pod', nodeReady: true }));
   stage.expected = [...stage.expected, ...absent];

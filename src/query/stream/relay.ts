@@ -37,8 +37,8 @@ export interface StreamCall {
   /** The namespaces that the reader may see; undefined: everything. */
   readonly namespaces: Namespaces;
   /**
-   * Reviews the right to read again. Errors: ApiError when the right to read has ended, or could not be reviewed
-   * (`unavailable`).
+   * Repeats the review of the right to read. Errors: ApiError when the right to read has ended, or could not be
+   * reviewed (`unavailable`).
    */
   readonly review: () => Promise<Namespaces>;
 }
@@ -70,8 +70,8 @@ export class StreamRelay {
   }
 
   /**
-   * Admits a reader. The returned function takes the sink of the reader's messages; it is called at once, and resolves
-   * at the end.
+   * Admits a reader. The returned function takes the sink of the reader's messages; the caller must call it
+   * immediately, and it resolves at the end of the stream.
    * Errors: ERR_INPUT_INVALID that names the field; ApiError `unavailable` when there are too many readers, or agents
    * are not listed yet.
    */

@@ -420,7 +420,7 @@ test('a caller gets the objects that it may list, and learns whether there are o
   expect((await ask('/api/v1/objects', { kind: 'Secret' })).status).toBe(400);
 });
 
-test('a workload is explained by all that decides about its pods, to callers who may list that', async () => {
+test('a caller who may list every object that decides about a workload’s pods gets the explanation', async () => {
   const of = async (workload: string): Promise<WorkloadExplanation> => {
     const { status, json } = await ask('/api/v1/explain', { namespace: 'shop', kind: 'Pod', workload });
     expect(status).toBe(200);

@@ -31,8 +31,8 @@ const dataMount = { name: volumes.data.name, mountPath: volumes.data.path };
 const configMount = { name: volumes.ebpfConfig.name, mountPath: volumes.ebpfConfig.path };
 
 /**
- * Writes the instrument's first file, because the instrument ends at once without one, and copies its supervisor to a
- * volume.
+ * Writes the instrument's first file, because the instrument exits immediately without one, and copies its supervisor
+ * to a volume.
  *
  * It runs as root for one reason: the kubelet creates the host folder of the store as root, and the volume group has no
  * effect on host paths. With CHOWN and DAC_OVERRIDE alone it can give the folder to the agent's user, and read the

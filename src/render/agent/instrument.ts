@@ -19,7 +19,7 @@ export const captureCapabilities: readonly string[] = [
 
 /**
  * The instrument's environment. Flows and TCP statistics each need the node's address. Without it the instrument opens
- * a connection to the internet to find one, and ends on a node without access to it.
+ * a connection to the internet to find one, and exits on a node without internet access.
  */
 export const instrumentEnv = [
   { name: 'OTEL_EBPF_ENFORCE_SYS_CAPS', value: 'true' },
@@ -49,7 +49,7 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       '--library-path',
       `${bin}/lib`,
       `${bin}/node`,
-      // It checks two small files four times a second: small heap, few threads.
+      // The supervisor checks two small files four times a second: small heap, few threads.
       '--max-old-space-size=16',
       '--max-semi-space-size=1',
       '--v8-pool-size=1',

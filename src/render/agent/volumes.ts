@@ -12,7 +12,7 @@ export const volumes = {
   instrumentRun: { name: 'instrument-run', path: '/var/run/obi' },
 } as const;
 
-/** Lifetime of the agent's token. The kubelet renews it at four fifths of that. Units: seconds. */
+/** Lifetime of the agent's token. The kubelet renews it after four fifths of the lifetime. Units: seconds. */
 const tokenSeconds = 3_600;
 
 /**

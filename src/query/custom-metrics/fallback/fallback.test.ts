@@ -348,7 +348,7 @@ describe('an adapter', () => {
   });
 });
 
-test('a rotated certificate is trusted once the file has its CA, and the next request sends the new token', async () => {
+test('a rotated certificate is trusted once the file has its CA, and the next request has the new token', async () => {
   adapter.answer = (_req, res) => sendJson(res, 200, listOf(item('a')));
   const path = `${custom}/namespaces/ns/pods/*/theirs`;
   expect((await get(path)).status).toBe(200);
