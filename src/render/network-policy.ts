@@ -59,9 +59,8 @@ export function renderPlatformNetworkPolicies(input: PlatformInput): KubeObject[
 }
 
 /**
- * The API server calls the custom metrics port. It mostly runs outside the pod network, and its
- * addresses are not known in general: any source is allowed unless ranges are set. The API server's client certificate
- * is checked.
+ * The API server calls the custom metrics port. It mostly runs outside the pod network, and its addresses are not known
+ * in general: any source is allowed unless ranges are set. The API server's client certificate is checked.
  */
 function apiServerIngress(cidrs: readonly string[] | undefined) {
   const from = cidrs && cidrs.length > 0 ? { from: cidrs.map((cidr) => ({ ipBlock: { cidr } })) } : {};

@@ -33,8 +33,8 @@ export function renderPlatform(input: PlatformInput): KubeObject[] {
 }
 
 /**
- * The authorities that clients of :9095 verify against. Separate from the CA's Secret, which holds the key and which
- * clients may not read.
+ * The CAs against which clients verify the server on port 9095. Separate from the CA's Secret, which holds the key and
+ * which clients may not read.
  */
 function renderCaBundle({ namespace, caBundle }: PlatformInput): KubeObject[] {
   if (caBundle === undefined) return [];

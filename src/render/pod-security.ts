@@ -22,8 +22,8 @@ export const keyFileMode = 0o440;
 
 /**
  * Labels and annotations of our pods. They refuse the sidecar proxies of service meshes: such a proxy forwards
- * connections of other pods from loopback, terminates the TLS that these programs speak themselves, and has no way out
- * through their NetworkPolicies.
+ * connections of other pods from loopback, terminates the TLS that these programs speak themselves, and cannot connect
+ * out through the pods' NetworkPolicies.
  */
 export function podMetadata(labels: Record<string, string>, annotations: Record<string, string> = {}) {
   return {
@@ -66,8 +66,8 @@ export function spreadOverNodes(labels: Record<string, string>) {
 }
 
 /**
- * Keeps replicas off one node if there is another. In addition to the spread, because a scheduler weighs the two
- * separately, and because users look for it. The weight is the largest: our pods have no other preference.
+ * Keeps replicas on different nodes where possible. Used in addition to `spreadOverNodes`, because a scheduler weighs
+ * the two separately, and because users look for it. The weight is the largest: our pods have no other preference.
  */
 export function apartFromEachOther(labels: Record<string, string>) {
   return {

@@ -26,7 +26,7 @@ const statePath = '/var/lib/svc-query';
 
 /**
  * Settings that the last release does not know, as variables. During an upgrade the release's program may get this
- * version's arguments, and it ends at a flag that it does not know; it ignores an unknown variable.
+ * version's arguments. It exits at an unknown flag, but ignores an unknown variable.
  */
 function sinceRelease(settings: Readonly<Record<string, string>>): { name: string; value: string }[] {
   return Object.entries(settings).map(([key, value]) => ({ name: variableOf(key, 'SVC_'), value }));
@@ -64,7 +64,8 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
                 `--agent-read-port=${ports.remoteRead}`,
                 `--agent-stream-port=${ports.spanStream}`,
                 `--loopback-exempt=${loopbackExempt(query)}`,
-                // Its volume lives as long as the pod: a restarted container reads the file that a crashed one left.
+                // The file's volume lives as long as the pod: a restarted container reads the file that a crashed one
+                // left.
                 `--active-queries-file=${statePath}/queries.active`,
                 ...(query.queryLog === 'true' ? ['--query-log-file=-'] : []),
                 ...queryServerFlags(query),

@@ -83,7 +83,7 @@ export function renderMinterDeployment(input: MinterInput): KubeObject {
                 { name: 'admin', containerPort: ports.minterAdmin, protocol: 'TCP' },
               ],
               ...lifeProbes('admin', { path: '/version', port: 'http', scheme: spec.tls ? 'HTTPS' : undefined }),
-              // When it cannot start, its last log lines are shown in the object's status.
+              // When the minter cannot start, its last log lines are shown in the object's status.
               terminationMessagePolicy: 'FallbackToLogsOnError',
               resources: spec.resources,
               securityContext: restrictedContainer,
@@ -117,7 +117,7 @@ export function renderMinterService(input: MinterInput): KubeObject {
   });
 }
 
-/** Keeps a pod up while nodes are drained. There is none for a single replica, whose node could then not be drained. */
+/** Keeps a pod up while nodes are drained. A single replica has none, because it would prevent draining the node. */
 export function renderMinterDisruptionBudget(input: MinterInput): KubeObject[] {
   const { spec } = input.minter;
   if (!spec.podDisruptionBudget || spec.replicas < 2) return [];

@@ -58,7 +58,7 @@ describe('renderMinter', () => {
     }
   });
 
-  test('leaves the service account alone when it is not to be created', () => {
+  test('renders no service account if the spec says not to create one', () => {
     const minter = aMinterDeployment({ serviceAccount: { create: false, name: 'mine' } });
     const objects = renderMinter({ minter, operatorNamespace });
     expect(renderMinter({ minter: base, operatorNamespace }).map((o) => o.kind)).toContain('ServiceAccount');

@@ -14,7 +14,7 @@ export const catchAllKey = '.yaml';
 /**
  * The catch-all rule file of inline rules.
  * Shape: pure text, scopes in the order of the spec, repositories always written out.
- * Caveats: the strings go between quotes without escapes: the schema admits no quote or backslash in any of them.
+ * Caveats: the strings are quoted without escapes, because the schema admits no quote or backslash in any of them.
  */
 export function renderMinterRules(spec: MinterDeploymentSpec, inline: Inline): string {
   const issuer = spec.issuer.url === googleIssuer ? 'issuers.google' : quoted(spec.issuer.url);

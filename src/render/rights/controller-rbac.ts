@@ -25,7 +25,10 @@ export function renderControllerRbac(input: ControllerInput): KubeObject[] {
   ];
 }
 
-/** Lets the operator run minters in a namespace. A user without cluster rights may create it there, too. */
+/**
+ * Lets the operator run minters in a namespace. A user with rights in that namespace alone can create this binding,
+ * too.
+ */
 export function renderMinterRights(operatorNamespace: string, namespace: string): KubeObject {
   return roleBinding(
     'controller',

@@ -115,7 +115,7 @@ const cluster: Right[] = [
   ...reviewRights('Reviews the tokens of scrapers, and of agents that ask for a certificate.'),
 ];
 
-/** Rights in its own namespace: for agents, query server, certificates and lease. */
+/** Rights in the operator's own namespace: for agents, query server, certificates and lease. */
 const own: Right[] = [
   {
     rule: rule('', ['serviceaccounts', 'configmaps', 'services'], keep),
@@ -163,7 +163,7 @@ const kubeSystem: Right[] = [
   },
 ];
 
-/** Rights in each namespace in which a RoleBinding lets it run minters. */
+/** Rights in each namespace in which a RoleBinding lets the operator run minters. */
 const minters: Right[] = [
   {
     rule: rule('', ['serviceaccounts', 'configmaps', 'services'], write),

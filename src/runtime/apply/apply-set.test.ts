@@ -123,7 +123,7 @@ test('repairs drift on the event that shows it', async () => {
   ]);
 });
 
-test('a field that somebody removed is restored, and our own changes are not drift', async () => {
+test('a field that another manager removed is restored, and our own changes are not drift', async () => {
   wanted = [child('ConfigMap', 'a', { data: { x: '1', y: '2' } })];
   await begin();
   wanted = [child('ConfigMap', 'a', { data: { x: '1', y: '3' } })];
@@ -251,7 +251,7 @@ test('an unwanted child whose creation got no answer is pruned before any watch 
   hear();
 });
 
-test('an answer that comes after a list hides the state of that list for ten seconds only', async () => {
+test('an answer to a write that arrives after a newer list hides the listed state for ten seconds only', async () => {
   wanted = [];
   await begin();
   const hear = deafened();
@@ -319,7 +319,7 @@ test('a conflict without force names the other manager and the field', async () 
   expect(conflictText(errors[0])).toBe('.data.x is held by somebody-else');
 });
 
-test('an object of the wanted name that somebody else made is not taken over', async () => {
+test('an object of the wanted name that another manager made is not taken over', async () => {
   wanted = [child('ConfigMap', 'a', { data: { x: '1' } })];
   const theirs = {
     ...child('ConfigMap', 'a', { data: { precious: 'yes' } }),

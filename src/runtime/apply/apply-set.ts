@@ -82,7 +82,7 @@ export interface ApplyOutcome {
  *
  * Flow: compare each wanted child with the cache → apply those that differ → delete those that belong to the set and
  * are not wanted. Deletion comes last: a crash in between leaves too many children, never too few, and the next run
- * completes it.
+ * deletes the rest.
  * Guarantees: no request when nothing differs; a child that lost its labels gets them back, or is pruned if it is not
  * wanted (see lost-children.ts; each process looks once for children that lost their labels before it started); a
  * delete carries the uid as a precondition; a failure of one child does not stop the others; nothing is pruned after a

@@ -35,7 +35,7 @@ test.each([
   expect(ready).toMatchObject({ type: 'Ready', status, reason });
 });
 
-test('at most one of Reconciling and Stalled is there', () => {
+test('at most one of Reconciling and Stalled is set', () => {
   const why = { reason: 'X', message: 'x' };
   expect(progressConditions({ reconciling: why, stalled: why })).toMatchObject([{ type: 'Stalled', status: 'True' }]);
   expect(progressConditions({ reconciling: why })).toMatchObject([{ type: 'Reconciling' }]);

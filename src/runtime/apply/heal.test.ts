@@ -84,7 +84,7 @@ test('objects of other managers and objects that hold data are never recreated',
   expect(server.seen({ verb: 'delete' })).toEqual([]);
 });
 
-test('an old object that is kept by finalizers is waited for', async () => {
+test('while finalizers keep the old object, its recreation fails with a conflict', async () => {
   const kept = { ...deployment('old'), metadata: { ...meta, finalizers: ['other.dev/hold'] } };
   server.storage.apply(deployments, kept, { manager });
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('field is immutable') });

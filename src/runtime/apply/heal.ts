@@ -55,8 +55,8 @@ export async function heal(
  * Deletes an object whose immutable fields differ and recreates it.
  *
  * Flow: dry-run create (would the server accept the new object?) → delete by uid → apply.
- * Guarantees: nothing is deleted unless the server accepts the new object; an object that took the name since is never
- * deleted.
+ * Guarantees: nothing is deleted unless the server accepts the new object; an object that has taken the name in the
+ * meantime is never deleted.
  * Caveats: dependents of the old object (pods of a Deployment) are deleted with it.
  * Errors: `refusal` when the object must not be deleted; those of the requests; ERR_API_CONFLICT while the old object
  * is still being deleted.

@@ -21,7 +21,9 @@ export function ownsExactly(live: TypedObject, wanted: KubeObject, manager: stri
   return sameTree(content(wanted), live, entry.fieldsV1 as FieldSet, '');
 }
 
-/** Structured-merge-diff's set encoding: `f:` member, `k:` list item by keys, `v:` set value, `.` the thing itself. */
+/**
+ * Structured-merge-diff's set encoding: `f:` member, `k:` list item by keys, `v:` set value, `.` the element itself.
+ */
 interface FieldSet {
   [path: string]: FieldSet;
 }
@@ -68,7 +70,10 @@ function sameList(wanted: unknown[], live: unknown, owned: FieldSet, children: s
   return true;
 }
 
-/** Whether a list item is the one that a `k:{…}` or `v:…` element names; keys the item leaves out were defaulted. */
+/**
+ * Whether a list item is the one that a `k:{…}` or `v:…` element names; keys that the item leaves out match, because
+ * the server defaulted them.
+ */
 export function matches(child: string, item: unknown): boolean {
   const text = child.slice(2);
   if (child.startsWith('v:')) return JSON.stringify(item) === text;

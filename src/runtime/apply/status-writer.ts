@@ -43,7 +43,7 @@ export class StatusWriter<T extends TypedObject> {
     };
     const live = informer.get(keyOf(object));
     if (live && ownsExactly(live, wanted, fieldManager, 'status')) return false;
-    // The uid keeps a status from landing on an object that took the name since.
+    // The uid prevents the status from being written to a new object of the same name.
     if (object.metadata.uid) wanted.metadata.uid = object.metadata.uid;
     try {
       const written = await client.applyStatus(resource, wanted, { fieldManager, force: true, signal: options.signal });

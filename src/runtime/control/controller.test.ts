@@ -52,7 +52,7 @@ async function metric(name: string): Promise<number> {
   return Number(line?.split(' ').at(-1));
 }
 
-test('reconciles what is there at the start and what comes later', async () => {
+test('reconciles the objects that exist at the start and those that appear later', async () => {
   const seen: string[] = [];
   const { server, passUntil } = await run(({ key }) => Promise.resolve(void seen.push(key.name)));
   await passUntil(() => seen.length === 1, 'the first');
@@ -180,7 +180,7 @@ test('a slow controller does not delay another', async () => {
   expect(slow).toBe(1);
 });
 
-test('a child that drifts or disappears enqueues its owner and the owner it had before', async () => {
+test('a change or deletion of a child enqueues its owner, and a change of owner also the former owner', async () => {
   const seen: string[] = [];
   const child = (owner: string): KubeObject => ({
     apiVersion: 'v1',

@@ -43,8 +43,8 @@ const maxNote = 1_024;
 /**
  * Writes `events.k8s.io/v1` Events from a queue, one at a time, in the background.
  *
- * Guarantees: `record` returns at once and never throws; equal events (object, type, reason, action, message) become
- * one Event with a count; the queue is bounded, and an Event that does not fit is dropped and counted.
+ * Guarantees: `record` returns immediately and never throws; equal events (object, type, reason, action, message)
+ * become one Event with a count; the queue is bounded, and an Event that does not fit is dropped and counted.
  * Caveats: Events are for people. They may be late or lost, so no decision may depend on them.
  */
 export class QueuedEventRecorder implements EventRecorder {

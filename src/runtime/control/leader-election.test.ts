@@ -101,9 +101,9 @@ describe('on an API server', () => {
   });
 
   test.each([
-    ['before the server carries it out', false],
-    ['before its answer comes', true],
-  ])('a lease is released even if the end interrupts a renewal, %s', async (_, afterWork) => {
+    ['before the server executes it', false],
+    ['before its answer arrives', true],
+  ])('a lease is released even if the stop interrupts a renewal %s', async (_, afterWork) => {
     const clock = new FakeClock();
     const a = elector('a', clock);
     const stop = new AbortController();
@@ -135,7 +135,7 @@ describe('on an API server', () => {
     expect(spec()).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
   });
 
-  test('a stolen lease ends the leadership at once', async () => {
+  test('a stolen lease ends the leadership immediately', async () => {
     const clock = new FakeClock();
     const a = elector('a', clock);
     const stop = new AbortController();

@@ -30,9 +30,9 @@ export interface LeaderElectionOptions {
 /**
  * Leadership by a Lease.
  *
- * Flow: `acquire` tries until the lease is ours → `hold` renews it until the signal aborts or it is lost → `release`.
- * Guarantees: two processes never both hold it, as long as each stops within `leaseMs − renewDeadlineMs` of losing it;
- * a lost race (409) is not an error; expiry is judged by the local clock only.
+ * Flow: `acquire` tries until the lease is ours → `hold` renews it until the signal aborts or the lease is lost →
+ * `release`. Guarantees: two processes never both hold it, as long as each stops within `leaseMs − renewDeadlineMs` of
+ * losing it; a lost race (409) is not an error; expiry is judged by the local clock only.
  * Errors: `hold` rejects with ERR_LEASE_LOST; `acquire` with ERR_ABORTED when its signal aborts.
  */
 export class LeaderElector {
@@ -111,7 +111,7 @@ export class LeaderElector {
     this.#holds = false;
     metrics?.leader.set({ name }, 0);
     try {
-      // A renewal that was aborted at the end may still be executed between our read and our write.
+      // A renewal that the stop aborted may still be executed between our read and our write.
       await this.#giveBack().catch((error: unknown) => {
         if (!isConflict(error)) throw error;
         this.#lease = undefined;
@@ -146,7 +146,7 @@ export class LeaderElector {
     return new OperatorError('ERR_LEASE_LOST', `lease ${name} lost: ${why}`);
   }
 
-  /** Reads the lease, decides, and writes where the decision says so. A lost race comes back as `wait`. */
+  /** Reads the lease, decides, and writes where the decision says so. A lost race is returned as `wait`. */
   async #try(signal: AbortSignal, deadlineMs = 5_000): Promise<LeaseDecision> {
     const { client, clock, namespace, name, identity } = this.#options;
     const options = { signal, deadlineMs, retry: false };

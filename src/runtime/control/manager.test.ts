@@ -107,7 +107,7 @@ test('a standby keeps its caches warm, is ready, and reconciles nothing', async 
   await harness.stop();
 });
 
-test('a lost lease aborts the running reconcile at once, and the manager ends with ERR_LEASE_LOST', async () => {
+test('a lost lease aborts the running reconcile immediately, and the manager ends with ERR_LEASE_LOST', async () => {
   let reason: unknown;
   harness = await runController(
     (env) =>
@@ -128,7 +128,7 @@ test('a lost lease aborts the running reconcile at once, and the manager ends wi
   await expect(harness.stop()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
 });
 
-test('caches that do not fill in two minutes end the manager with an error about source and reason', async () => {
+test('caches that do not fill in two minutes end the manager with an error that names source and reason', async () => {
   harness = await runController(
     (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
     [],
@@ -174,7 +174,7 @@ test('a runnable that fails stops the whole process with its error', async () =>
   await expect(harness.stop()).rejects.toThrow('runnable broke');
 });
 
-test('when two runnables fail at once, neither error is lost', async () => {
+test('when two runnables fail at the same time, neither error is lost', async () => {
   harness = await runController((env) => {
     env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() });
     for (const name of ['one', 'two'])

@@ -31,7 +31,7 @@ const going = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 
 test.each<[string, Predicate, ObjectMeta, ObjectMeta, boolean]>([
   ['generation: a spec that changed passes', generationChanged, { generation: 1 }, { generation: 2 }, true],
-  ['generation: a status that changed does not', generationChanged, { generation: 1 }, { generation: 1 }, false],
+  ['generation: a status that changed does not pass', generationChanged, { generation: 1 }, { generation: 1 }, false],
   [
     'generation: the start of a deletion passes',
     generationChanged,
@@ -54,7 +54,7 @@ test.each<[string, Predicate, ObjectMeta, ObjectMeta, boolean]>([
   ['annotations: a removed one passes', annotationsChanged, { annotations: { a: '1' } }, {}, true],
   ['annotations: labels do not matter', annotationsChanged, {}, { labels: { a: '1' } }, false],
   ['finalizers: one more passes', finalizersChanged, {}, { finalizers: ['x'] }, true],
-  ['finalizers: the same do not', finalizersChanged, { finalizers: ['x'] }, { finalizers: ['x'] }, false],
+  ['finalizers: the same ones do not pass', finalizersChanged, { finalizers: ['x'] }, { finalizers: ['x'] }, false],
 ])('%s', (_name, predicate, before, after, expected) => {
   expect(predicate(updated(object(before), object(after)))).toBe(expected);
 });

@@ -116,7 +116,7 @@ class NodesClock extends FakeClock {
   }
 }
 
-test('a timer beyond what Node can hold does not fire at once', async () => {
+test('a delay beyond the limit of Node’s timers does not fire immediately', async () => {
   clock = new NodesClock();
   queue = new WorkQueue('test', clock);
   const done = work();

@@ -67,7 +67,7 @@ export class WorkQueue {
     ({ entry: a }, { entry: b }) => a.priority > b.priority || (a.priority === b.priority && a.order < b.order),
   );
   readonly #delayed = new Heap<Slot>(({ entry: a }, { entry: b }) => a.readyAt < b.readyAt);
-  /** The ready entries of low priority once more, by how long they have waited. */
+  /** The ready entries of low priority, ordered by how long they have waited. They are in `#ready`, too. */
   readonly #patient = new Heap<Slot>(({ entry: a }, { entry: b }) => a.waitingSince < b.waitingSince);
   readonly #takers: ((item: WorkItem | undefined) => void)[] = [];
   #cancelTimer: (() => void) | undefined;
@@ -240,7 +240,8 @@ export class WorkQueue {
   }
 
   /**
-   * The next slot in line, which may be stale; on every fourth turn the slot that has waited longest, if for too long.
+   * The next slot, which may be stale. On every fourth turn, the slot of low priority that has waited longest, if it
+   * has waited for too long.
    */
   #popReady(): Slot | undefined {
     while (this.#patient.size > 0 && !this.#alive(this.#patient.peek()!)) this.#patient.pop();
@@ -265,7 +266,7 @@ export class WorkQueue {
     if (!next || next.entry.readyAt >= this.#timerAt) return;
     this.#cancelTimer?.();
     this.#timerAt = next.entry.readyAt;
-    // Timers beyond 2^31 ms fire at once; a timer that fires early is set again.
+    // Timers beyond 2^31 ms fire immediately; a timer that fires early is set again.
     const ms = Math.min(Math.max(0, Math.ceil(this.#timerAt - this.#clock.monotonic())), 2 ** 31 - 1);
     this.#cancelTimer = this.#clock.setTimeout(() => this.#ripen(), ms);
   }
