@@ -4,7 +4,7 @@ import { exponentialBound } from './histogram/buckets.ts';
 import { statsOnlySelectors } from './eval/run/stats-only.ts';
 import { Engine, emptyHistogram, parse } from './index.ts';
 
-/** Differences that a comparison with a real Prometheus over random expressions has found. */
+/** Each test covers a difference that a comparison with a real Prometheus over random expressions has found. */
 
 const source = new MemorySource();
 source.load(
@@ -19,7 +19,7 @@ source.load(parseMetric('other'), [{ time: 0, value: 5 }]);
 const engine = new Engine({ fillModifiers: true });
 
 test('values before resets are added back one by one', async () => {
-  // The first sample is close to zero, so the start is stretched by next to nothing.
+  // The first sample is close to zero, so extrapolation to the start adds almost nothing.
   const answer = (counted: number): number => counted * ((120 + 120 * (1 / counted)) / 120);
   const oneByOne = answer(2 - 1 + 1 + 1e16);
   const together = answer(2 - 1 + (1 + 1e16));

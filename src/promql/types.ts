@@ -40,8 +40,9 @@ export interface Series extends Samples {
 
 /**
  * A series whose samples are decoded when the engine reads it, one series after the other, so that a query holds them
- * in the source's compressed form. `read` may return the same buffers at every call, of any series: the engine has
- * finished with them before it calls `read` again or gives other work a turn. It may call `read` several times.
+ * in the source's compressed form. `read` may return the same buffers at every call, even for another series: the
+ * engine has finished with them before it calls `read` again or gives other work a turn. It may call `read` several
+ * times.
  */
 export interface DeferredSeries {
   readonly labels: Labels;
@@ -154,9 +155,10 @@ export type QueryValue =
 
 /**
  * The number of samples that a query reads at each of its steps, by the rules of Prometheus 3.15 (`util/stats`).
- * `queryable`: a selector counts a sample for each visible series, a function over a range the whole window at each
- * step. `read`: of a window, only the samples outside the previous step's window; a part that is the same at every step
- * counts once. A native histogram counts as one sample; the series that `info()` looks up do not count.
+ * `queryable`: at each step, a selector counts one sample for each visible series, and a function over a range counts
+ * its whole window. `read`: of a window, only the samples outside the previous step's window count, and a part of the
+ * query that is the same at every step counts once. A native histogram counts as one sample; the series that `info()`
+ * looks up do not count.
  */
 export interface SampleCounts {
   readonly queryable: Float64Array;

@@ -11,7 +11,7 @@ import { renderUserRbac } from './rights/user-rbac.ts';
 
 /**
  * The operator's own installation: the objects that a user applies. The operator creates the rest (`renderPlatform`,
- * `renderMinter`). The CRDs are not part of it; they come before it in the installation manifest.
+ * `renderMinter`). The CRDs are not among these objects; they come first in the installation manifest.
  */
 export function renderController(input: ControllerInput): KubeObject[] {
   return [

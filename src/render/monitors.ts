@@ -36,7 +36,7 @@ function renderScraper({ namespace }: PlatformInput): KubeObject[] {
   return [
     serviceAccount('agent', account),
     token,
-    // Separate from svc-metrics-reader's own binding, so that it is created and removed with the monitors.
+    // Separate from svc-metrics-reader's own binding, so that this one is created and removed with the monitors.
     clusterRoleBinding('agent', names.scraper, [account], names.metricsReader),
   ];
 }

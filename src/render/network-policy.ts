@@ -33,13 +33,13 @@ function ingressPolicy(component: Component, name: string, namespace: string, in
 
 /**
  * The sources that may reach agents and query, apart from the kubelet's probes, which no policy blocks.
- * Without policy enforcement in the cluster's network these have no effect: tokens and mutual TLS protect the ports
- * too.
+ * Without policy enforcement in the cluster's network these policies have no effect: tokens and mutual TLS protect the
+ * ports too.
  */
 export function renderPlatformNetworkPolicies(input: PlatformInput): KubeObject[] {
   const { namespace, collector } = input;
   return [
-    // Separate, because administrators add the namespaces of their own scrapers to it (see user-changes.ts).
+    // A separate policy, because administrators add the namespaces of their own scrapers to it (see user-changes.ts).
     ingressPolicy('agent', names.agentScrape, namespace, [
       { from: [namespacePeer(collector.namespace)], ports: tcp(ports.scrape) },
     ]),

@@ -59,7 +59,8 @@ export function objectOf(kind: RenderedKind, id: Identity, body: Record<string, 
 }
 
 /**
- * Keeps a replica up while nodes are drained. A single replica has none, because it would prevent draining the node.
+ * Keeps a replica up while nodes are drained. A single replica has no budget, because the budget would prevent draining
+ * the node.
  */
 export function disruptionBudget(component: 'query' | 'controller', namespace: string, replicas = 2): KubeObject[] {
   if (replicas < 2) return [];

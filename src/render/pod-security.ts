@@ -67,7 +67,8 @@ export function spreadOverNodes(labels: Record<string, string>) {
 
 /**
  * Keeps replicas on different nodes where possible. Used in addition to `spreadOverNodes`, because a scheduler weighs
- * the two separately, and because users look for it. The weight is the largest: our pods have no other preference.
+ * the two separately, and because users look for an anti-affinity. The weight is the largest: our pods have no other
+ * preference.
  */
 export function apartFromEachOther(labels: Record<string, string>) {
   return {

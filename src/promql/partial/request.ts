@@ -32,8 +32,8 @@ export interface PartialRequest {
   readonly steps: Steps;
   readonly settings: FragmentSettings;
   /**
-   * Only series that match all of one of these selectors are visible; the selectors are disjoint. Default: all are
-   * visible.
+   * A series is visible when it matches all matchers of one of these selectors, which are disjoint. Default: all series
+   * are visible.
    */
   readonly visible?: readonly (readonly Matcher[])[] | undefined;
   /** Most series or groups of the answer. */
@@ -72,7 +72,7 @@ export function planHash({
   return hashOf('sha256', text, 'hex').slice(0, 16);
 }
 
-/** The request as the JSON of its body; a caller with many agents computes its `planHash` once and passes it. */
+/** The JSON body of a request; a caller with many agents computes its `planHash` once and passes it. */
 export function encodePartialRequest(request: PartialRequest, hash = planHash(request)): string {
   const { fragment, steps, settings, visible, maxSeries, maxBytes, maxSamples, deadlineMs } = request;
   const { kind, expr, op, grouping, without, param, packed } = fragment;

@@ -100,11 +100,11 @@ export function writeGroup(out: WireWriter, row: GroupRow, dictionary: Dictionar
 /** A shared empty list: most groups have no holders and no remainders. */
 const nothing: readonly never[] = [];
 
-/** Start and end of the columns of the group being read, by field; −1 for missing ones. */
+/** Byte positions of the columns of the group being read, by field number; a start of −1 means a missing column. */
 const starts = new Int32Array(16);
 const ends = new Int32Array(16);
 
-/** Errors: ERR_INPUT_INVALID for a state that is not of the fragment's operator. */
+/** Reads a group. Errors: ERR_INPUT_INVALID for a state that does not belong to the fragment's operator. */
 export function readGroup(
   reader: WireReader,
   dictionary: DictionaryReader,
@@ -150,7 +150,7 @@ export function readGroup(
   return { ...group, sums: { count: present, high, low, rest: rest ?? nothing, special } };
 }
 
-/** The column whose position was recorded. */
+/** Reads the column whose position `readGroup` recorded. */
 function column(reader: WireReader, field: number, mask: Mask, steps: number): Float64Array {
   if (starts[field]! < 0) throw malformed(`group without field ${field}`);
   return readDoubles(reader, starts[field]!, ends[field]!, mask, steps);

@@ -59,8 +59,8 @@ export interface FragmentResult {
 }
 
 /**
- * Runs fragments on the nodes. All results must come from disjoint sets of series, each node's series carrying its own
- * value of the partition label; a node that did not answer is left out as if it had no series.
+ * Runs fragments on the nodes. All results must come from disjoint sets of series: each node's series carry the node's
+ * own value of the partition label. A node that did not answer is left out, as if it had no series.
  */
 export interface Distribution {
   readonly partitionLabel: string;

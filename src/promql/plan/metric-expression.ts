@@ -25,9 +25,9 @@ const subqueryStepMs = 60_000;
 const once: Frame = { start: 0, step: 1, count: 1 };
 
 /**
- * Checks an expression that autoscalers evaluate every 15 seconds, by its text alone: whether it parses, gives a number
- * for each object, and how much it costs. The number of series is unknown, so the cost is that of one series with a
- * sample every 10 s. Pure. Returns undefined for a valid expression.
+ * Checks an expression that autoscalers evaluate every 15 seconds, by its text alone: whether it parses, whether it
+ * gives a number for each object, and how much it costs. The number of series is unknown, so the cost is that of one
+ * series with a sample every 10 s. Pure. Returns undefined for a valid expression.
  */
 export function judgeMetric(text: string): MetricFault | undefined {
   let expr: Expr;

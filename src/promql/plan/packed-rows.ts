@@ -10,7 +10,7 @@ import type { Label, Labels } from '../types.ts';
 
 /** Most values of the packed label in one row: a row's columns have this many times the steps. */
 const longestAxis = 256;
-/** Most characters of the values of an axis with several values. */
+/** Most characters of all values of an axis together; a single value may be longer. */
 const widestAxis = 65_536;
 /** Longest axis text that is parsed, in characters: parsing JSON cannot yield to other work. */
 const longestText = 8 * 1024 * 1024;
@@ -18,7 +18,7 @@ const longestText = 8 * 1024 * 1024;
 const labelsWork = 100;
 /** Work of one value of an axis, in samples: a lookup in a map. */
 const valueWork = 10;
-/** Work of a part of a sum that needs more than two doubles, in samples: big integers. */
+/** Work of a part of a sum that needs more than two doubles, and so big integers. In samples. */
 const restWork = 50;
 /** Size of a row without its numbers, and of a place on an axis that several rows share. Bytes. */
 const rowBytes = 384;
@@ -221,7 +221,7 @@ async function sumsOf(
   return { labels, axis: axis.filter(has), values: values.filter(has) };
 }
 
-/** Every value of any axis once, in order. */
+/** The values of all axes, each once, in order. */
 async function unionOf(pacing: Pacing, memory: Memory | undefined, members: readonly Member[]): Promise<string[]> {
   const union = new Set<string>();
   for (const { axis } of members) {

@@ -2,8 +2,8 @@ import { ParseCache } from '../parser/parse-cache.ts';
 import type { LanguageOptions } from '../types.ts';
 
 /**
- * A fragment's text comes from a query that was allowed by the feature switches; parsing it must accept the whole
- * language.
+ * The query of a fragment has already passed the feature switches, so the fragment's text is parsed with all features
+ * on.
  */
 const everyFeature: LanguageOptions = {
   experimentalFunctions: true,

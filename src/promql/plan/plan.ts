@@ -122,7 +122,7 @@ function fragmentOf(expr: Expr, planning: Planning, ordered: boolean, reasons: s
   return expr.kind === 'aggregate' && aggregates ? aggregateFragment(expr, of, reasons) : null;
 }
 
-/** Why the nodes cannot be asked for a subtree that they could compute. */
+/** Why a subtree is not sent to the nodes although they could compute it. */
 const unreadable = 'its text would not read back as the same tree';
 
 /**

@@ -9,9 +9,9 @@ export interface DepartedNode {
   readonly node: string;
   /** Start of the missing range: older samples never existed or would be past retention. */
   readonly fromMs: number;
-  /** When it left: it has no younger sample. */
+  /** When the node left: it has no younger sample. */
   readonly leftMs: number;
-  /** The text of the warning, for an entry that stands for nodes that cannot be named. */
+  /** The text of the warning. Set only for an entry that represents several nodes that cannot be named. */
   readonly note?: string;
 }
 
@@ -19,7 +19,7 @@ export interface DepartedNode {
 export interface AgentDirectory {
   /** Sorted by node name, one agent for each node. */
   agents(): readonly ExpectedAgent[];
-  /** Whether the view of the cluster is complete enough to compute missing nodes from. */
+  /** Whether the view of the cluster is complete enough to know which nodes are missing. */
   readonly synced: boolean;
   /**
    * Nodes that left and whose samples would still be within retention, where that is known. Sorted by node and time: a

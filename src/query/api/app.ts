@@ -35,7 +35,7 @@ export interface AppDeps extends HandlerDeps {
   readonly stopping: AbortSignal;
   /** Folder with the built query page; without one `/` is 404. */
   readonly pageDir?: string | undefined;
-  /** With it, users see only the namespaces whose pods they may read. */
+  /** Restricts users to the namespaces whose pods they may read. Default: users see all namespaces. */
   readonly access?: Pick<NamespaceAccess, 'visible'> | undefined;
   /** Spans and flows of all agents. */
   readonly relay: StreamRelay;

@@ -69,7 +69,7 @@ export async function sendSuccess(
 /** Collects parts of a body until they are worth sending. Bytes without pending text are passed on without a copy. */
 class Parts {
   #bytes: Uint8Array[] = [];
-  /** Text that was added after those bytes: many short texts are cheaper to encode as one. */
+  /** Text that was added after `#bytes`: many short texts are cheaper to encode as one. */
   #text = '';
   /** Approximate size so far: bytes, or characters of text. */
   length = 0;

@@ -1,7 +1,7 @@
 import { LinkedAbort } from '../../base/linked-abort.ts';
 
 /**
- * Does pieces of work that are useless without each other. When one fails, the signal of the others aborts with its
+ * Runs pieces of work that are useless without each other. When one fails, the signal of the others aborts with its
  * error.
  * Guarantees: no work goes on once the result has settled.
  * Assumptions: the work stops when its signal aborts.

@@ -11,7 +11,7 @@ const minute = 60_000;
 const paths = ['off', 'series', 'agg', 'whole'] as const;
 const end = Math.floor(Date.now() / minute) * minute;
 const ago = (minutes: number): number => end - minutes * minute;
-/** This node was there from three hours until 30 minutes ago. */
+/** This node was in the cluster from three hours ago until 30 minutes ago. */
 const left: DepartedNode = { node: 'node-9', fromMs: ago(180), leftMs: ago(30) };
 
 describe('which reads lack a departed node', () => {
@@ -141,7 +141,7 @@ describe('answers', () => {
     expect(answers[0]!.json.data).toEqual(json.data);
   });
 
-  test('a warning and explain name the node and when it left, and partial_response=false refuses it', async () => {
+  test('a warning and explain name the node and when it left; partial_response=false refuses the answer', async () => {
     const params = { query: 'sum(c_total)', ...since(40), step: '60' };
     const { json } = await ask('query_range', { ...params, explain: '1' });
     const [from, to] = [left.fromMs, left.leftMs].map((ms) => new Date(ms).toISOString());

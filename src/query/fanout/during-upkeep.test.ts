@@ -5,8 +5,8 @@ import type { QueryStage } from '../../testing/query/query-stage.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
 
 /**
- * Queries from the API down to the agents' stores while the stores cut blocks, merge them and delete what is too old:
- * on every execution path a sample counts once, and retention deletes whole ranges.
+ * These tests query the agents' stores through the API while the stores cut blocks, merge them and delete what is too
+ * old. On every execution path a sample counts once, and retention deletes whole ranges.
  */
 
 const nodes = ['node-1', 'node-2'];

@@ -39,8 +39,8 @@ export interface PushdownOptions {
 
 /**
  * Runs fragments on the agents, for one evaluation of a query.
- * Flow: prune agents by the node label → ask all others at once → merge each answer → settle lost nodes with the ledger
- * → return the merged answer.
+ * Flow: prune agents by the node label → ask all others at the same time → merge each answer → settle lost nodes with
+ * the ledger → return the merged answer.
  * When an agent cannot take part, `stepDown` is set and the caller evaluates again by a lower path.
  */
 export class Pushdown implements Distribution {

@@ -62,7 +62,7 @@ export class QueryScope implements SeriesSource {
   readonly ledger: NodeLedger;
   #waiting: Waiting[] = [];
   readonly #turns: TurnTaking;
-  /** Selectors that were read as raw samples. */
+  /** Number of selectors that were read as raw samples. */
   rawSelectors = 0;
   /** One warning for each set of nodes that sent series with equal labels; these series were joined. */
   readonly warnings = new Set<string>();

@@ -17,7 +17,7 @@ export class Stamps {
   lengths: Uint8Array = new Uint8Array(0);
   stride = 0;
 
-  /** Sets the texts to those of these times; `fromStart`: the first of them is the first of the series. */
+  /** Sets the texts for these times. `fromStart`: the first of these times is the first of the series. */
   show(times: Float64Array, fromStart = true): void {
     if (fromStart === this.#fromStart && isSame(times, this.#shown)) return;
     this.#shown = times;

@@ -4,8 +4,8 @@ import { commonSettings, podView, silencedMonitors, type CompileInput } from '..
 import type { IndexedPod } from '../addresses/address-index.ts';
 
 /**
- * A pod has data when one of its series has a sample in this time, whatever the lookback of queries. Units: ms. The
- * plugin uses the same time, so that `svc explain` and the page agree.
+ * A pod has data when one of its series has a sample within this time before now, whatever the lookback of queries.
+ * Units: ms. The plugin uses the same time, so that `svc explain` and the page agree.
  */
 export const explainedMs = 5 * 60_000;
 

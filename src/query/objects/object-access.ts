@@ -46,7 +46,9 @@ export class ObjectAccess {
     );
   }
 
-  /** Errors: those of a failed review; nothing may be shown then. */
+  /**
+   * The namespaces whose objects of a kind may be shown. Errors: those of a failed review; nothing may be shown then.
+   */
   async objects(user: UserInfo | undefined, kind: ObjectKind): Promise<Visible> {
     return user && this.#byKind.get(kind)!.visible(user);
   }

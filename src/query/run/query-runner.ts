@@ -113,8 +113,8 @@ export class QueryRunner {
 
   /**
    * The elements of `parts.join(' or ')` at one time. The parts are sums with different labels; elements that differ in
-   * `label` alone are returned as one. When the agents can send them in this form, it costs a fraction of `instant`;
-   * otherwise it is evaluated as `instant` does.
+   * `label` alone are returned as one. When the agents can send the elements in this form, the query costs a fraction
+   * of `instant`; otherwise it is evaluated as by `instant`.
    */
   sums(
     parts: readonly string[],

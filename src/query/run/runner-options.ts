@@ -64,7 +64,7 @@ export interface RunRequest {
   readonly caller?: string;
   /** The account of the query's memory, closed by the caller. Default: a new account, closed with the query. */
   readonly memory?: MemoryAccount | undefined;
-  /** Uses the autoscalers' own gate, so that other queries never delay it. */
+  /** Uses the autoscalers' own gate, so that other queries never delay this one. */
   readonly forAutoscaler?: boolean;
 }
 
@@ -100,8 +100,8 @@ export function limitsOf(
     agentTimeoutMs: Math.min(agentTimeoutMs, set.agentTimeoutMs ?? Infinity),
     maxSamples: Math.min(maxSamples, set.maxSamples ?? Infinity, forAutoscaler === true ? metricSamples : Infinity),
     maxSeries: set.maxSeries ?? Infinity,
-    // For autoscalers, each value that lacks a node is decided by itself: most are refused, pods on the missing node
-    // are left out.
+    // For autoscalers, the metrics API judges each value that lacks a node separately: it refuses most of them, and
+    // leaves out pods on the missing node.
     partialResponse: partialResponse && (forAutoscaler === true || set.failPartial !== true),
     places: forAutoscaler === true ? undefined : set.places,
   };

@@ -42,8 +42,8 @@ export type AgentStreamReader = (
 const longest = 2 ** 31 - 1;
 
 /**
- * Reads over mutual TLS from the agents' stream port. Followers have a client of their own: they occupy their
- * connections for long, and a client has a limited number of connections to one agent.
+ * Reads over mutual TLS from the agents' stream port. Followers have their own client, because they occupy their
+ * connections for a long time, and a client has a limited number of connections to one agent.
  */
 export function createAgentStreamReader(
   clients: { readonly followers: TlsClient; readonly others: TlsClient },

@@ -20,8 +20,8 @@ export interface FollowOptions {
   /** Called with each position, before any later item is passed on. */
   readonly onCursor: (cursor: string) => void;
   /**
-   * Called when the agent is connected. `onFailure` is called for the first failure after that, and for a failure of
-   * another kind than the one before.
+   * Called when the agent is connected. `onFailure` is called for the first failure after that, and for each later
+   * failure of another kind than the previous one.
    */
   readonly onConnected: () => void;
   readonly onFailure: (failure: AgentFailure) => void;

@@ -103,7 +103,7 @@ export class FollowNodes {
       for (const one of addressesOf(agent)) {
         const key = `${one.node} ${one.address}`;
         wanted.add(key);
-        // Another pod at the same address has another certificate, too.
+        // The same address may now belong to another pod, which has another certificate.
         if (isShared(this.#following.get(key)?.agent) !== isShared(one)) this.#end(key);
         if (!this.#following.has(key)) this.#begin(key, one, headMs(agent, agentTimeoutMs), request);
       }

@@ -117,7 +117,7 @@ test('failing reviews are tolerated for a minute', async () => {
   expect(isOver()).toBe(true);
 });
 
-test('the place of a reader is free again however it ends', async () => {
+test('the place of a reader is free again however the reader ends', async () => {
   const { relay, leave } = stage(async () => new Set(['shop']));
   await settle();
   const call = { request: {}, namespaces: undefined, review: async () => undefined };

@@ -14,10 +14,12 @@ export interface StreamPlan {
   readonly named: readonly string[] | undefined;
 }
 
-/** Nothing is matched here: agents match items. */
+/** Takes the place of a node: the relay does not match items, the agents do. */
 const anyNode = { node: '', podLabels: () => undefined };
 
-/** Errors: ERR_INPUT_INVALID that names the field, for every request that an agent would refuse. */
+/**
+ * The plan of a request. Errors: ERR_INPUT_INVALID that names the field, for every request that an agent would refuse.
+ */
 export function streamPlan(request: StreamRequest, nowMs: number): StreamPlan {
   for (const field of ['cursors', 'after'] as const) {
     if (request[field] !== undefined) throw invalidField(field, 'is for the stream of one agent');

@@ -3,9 +3,10 @@ import { fromField } from '../pod-security.ts';
 import { volumes } from './volumes.ts';
 
 /**
- * The capabilities that the instrument's own check requires. If one is missing, it ends with a message that names it.
- * BPF loads programs; PERFMON, SYS_PTRACE, CHECKPOINT_RESTORE and DAC_READ_SEARCH attach to processes of other users;
- * NET_RAW opens the flow socket filter; SYS_RESOURCE lifts the memory lock limit on kernels before 5.11.
+ * The capabilities that the instrument's own check requires. If a capability is missing, the instrument exits with a
+ * message that names it. BPF loads programs; PERFMON, SYS_PTRACE, CHECKPOINT_RESTORE and DAC_READ_SEARCH attach to
+ * processes of other users; NET_RAW opens the flow socket filter; SYS_RESOURCE lifts the memory lock limit on kernels
+ * before 5.11.
  */
 export const captureCapabilities: readonly string[] = [
   'BPF',
@@ -75,7 +76,7 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       { name: volumes.supervisor.name, mountPath: bin, readOnly: true },
       { name: 'cgroup', mountPath: '/sys/fs/cgroup', readOnly: true },
       // The ids of trace points are read here. A container's own /sys lacks this folder, and TCP statistics, which
-      // attach to a trace point, would end the instrument.
+      // attach to a trace point, would make the instrument exit.
       { name: 'tracing', mountPath: '/sys/kernel/tracing', readOnly: true },
     ],
   };

@@ -117,7 +117,10 @@ export function renderMinterService(input: MinterInput): KubeObject {
   });
 }
 
-/** Keeps a pod up while nodes are drained. A single replica has none, because it would prevent draining the node. */
+/**
+ * Keeps a pod up while nodes are drained. A single replica has no budget, because the budget would prevent draining the
+ * node.
+ */
 export function renderMinterDisruptionBudget(input: MinterInput): KubeObject[] {
   const { spec } = input.minter;
   if (!spec.podDisruptionBudget || spec.replicas < 2) return [];

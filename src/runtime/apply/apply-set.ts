@@ -109,7 +109,10 @@ export class ApplySet {
     for (const child of options.children) child.addIndex(ownerIndex, controllerUids);
   }
 
-  /** Errors: that of the only failure, ERR_APPLY_CONFLICT for a conflict; several failures as an AggregateError. */
+  /**
+   * Applies the request. Errors: a single failure as it is (a conflict is ERR_APPLY_CONFLICT), several failures as an
+   * AggregateError.
+   */
   async apply(request: ApplyRequest): Promise<ApplyOutcome> {
     const outcome = await this.tryApply(request);
     throwFailures(outcome);

@@ -39,9 +39,9 @@ test('a replaced value is reported by its path and the manager that replaced it'
 });
 
 test.each<[string, (object: Web) => void]>([
-  ['a container beside ours', (o) => o.spec.template.spec.containers.push({ name: 'side', image: 'side:1' })],
-  ['a label beside ours', (o) => (o.metadata.labels = { ...o.metadata.labels, team: 'a' })],
-  ['our own value, claimed by another', (o) => (o.spec.replicas = 2)],
+  ['a container next to ours', (o) => o.spec.template.spec.containers.push({ name: 'side', image: 'side:1' })],
+  ['a label next to ours', (o) => (o.metadata.labels = { ...o.metadata.labels, team: 'a' })],
+  ['our own value, claimed by another manager', (o) => (o.spec.replicas = 2)],
 ])('%s does not count as an edit of our fields', (_what, change) => {
   const { wanted, live } = liveAfter(change, 'injector');
   expect(foreignEdits(live, wanted, manager)).toEqual({ managers: [], fields: [] });

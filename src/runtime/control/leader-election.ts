@@ -31,8 +31,9 @@ export interface LeaderElectionOptions {
  * Leadership by a Lease.
  *
  * Flow: `acquire` tries until the lease is ours → `hold` renews it until the signal aborts or the lease is lost →
- * `release`. Guarantees: two processes never both hold it, as long as each stops within `leaseMs − renewDeadlineMs` of
- * losing it; a lost race (409) is not an error; expiry is judged by the local clock only.
+ * `release`.
+ * Guarantees: two processes never hold the lease at the same time, as long as each stops within `leaseMs −
+ * renewDeadlineMs` of losing it; a lost race (409) is not an error; expiry is judged by the local clock only.
  * Errors: `hold` rejects with ERR_LEASE_LOST; `acquire` with ERR_ABORTED when its signal aborts.
  */
 export class LeaderElector {

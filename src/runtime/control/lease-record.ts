@@ -17,9 +17,9 @@ export interface Observation {
 export type LeaseDecision =
   /** Write this process in as the holder. `transitions` is the new count. */
   | { do: 'acquire'; transitions: number }
-  /** This process holds it: renew its time. */
+  /** This process holds the lease: renew its time. */
   | { do: 'renew'; transitions: number; acquireTime: string }
-  /** Another process holds it. `forMs`: the time until it expires if nothing changes. */
+  /** Another process holds the lease. `forMs`: the time until the lease expires if nothing changes. */
   | { do: 'wait'; forMs: number };
 
 /**

@@ -31,7 +31,7 @@ interface Entry {
   waitingSince: number;
   /** Grows when the entry moves between the heaps; copies with an older number are stale. */
   version: number;
-  /** It is in the ready heap, so it counts as depth. */
+  /** The entry is in the ready heap, so it counts as depth. */
   ready: boolean;
 }
 interface Slot {
@@ -52,8 +52,8 @@ export interface WorkItem {
  *
  * Guarantees: a key is in the queue at most once (a duplicate takes the higher priority and the earlier time); it is
  * never handed out while it is being worked on; an add during work leads to exactly one more run; order is priority,
- * then first come; a key that runs again goes to the end of the line; no priority waits for ever, because every fourth
- * turn goes to the key that has waited longest, if it has waited for more than ten seconds.
+ * then first come; a key that runs again goes to the end of the line; keys of low (negative) priority do not wait for
+ * ever, because every fourth turn goes to the one that has waited longest, if it has waited for more than ten seconds.
  * Assumptions: every item that `take` returned comes back through `done`.
  */
 export class WorkQueue {

@@ -41,7 +41,7 @@ let failing: boolean;
 let asked: string[];
 let allowed: boolean;
 let externalOn: boolean;
-/** What an evaluation waits for. */
+/** Every evaluation waits for this promise. */
 let evaluation: Promise<void>;
 /** How many requests had their rights checked. */
 let checks: number;

@@ -79,7 +79,7 @@ function withAuthenticated(username: string, groups: string[]): string[] {
 
 /**
  * Whether a chain leads to one of these CAs. TLS verified it against the CAs of clients and of the front proxy
- * together; this finds out which of the two signed it.
+ * together; this function finds out which of the two signed it.
  */
 function isIssuedBy(chain: readonly X509Certificate[], cas: readonly X509Certificate[], now: number): boolean {
   for (const [i, certificate] of chain.entries()) {

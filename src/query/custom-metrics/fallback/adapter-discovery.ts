@@ -14,7 +14,7 @@ export interface AdapterOffer {
 
 export interface AdapterDiscoveryOptions {
   readonly client: Pick<AdapterClient, 'get' | 'name'>;
-  /** Whether its external metrics are used, too. */
+  /** Whether the adapter's external metrics are used, too. */
   readonly external: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -43,7 +43,7 @@ export class AdapterDiscovery {
     return this.#offer;
   }
 
-  /** The number of metrics that it offers in any version; a metric counts once for each kind of object. */
+  /** The number of metrics that the adapter offers in any version; a metric counts once for each kind of object. */
   get size(): number {
     const offered = Object.values(this.#offer.custom).flat();
     return new Set(offered.map(({ resource, metric }) => `${resource}/${metric}`)).size;
@@ -88,7 +88,7 @@ export class AdapterDiscovery {
     return { custom: { v1beta1: v1beta1 ?? [], v1beta2: v1beta2 ?? [] }, external: names ?? [] };
   }
 
-  /** Undefined for a version that it does not serve. */
+  /** Undefined for a version that the adapter does not serve. */
   async #list<T>(groupVersion: string, read: (text: Buffer, groupVersion: string) => T[]): Promise<T[] | undefined> {
     const { status, body } = await this.#options.client.get(`/apis/${groupVersion}`, maxBytes);
     if (status === 404) return undefined;

@@ -58,7 +58,7 @@ const requestBytes = 'http_server_request_body_size_sum';
 const responseBytes = 'http_server_response_body_size_sum';
 /**
  * Network bytes in both directions. Body sizes cannot be used: depending on the runtime, the instrument includes the
- * headers, counts twice, or does not count at all. An object without flows has no value.
+ * headers, counts bodies twice, or does not count them at all. An object without flows has no value.
  */
 const bytesPerSecond: Preset = (scope) => {
   const ends = (['dst', 'src'] as const).map((end) => ({ end, rate: flowRate(end)(scope) }));

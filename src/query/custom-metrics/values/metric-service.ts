@@ -73,7 +73,7 @@ type ExternalPath = Extract<ValuePath, { kind: 'external' }>;
 /**
  * Values for autoscalers.
  * Guarantees: pods (and nodes) that live on a missing node are left out; a value over several nodes is an error when
- * one of them is missing, never a smaller number. NaN and infinities are left out.
+ * one of them is missing, never a smaller number, unless `partialAggregates` is set. NaN and infinities are left out.
  * Errors: StatusError.
  */
 export class MetricService {

@@ -42,7 +42,7 @@ export function heldBytesOf(all: readonly CollectedSeries[]): number {
   return all.reduce((sum, one) => sum + ('read' in one ? one.heldBytes : 0), 0);
 }
 
-/** The samples that a query may still load, and the source of their memory; shared by all its agents. */
+/** The samples that a query may still load, and the source of their memory; shared by all agents of the query. */
 export interface SampleBudget {
   left: number;
   /** Default: nothing is counted. */
