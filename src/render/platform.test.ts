@@ -172,7 +172,7 @@ describe('withUserChanges', () => {
     expect(ingress[1]).toEqual(rule);
   });
 
-  test('returns the rendered object if there is no live one, or it is neither the binding nor the scrape policy', () => {
+  test('returns the rendered object if none is live, or it is neither the binding nor the scrape policy', () => {
     const open = ['ClusterRoleBinding/svc-metrics-reader', 'NetworkPolicy/svc-agent-scrape'];
     const kept = rendered.filter((object) => {
       expect(withUserChanges(object, undefined)).toBe(object);

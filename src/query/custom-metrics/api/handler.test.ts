@@ -291,7 +291,7 @@ describe('with a node missing', () => {
   });
 });
 
-test('a departed node counts as missing by the reads of the value, not by those of the sample times', async () => {
+test('whether a departed node is missing depends on the reads of the value, not of the sample times', async () => {
   readParts = [];
   await get(`${custom}/namespaces/ns/pods/*/total`);
   expect(asked).toEqual([expect.stringContaining('timestamp(x)')]);
