@@ -4,8 +4,8 @@ import { runController, type ControllerHarness } from '../testing/run-controller
 import { ApplySet } from './index.ts';
 
 /**
- * Random work and random faults, as in the soak, but on the scripted server. A run takes seconds instead of minutes and
- * is the same for the same seed. Garbage is collected at once.
+ * Random work and random faults, as in the soak test, but on the scripted server. A run takes seconds instead of
+ * minutes and is the same for the same seed.
  */
 
 const { configMaps, secrets } = coreResources;
@@ -111,7 +111,7 @@ function world({ server: { storage } }: ControllerHarness): { is: string[]; ough
   return { is: storage.list(configMaps).map(text).toSorted(), ought: owners.flatMap(childrenOf).map(text).toSorted() };
 }
 
-// Seed 149 once found a child that had got another owner by a write without an answer.
+// Seed 149 once found a child with the wrong owner, caused by a write whose answer was lost.
 test.each([1, 2, 3, 149, 197])('after random work and faults all children are as desired: seed %i', async (seed) => {
   const harness = await begin();
   const below = random(seed);
@@ -129,7 +129,7 @@ test.each([1, 2, 3, 149, 197])('after random work and faults all children are as
   };
   // Silence is noticed after 70 s, and the last wait may be as long as the item back-off of ten failures.
   for (let i = 0; i < 1_000 && !same(); i++) await harness.clock.advance(200);
-  // It must stay so after ten seconds, when the cache no longer shows own writes without a watch event.
+  // After ten seconds the cache drops own writes that no watch event confirmed. The children must not change then.
   for (let i = 0; i < 60; i++) await harness.clock.advance(200);
   collectGarbage(harness);
   const { is, ought } = world(harness);

@@ -110,7 +110,7 @@ async function recording(
 }
 const shown = (events: ResourceEvent[]): string[] => events.map((e) => `${e.type} ${e.meta.name}`);
 
-test('every Operator prototype method is overridden, but the constructor and the private two', () => {
+test('every method of the Operator prototype is overridden, except the two private ones', () => {
   const ours = new Set<string>();
   for (let p: object = RuntimeOperator.prototype; p !== Operator.prototype; p = Object.getPrototypeOf(p) as object) {
     for (const name of Object.getOwnPropertyNames(p)) ours.add(name);
@@ -192,7 +192,7 @@ test('handles ERROR 410, ERROR 500 and BOOKMARK without calling the handler', as
   expect(shown(events)).toEqual(['ADDED a']);
 });
 
-test('reports a delete missed while disconnected, and a name that came back, and replays nothing unchanged', async () => {
+test('after a gap, missed deletes and recreated objects are reported, and unchanged objects are not', async () => {
   for (const name of ['kept', 'gone', 'renewed']) server.put(widgets, widget(name));
   const { events } = await recording();
   await passUntil(() => events.length === 3 && server.openWatches().length === 1, 'the start');
@@ -206,7 +206,7 @@ test('reports a delete missed while disconnected, and a name that came back, and
   expect(shown(events.slice(3)).toSorted()).toEqual(['ADDED renewed', 'DELETED gone', 'DELETED renewed']);
 });
 
-test('process.exit is never called: not when lists and watches fail in every way, not at a stop', async () => {
+test('process.exit is never called, neither when lists and watches fail nor at a stop', async () => {
   server.put(widgets, widget('a'));
   server.script({ verb: 'list', plural: 'widgets' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') });
   server.script({ verb: 'watch' }, { do: 'reset' });
@@ -231,12 +231,12 @@ test('process.exit is never called: not when lists and watches fail in every way
   void operator.stop().then(() => (stopped = true));
   await passUntil(() => stopped, 'the stop');
   await clock.advance(1_000);
-  // Every suite has a spy in its place (scripts/jest/no-exit.cjs).
+  // In every suite process.exit is a spy (scripts/jest/no-exit.cjs).
   expect(process.exit).not.toHaveBeenCalled();
   expect(shown(events)).toEqual(['ADDED a']);
 });
 
-test('there is no one queue for all: a slow kind does not delay another', async () => {
+test('each kind has a queue of its own: a slow kind does not delay another', async () => {
   const events: string[] = [];
   let release = (): void => {};
   const slow = new Promise<void>((resolve) => (release = resolve));
@@ -323,7 +323,7 @@ test('never mutates a cached object: a handler may change what it gets', async (
   expect(cached?.metadata.finalizers).toEqual(['other/one']);
 });
 
-test('a status conflict is re-read and retried, never lost', async () => {
+test('a status write that conflicts is retried on the re-read object', async () => {
   server.put(widgets, widget('a'));
   const { operator, events } = await recording();
   await passUntil(() => events.length === 1, 'the event');

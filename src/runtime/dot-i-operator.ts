@@ -111,7 +111,7 @@ export abstract class RuntimeOperator extends Operator {
     await this.#client.close();
   }
 
-  /** Resolves when the operator has stopped, rejects with what stopped it (a lost lease, caches that never filled). */
+  /** Resolves when the operator has stopped; rejects if an error stopped it (lost lease, caches that never filled). */
   async finished(): Promise<void> {
     await this.#running;
     if (this.#failure !== undefined) throw this.#failure;
@@ -250,7 +250,7 @@ export abstract class RuntimeOperator extends Operator {
     options.agent = agent;
   }
 
-  /** Waits for a kind that was registered a moment ago. */
+  /** Looks the resource up, and waits for a kind that was registered a moment ago. */
   async #discovered(group: string, version: string, plural: string): Promise<ResourceRef> {
     const end = this.#clock.monotonic() + establishedMs;
     for (;;) {
@@ -295,7 +295,7 @@ function resourceOf(meta: ResourceMeta): ResourceRef {
   return resourceRef({ group, version, kind: meta.kind, plural, namespaced: meta.namespace !== undefined });
 }
 
-/** Writes our lines through the logger that an operator brings along. */
+/** A logger that writes the lines of the runtime to the logger that was passed to the operator. */
 function bridgeLogger(target: OperatorLogger, bound: Readonly<Record<string, unknown>> = {}): Logger {
   const line = (msg: string, fields?: Readonly<Record<string, unknown>>): string => {
     const all = Object.entries({ ...bound, ...fields });

@@ -13,7 +13,7 @@ export interface CheckReport {
 export class Health {
   readonly #checks = new Map<string, Check>();
 
-  /** A check resolves when healthy and throws with the reason otherwise. A later check of the same name replaces it. */
+  /** Adds a check, or replaces the check of the same name. */
   add(name: string, check: Check): void {
     this.#checks.set(name, check);
   }

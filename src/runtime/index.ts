@@ -1,10 +1,10 @@
 /**
  * The reconcile framework. It knows none of our kinds and reaches the API server only through `KubeClient`.
  *
- * Vocabulary: a **source** is one list-and-watch; its **informer** is the cache in front of it, shared by all who name
- * an equal source. A **controller** turns events of sources into **keys** in a work queue and calls `reconcile` with
- * one key at a time. A reconcile is level-triggered: it gets a name, never an event, looks at the cache, plans with a
- * pure function, applies, writes status. Running it twice must change nothing.
+ * Vocabulary: a **source** is one list-and-watch; its **informer** is the cache of its objects, shared by all users of
+ * equal sources. A **controller** turns events of sources into **keys** in a work queue and calls `reconcile` with
+ * one key at a time. A reconcile is level-triggered: it gets a name, never an event. It reads the cache, plans with a
+ * pure function, applies, writes status. A second run must change nothing.
  *
  * How a controller is written:
  *
@@ -12,7 +12,7 @@
  * import { ApplySet, labelsChanged, StatusWriter, toAll, type ControllerEnvironment } from '../../runtime/index.ts';
  *
  * export function setupGreeter(env: ControllerEnvironment): ControllerHandle {
- *   // 1. Name the sources; asking twice for an equal one gives the same informer. Do this before the manager runs.
+ *   // 1. Name the sources before the manager runs. Equal sources give the same informer.
  *   const greeters = env.cache.informer<Greeter>({ resource: greeterResource });
  *   const configMaps = { resource: coreResources.configMaps, labelSelector: 'app.kubernetes.io/managed-by=greeter' };
  *   const namespaces = { resource: coreResources.namespaces, metadataOnly: true };
@@ -35,10 +35,10 @@
  * }
  * ```
  *
- * - To fail, throw: the key is retried with backoff (5 ms doubling to 5 min). `TerminalError`: no retry until the next
- *   event. `RequeueError(after)`: again after a delay, not a failure. `{ requeueAfterMs }`: again after a delay.
- * - From outside a watch (a callback, a timer): `handle.trigger(key)`.
- * - A loop outside of the controllers: `env.addRunnable({ name, needsLeader: true, run(signal) {…} })`.
+ * - To fail, throw: the key is retried with backoff (5 ms doubling to 5 min). After a `TerminalError` the key waits for
+ *   the next event. `RequeueError(after)` and `{ requeueAfterMs }` run it again after a delay, without a failure.
+ * - To enqueue a key from outside a watch (a callback, a timer): `handle.trigger(key)`.
+ * - To run a loop outside of the controllers: `env.addRunnable({ name, needsLeader: true, run(signal) {…} })`.
  * - People see `env.events.record(object, { type, reason, message })` in `kubectl describe`.
  * - Tests: `src/testing` is the kit. `FakeApiServer` is an API server on loopback that misbehaves as scripted;
  *   `runController(reconciler, objects, script)` drives controllers on it with a fake clock.

@@ -5,7 +5,7 @@ import type { RequestObservation } from '../kube/index.ts';
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
-/** The registry of the metrics, and the prefix of those that have no name in controller-runtime. */
+/** The registry of the metrics, and a prefix for their names. */
 export interface RuntimeMetricsOptions {
   /** Default: a registry of its own. */
   registry?: Registry;
@@ -13,7 +13,7 @@ export interface RuntimeMetricsOptions {
   prefix?: string;
 }
 
-/** What a reflector reports of its requests. */
+/** Callbacks for the list and watch requests of a reflector. */
 export interface ReflectorHooks {
   onList?(failed: boolean): void;
   onWatch?(failed: boolean): void;
@@ -140,7 +140,7 @@ export class RuntimeMetrics {
     );
   }
 
-  /** Creates every series of a webhook at 0. `webhook` is its path. */
+  /** Creates every series of a webhook, with the value 0. `webhook` is its path. */
   declareWebhook(webhook: string): void {
     for (const code of ['200', '500']) this.webhookRequests.inc({ webhook, code }, 0);
     this.webhookLatency.zero({ webhook });
@@ -158,7 +158,7 @@ export class RuntimeMetrics {
     };
   }
 
-  /** Creates every series of a controller that watches these kinds at 0. */
+  /** Creates every series of a controller, with the value 0. `kinds` are the kinds that the controller watches. */
   declareController(controller: string, workers: number, kinds: readonly string[]): void {
     for (const kind of kinds) {
       for (const action of ['added', 'updated', 'deleted'])

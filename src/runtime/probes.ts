@@ -9,8 +9,8 @@ export interface ProbeParts {
   /** All metrics in the text format. */
   metricsText(): Promise<string>;
   /**
-   * Why a request for `/metrics` is refused; undefined: it is answered. May set headers of the refusal. Absent: any
-   * client that reaches the port may read the metrics.
+   * Returns the reason to refuse a request for `/metrics`, or undefined to answer it. May set headers of the refusal.
+   * Without this function, any client that reaches the port may read the metrics.
    */
   refuseScrape?(req: IncomingMessage, res: ServerResponse): Promise<{ status: number; message: string } | undefined>;
 }
@@ -18,8 +18,8 @@ export interface ProbeParts {
 /**
  * Answers `/healthz`, `/livez` (the same), `/readyz` and `/metrics` as the API server and controller-runtime do:
  * `?verbose` lists every check, `?exclude=name` leaves one out, `/readyz/name` runs only one. The status is 200 or 503.
- * The program provides the listener: `createServer(probeHandler(manager)).listen(8080)`. It does not throw for any
- * request target.
+ * The program provides the listener: `createServer(probeHandler(manager)).listen(8080)`. No request target makes the
+ * handler throw.
  */
 export function probeHandler(parts: ProbeParts): (req: IncomingMessage, res: ServerResponse) => void | Promise<void> {
   return (req, res) => {

@@ -30,7 +30,7 @@ export interface RunTracer {
 
 const statusError = 2;
 
-/** Creates a span `reconcile <controller>` per run on an OpenTelemetry tracer; attributes keep their names. */
+/** Creates a span `reconcile <controller>` per run on an OpenTelemetry tracer, with the fields of `RunAttributes`. */
 export class SpanPerRun implements RunTracer {
   readonly #tracer: Tracer;
   readonly #clock: Clock;
@@ -61,7 +61,7 @@ export class SpanPerRun implements RunTracer {
 /** A tracer, and a function that sends the spans that are still queued. */
 export interface Tracing {
   tracer: RunTracer;
-  /** Sends what is queued, for at most three seconds. Never rejects. */
+  /** Sends the queued spans, and gives up after three seconds. Never rejects. */
   close(): Promise<void>;
 }
 

@@ -18,19 +18,19 @@ export interface Source {
   fieldSelector?: string | undefined;
   /**
    * The kind belongs to another product and may come and go. While the server does not know it, the source is empty and
-   * healthy. It fills as soon as an object is written to it, otherwise within fifteen seconds after the kind appeared.
+   * healthy. Once the kind appears, the source fills within fifteen seconds, or as soon as we write an object of it.
    */
   optional?: boolean | undefined;
   /** Fetch `metadata` only, for kinds whose spec and status are not read. */
   metadataOnly?: boolean | undefined;
   /**
-   * Before an object is kept, strips the fields that nothing reads; it may change the object it gets. Named, because
-   * sources are shared by name: two transforms under one name on one resource are a programming error.
+   * `apply` strips the fields that nothing reads before an object is cached; it may change its argument. Sources are
+   * compared by the `name` of their transform: two transforms under one name on one resource are a programming error.
    */
   transform?: { name: string; apply(object: KubeObject): KubeObject } | undefined;
 }
 
-/** A change that a source saw. `object` is shared with the cache: never change it. */
+/** A change of an object of a source. `object` is shared with the cache: never change it. */
 export interface SourceEvent<T extends TypedObject = TypedObject> {
   type: 'added' | 'updated' | 'deleted';
   object: T;
@@ -42,7 +42,7 @@ export interface SourceEvent<T extends TypedObject = TypedObject> {
   missed: boolean;
 }
 
-/** Reading side of a source's cache. Objects are shared: treat them as frozen (they are, in tests). */
+/** Read access to the cache of a source. Objects are shared: treat them as frozen (in tests they are). */
 export interface Informer<T extends TypedObject = KubeObject> {
   readonly source: Source;
   /** True once a list succeeded and every listener saw it. */
@@ -55,7 +55,7 @@ export interface Informer<T extends TypedObject = KubeObject> {
    * defining the same name again is harmless.
    */
   addIndex(name: string, values: (object: T) => readonly string[]): void;
-  /** Objects that the index files under `value`. Errors: throws on an unknown index. */
+  /** The objects with this value in the index. Errors: throws on an unknown index. */
   byIndex(name: string, value: string): T[];
   /**
    * Calls back on each change, in order; the returned function unsubscribes. A listener must be quick and must not
@@ -63,7 +63,7 @@ export interface Informer<T extends TypedObject = KubeObject> {
    */
   onEvent(listener: (event: SourceEvent<T>) => void): () => void;
   /**
-   * Read-your-writes: shows `object`, the answer to a write of ours, until the watch has caught up with it.
+   * Read-your-writes: the cache shows `object`, the answer to a write of ours, until the watch delivers that write.
    */
   wrote(object: T): void;
 }
@@ -79,7 +79,7 @@ export interface Cache {
  */
 export type Predicate<T extends TypedObject = TypedObject> = { test(event: SourceEvent<T>): boolean }['test'];
 
-/** Returns the keys that an event of another object concerns. A throw is logged, counted, and the event retried. */
+/** Returns the keys to enqueue for an event of another object. If it throws, the event is retried later. */
 export type Mapper<T extends TypedObject = TypedObject> = { map(object: T): readonly ObjectKey[] }['map'];
 
 /** A source other than the primary kind and its children, with its own mapping to keys. */
@@ -92,7 +92,7 @@ export interface Watch {
 /** The arguments of a reconcile. Everything it needs from outside is here or in the closure that created it. */
 export interface ReconcileContext {
   key: ObjectKey;
-  /** Its fields: controller, object, namespace, name and reconcileID. */
+  /** Adds the fields controller, object, namespace, name and reconcileID to each line. */
   logger: Logger;
   /** Aborts when the time limit passes, when the lease is lost, or when the drain time of a shutdown is over. */
   signal: AbortSignal;
@@ -122,11 +122,11 @@ export interface ControllerSpec {
   watches?: readonly Watch[] | undefined;
   /** Keys to run once at start, for singletons without an object. */
   initialKeys?: readonly ObjectKey[] | undefined;
-  /** Idempotent; called with one key at a time, never twice at once for one key. */
+  /** Must be idempotent. A call gets one key; two calls for the same key never overlap. */
   reconcile(context: ReconcileContext): Promise<ReconcileResult>;
   /** Keys worked on at the same time. Default 1. */
   concurrency?: number | undefined;
-  /** Time limit of one run; then its signal aborts and it counts as failed. Units: ms. Default 120 s. */
+  /** Time limit of one run: after it, the signal aborts and the run counts as failed. Units: ms. Default 120 s. */
   timeoutMs?: number | undefined;
 }
 

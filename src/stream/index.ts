@@ -1,6 +1,6 @@
 /**
- * The stream of spans and flows, for both of its ends: its requests, its messages, and their protobuf form. Agents
- * serve it, the query server relays it, the command line reads it.
+ * The stream of spans and flows: its requests and messages, and their protobuf form. Agents serve the stream, the query
+ * server relays it, the command line reads it.
  */
 export {
   concerns,

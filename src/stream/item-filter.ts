@@ -28,25 +28,25 @@ export const filterFields = [
 ] as const;
 export type FilterField = (typeof filterFields)[number];
 
-/** The inputs of a filter other than the item. */
+/** What a filter needs to know besides the item. */
 export interface FilterContext {
   /** The node of the stream. */
   readonly node: string;
-  /** Labels of a pod of this node; undefined for an unknown pod. */
+  /** Returns the labels of a pod of this node; undefined for an unknown pod. */
   readonly podLabels: (namespace: string, name: string) => Readonly<Record<string, string>> | undefined;
-  /** Namespaces whose pods' labels may be used; absent: all. */
+  /** The namespaces whose pods' labels the filter may read. Default: all. */
   readonly namespaces?: ReadonlySet<string> | undefined;
 }
 
 /**
- * Whether an item matches; undefined when this node cannot decide, because it does not know the labels of another
- * node's pod.
+ * Whether an item matches. Undefined when this node cannot decide: a pod runs on another node, so its labels are
+ * unknown here.
  */
 export type Match = boolean | undefined;
 export type ItemTest = (item: Recorded) => Match;
 type Test = (item: Recorded, subject: ItemSubject) => Match;
 
-/** True when one is true, false when all are false, otherwise undefined. */
+/** True when at least one test is true, false when all are false, otherwise undefined. */
 export function anyOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
   let unknown = false;
   for (const one of tests) {
@@ -57,7 +57,7 @@ export function anyOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
   return unknown ? undefined : false;
 }
 
-/** True when all are true, false when one is false, otherwise undefined. */
+/** True when all tests are true, false when at least one is false, otherwise undefined. */
 function allOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
   let unknown = false;
   for (const one of tests) {
@@ -69,10 +69,10 @@ function allOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
 }
 
 /**
- * A filter as a test. `pod` is `ns/prefix` or `prefix`; `workload` is `name`, `kind/name` or `ns/kind/name`; `path` an
- * RE2 pattern for the whole path; `status` is `404`, `5+` (500 and above), `500-599`, `ok`, `error` or `unset`; `ip`
- * an address or a CIDR; `labelSelector` is matched with the pod's labels. A flow has no method, path, status,
- * duration, trace or service: it matches no filter that names one of them.
+ * Compiles a filter to a test. `pod` is `ns/prefix` or `prefix`; `workload` is `name`, `kind/name` or `ns/kind/name`;
+ * `path` is an RE2 pattern for the whole path; `status` is `404`, `5+` (500 and above), `500-599`, `ok`, `error` or
+ * `unset`; `ip` is an address or a CIDR; `labelSelector` is matched with the pod's labels. A flow has no method, path,
+ * status, duration, trace or service: it matches no filter with one of these fields.
  * Errors: ERR_INPUT_INVALID that names the field.
  */
 export function itemTest(values: FilterValues, context: FilterContext): ItemTest {

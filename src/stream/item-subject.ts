@@ -2,8 +2,8 @@ import type { FlowEnd, Recorded, SpanRecord } from './records.ts';
 import { spanProtocol } from './span-protocol.ts';
 
 /**
- * The fields of an item that filters use, the same for spans and flows. A flow has two ends. A span has one pod, and of
- * its peer only addresses and ports.
+ * The fields of an item that filters use, the same for spans and flows. A flow has two ends. A span has one pod; its
+ * peer is known by addresses and ports only.
  */
 export interface ItemSubject {
   readonly pods: readonly { readonly namespace: string; readonly name: string }[];
@@ -15,7 +15,7 @@ export interface ItemSubject {
   readonly ports: readonly number[];
 }
 
-/** The subject of an item that the node with this name recorded. */
+/** The filter fields of an item that `node` recorded. */
 export function itemSubject(item: Recorded, node: string): ItemSubject {
   return item.span
     ? ofSpan(item.span, node)

@@ -1,7 +1,7 @@
 /** Texts of spans and flows that the command line and the page share. */
 import type { FlowEnd, SpanRecord } from './records.ts';
 
-/** The name of a flow's end, as precise as is known: `shop/checkout-1:4000`, `node worker-2`, `10.0.0.7:443`. Pure. */
+/** The most precise known name of a flow's end: `shop/checkout-1:4000`, `node worker-2`, `10.0.0.7:443`. Pure. */
 export function endText({ namespace, name, kind, workload, address, port, cidr }: FlowEnd): string {
   const within = (text: string): string => (namespace === undefined ? text : `${namespace}/${text}`);
   const prefix = kind === undefined || kind === 'Pod' ? '' : `${kind.toLowerCase()} `;
@@ -14,7 +14,9 @@ export function endText({ namespace, name, kind, workload, address, port, cidr }
   return withPort(who, port);
 }
 
-/** The client and the server of a span; the server is empty for a span of neither, such as an internal one. Pure. */
+/**
+ * The client and the server of a span. A span of another kind, such as an internal one, has an empty destination. Pure.
+ */
 export function endsOfSpan(span: SpanRecord): { readonly source: string; readonly destination: string } {
   const own = span.pod === undefined ? (span.service ?? 'unknown') : `${span.namespace ?? '?'}/${span.pod}`;
   const attribute = (...keys: string[]): string | undefined => {
@@ -50,7 +52,7 @@ export function outcomeOf({ statusCode, status }: SpanRecord): string {
   return statusCode === undefined ? (status === 'unset' ? '' : status) : String(statusCode);
 }
 
-/** Reasons for lost items, by the source in the message. */
+/** Reasons for lost items, by the `source` of the `lost` message. */
 const reasons: Readonly<Record<string, string>> = {
   ring: "had left the node's memory before they were asked for",
   reader: 'came faster than the query server read them',
@@ -59,8 +61,8 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * The reason for lost items of that source, as the continuation of "lost 3 items:"; an unknown source is returned
- * unchanged. Pure.
+ * The reason for lost items by the `source` of their message, to be read after "lost 3 items:". An unknown source is
+ * returned unchanged. Pure.
  */
 export function lossReason(source: string): string {
   return reasons[source] ?? source;

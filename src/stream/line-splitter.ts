@@ -1,10 +1,10 @@
 import { StringDecoder } from 'node:string_decoder';
 import { OperatorError } from '../base/errors.ts';
 
-/** The longest accepted line: a span at all of its limits is far shorter. Units: characters. */
+/** The longest accepted line; even a span with every field at its limit is far shorter. Units: characters. */
 const maxLineLength = 1024 * 1024;
 
-/** Cuts a body into lines as its pieces arrive. Text after the last line break is never returned. */
+/** Cuts a body into lines as its chunks arrive. Text after the last line break is never returned. */
 export class LineSplitter {
   readonly #decoder = new StringDecoder('utf8');
   readonly #maxLength: number;
@@ -14,7 +14,7 @@ export class LineSplitter {
     this.#maxLength = maxLength;
   }
 
-  /** The lines that are complete now. Errors: ERR_TOO_LARGE for a line that is too long. */
+  /** Takes a chunk and returns the lines that it completes. Errors: ERR_TOO_LARGE for a line that is too long. */
   take(chunk: Buffer): string[] {
     const lines = (this.#rest + this.#decoder.write(chunk)).split('\n');
     this.#rest = lines.pop()!;

@@ -20,7 +20,8 @@ export interface SpanRecord {
   readonly route?: string;
   readonly statusCode?: number;
   /**
-   * The other end: the client of a server's span, the server of a client's span. Only the relay of all agents sets it.
+   * The other end: the client of a server's span, the server of a client's span. Only the relay in the query server
+   * sets it.
    */
   readonly peer?: FlowEnd;
   /** The span's other attributes, redacted. */
@@ -64,13 +65,13 @@ export type Recorded = { readonly timeMs: number } & (
   { readonly span: SpanRecord; readonly flow?: undefined } | { readonly flow: FlowRecord; readonly span?: undefined }
 );
 
-/** Whether an item belongs to one of the namespaces: a span by its pod's namespace, a flow by that of either end. */
+/** Whether an item belongs to one of the namespaces: a span by the namespace of its pod, a flow by either end's. */
 export function concerns({ span, flow }: Pick<Recorded, 'span' | 'flow'>, namespaces: ReadonlySet<string>): boolean {
   if (span) return namespaces.has(span.namespace ?? '');
   return namespaces.has(flow!.source.namespace ?? '') || namespaces.has(flow!.destination.namespace ?? '');
 }
 
-/** The time by which an item is sorted. Texts of this form, RFC 3339 with nanoseconds in UTC, sort like times. */
+/** The time by which items are sorted. Strings of this form (RFC 3339 in UTC with nanoseconds) sort like times. */
 export function timeOf(item: Pick<Recorded, 'span' | 'flow'>): string {
   return item.span ? item.span.start : item.flow!.end;
 }

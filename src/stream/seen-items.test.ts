@@ -7,12 +7,12 @@ const span = (spanId: string, kind = 'server'): StreamMessage => {
   return { node: 'node-1', time, span: { ...rest, spanId, kind } };
 };
 
-test('an item is new once, and the two sides of one request are two items', () => {
+test('an item is new only the first time, and the two sides of one request are two items', () => {
   const seen = new SeenItems(0);
   expect([seen.add(span('a')), seen.add(span('a')), seen.add(span('a', 'client'))]).toEqual([true, false, true]);
 });
 
-test('the newest ten thousand items are remembered whatever came before, and the oldest are forgotten', () => {
+test('at least the newest ten thousand items are remembered, and the oldest are forgotten', () => {
   const seen = new SeenItems(0);
   for (let i = 0; i < 35_000; i++) seen.add(span(`${i}`));
   expect(seen.add(span('25000'))).toBe(false);

@@ -1,8 +1,8 @@
 import type { StreamMessage } from './stream-message.ts';
 
 /**
- * How far before the newest item a resumed stream begins: spans arrive when they end, not in order of their start.
- * Units: ms.
+ * A resumed stream begins this long before the newest item, because spans arrive when they end, not in the order of
+ * their start. Units: ms.
  */
 const overlapMs = 10_000;
 const generation = 10_000;
@@ -12,7 +12,7 @@ const generation = 10_000;
  * the newest 10,000 to 20,000 items by identity: spans by their ids, flows by all of their members.
  */
 export class SeenItems {
-  /** Whole generations are dropped: finding the oldest key of a set steps over every key that was deleted before it. */
+  /** Keys are forgotten by whole generations: deleting the oldest key of a large set gets slower with each deletion. */
   #keys = new Set<string>();
   #older = new Set<string>();
   #newestMs: number;

@@ -18,7 +18,7 @@ export const brokers: Readonly<Record<string, Protocol>> = {
   rabbitmq: 'AMQP',
 };
 
-/** The protocol of a span, from its attributes; null when none of them names a protocol. */
+/** The protocol of a span, from its attributes; null when they name no known protocol. */
 export function spanProtocol(attribute: (key: string) => string): Protocol | null {
   const system = attribute('db.system.name') || attribute('db.system');
   if (system) return databases[system] ?? 'SQL';
@@ -30,7 +30,7 @@ export function spanProtocol(attribute: (key: string) => string): Protocol | nul
   return attribute('http.request.method') || attribute('url.full') ? 'HTTP' : null;
 }
 
-/** Whether an `rpc.system` is gRPC; an empty one counts as gRPC. */
+/** Whether an `rpc.system` is gRPC. An empty value counts as gRPC. */
 export function isGrpc(system: string): boolean {
   return system === '' || system === 'grpc';
 }

@@ -64,7 +64,7 @@ export type StreamRequest = Static<typeof streamRequestSchema>;
 
 /** A parsed request of the stream. */
 export interface StreamQuery {
-  /** The newest `number` items that match; Infinity for all. */
+  /** How many matching past items to show, the newest unless `first`. Infinity for all. */
   readonly number: number;
   /** Continue with new items instead of ending. */
   readonly follow: boolean;

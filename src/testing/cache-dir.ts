@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The folder outside the checkout for everything that takes long to make. */
+/** The folder outside the checkout for files that take long to download or build. */
 export function defaultCacheDir(): string {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'svc-operator');
 }

@@ -1,8 +1,8 @@
 import { RuntimeOperator } from '../runtime/dot-i-operator.ts';
 
 /**
- * An operator as a process: watches Widgets, takes half a second for each, and stops on SIGTERM as the documentation of
- * `@dot-i/k8s-operator` demands. It never calls `process.exit`: it ends when nothing is left to do.
+ * An operator as a process. It watches Widgets, takes half a second for each, and stops on SIGTERM as the documentation
+ * of `@dot-i/k8s-operator` demands. It never calls `process.exit`; it ends when nothing is left to do.
  */
 class Program extends RuntimeOperator {
   protected override async init(): Promise<void> {

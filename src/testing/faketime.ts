@@ -11,7 +11,7 @@ export function findFaketime(): string | undefined {
   return folders.map(({ name }) => `/usr/lib/${name}/faketime/libfaketime.so.1`).find((path) => existsSync(path));
 }
 
-/** What tests at another date need. */
+/** The requirement of tests that run at another date. */
 export const libfaketime: Need = {
   name: 'libfaketime',
   missing:
@@ -20,7 +20,7 @@ export const libfaketime: Need = {
       : undefined,
 };
 
-/** The variables that give this process's date to a child process that does not inherit the environment. */
+/** The variables that pass this process's faked date to a child process that does not inherit the environment. */
 export function sameDate(): Record<string, string> {
   const names = ['LD_PRELOAD', 'FAKETIME', 'FAKETIME_DONT_FAKE_MONOTONIC'];
   return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));

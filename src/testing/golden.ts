@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Jest's global, as far as it is used here: the build for production does not know Jest's types. */
+/** The part of Jest's global that is used here: the production build does not know Jest's types. */
 declare const expect: { (actual: string): { toBe(expected: string): void }; getState(): object };
 
 /**
- * Compares a text with a golden file, so that a reviewer sees the effect of a change in the diff, not only its code.
+ * Compares a text with a golden file, so that the diff of a change shows its effect, not only its code.
  * `npm run test:update-golden` (jest's `-u`) rewrites the files instead.
  * Shape: `folder` is the test's `import.meta.dirname`; the file is `<folder>/testdata/<name>`.
  * Errors: fails the test where the file is missing or differs.

@@ -4,8 +4,8 @@
  * ```ts
  * const harness = await runController(
  *   setupGreeter,                                          // registers the controller, as in the program
- *   [aGreeter({ text: 'hello' })],                         // what is there
- *   (server) => server.script({ verb: 'apply' }, { do: 'fail', error: conflict('taken') }),   // what goes wrong
+ *   [aGreeter({ text: 'hello' })],                         // the objects at the start
+ *   (server) => server.script({ verb: 'apply' }, { do: 'fail', error: conflict('taken') }),   // the faults
  *   { server: { resources: [greeters] } },
  * );
  * await harness.passUntil(() => harness.server.storage.find(configMaps, 'shop', 'one'), 'the child');
@@ -14,12 +14,12 @@
  *
  * - `FakeApiServer`: an API server on loopback that holds objects in memory and misbehaves as scripted. Requests:
  *   `script(match, fault, times)` fails, resets, holds or garbles them. Streams: `openWatches()` returns the open
- *   watches: cut, silence or end one, or send it any bytes. Storage: `put`, `putStatus`, `storage.remove` are writes of
- *   other clients, `storage.compact()` makes resumes fail with 410. `e2e/runtime/api-parity.ts` compares it with a real
- *   API server.
- * - `FakeClock`: time that passes only when a test moves it; back-off, leases and time limits are instant.
+ *   watches, which a test can cut, silence, end, or feed any bytes. Storage: `put`, `putStatus`, `storage.remove` are
+ *   writes of other clients, `storage.compact()` makes resumes fail with 410. `e2e/runtime/api-parity.ts` compares the
+ *   fake with a real API server.
+ * - `FakeClock`: time that passes only when a test moves it, so no test waits for back-off, leases or time limits.
  * - `runController`: runs a manager on both, with frozen cached objects.
- * - Builders: objects of which a test states only what differs.
+ * - Builders: objects with defaults, of which a test states only the differences.
  *
  * None of it belongs in a production program.
  */

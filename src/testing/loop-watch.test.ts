@@ -13,7 +13,7 @@ function compute(ms: number): void {
 test('reports the longest time that the event loop was blocked, and forgets it after the report', async () => {
   const watch = new LoopWatch();
   watch.start();
-  // The first delay is measured from the second time that the timer fires.
+  // Delays are measured from the second firing of the timer on.
   for (let i = 0; i < 5; i++) await turn();
   compute(40);
   await turn();
@@ -29,7 +29,7 @@ test('reports the longest time that the event loop was blocked, and forgets it a
   watch.stop();
 });
 
-test('a percentile is the upper bound of its slice, over all reports', () => {
+test('a percentile covers all reports and is the upper bound of its slice', () => {
   const many = [0, 990, 5];
   const long = Object.assign(new Array<number>(81).fill(0), { 80: 5 });
   expect(percentileOfSlices([many, long], 0.999)).toBe(81);

@@ -2,27 +2,27 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** What a process' event loop did since the last look. Units: milliseconds, bytes. */
+/** How long the event loop of a process was blocked since the last report. Units: milliseconds, bytes. */
 export interface LoopReport {
   /**
-   * Longest processor time of the main thread between two rounds of the event loop. It does not grow when other
-   * processes take the core, so it may be asserted on a busy machine.
+   * Longest processor time of the main thread between two looks at the event loop. It does not grow when other
+   * processes take the core, so a test may assert it on a busy machine.
    */
   readonly longestCpuMs: number;
   /** Longest delay of a timer, and the 99.9th percentile, in wall-clock time. */
   readonly longestMs: number;
   readonly p999Ms: number;
-  /** At index `n`, how many rounds of the event loop took `n` whole milliseconds of processor time; most take none. */
+  /** `slices[n]` counts the looks before which the main thread used `n` whole ms of processor time; most are at 0. */
   readonly slices: readonly number[];
-  /** Largest resident memory seen at a look. */
+  /** Largest resident memory. */
   readonly residentBytes: number;
   /** By path, the longest processor time of the main thread from a request's head to the end of its answer. */
   readonly answersMs: Readonly<Record<string, number>>;
 }
 
 /**
- * The percentile `share` of the processor time of all rounds, as an upper bound in whole ms. Idle rounds count, as they
- * do when the delay of an event loop is measured.
+ * The percentile `share` of the slices of all reports, as an upper bound in whole ms. Idle slices count, as they do in
+ * a measurement of event-loop delay.
  */
 export function percentileOfSlices(all: readonly (readonly number[])[], share: number): number {
   const longest = all.reduce((most, { length }) => Math.max(most, length), 0);
@@ -55,12 +55,12 @@ export class LoopWatch {
   #looks = 0;
   #slices: number[] = [];
   #quiet = 0;
-  /** Processor time when a client last went away, or when the time of a request was up. */
+  /** The CPU time at the moment when a client last went away, or when the time of a request was up. */
   #closedUs: number | null = null;
   /** How long the next request may compute: the argument of `afterTime`. Null once that request has arrived. */
   #allowedMs: number | null = null;
   #isTimed = false;
-  /** Processor time when something was last computed. */
+  /** The CPU time when the main thread was last busy. */
   #busyUs = 0;
   #onQuiet: ((ms: number) => void) | null = null;
   #answersUs: Record<string, number> = {};
@@ -72,7 +72,7 @@ export class LoopWatch {
     this.#look();
   }
 
-  /** What was seen since the last report. */
+  /** Reports the measurements since the last report, and starts new ones. */
   report(): LoopReport {
     this.#measure();
     const report = {
@@ -92,15 +92,14 @@ export class LoopWatch {
   }
 
   /**
-   * Processor time that the main thread used from the moment a client went away from its request until nothing was
-   * computed any more. Units: ms. Resolves when the work has ended. A client that went away before the call counts,
-   * too.
+   * Processor time that the main thread used from the moment a client abandoned its request until the thread was idle.
+   * Units: ms. Resolves when the thread is idle. A request abandoned before the call counts, too.
    */
   afterClose(): Promise<number> {
     return new Promise((resolve) => (this.#onQuiet = resolve));
   }
 
-  /** As `afterClose`, but from `allowedMs` after the next request arrived, no matter when its answer ends. */
+  /** Like `afterClose`, but counts from `allowedMs` after the arrival of the next request, whenever its answer ends. */
   afterTime(allowedMs: number): Promise<number> {
     this.#allowedMs = allowedMs;
     this.#isTimed = true;

@@ -1,13 +1,13 @@
 /**
- * What a test needs of its machine. A test that cannot run is skipped with a reason, chosen while Jest collects the
- * tests: the reason is in its title, where people and the tally of `make test` find it.
+ * What a test needs of its machine. A test that cannot run is skipped while Jest collects the tests. The reason is in
+ * its title, where people and the tally of `make test` find it.
  */
 
 /** One thing that a machine may lack. */
 export interface Need {
-  /** One word: what `.ci/allowed-skips` calls it. */
+  /** The name in `.ci/allowed-skips`, one word. */
   readonly name: string;
-  /** Why the tests cannot run, and how to install what is missing; undefined where everything is there. */
+  /** Why the tests cannot run, and how to install what is missing. Undefined if nothing is missing. */
   readonly missing: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export function needing(...needs: readonly Need[]): Needing {
   };
 }
 
-/** The end of a skipped title. */
+/** The note at the end of the title of a skipped test. */
 export function skipNote(name: string, reason: string): string {
   return `[needs ${name}: ${reason}]`;
 }
@@ -40,7 +40,7 @@ export function readSkipNote(title: string): { name: string; reason: string; res
   return { name: found[1]!, reason: found[2]!, rest: title.replace(found[0], '') };
 }
 
-/** Root, for mounts, network namespaces and control groups. */
+/** Root rights, for mounts, network namespaces and control groups. */
 export const root: Need = {
   name: 'root',
   missing: process.getuid?.() === 0 ? undefined : 'the user is not root, who alone may mount volumes',

@@ -36,10 +36,10 @@ export interface Connection {
 }
 
 /**
- * Whether NetworkPolicies let a connection through, by the rules of networking.k8s.io/v1.
- * Shape: pure; `policies` is any list of objects, of which all but NetworkPolicies are skipped; a namespace has the
- * label `kubernetes.io/metadata.name` and no other unless `namespaceLabels` has more.
- * Caveats: ports by number only; the kubelet's own traffic and what a network plugin adds are not part of it.
+ * Whether NetworkPolicies let a connection through, by the rules of networking.k8s.io/v1. Pure.
+ * Shape: `policies` is any list of objects; objects of other kinds are skipped. A namespace has the label
+ * `kubernetes.io/metadata.name`, and further labels from `namespaceLabels`.
+ * Caveats: ports by number only; neither the kubelet's own traffic nor rules that a network plugin adds are considered.
  */
 export function mayConnect(
   policies: readonly KubeObject[],

@@ -4,7 +4,7 @@ import { podIdentity } from '../agent/identity/pod-identity.ts';
 import type { Attribute } from '../agent/otlp/model.ts';
 import type { KubeObject } from '../api/meta.ts';
 
-/** How a pod differs from the plain pod of its name. */
+/** What differs from the default pod. */
 export interface PodChange {
   readonly uid?: string;
   readonly ip?: string;
@@ -14,7 +14,7 @@ export interface PodChange {
   readonly owner?: readonly [kind: string, name: string];
 }
 
-/** A pod of node `n`, `namespace/name`, with one container `main`. */
+/** A pod of node `n`, by default with one container `main`. `path` is `namespace/name`. */
 export function aPod(path: string, change: PodChange = {}): KubeObject {
   const [namespace, name] = path.split('/');
   const { uid = `uid of ${path}`, ip, labels = {}, containers = ['main'], owner } = change;
@@ -35,7 +35,7 @@ export function aPod(path: string, change: PodChange = {}): KubeObject {
   } as unknown as KubeObject;
 }
 
-/** An identity that knows all pods of its node, which are these. */
+/** An identity that is synced and knows exactly these pods. */
 export function nodePods(...pods: readonly (string | KubeObject)[]): Identity {
   const identity = new Identity();
   for (const pod of pods) identity.pods.upsert(podIdentity(typeof pod === 'string' ? aPod(pod) : pod));
@@ -59,8 +59,8 @@ export function senderAttributes(path: string, more: Readonly<Record<string, str
 }
 
 /**
- * Notes a point under this Resource, as if it had been received. It belongs to the pod that `instance` names; by
- * default, that is the one that the Resource itself names.
+ * Makes `identity` see a point under this Resource, as if an agent had received it. The point belongs to the pod that
+ * `instance` names; by default, the pod that the Resource itself names.
  */
 export function showPoints(
   identity: Identity,

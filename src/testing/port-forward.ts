@@ -4,7 +4,7 @@ import { acceptWebSocket } from './websocket.ts';
 
 /**
  * Serves one port-forward as a kubelet does: two channels, data and errors, each of which begins with the port's
- * number, little-endian. The connection to the pod is made at once; its errors are reported on the error channel.
+ * number, little-endian. The connection to the pod is opened immediately; errors go to the error channel.
  * Source: kubelet `portforward/websocket.go`, subprotocol `v4.channel.k8s.io`.
  */
 export function servePortForward(
@@ -13,7 +13,7 @@ export function servePortForward(
   connect: (port: number) => Promise<Duplex>,
 ): void {
   const { searchParams } = new URL(req.url ?? '/', 'http://kubelet');
-  // A client names `ports` to the API server, which names `port` to the kubelet.
+  // A client sends the parameter `ports` to the API server, which sends `port` to the kubelet.
   const port = Number(searchParams.get('port') ?? searchParams.get('ports'));
   const client = acceptWebSocket(req, socket, ['v4.channel.k8s.io']);
   const message = (channel: number, content: Buffer): void => client.send(Buffer.concat([Buffer.of(channel), content]));

@@ -4,7 +4,7 @@ import { Manager, type ControllerEnvironment, type ControllerSpec, type ManagerO
 import { FakeApiServer, type FakeApiServerOptions } from './fake-api-server/index.ts';
 import { FakeClock } from './fake-clock.ts';
 
-/** A controller that runs on a scripted API server, and what a test drives it with. */
+/** A controller that runs on a scripted API server, with the means for a test to drive it. */
 export interface ControllerHarness {
   server: FakeApiServer;
   clock: FakeClock;
@@ -16,7 +16,7 @@ export interface ControllerHarness {
   passUntil(condition: () => unknown, what: string): Promise<void>;
   /** Waits until no key runs or is due. */
   idle(): Promise<void>;
-  /** Stops the manager and the server; rejects with what `run` rejected with. */
+  /** Stops the manager and the server. Rejects with the error of `run`, if it failed. */
   stop(): Promise<void>;
 }
 

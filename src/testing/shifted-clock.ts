@@ -1,9 +1,9 @@
 import { systemClock, type Clock } from '../base/clock.ts';
 
 /**
- * The machine's clock, moved to another date or ahead by an amount that a test sets. Timers run in real time. It serves
- * tests over real sockets that need an old cache or the date of recorded data: a clock that stands still would also
- * stop every deadline.
+ * The machine's clock, moved to another date or ahead by an amount that a test sets. Timers run in real time. For tests
+ * over real sockets that need an expired cache or the date of recorded data: a fake clock would also stop every
+ * deadline.
  */
 export class ShiftedClock implements Clock {
   readonly #ahead: number;

@@ -7,13 +7,13 @@ export type Spec = Record<string, unknown>;
 export interface Leaf {
   /** E.g. `exports[].endpoint`. */
   readonly path: string;
-  /** One spec for each value of the leaf, with the objects around the leaf and what those need. */
+  /** One spec for each value of the leaf, with the objects around the leaf and the members that these objects need. */
   readonly specs: readonly Spec[];
-  /** The same spec without the leaf; a required leaf has some value in it. */
+  /** The same spec without the leaf; a required leaf keeps a valid value. */
   readonly without: Spec;
 }
 
-/** Texts to try where a pattern or a format asks for more than letters. */
+/** Strings to try. For each schema, those that match its pattern are used. */
 const texts = [
   'a',
   'b.example',

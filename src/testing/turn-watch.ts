@@ -22,7 +22,7 @@ export class TurnWatch implements TurnTaking {
     return Promise.resolve();
   }
 
-  /** Also counts what was computed since the last turn. */
+  /** Records the computation since the last turn, too. */
   look(): void {
     const now = cpuMs();
     this.longestMs = Math.max(this.longestMs, now - this.#since);

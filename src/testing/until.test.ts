@@ -5,6 +5,6 @@ test('tests wait as long as on an idle machine, unless SVC_TEST_PATIENCE says ot
   expect(readPatience({ SVC_TEST_PATIENCE: '2.5' })).toBe(2.5);
 });
 
-test.each(['', '0', '0.5', 'long', 'Infinity'])('a patience of "%s" is refused, and the variable named', (text) => {
+test.each(['', '0', '0.5', 'long', 'Infinity'])('a patience of "%s" is refused', (text) => {
   expect(() => readPatience({ SVC_TEST_PATIENCE: text })).toThrow('SVC_TEST_PATIENCE: must be a number of at least 1');
 });

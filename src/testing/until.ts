@@ -1,13 +1,13 @@
 import { types } from 'node:util';
 
-/** What counts as an answer when nothing else is said: anything but undefined, null, false, 0 and an empty text. */
+/** What counts as a good answer by default: anything but undefined, null, false, 0 and an empty string. */
 export type Something<T> = Exclude<T, undefined | null | false | 0 | ''>;
 
 /** How long to wait for an answer, and what ends the wait earlier. */
 export interface Waiting {
   /**
    * In real time. It is long, because a busy machine is slow and a broken test is rare. Default 55 s, so that a unit
-   * test says what it waited for before Jest ends it; both limits are stretched by `SVC_TEST_PATIENCE`. Units: ms.
+   * test says what it waited for before Jest ends it. `SVC_TEST_PATIENCE` stretches both limits. Units: ms.
    */
   timeoutMs?: number;
   signal?: AbortSignal;
@@ -17,17 +17,17 @@ export interface Waiting {
 const defaultTimeoutMs = 55_000 * readPatience(process.env);
 /** The longest pause between two calls of `ask`. Units: ms. */
 const longestPauseMs = 200;
-/** How long a synchronous `ask` is called at every turn without letting the event loop wait for anything. Units: ms. */
+/** For this long, a synchronous `ask` is called in every turn, and the event loop waits for no event. Units: ms. */
 const eagerMs = 10;
 
 /**
- * Asks again until the answer is good and returns it; for effects that cross a socket or a process, where a fake clock
- * cannot say when they are over. `good`: by default any answer that is something.
- * Flow: an `ask` that answers synchronously looks into this process, where a state may be over after one turn of the
- * event loop: it is called at every turn, and while nothing happens, once a millisecond. Other `ask`s are called after
- * a pause of a tenth of the time waited so far, no shorter than the last call took and at most 200 ms: an `ask` that
- * starts a short program keeps a core busy for at most half of the time. An error of `ask` is an answer that is not
- * good.
+ * Calls `ask` until its answer is good, and returns that answer. For effects that cross a socket or a process, whose
+ * end a fake clock cannot tell. `good`: by default any answer that is `Something`.
+ * Flow: a synchronous `ask` looks into this process, where a state may last for one turn of the event loop only. Such an
+ * `ask` is called in every turn, and once a millisecond while nothing happens. An asynchronous `ask` is called again
+ * after a pause: a tenth of the time waited so far, at least the duration of the last call, at most 200 ms. So an `ask`
+ * that starts a short program keeps a core busy for at most half of the time. An error of `ask` counts as an answer that
+ * is not good.
  * Errors: after `timeoutMs`, with `what` and the last answer or error; when `signal` aborts, its reason.
  */
 export function until<T>(
@@ -79,7 +79,7 @@ export async function until(
   }
 }
 
-/** The end of the next turn of the event loop in which something happens, or of a millisecond in which nothing does. */
+/** Resolves after the next turn of the event loop in which something happens; after a millisecond at the latest. */
 function eventfulTurn(): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -101,10 +101,10 @@ function describe(answer: unknown, cause: unknown): string {
 }
 
 /**
- * How many times as long as on an idle machine tests wait before they say that something never happens.
- * `SVC_TEST_PATIENCE`, a number of at least 1; 1 where it is not set. `make test` sets it, because there a test shares
- * two cores with many others. It stretches what ends a wait, never what a test measures.
- * Errors: the variable is set to anything else.
+ * The factor for the time limits of waits: `SVC_TEST_PATIENCE`, a number of at least 1. Default 1, for an idle machine.
+ * `make test` sets it, because there a test shares two cores with many others. The factor stretches the limits of
+ * waits, never what a test measures.
+ * Errors: any other value of the variable.
  */
 export function readPatience(env: Readonly<Record<string, string | undefined>>): number {
   const text = env['SVC_TEST_PATIENCE'] ?? '1';

@@ -12,7 +12,7 @@ export interface ServerSocket {
 
 const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
-/** Answers an upgrade with 101 and the first of `protocols` that the client asks for. Source: RFC 6455. */
+/** Answers an upgrade with 101 and the first of `protocols` that the client offers. Source: RFC 6455. */
 export function acceptWebSocket(req: IncomingMessage, socket: Duplex, protocols: readonly string[]): ServerSocket {
   const asked = (req.headers['sec-websocket-protocol'] ?? '').split(',').map((text) => text.trim());
   const protocol = protocols.find((name) => asked.includes(name));

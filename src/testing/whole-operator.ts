@@ -13,11 +13,11 @@ import { aMinterDeployment } from './builders/minter-deployment.ts';
 import { noFaults, runController, type ControllerHarness } from './run-controller.ts';
 
 export interface WholeOperator extends ControllerHarness {
-  /** What is wrong with the platform, for a test to set. */
+  /** The trouble of the platform, which a test may set. */
   trouble: PlatformTrouble;
 }
 
-/** The namespace of the minter among `ordinaryObjects`. */
+/** The namespace of the minter in `ordinaryObjects`. */
 export const minterNamespace = 'platform-agent';
 
 const crds: KubeObject[] = kinds.map(({ resource }) => ({
@@ -44,7 +44,7 @@ export const ordinaryObjects: readonly KubeObject[] = [
   },
 ];
 
-/** Every controller of the operator over `ordinaryObjects`, in memory; resolves once minter and query server exist. */
+/** Runs every controller of the operator on `ordinaryObjects`. Resolves once the minter and the query server exist. */
 export async function runWholeOperator(): Promise<WholeOperator> {
   const trouble = new PlatformTrouble();
   const { namespace } = platformDefaults;

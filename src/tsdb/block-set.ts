@@ -19,9 +19,9 @@ export interface BlockSetOptions {
 }
 
 /**
- * The finished blocks of a store, in time order: they are added, get tombstones for deleted samples, are merged, and
- * are removed. A block that has left the set stays open until its readers are done.
- * Assumptions: one change at a time; `quarantine` may run in between.
+ * The finished blocks of a store, in time order. The set writes, merges and removes blocks, and gives them tombstones
+ * for deleted samples. A block that has left the set stays open until its readers are done.
+ * Assumptions: one change at a time; only `quarantine` may run during another change.
  */
 export class BlockSet {
   readonly #options: BlockSetOptions;
@@ -127,7 +127,6 @@ export class BlockSet {
     return touched;
   }
 
-  /** Removes the blocks of a list. */
   async #drop(blocks: readonly Block[], why: string): Promise<void> {
     const { files, logger, dir } = this.#options;
     this.#blocks = this.#blocks.filter((block) => !blocks.includes(block));
@@ -151,8 +150,8 @@ export class BlockSet {
   }
 
   /**
-   * Moves a block that turned out to be damaged to quarantine, so that the next query finds the rest. The block leaves
-   * the set at once; its file is moved afterwards.
+   * Moves a block that turned out to be damaged to quarantine, so that the next query reads the other blocks. The block
+   * leaves the set immediately; its file is moved afterwards.
    */
   quarantine(block: Block, error: unknown): void {
     if (!this.#blocks.includes(block)) return;
@@ -205,8 +204,8 @@ export class BlockSet {
   }
 
   /**
-   * Without its tombstones, a block would show deleted samples: when the tombstones cannot be read, the block goes to
-   * quarantine, too.
+   * Throws for unreadable tombstones, so that the block goes to quarantine: without its tombstones, it would show
+   * deleted samples.
    */
   async #readTombstones(block: Block): Promise<Tombstones> {
     const { files, dir } = this.#options;

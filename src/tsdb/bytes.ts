@@ -77,8 +77,8 @@ export class ByteWriter {
   }
 
   /**
-   * Two words as the number of significant bytes and those bytes, from the top: the double of a small whole number ends
-   * in zeros.
+   * Two words without their trailing zero bytes: the number of the other bytes, then these bytes, highest first. Saves
+   * space, because the double of a small whole number ends in zeros.
    */
   trimmedWords(high: number, low: number): void {
     this.#reserve(9);
@@ -223,7 +223,7 @@ export class ByteReader {
     return this.#bytes.slice(at, at + length);
   }
 
-  /** As `bytes`, without a copy. */
+  /** Like `bytes`, without a copy. */
   view(length: number): Uint8Array {
     const at = this.#step(length);
     return this.#bytes.subarray(at, at + length);

@@ -48,7 +48,7 @@ test('the series of a checkpoint and the log after it survive a crash, whatever 
   );
 });
 
-test('a checkpoint of many series has them all', async () => {
+test('a checkpoint contains all of many series', async () => {
   const files = new MemoryFiles();
   let store = await open(files);
   for (let i = 0; i < 1_700; i++) {

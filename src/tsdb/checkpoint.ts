@@ -12,8 +12,8 @@ const seriesPerTurn = 500;
 /**
  * Writes the head into `checkpoint.<index>`, so that log segments up to `index` are no longer needed.
  * Assumptions: a sample of a later segment may be in the checkpoint as well; replay accepts duplicates.
- * Guarantees: written under another name, synced and renamed; a checkpoint without its last record is invalid. Appends
- * continue meanwhile.
+ * Guarantees: the checkpoint is written under another name, synced and renamed; without its last record it is invalid.
+ * Appends may continue while it is written.
  */
 export async function writeCheckpoint(dir: string, files: FileLayer, head: Head, index: number): Promise<void> {
   const path = `${dir}/checkpoint.${segmentName(index)}`;
@@ -37,7 +37,7 @@ export async function writeCheckpoint(dir: string, files: FileLayer, head: Head,
       for (let from = 0; from < view.size; from += seriesPerTurn) {
         if (from > 0) await nextTurn();
         const to = Math.min(from + seriesPerTurn, view.size);
-        // Written as differences, a series takes a tenth of the bytes, and replay need not look up all of its labels.
+        // As the difference from the one before, a series takes a tenth of the bytes, and replay looks up fewer labels.
         const writer = new SeriesRecordWriter();
         for (let i = from; i < to; i++) writer.add(series, refs[i]!, view.labels(i));
         writeFrame(out, recordType.newSeries, series.view());

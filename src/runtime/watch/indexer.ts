@@ -21,7 +21,7 @@ export class Indexer {
     return index.keys.get(value) ?? [];
   }
 
-  /** Whether an object belongs under a value, indexed or not. */
+  /** Whether `object` has this value in the index, even if the object itself was not added. */
   files(name: string, value: string, object: KubeObject): boolean {
     return this.#indexes.get(name)?.values(object).includes(value) ?? false;
   }

@@ -38,7 +38,7 @@ test('a late index contains the objects that exist already, and an unknown index
   expect(() => informer.byIndex('absent', 'red')).toThrow('no index absent');
 });
 
-test('an index shows our own writes at once, new or moved, and only once', () => {
+test('an index shows our own creations and updates immediately, and each only once', () => {
   informer.replace([object('a', 'red', '1')]);
   informer.wrote(object('new', 'red', '2'));
   expect(names('red')).toEqual(['a', 'new']);
@@ -66,7 +66,7 @@ test('lists one namespace or all', () => {
   expect(informer.list({ namespace: 'other' }).map((o) => o.metadata.name)).toEqual(['b']);
 });
 
-test('a late listener gets existing objects, one that throws disturbs no other, a removed one gets nothing', () => {
+test('a late listener gets existing objects, a throwing one disturbs no other, a removed one gets nothing', () => {
   const seen: string[] = [];
   informer.replace([object('a', 'red', '1')]);
   informer.onEvent(() => {

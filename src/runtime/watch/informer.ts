@@ -59,7 +59,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
   }
 
   byIndex(name: string, value: string): T[] {
-    // An object of our own write is not indexed until its echo arrives, and its index value may have changed.
+    // An object that we wrote is indexed only when its watch event arrives, and the write may have changed its value.
     const written = new Map([...this.#store.written()].map((object) => [keyText(keyOf(object)), object as T]));
     const found: T[] = [];
     for (const key of this.#indexer.keys(name, value)) {

@@ -85,7 +85,7 @@ test.each([
   ['in pages', false, true],
   ['by a streaming list that ends with the initial-events-end bookmark', true, true],
   ['in pages after the server refused to stream', true, false],
-])('fills the cache %s and follows it', async (_what, ask, offered) => {
+])('fills the cache %s, then follows changes', async (_what, ask, offered) => {
   await begin({ streamingList: offered }, ask);
   put('a');
   await start();
@@ -95,7 +95,7 @@ test.each([
   expect(server.seen({ verb: 'list' })).toHaveLength(ask && offered ? 0 : 1);
 });
 
-test('always asks for bookmarks, and for a server-side end', async () => {
+test('every watch requests bookmarks and a server-side timeout', async () => {
   await begin();
   await start();
   for (let ends = 0; ends < 3; ends++) {
@@ -176,7 +176,7 @@ test('a quiet watch without bookmarks is checked by a list, and not reconnected'
 });
 
 test.each(['frame', 'http'] as const)(
-  'lists again after 410 by %s, from storage, and counts what the watch lost',
+  'after a 410 (%s), lists again from storage and counts the changes that the watch lost',
   async (expiry) => {
     await begin({ expiry });
     put('a');
@@ -213,43 +213,43 @@ async function resumesAfter(disturb: Disturbance): Promise<void> {
 }
 
 test.each<[string, Disturbance]>([
-  ['a truncated one', (w) => (w.raw('{"type":"ADDED","obj'), w.end())],
-  ['one that is not JSON', (w) => w.raw('<html>\n')],
-])('treats an unparsable frame as a broken stream and resumes: %s', async (_what, disturb) => {
+  ['truncated', (w) => (w.raw('{"type":"ADDED","obj'), w.end())],
+  ['not JSON', (w) => w.raw('<html>\n')],
+])('resumes after an unparsable frame, as after a broken stream: %s', async (_what, disturb) => {
   await resumesAfter(disturb);
 });
 
 test.each<[string, Disturbance]>([
   ['the connection is reset (ECONNRESET)', (w) => w.reset()],
-  ['an ERROR 500 comes', (w) => w.error(new StatusError(500, 'InternalError', 'etcd went away'))],
-  ['an ERROR 429 comes', (w) => w.error(busy(1))],
+  ['an ERROR 500 arrives', (w) => w.error(new StatusError(500, 'InternalError', 'etcd went away'))],
+  ['an ERROR 429 arrives', (w) => w.error(busy(1))],
   [
-    'another kind comes',
+    'an object of another kind arrives',
     (w) => w.frame('ADDED', { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'x', resourceVersion: '1' } }),
   ],
-])('recovers from each failure kind, resuming from the last version: %s', async (_what, disturb) => {
+])('resumes from the last version when %s', async (_what, disturb) => {
   await resumesAfter(disturb);
 });
 
 test.each([
   ['401', new StatusError(401, 'Unauthorized', 'no'), 24_000],
   ['403', new StatusError(403, 'Forbidden', 'no'), 24_000],
-  // Capped at five seconds: 0.8 + 1.6 + 3.2 + 3 × 5 s.
+  // The back-off after a 404 is capped at five seconds: 0.8 + 1.6 + 3.2 + 3 × 5 s.
   ['404 until the kind exists', new StatusError(404, 'NotFound', 'no such kind'), 20_000],
   ['500', new StatusError(500, 'InternalError', 'no'), 24_000],
   ['429 without Retry-After', busy(), 24_000],
-])('recovers from each failure kind with bounded request rate: %s on the list', async (_what, error, atLeastMs) => {
+])('repeats a failed list at a bounded rate: %s', async (_what, error, atLeastMs) => {
   await begin();
   server.script({ verb: 'list' }, { do: 'fail', error }, 6);
   cache.start(stop.signal);
   // 0.8 + 1.6 + 3.2 + 6.4 + 12.8 s of backoff come before the seventh request.
   await passUntil(() => informer.synced, 'the sync');
   expect(clock.monotonic()).toBeGreaterThan(atLeastMs);
-  // The transport asks once more after a 401.
+  // The transport sends a request once more after a 401.
   expect(server.seen({ verb: 'list' }).length).toBeLessThanOrEqual(7);
 });
 
-test.each(['list', 'watch'] as const)('waits the Retry-After seconds on list and watch: %s', async (verb) => {
+test.each(['list', 'watch'] as const)('waits the Retry-After seconds after a refused %s', async (verb) => {
   await begin();
   server.script({ verb }, { do: 'fail', error: busy(), retryAfter: '20' });
   cache.start(stop.signal);
@@ -260,7 +260,7 @@ test.each(['list', 'watch'] as const)('waits the Retry-After seconds on list and
   await until('the watch', () => server.openWatches().length === 1);
 });
 
-test('a very short watch is a failure: the source backs off from a server that closes at once', async () => {
+test('a very short watch is a failure: the source backs off from a server that closes every watch', async () => {
   await begin();
   server.script({ verb: 'watch' }, { do: 'raw', status: 200, body: '', contentType: 'application/json' }, 5);
   cache.start(stop.signal);
@@ -285,7 +285,7 @@ test('a kind that appears after a long time is listed within five seconds', asyn
   await until('the list', () => informer.synced);
 });
 
-test('an optional kind is empty and healthy while it is absent, and is followed when it comes and goes', async () => {
+test('a source of an absent optional kind is empty and healthy, and notices when the kind comes and goes', async () => {
   await begin();
   const optional = cache.informer({ resource: configMaps, namespace: 'shop', optional: true });
   const seen: string[] = [];
@@ -334,7 +334,7 @@ test('a refused connection at the start is retried', async () => {
   await passUntil(() => has('a'), 'a');
 });
 
-test('a killed and restarted server is followed on, with no full list', async () => {
+test('after the server was killed and restarted, the watch resumes without a full list', async () => {
   await begin();
   put('a');
   await start();
@@ -345,7 +345,7 @@ test('a killed and restarted server is followed on, with no full list', async ()
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
 });
 
-test('delete + recreate: reports delete then add when a name returns with a new uid, in the stream and in a gap', async () => {
+test('an object deleted and recreated is reported as deleted, then added, in the stream and after a gap', async () => {
   await begin();
   put('a');
   await start();
@@ -362,7 +362,7 @@ test('delete + recreate: reports delete then add when a name returns with a new 
   expect(events.slice(3)).toEqual(['deleted a', 'added a']);
 });
 
-test('replays nothing unchanged after a reconnect', async () => {
+test('after an expired watch, the new list reports no unchanged object', async () => {
   await begin();
   for (const name of ['a', 'b', 'c']) put(name);
   await start();
@@ -408,7 +408,7 @@ test('two controllers of one kind share one watch; two namespaces are independen
   await until('all three', () => shop.list().length === 1 && bank.list().length === 1 && informer.list().length === 2);
 });
 
-test('what we wrote is read back at once, and the watch takes over', async () => {
+test('the cache shows our own write immediately, and later the newer state from the watch', async () => {
   await begin();
   put('a', { x: '1' });
   await start();
@@ -437,7 +437,7 @@ test('cached objects cannot be changed by accident', async () => {
   }).toThrow(TypeError);
 });
 
-test('a source that is cut off fails the readiness check, and if it stays so the liveness check', async () => {
+test('a source that is cut off fails the readiness check, and after a longer time the liveness check', async () => {
   await begin();
   expect(() => cache.check(2)).toThrow(/not synced/);
   await start();

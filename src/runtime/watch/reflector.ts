@@ -23,10 +23,10 @@ export interface ReflectorSink {
   remove(object: KubeObject): void;
 }
 
-/** The state of a source, for probes. Times are monotonic ms. */
+/** The state of a source, for probes. */
 export interface SourceHealth {
   synced: boolean;
-  /** When the server last sent anything (a frame, a bookmark, a page). */
+  /** When the server last sent anything (a frame, a bookmark, a page). Monotonic ms. */
   lastSeenAt: number;
   lastError: string | undefined;
   /** The server does not know the kind (404): its CRD is missing. */
@@ -51,18 +51,18 @@ export interface ReflectorOptions {
 export const inactivityMs = 70_000;
 
 /**
- * Longest back-off while the kind is missing (404), which is not a server failure: asking is cheap, and a user may be
- * waiting for the kind. Units: ms.
+ * Longest back-off while the kind is missing (404). It is short because the server is healthy, requests are cheap, and
+ * a user may be waiting for the kind. Units: ms.
  */
 const missingWaitMs = 5_000;
 
 /**
  * Keeps a sink equal to one resource of the API server.
  *
- * Flow: list (streamed or in pages) → replace → watch from its version → upserts and removals; on a failure wait, then
- * go on from the last version seen; on 410 list again.
- * Guarantees: never gives up, and ends only by its signal; no failure is silent; at most one request at a time; request
- * rate bounded by the backoff, and Retry-After honoured.
+ * Flow: list (streamed or in pages) → replace → watch from the list's version → upserts and removals; on a failure
+ * wait, then resume from the last version seen; on 410 list again.
+ * Guarantees: never gives up, and ends only by its signal; logs every failure; makes at most one request at a time;
+ * bounds the request rate by the back-off and honours Retry-After.
  * Assumptions: `sink` methods do not throw.
  * Caveats: kinds without a watch cache on the server (Events) get no bookmarks. The first silence of 70 s reconnects
  * such a source. From then on, a silence makes it request one object from the server instead; a half-open connection is
@@ -72,7 +72,7 @@ export class Reflector {
   readonly health: SourceHealth;
   /** Whether bookmarks arrive: `no` after a stream that fell silent without a bookmark. */
   #bookmarks: 'unknown' | 'yes' | 'no' = 'unknown';
-  /** Set while the source waits for an optional kind. */
+  /** Set while the source waits for a missing optional kind; aborting it ends the wait. */
   #isThere: LinkedAbort | undefined;
   readonly #options: Required<Omit<ReflectorOptions, 'hooks'>> & { hooks: ReflectorHooks };
 
@@ -130,7 +130,7 @@ export class Reflector {
     return { type: 'proceed' };
   }
 
-  /** The kind is known to be served: an optional source that waits for it tries at once. */
+  /** Call it when the kind is known to be served: a source that waits for the kind then tries immediately. */
   kindIsThere(): void {
     this.#isThere?.abort();
   }
@@ -207,8 +207,8 @@ export class Reflector {
       }
       if (!isGone(error) && !this.#isAbsent(error)) hooks.onWatch?.(true);
       if (!stream.silent) return this.#failed('watch', error);
-      // The connection is dead, or the kind has no bookmarks: after the next silence the server is asked. A silence
-      // that proves nothing is not logged as a warning: in a quiet cluster every such watch is silent once.
+      // Without a single bookmark so far, the kind may have none, and the silence may mean nothing. The next silence is
+      // then checked by a request. No warning here: in a quiet cluster every watch of such a kind is silent once.
       const quiet = this.#bookmarks !== 'yes';
       if (this.#bookmarks === 'unknown') this.#bookmarks = 'no';
       const silent = new OperatorError('ERR_WATCH_BROKEN', `watch ${source.resource.plural}: silent for 70 s`);
@@ -226,7 +226,7 @@ export class Reflector {
     });
   }
 
-  /** For kinds whose silence proves nothing: asks whether the server still answers for this source. */
+  /** For kinds without bookmarks, whose silence proves nothing: checks whether the server still serves this source. */
   async #ask(stream: StreamGuard): Promise<void> {
     const { client, source, clock } = this.#options;
     try {
@@ -246,7 +246,7 @@ export class Reflector {
     }
   }
 
-  /** The kind is not served, and is optional. */
+  /** Whether an error means that an optional kind is not served. */
   #isAbsent(error: unknown): boolean {
     return this.#options.source.optional === true && isNotFound(error);
   }
@@ -292,7 +292,7 @@ function scope(source: Source): {
   return { namespace: source.namespace, labelSelector: source.labelSelector, fieldSelector: source.fieldSelector };
 }
 
-/** Ends a stream that lives too long or is silent, and records which of the two it was. */
+/** Ends a stream that lives too long or falls silent, and records the reason. */
 class StreamGuard {
   readonly #clock: Clock;
   readonly #link: LinkedAbort;
@@ -335,7 +335,7 @@ class StreamGuard {
   end(): void {
     this.#cancelSilence?.();
     this.#cancelEnd?.();
-    // A pending answer must not restart the timer.
+    // Aborts a pending check, whose answer would restart the silence timer.
     this.#link.abort();
   }
 }

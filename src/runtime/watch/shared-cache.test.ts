@@ -48,7 +48,7 @@ test.each<[string, Omit<Source, 'resource'>, string[]]>([
     { namespace: 'shop', labelSelector: 'team in (red)', fieldSelector: 'metadata.name!=x' },
     ['red'],
   ],
-])('a source is scoped on the server: %s', async (_name, source, expected) => {
+])('the server restricts a source to %s', async (_name, source, expected) => {
   const informer = await filled(source);
   expect(names(informer)).toEqual(expected);
   const [list] = server.seen({ verb: 'list' });
@@ -76,7 +76,7 @@ test('equal sources share one stream, different ones do not', async () => {
   expect(server.seen({ verb: 'watch' })).toHaveLength(3);
 });
 
-test('a transform is part of its source, and two transforms of one name are refused', async () => {
+test('sources with the same transform are equal, and two transforms of one name are refused', async () => {
   const strip = (o: KubeObject): KubeObject => ({ ...o, data: {} });
   const informer = await filled({ transform: { name: 'strip', apply: strip } });
   expect(informer.get({ namespace: 'shop', name: 'red' })?.['data']).toEqual({});
@@ -86,7 +86,7 @@ test('a transform is part of its source, and two transforms of one name are refu
   );
 });
 
-test('a source that is requested late starts at once', async () => {
+test('a source that is requested after the start begins immediately', async () => {
   cache.start(stop.signal);
   const informer = cache.informer({ resource: coreResources.secrets });
   await until('the list', () => informer.synced);

@@ -9,7 +9,7 @@ import type { RuntimeMetrics } from '../metrics.ts';
 import { inactivityMs, Reflector } from './reflector.ts';
 import type { Cache, Informer, Source } from '../types.ts';
 
-/** The dependencies for list and watch. */
+/** The dependencies of a shared cache. */
 export interface SharedCacheOptions {
   client: KubeClient;
   clock: Clock;
@@ -17,7 +17,7 @@ export interface SharedCacheOptions {
   metrics?: RuntimeMetrics;
   random?: () => number;
   streamingList?: boolean;
-  /** Freeze the objects handed out, so that a change of a cached object throws. For tests. */
+  /** Freeze cached objects, so that an attempt to change one throws. For tests. */
   freeze?: boolean;
 }
 
@@ -55,16 +55,16 @@ export class SharedCache implements Cache {
     return entry.informer as unknown as Informer<T>;
   }
 
-  /** Starts every source. Sources requested later start at once. */
+  /** Starts every source. Sources requested later start immediately. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
     for (const entry of this.#entries.values()) this.#start(entry, signal);
   }
 
   /**
-   * Waits until every source has its first list; at most ten seconds for a kind that the server does not know. The
+   * Waits until every source has its first list, but at most ten seconds for kinds that the server does not know. The
    * source of such a kind stays empty and unsynced, which readiness reports, and fills once the kind exists.
-   * Errors: ERR_CACHE_SYNC that names the sources still missing after `limitMs`.
+   * Errors: ERR_CACHE_SYNC that names the sources without a list after `limitMs`.
    */
   async untilSynced(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
@@ -123,9 +123,8 @@ export class SharedCache implements Cache {
   }
 
   /**
-   * Like `check`, for liveness: a source counts only if it was synced once and has been silent since, whatever its
-   * present state. A process that cannot see the cluster does not work, and a new process starts with fresh
-   * connections.
+   * Like `check`, for liveness, but ignores sources that were never synced. A process that cannot see the cluster is
+   * useless, and a restarted process begins with fresh connections.
    */
   checkLive(factor: number): void {
     const now = this.#options.clock.monotonic();

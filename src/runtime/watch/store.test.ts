@@ -29,7 +29,7 @@ function filled(): Store {
   return store;
 }
 
-test('an own write is shown at once, until its watch event comes', () => {
+test('an own write is shown immediately, until its watch event comes', () => {
   const store = filled();
   store.wrote(object('2', 'written'));
   expect(textOf(store.get('ns/a'))).toBe('written');
@@ -46,13 +46,13 @@ test('an answer to a write that comes after its watch event does not hide a newe
   expect(textOf(store.get('ns/a'))).toBe('edited by a user');
 });
 
-test('a write without a watch event is shown for a while only, and its end is reported once', async () => {
+test('a write without a watch event is shown for ten seconds only, and its withdrawal is reported once', async () => {
   const store = filled();
   store.wrote(object('2', 'written'));
   await clock.advance(overlayMs);
   expect(textOf(store.get('ns/a'))).toBe('old');
   expect(told).toEqual(['updated old from written']);
-  // The same version is read from the server again, so only the watch is late.
+  // The server answers with the same version again: only the watch is late.
   store.wrote(object('2', 'written'));
   await clock.advance(2 * overlayMs);
   store.upsert(object('2', 'written'));
@@ -60,7 +60,7 @@ test('a write without a watch event is shown for a while only, and its end is re
   expect(clock.pending).toBe(0);
 });
 
-test('each write without a watch event is reported when its own time is over', async () => {
+test('each write without a watch event is withdrawn when its own time is over', async () => {
   const store = empty();
   store.replace([]);
   store.wrote(object('2', 'a'));
@@ -110,7 +110,7 @@ test('an object that a list no longer has is reported with the state that we wro
   expect(told).toEqual(['deleted written from old']);
 });
 
-test('an own write of a new object with the same name is also reported as deleted if a list lacks it', () => {
+test('if a list lacks an object and our own write of its namesake, both are reported as deleted', () => {
   const store = filled();
   const namesake = object('2', 'namesake');
   store.wrote({ ...namesake, metadata: { ...namesake.metadata, uid: 'another' } });

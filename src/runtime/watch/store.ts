@@ -7,7 +7,7 @@ type Listener = (event: SourceEvent) => void;
 
 /**
  * How many recently delivered versions, and how many of our unconfirmed writes, are kept. The answer to a write arrives
- * within moments of its echo, so a few thousand are enough.
+ * within moments of its echo (the watch event of that write), so a few thousand are enough.
  */
 const maxRecent = 4_096;
 
@@ -23,7 +23,7 @@ interface Written {
 }
 
 /**
- * The objects of one source by key. Its listener gets an event for each difference that a report of the source makes.
+ * The objects of one source by key. The listener gets an event for each change that a list or a watch event makes.
  *
  * Guarantees: a missed delete is reported with the last known state; a name that returns with a new uid is reported as
  * deleted, then added; an object with an unchanged resource version is not reported; a write that no watch or list
@@ -32,7 +32,8 @@ interface Written {
 export class Store {
   readonly #objects = new Map<string, KubeObject>();
   /**
-   * Our writes that the watch has not delivered yet; shown until `until`, kept until the watch or a list settles them.
+   * Our writes that the watch has not delivered yet. A write is shown until `until`, and kept until the watch delivers
+   * it or a list replaces it.
    */
   readonly #overlay = new Map<string, Written>();
   /** `key@resourceVersion` of objects that the watch delivered recently, oldest first. */
@@ -73,7 +74,7 @@ export class Store {
     }
   }
 
-  /** Written objects that are shown in place of the watch's last state. */
+  /** Our own writes that are currently shown in place of the server's last state. */
   *written(): Generator<KubeObject> {
     for (const key of this.#overlay.keys()) {
       const object = this.get(key);
@@ -81,7 +82,7 @@ export class Store {
     }
   }
 
-  /** Takes a complete list. Returns how many differences it revealed; 0 for the first list. */
+  /** Takes a complete list. Returns the number of differences from the former objects; 0 for the first list. */
   replace(items: readonly KubeObject[]): number {
     const initial = !this.#filled;
     const missed = !initial;
@@ -101,12 +102,12 @@ export class Store {
       if (seen.has(key)) continue;
       this.#objects.delete(key);
       differences++;
-      // The last known state is our own write, if it is the same object: its owner may have changed.
+      // If we wrote the same object, our write is its last known state: its owner reference may differ.
       const last = written.get(key)?.object;
       const known = last && last.metadata.uid === object.metadata.uid ? last : object;
       this.#listener({ type: 'deleted', object: known, old: object, initial, missed });
     }
-    // We wrote it while no watch ran, and it was deleted (or left the selection) before any watch could show it.
+    // We created these objects while no watch ran. They were deleted, or left the selection, before a watch began.
     for (const [key, { object }] of awaited) {
       if (!seen.has(key)) this.#listener({ type: 'deleted', object, old: object, initial, missed });
     }
@@ -132,10 +133,9 @@ export class Store {
   }
 
   /**
-   * Shows `object` until the stream delivers its version or a deletion. Versions are opaque, so this relies on order:
-   * in one stream the echo of a write precedes all later events. A list drops all overlays, and so does a timeout. An
-   * answer that arrives after its echo is outdated: the stream may have delivered a newer edit since, which the answer
-   * must not hide.
+   * Shows `object` until the stream delivers its version or a deletion, a list arrives, or its time is over. Versions
+   * are opaque, so the store relies on order: in one stream the echo of a write precedes all later events. An answer
+   * that arrives after its echo is ignored: the stream may have delivered a newer edit, which the answer must not hide.
    */
   wrote(object: KubeObject): void {
     const key = keyText(keyOf(object));
@@ -160,8 +160,8 @@ export class Store {
   }
 
   /**
-   * Ends overlays whose time is up. The answer to a write may have arrived after a newer list: the overlay then hid the
-   * list's change, and the list will not report it again, so listeners need an event when the overlay ends.
+   * Ends overlays whose time is up, with an event for each. The event is needed if the answer to a write arrived after
+   * a newer list: the overlay then hid a change of that list, which no later list or watch reports again.
    */
   #expire(): void {
     const now = this.#clock.monotonic();

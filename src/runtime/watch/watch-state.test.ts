@@ -50,13 +50,13 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     [{ do: 'watch', resourceVersion: '', initialEvents: true }],
   ],
   [
-    'asks for the next page',
+    'requests the next page',
     [proceed, page([], '10', 'tok')],
     false,
     [{ do: 'list', resourceVersion: '', next: 'tok' }],
   ],
   [
-    'hands over all pages at once and watches from the version of the list',
+    'replaces the objects after the last page and watches from the version of the list',
     [proceed, page([object('a', '1')], '10', 'tok'), page([object('b', '2')], '10')],
     false,
     [
@@ -95,25 +95,25 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     [{ do: 'watch', resourceVersion: '45', initialEvents: false }],
   ],
   [
-    'lists from storage after 410 by HTTP',
+    'lists from storage after an expired version',
     [...listed, failed({ kind: 'expired' }), proceed],
     false,
     [{ do: 'list', resourceVersion: '', next: undefined }],
   ],
   [
-    'lists from storage when the server is behind our version',
+    'lists from storage when the server lags behind our version',
     [...listed, failed({ kind: 'too-large-rv' }), proceed],
     false,
     [{ do: 'list', resourceVersion: '', next: undefined }],
   ],
   [
-    'continues at once after a first expiry',
+    'continues without a wait after a first expiry',
     [...listed, failed({ kind: 'expired' })],
     false,
     [{ do: 'wait', failures: 0, atLeastMs: 0 }],
   ],
   [
-    'clears the cache while an optional kind is absent, and asks again in 15 seconds',
+    'clears the cache while an optional kind is absent, and retries in 15 seconds',
     [...listed, failed({ kind: 'absent' })],
     false,
     [{ do: 'clear' }, { do: 'wait', failures: 0, atLeastMs: 15_000 }],
@@ -125,13 +125,13 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     [{ do: 'list', resourceVersion: '', next: undefined }],
   ],
   [
-    'waits no less than the server asks',
+    'waits at least as long as the server requests',
     [...listed, failed({ retryAfterMs: 9_000 })],
     false,
     [{ do: 'wait', failures: 1, atLeastMs: 9_000 }],
   ],
   [
-    'counts an instant end without a frame as a failure',
+    'counts a stream that ends immediately without a frame as a failure',
     [...listed, { type: 'closed', lastedMs: 10, frames: 0, now: 0 }],
     false,
     [{ do: 'wait', failures: 1, atLeastMs: 0 }],
@@ -155,7 +155,7 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
 test.each<[string, unknown, string]>([
   ['410 in an ERROR frame', { kind: 'Status', code: 410, reason: 'Expired' }, 'expired'],
   ['500 in an ERROR frame', { kind: 'Status', code: 500, message: 'boom' }, 'other'],
-  ['an ERROR frame that is empty', null, 'other'],
+  ['an empty ERROR frame', null, 'other'],
 ])('%s abandons the stream and is not an event', (_what, status, kindOfFailure) => {
   const { effects } = run([...listed, frame('ERROR', status)]);
   expect(effects).toMatchObject([{ do: 'abandon', kind: kindOfFailure }]);
@@ -166,13 +166,13 @@ test.each<[string, WatchInput]>([
   ['no version', frame('ADDED', { ...kind, metadata: { name: 'a' } })],
   ['no name', frame('ADDED', { ...kind, metadata: { resourceVersion: '9' } })],
   ['an unknown type', frame('CHANGED', object('a', '9'))],
-])('a frame with %s abandons the stream and keeps the version', (_what, input) => {
+])('a frame with %s abandons the stream, and the last version is kept', (_what, input) => {
   const { state, effects } = run([...listed, input]);
   expect(effects).toMatchObject([{ do: 'abandon', kind: 'other' }]);
   expect(state).toMatchObject({ phase: 'watching', rv: '10' });
 });
 
-test('failures add up, and count from one again after two quiet minutes', () => {
+test('failures are counted, and the count restarts after two quiet minutes', () => {
   const many = run([...listed, failed(), failed({ now: 1_000 }), failed({ now: 2_000 })]);
   expect(many.effects).toMatchObject([{ failures: 3 }]);
   const failuresAt = (now: number) => stepWatch(many.state, failed({ now }), kind).effects;

@@ -75,10 +75,10 @@ export interface WatchedKind {
   kind: string;
 }
 
-/** A watch that ends sooner than this without a single frame is a failure, not a server-side timeout. */
+/** A watch that ends sooner than this, without a single frame, is a failure, not a server-side timeout. Units: ms. */
 const veryShortMs = 1_000;
 
-/** How often a missing optional kind is checked for. */
+/** Interval between two requests for a missing optional kind. Units: ms. */
 const absentWaitMs = 15_000;
 
 const initialEventsEnd = 'k8s.io/initial-events-end';
@@ -93,7 +93,7 @@ export function initialWatchState(options: { streamingList: boolean }): WatchSta
   };
 }
 
-/** One transition. */
+/** Makes one transition. Pure, except that it fills the collected items of a list in place. */
 export function stepWatch(state: WatchState, input: WatchInput, kind: WatchedKind): WatchStep {
   switch (input.type) {
     case 'proceed':
@@ -104,7 +104,7 @@ export function stepWatch(state: WatchState, input: WatchInput, kind: WatchedKin
       return takeFrame(state, input.frame, kind);
     case 'closed':
       if (state.phase === 'watching' && (input.frames > 0 || input.lastedMs >= veryShortMs)) {
-        // A server that answers and closes at once must not be polled in a loop.
+        // Without a pause, a server that closes every stream after one frame would be polled in a tight loop.
         const atLeastMs = input.lastedMs < veryShortMs ? 200 : 0;
         return { state, effects: [{ do: 'wait', failures: 0, atLeastMs }] };
       }
@@ -215,7 +215,7 @@ function fail(state: WatchState, failure: Extract<WatchInput, { type: 'failed' }
   switch (failure.kind) {
     case 'expired':
     case 'too-large-rv': {
-      // A first expiry is normal for a quiet or long-interrupted watch: list again at once. Repeated ones back off.
+      // A first expiry is normal for a quiet or long-interrupted watch: list without a wait. Repeated ones back off.
       const soon: WatchEffect = { do: 'wait', failures: failures > 1 ? failures : 0, atLeastMs: failure.retryAfterMs };
       return { state: { ...base, phase: 'idle', consistent: true }, effects: [soon] };
     }

@@ -5,10 +5,10 @@ import { parseStreamRequest, type StreamRequest } from '../stream-query.ts';
 import type { StreamMessage } from '../stream-message.ts';
 import { writeReadResponse } from './stream.pb.ts';
 
-/** The method of `stream.proto`, written out here: a schema library would have to load that file at run time. */
+/** The gRPC path of the method in `stream.proto`. It is a constant, because nothing loads that file at run time. */
 export const readPath = '/svc.stream.v1.Stream/Read';
 
-/** One writer for all messages, since tens of thousands are encoded each second. */
+/** One writer for all messages: tens of thousands are encoded each second. */
 const writer = new WireWriter(16 * 1024);
 
 export function encodeMessage(message: StreamMessage): Buffer {
@@ -32,9 +32,9 @@ const requestFields: readonly (readonly [keyof StreamRequest, 'uint' | 'bool' | 
 ];
 
 /**
- * Unlike other messages, a request is read by hand: a member that was not sent must stay absent, and a field of the
- * wrong wire type is refused. Errors: ERR_INPUT_INVALID for bytes that are not a ReadRequest, or for contradictory
- * values.
+ * Decodes a request. The decoder is not generated, unlike those of other messages: a member that was not sent must stay
+ * absent, and a field of the wrong wire type is refused.
+ * Errors: ERR_INPUT_INVALID for bytes that are not a ReadRequest, or for values that the request schema refuses.
  */
 export function decodeRequest(bytes: Uint8Array): StreamRequest {
   const read = new WireReader(bytes);

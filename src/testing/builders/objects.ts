@@ -27,7 +27,7 @@ export function aConfigMap(data: Record<string, string> = {}, metadata: ObjectMe
   return anObject({ data, metadata });
 }
 
-/** A Deployment of one container, with the labels its selector asks for. */
+/** A Deployment of one container, with labels that match its selector. */
 export function aDeployment(over: { image?: string; replicas?: number } = {}, metadata: ObjectMeta = {}): KubeObject {
   const labels = { app: metadata.name ?? 'one' };
   const containers = [{ name: 'main', image: over.image ?? 'main:1' }];
@@ -43,7 +43,7 @@ export function aDeployment(over: { image?: string; replicas?: number } = {}, me
   });
 }
 
-/** The reference that an owner, as the server returned it, leaves on its child. */
+/** The owner reference that a child of `owner` carries; `owner` is an object as the server returned it. */
 export function anOwnerReference(owner: KubeObject, over: Partial<OwnerReference> = {}): OwnerReference {
   const { apiVersion, kind, metadata } = owner;
   return { apiVersion, kind, name: metadata.name ?? '', uid: metadata.uid ?? '', controller: true, ...over };

@@ -6,7 +6,7 @@ import type { NodeObject } from '../../controllers/capture/facts.ts';
 /** The `now` of every view that is built here. */
 export const viewTime = Date.parse('2026-06-01T12:00:00Z');
 
-/** An object of a kind. `path` is `name` or `namespace/name`; `more` states what differs from an empty object. */
+/** An object of any kind. `path` is `name` or `namespace/name`; `more` holds further members, `metadata` is merged. */
 export function anObject(apiVersion: string, kind: string, path: string, more: object = {}): KubeObject {
   const [name = '', namespace] = path.split('/').toReversed();
   const { metadata, ...rest } = more as { metadata?: object };
@@ -56,7 +56,7 @@ function aDeployment(name: string, args: readonly string[], replicas = 2): KubeO
   });
 }
 
-/** A condition as in a status. */
+/** A condition of a status. */
 export function aCondition(type: string, status: string, reason: string, message = ''): object {
   return { type, status, reason, message, observedGeneration: 1, lastTransitionTime: '2026-01-01T00:00:00Z' };
 }

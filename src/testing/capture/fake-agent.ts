@@ -21,27 +21,27 @@ import { fixedTls, type TlsMaterial } from '../../net/tls-material.ts';
 export interface FakeAgentOptions {
   node: string;
   material: TlsMaterial;
-  /** Loopback address of its own, e.g. 127.0.0.3. */
+  /** A loopback address that no other agent uses, e.g. 127.0.0.3. */
   host: string;
   /** 0: any free port. */
   port: number;
   /**
-   * What the agent does with a config that is put. `Running`, `Written`, `Failed`: acknowledges it with this phase, but
-   * a new file with `restart=hold` always as Written. `refuse` answers 400; `hold` never answers; `cut` closes the
+   * How the agent reacts to a config. `Running`, `Written`, `Failed`: acknowledges it with this phase; a new file with
+   * `restart=hold` is always acknowledged as Written. `refuse` answers 400; `hold` never answers; `cut` closes the
    * connection and ignores the config; `deaf` accepts it as Written and closes the connection without an answer.
    * Default Running.
    */
   onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold' | 'cut' | 'deaf';
 }
 
-/** The capture port of an agent, over real mutual TLS; a test scripts what its instrument does. */
+/** The capture port of an agent, over real mutual TLS. A test scripts how its instrument behaves. */
 export class FakeAgent {
   readonly node: string;
   readonly host: string;
   port = 0;
   onPush: NonNullable<FakeAgentOptions['onPush']>;
   config: CaptureConfig | null = null;
-  /** The files (YAML) that its instrument was restarted for, in order. */
+  /** The YAML of each file that the instrument was restarted for, in order. */
   readonly restarts: string[] = [];
   /** Number of configs that were put, accepted or not. */
   puts = 0;
@@ -119,7 +119,7 @@ export class FakeAgent {
     await closeServer(this.#server, 0);
   }
 
-  /** True while the instrument has not read its file and may restart for it. */
+  /** True while the instrument has not read its new file yet, but has the permission to restart for it. */
   get restarting(): boolean {
     return this.#status.instrument.restarting === true;
   }
@@ -198,7 +198,7 @@ export class FakeAgent {
     if (waits) this.#acknowledge('Written', {}, true);
     else this.#acknowledge(this.onPush === 'deaf' ? 'Written' : this.onPush, failed);
     if (this.onPush === 'deaf') return void req.socket.destroy();
-    // As with the real agent, the PUT is answered at once and waiting polls later.
+    // Like the real agent: answers the PUT immediately, and waiting polls later.
     clearTimeout(this.#answered);
     this.#answered = setTimeout(() => this.#wake(), 1_000);
     send(200, this.ack);

@@ -7,7 +7,7 @@ import { agentTls } from '../agent-tls.ts';
 import { FakeApiServer } from '../fake-api-server/index.ts';
 import { FakeAgent, type FakeAgentOptions } from './fake-agent.ts';
 
-/** Certificates of one CA: one for the controller, and one for each of `agents` agents, `node-1` first. */
+/** Certificates of one CA: one for the controller, and one for each of `agents` agents, from `node-1` on. */
 async function captureIdentities(agents: number): Promise<{ agents: TlsMaterial[]; controller: TlsMaterial }> {
   const ca = await createCa({ commonName: 'svc-ca', now: Date.now() });
   const commonName = 'svc-controller';
@@ -18,8 +18,8 @@ async function captureIdentities(agents: number): Promise<{ agents: TlsMaterial[
 }
 
 /**
- * What the capture part of an operator works on: an API server in memory, and one fake agent per node (`node-1`, …)
- * behind real mutual TLS. The operator's certificate lies in its Secret, as in a cluster.
+ * The surroundings of the capture part of an operator: an API server in memory, and one fake agent per node (`node-1`,
+ * …) behind real mutual TLS. The operator's certificate is in its Secret, as in a cluster.
  */
 export class CaptureFleet {
   readonly api: FakeApiServer;
@@ -61,7 +61,7 @@ export class CaptureFleet {
     });
   }
 
-  /** `ended`: the last lines of an instrument that ended by itself. */
+  /** `ended`: the last log lines of an instrument container that terminated by itself. */
   putAgentPod(agent: Pick<FakeAgent, 'node' | 'host'>, ended?: string): void {
     const terminated = { exitCode: 255, reason: 'Error', message: ended, finishedAt: new Date().toISOString() };
     this.put('pods', {

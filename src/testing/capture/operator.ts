@@ -19,7 +19,7 @@ export interface CaptureOperator {
   stop(): Promise<void>;
 }
 
-/** The capture part of an operator, leading at once: compile, push, and the statuses of both kinds. */
+/** Starts the capture part of an operator as the leader: compile, push, and the statuses of both kinds. */
 export function startCaptureOperator(options: {
   client: KubeClient;
   clock: Clock;
@@ -88,19 +88,19 @@ export class CaptureWorld extends CaptureFleet {
     return this.#operator.reconciles(controller);
   }
 
-  /** Ends the leader. The one that takes over knows only what the API server and the agents report. */
+  /** Stops the leader and starts a new one, which knows only what the API server and the agents report. */
   async changeLeader(): Promise<void> {
     await this.#operator.stop();
     this.#operator = this.#lead();
   }
 
-  /** Moves time on until statuses may be written again, and makes every agent report an update. */
+  /** Advances the clock until statuses may be written again, and makes every agent report an update. */
   refresh(): void {
     this.clock.shift(6_000);
     for (const agent of this.agents) agent.update({});
   }
 
-  /** Waits until every agent runs what is wanted. */
+  /** Waits until every agent runs its desired config. */
   async settled(): Promise<void> {
     await until(
       'every node runs what is wanted',

@@ -10,7 +10,7 @@ export interface PluginWorld {
   readonly api: FakeApiServer;
   readonly clock: Clock;
   readonly stdin?: string;
-  /** What the query server answers to a request; without it, there is no query server. */
+  /** The query server's answer to a request. Default: there is no query server. */
   readonly answer?: (request: QueryRequest) => string;
 }
 
@@ -32,13 +32,13 @@ export async function runWith(args: readonly string[], { api, answer, ...more }:
 }
 
 /**
- * Puts every object of a view into the server, each with its status. If the view has a fault in place of Secrets, the
- * server refuses requests for them.
+ * Puts every object of a view into the server, each with its status. If the view has a fault instead of Secrets, the
+ * server refuses requests for Secrets.
  */
 export function fill(api: FakeApiServer, view: ClusterView): void {
   const refused = new StatusError(403, 'Forbidden', 'no');
   if (view.secrets.fault !== undefined) api.script({ plural: 'secrets' }, { do: 'fail', error: refused }, 1_000);
-  // `ownPods` is left out: those pods are among `pods` already.
+  // `ownPods` is left out: its pods are among `pods` already.
   const { ownPods: _own, ...lists } = view;
   for (const member of Object.values(lists) as { items?: readonly KubeObject[] }[]) {
     for (const { status, ...object } of member.items ?? []) {

@@ -28,8 +28,8 @@ export type Fault =
   /** Close the connection without an answer (ECONNRESET). `afterWork`: execute the request first. */
   | { do: 'reset'; afterWork?: boolean }
   /**
-   * Keep the request waiting until the promise resolves, then serve it. `afterWork`: execute it at once, and hold back
-   * only the answer.
+   * Hold the request until the promise resolves, then execute and answer it. `afterWork`: execute the request
+   * immediately and hold back only the answer.
    */
   | { do: 'hold'; until: Promise<void>; afterWork?: boolean }
   /** Answer with these bytes, valid or not. */

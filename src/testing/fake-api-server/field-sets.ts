@@ -1,6 +1,6 @@
 /**
  * A small server-side apply: which fields an object claims, who owns them, and how two claims merge. Lists merge by key
- * where the real schemas say so for the kinds that we render; every other list is replaced whole.
+ * where the schemas of the kinds that we render say so; every other list is replaced whole.
  */
 type Json = Record<string, unknown>;
 
@@ -40,7 +40,7 @@ export function fieldSet(value: unknown, path = ''): FieldSet {
   );
 }
 
-/** Lays `over` on `base`, list items by key. Neither is changed. */
+/** Merges `over` into a copy of `base`; list items merge by key. */
 export function mergeApplied(base: unknown, over: unknown, path = ''): unknown {
   if (Array.isArray(over)) {
     const keys = keysOf(path);
@@ -133,7 +133,7 @@ export function leafPaths(set: FieldSet, path = ''): string[] {
   });
 }
 
-/** The value that a path element names below `value`. */
+/** The member or list item of `value` that one path element names. */
 function child(value: unknown, name: string, path: string): unknown {
   if (name.startsWith('f:')) return isObject(value) ? value[name.slice(2)] : undefined;
   const keys = keysOf(path);

@@ -25,7 +25,7 @@ export interface FakeApiServerOptions {
    * Serve `sendInitialEvents`. When false, the server refuses it, as a server without the feature does. Default true.
    */
   streamingList?: boolean;
-  /** How a watch from a forgotten version ends. Default `frame`, as the real server mostly does. */
+  /** How a watch from a compacted version fails: by an ERROR frame (default; a real server mostly does so) or HTTP 410. */
   expiry?: 'frame' | 'http';
   /** The only bearer token that is accepted. Default: no token is required. */
   token?: string;
@@ -36,10 +36,10 @@ export interface FakeApiServerOptions {
 /**
  * An API server on loopback that holds objects in memory and misbehaves as scripted.
  *
- * What it does like a real server (a test compares each point with one): paths, versions, generations, uids, label and
- * field selectors, paging, watch with resume, bookmarks and streaming list, 404/409/410/422, status subresource,
- * server-side apply with managedFields and conflicts, JSON, merge and strategic patch, finalizers, preconditions.
- * What it does not: validation, defaulting, admission, RBAC, garbage collection. Strategic patches merge lists by the
+ * Like a real server (a test compares each point): paths, versions, generations, uids, label and field selectors,
+ * paging, watch with resume, bookmarks and streaming list, 404/409/410/422, status subresource, server-side apply with
+ * managedFields and conflicts, JSON, merge and strategic patch, finalizers, preconditions.
+ * Not implemented: validation, defaulting, admission, RBAC, garbage collection. Strategic patches merge lists by the
  * same few keys as apply.
  */
 export class FakeApiServer {
@@ -125,12 +125,12 @@ export class FakeApiServer {
     return found;
   }
 
-  /** The next `times` matching requests suffer `fault`. */
+  /** The next `times` matching requests get `fault`. */
   script(match: RequestMatch, fault: Fault, times = 1): void {
     this.faults.add(match, fault, times);
   }
 
-  /** Requests so far that match. */
+  /** The matching requests so far. */
   seen(match: RequestMatch = {}): SeenRequest[] {
     return this.requests.filter((r) => matchesRequest(r, match));
   }
@@ -145,7 +145,7 @@ export class FakeApiServer {
     for (const watch of this.openWatches()) watch.bookmark(String(this.storage.version));
   }
 
-  /** Makes the continue tokens issued so far too old, and with them all versions from which a watch could resume. */
+  /** Expires all continue tokens issued so far, and all versions from which a watch could resume. */
   expireContinueTokens(): void {
     this.#continueBefore = this.storage.version + 1;
     this.storage.compact();

@@ -15,7 +15,7 @@ import { conflict, notFound, StatusError } from './status-error.ts';
 export interface StoredEvent {
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
   object: KubeObject;
-  /** The object before the change: where a selector matches only one of the two, MODIFIED becomes ADDED or DELETED. */
+  /** The object before the change. If a selector matches only one of both states, a watch sees ADDED or DELETED. */
   old: KubeObject | undefined;
   version: number;
   resource: ResourceRef;

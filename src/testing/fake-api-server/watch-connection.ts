@@ -29,7 +29,7 @@ export class WatchConnection {
     return (!labels || matchesLabels(object, labels)) && (!fields || matchesFields(object, fields));
   }
 
-  /** Shows a change as this watch sees it: what leaves the selection is DELETED, what enters it ADDED. */
+  /** Sends a change as this watch sees it: DELETED if the object leaves the selection, ADDED if it enters. */
   deliver(event: StoredEvent): void {
     if (event.resource.plural !== this.resource.plural || event.resource.group !== this.resource.group) return;
     const now = event.type !== 'DELETED' && this.selects(event.object);
@@ -55,12 +55,12 @@ export class WatchConnection {
     this.frame('ERROR', status.toStatus());
   }
 
-  /** Bytes as they are: half a frame, two frames, the middle of a character. */
+  /** Sends bytes unchanged, such as half a frame, two frames, or a part of a character. */
   raw(bytes: string | Uint8Array): void {
     if (this.open && !this.#silent) this.#response.write(bytes);
   }
 
-  /** From now on the connection stays open and sends nothing, like one whose other end is gone. */
+  /** From now on the connection stays open and sends nothing, like a half-open connection. */
   fallSilent(): void {
     this.#silent = true;
   }

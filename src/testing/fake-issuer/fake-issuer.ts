@@ -4,7 +4,7 @@ import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 
 export interface FakeIssuerOptions {
-  /** TLS identity; absent: plain HTTP. */
+  /** The server's certificate. Default: plain HTTP. */
   tls?: { cert: string; key: string };
   host?: string;
   port?: number;
@@ -14,11 +14,11 @@ export interface FakeIssuerOptions {
   publicHost?: string;
   /** Wall time in ms. */
   now?: () => number;
-  /** The first one is the signing key; absent: a key is made, which is slow for RSA. */
+  /** The first key signs. Default: a new RSA key, which takes long to make. */
   keys?: readonly KeyObject[];
 }
 
-/** What the key set's endpoint answers instead of the key set. */
+/** An answer of the key-set endpoint in place of the key set. */
 export type JwksFault =
   | { status: number; headers?: Record<string, string>; body?: string }
   | { hang: true }
@@ -29,7 +29,7 @@ interface SigningKey {
   privateKey: KeyObject;
 }
 
-/** An identity issuer: one key set with rotation, faults and a hit counter, and tokens of any claims. */
+/** An identity issuer. Its key set has rotation, faults and a hit counter; its tokens carry any claims. */
 export class FakeIssuer {
   /** Requests for the key set so far. */
   hits = 0;
@@ -84,7 +84,7 @@ export class FakeIssuer {
     return this.#close();
   }
 
-  /** From now on signs with another key; with `keepOld` the old key stays in the set. */
+  /** Signs with another key from now on. With `keepOld` the old key stays in the key set. */
   rotate(privateKey: KeyObject, options: { kid: string; keepOld: boolean }): void {
     if (!options.keepOld) this.#keys.length = 0;
     this.#keys.unshift({ kid: options.kid, privateKey });
@@ -94,7 +94,7 @@ export class FakeIssuer {
     return this.#keys[0]!;
   }
 
-  /** The claims of a good token for a cloud service account, valid for an hour. */
+  /** The claims of a valid token for a cloud service account. The token lives one hour. */
   claims(email: string, audience: string, more: Record<string, unknown> = {}): Record<string, unknown> {
     const iat = Math.floor(this.#now() / 1000);
     const sub = String(parseInt(Buffer.from(email).toString('hex').slice(0, 12), 16));
@@ -111,7 +111,7 @@ export class FakeIssuer {
     };
   }
 
-  /** A good token. */
+  /** A valid token. */
   token(email: string, audience: string, more: Record<string, unknown> = {}): string {
     return this.sign(this.claims(email, audience, more));
   }

@@ -51,7 +51,7 @@ const notFound = (name: string): KmsStatus => new KmsStatus(5, `${name} not foun
 
 /**
  * A key service that speaks the real protocol on loopback: key rings, import-only keys, import jobs with real
- * unwrapping, states, signatures over digests, checksums both ways. It counts every call.
+ * unwrapping, states, signatures over digests, checksums in both directions. It counts every call.
  */
 export class FakeKms {
   readonly rings = new Set<string>();
@@ -95,7 +95,7 @@ export class FakeKms {
     return this.calls.get(method) ?? 0;
   }
 
-  /** Puts a ready key version in place without an import; returns its name. */
+  /** Adds a key version without an import; returns its name. */
   addVersion(
     key: KeyObject,
     options: { algorithm?: string; state?: StoredVersion['state']; keyId?: string } = {},
@@ -119,7 +119,7 @@ export class FakeKms {
     return name;
   }
 
-  /** The stored version, to change its state by hand. */
+  /** The stored version. A test may change its state. */
   version(name: string): StoredVersion {
     const found = this.keys.get(name.split('/cryptoKeyVersions/')[0]!)?.versions.find((v) => v.name === name);
     if (!found) throw notFound(name);

@@ -67,7 +67,7 @@ export function publicPem(key: KeyObject): string {
   return createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
 }
 
-/** The key pair of an import job. One per process and small: making keys is slow, and a fake has nothing to protect. */
+/** The key pair of every import job: one per process, because making keys is slow and a fake has nothing to protect. */
 export function jobKeyPair(): { privateKey: KeyObject; publicKeyPem: string } {
   shared ??= generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
   return { privateKey: shared, publicKeyPem: publicPem(shared) };

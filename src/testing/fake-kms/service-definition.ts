@@ -4,8 +4,8 @@ import { fromJSON, type ServiceDefinition } from '@grpc/proto-loader';
 let made: ServiceDefinition | undefined;
 
 /**
- * The key service's gRPC definition, made from the protocol description that the official client itself ships. It is
- * made once: making it takes tens of milliseconds, and every fake key service needs it.
+ * The gRPC definition of the key service, from the protocol description that the official client ships. It is cached:
+ * reading the description takes tens of milliseconds, and every fake key service needs the definition.
  */
 export function keyManagementService(): ServiceDefinition {
   return (made ??= readDefinition());

@@ -17,14 +17,14 @@ export type PlatformRoute =
   | 'git';
 
 /**
- * What a route answers instead of the computed answer. Without `times`, the fault stays until it is cleared. `change`
- * edits the computed answer.
+ * How a route misbehaves: it answers something else, late or never, or `change` edits the computed answer. Without
+ * `times`, the fault stays until it is cleared.
  */
 export interface PlatformFault {
   times?: number;
   status?: number;
   headers?: Record<string, string>;
-  /** A text is sent as it is, anything else as JSON. */
+  /** A string is sent unchanged, any other value as JSON. */
   body?: unknown;
   hang?: boolean;
   drop?: boolean;
@@ -49,7 +49,7 @@ interface Reply {
   body: unknown;
 }
 
-/** A code-hosting platform with Apps: the routes that the minter calls, and others that take its tokens. */
+/** A code-hosting platform with Apps: the routes that the minter calls, and routes that accept the minter's tokens. */
 export class FakePlatform {
   readonly state: PlatformState;
   readonly apiBaseUrl: string;

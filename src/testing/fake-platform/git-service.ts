@@ -7,8 +7,8 @@ export interface GitOptions {
 }
 
 /**
- * Serves git over HTTP with git's own CGI program: a real client can fetch and push. It does not check permissions: the
- * caller does that first.
+ * Serves git over HTTP with git's own CGI program, so that a real client can fetch and push. The caller checks the
+ * permissions first.
  */
 export function gitService(options: GitOptions, req: IncomingMessage, res: ServerResponse, url: URL): Promise<void> {
   const child = spawn('git', ['http-backend'], {
@@ -53,7 +53,7 @@ export function gitService(options: GitOptions, req: IncomingMessage, res: Serve
   });
 }
 
-/** Sends CGI headers as HTTP headers; one of them is the status. */
+/** Sends CGI headers as HTTP headers. The `Status` header becomes the HTTP status. */
 function writeHead(res: ServerResponse, head: string): void {
   let status = 200;
   for (const line of head.split('\r\n')) {

@@ -140,7 +140,7 @@ export class PlatformState {
     return issued;
   }
 
-  /** The live token of a request, from `Bearer`, `token` or Basic authorisation. */
+  /** The unexpired token of a request, from `Bearer`, `token` or Basic authorisation. */
   authenticateToken(authorization: string | undefined): IssuedToken {
     const [, scheme = '', value = ''] = /^(\S+) (.+)$/.exec(authorization ?? '') ?? [];
     const text = /^basic$/i.test(scheme) ? Buffer.from(value, 'base64').toString().split(':')[1] : value;
@@ -149,7 +149,7 @@ export class PlatformState {
     return issued;
   }
 
-  /** Refuses unless the token covers this repository with this permission at least. */
+  /** Returns the token of a request. Throws unless it grants at least this level of a permission on the repository. */
   authorize(
     authorization: string | undefined,
     owner: string,

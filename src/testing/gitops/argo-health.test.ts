@@ -76,6 +76,6 @@ test.each<[string, KubeObject]>([
   expect((await argoHealth(given)).status).toBe(same[kstatus(given).status]);
 });
 
-test('texts keep their bytes in Lua', () => {
+test('strings keep their bytes in Lua', () => {
   expect(toLua({ 'a"b': ['é', true, 1, null] })).toBe('{["\\097\\034\\098"]={"\\195\\169",true,1,nil}}');
 });

@@ -14,8 +14,8 @@ let interpreter: LuaFactory | undefined;
 const script = join(import.meta.dirname, '../../../config/argocd/health.lua');
 
 /**
- * Runs the health script that we ship on an object, as Argo CD does: a Lua interpreter with the object in the global
- * `obj`, the answer in a table. Another Lua interpreter stands in for Argo CD's; `make e2e-peers` compares both.
+ * Runs our health script on an object, as Argo CD does: the script reads the object from the global `obj` and returns a
+ * table. The Lua interpreter here is not that of Argo CD; `make e2e-peers` compares both.
  * Errors: those of the script.
  */
 export async function argoHealth(object: KubeObject): Promise<ArgoHealth> {
@@ -40,7 +40,7 @@ export function toLua(value: unknown): string {
   return `{${members.join(',')}}`;
 }
 
-/** Bytes as decimal escapes: right for every text. */
+/** A Lua string literal. Every byte is a decimal escape, which is valid for any string. */
 function luaText(text: string): string {
   return `"${[...Buffer.from(text)].map((byte) => `\\${String(byte).padStart(3, '0')}`).join('')}"`;
 }

@@ -1,6 +1,6 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
 
-/** The status of an object as kstatus computes it, which Flux, kpt and tools like `kubectl wait` use. */
+/** The status of an object as kstatus computes it. Flux, kpt and other tools use kstatus. */
 export type KStatus = 'InProgress' | 'Failed' | 'Current' | 'Terminating';
 
 /** The status of an object, and its reason. */
@@ -14,9 +14,9 @@ export interface KStatusResult {
  * The kstatus rules for a custom resource, as a pure function.
  * Flow: being deleted → Terminating; a generation not observed yet → InProgress; `Reconciling` True → InProgress, or
  * `Stalled` True → Failed, whichever comes first in the list; `Ready` not True → InProgress; otherwise Current.
- * Caveats: an object without `Ready` and without `observedGeneration` counts as Current at once, which is why our
+ * Caveats: an object without `Ready` and without `observedGeneration` counts as Current immediately. Therefore our
  * controllers write both with their very first status.
- * Source: sigs.k8s.io/cli-utils, pkg/kstatus/status, rules for generic resources; `make e2e-peers` compares with it.
+ * Source: sigs.k8s.io/cli-utils, pkg/kstatus/status, rules for generic resources; `make e2e-peers` compares both.
  */
 export function kstatus(object: KubeObject): KStatusResult {
   const { metadata } = object;

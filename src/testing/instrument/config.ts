@@ -23,7 +23,7 @@ export interface InstrumentConfig {
   readonly include: readonly Selector[];
   readonly exclude: readonly Selector[];
   readonly application: boolean;
-  /** The attributes selected for flows; null where they are off. */
+  /** The attributes selected for flows; null when flows are off. */
   readonly flows: readonly string[] | null;
   readonly metricsEndpoint: string | null;
   readonly metricsIntervalMs: number;

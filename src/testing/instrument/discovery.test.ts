@@ -42,7 +42,7 @@ test.each([
   ['an owner kind that the workload lacks', { k8s_statefulset_name: '*' }, false],
   ['the name of an owner of any kind', { k8s_owner_name: 'checkout-7d9' }, true],
   ['nothing but containers_only', { containers_only: true }, false],
-  ['something this stand-in cannot judge', { exe_path: '*' }, false],
+  ['a field that the stand-in does not know', { exe_path: '*' }, false],
 ] as [string, Selector, boolean][])('whether an entry with %s matches', (_what, entry, expected) => {
   expect(matches(entry, checkout)).toBe(expected);
 });
@@ -87,7 +87,7 @@ test('the zero-config file of the product selects its ports and leaves svc-syste
   expect(select(config, { ...checkout, namespace: 'svc-system' })).toBeNull();
 });
 
-test('sampling by ratio is the same for all spans of a trace and close to the ratio over many traces', () => {
+test('the ratio sampler decides the same for all spans of a trace, and keeps about its ratio of many traces', () => {
   const id = (n: number): string => (BigInt(n) * 0x9e3779b97f4a7c15n).toString(16).slice(-16).padStart(32, '0');
   const look = () =>
     Array.from({ length: 2_000 }, (_, n) => id(n + 1)).filter((t) =>

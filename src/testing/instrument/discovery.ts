@@ -20,8 +20,8 @@ export interface Selection {
 }
 
 /**
- * Decides about one process. A matching entry of `exclude` rules it out; of the matching entries of `include`, the last
- * that sets a field wins. Null when the process is not instrumented.
+ * Decides about one process. Null when an entry of `exclude` matches, or no entry of `include`. Otherwise each field
+ * comes from the last matching entry of `include` that sets it.
  */
 export function select(config: InstrumentConfig, workload: Workload): Selection | null {
   if (!config.application || config.exclude.some((entry) => matches(entry, workload))) return null;

@@ -46,8 +46,9 @@ export function parseSockets(text: string): Socket[] {
 /**
  * Flows of TCP payload between processes of this machine, from the kernel's own counters of each socket.
  *
- * A connection has two sockets here; the one with the lower port is the server's, as the real instrument guesses too.
- * Its bytes received are the request direction, its bytes sent the response.
+ * Both sockets of a connection are on this machine. The socket with the lower port counts as the server's; the real
+ * instrument guesses the same. The bytes that the server received are the flow of direction `request`, the bytes that
+ * it sent the flow of direction `response`.
  * Caveats: a connection that opens and ends between two looks is not seen, and headers of packets are not counted.
  */
 export class FlowWatch {
@@ -61,8 +62,8 @@ export class FlowWatch {
   }
 
   /**
-   * Adds the bytes since the last look. It asks for the pod of a process at most once, and only if bytes were sent or
-   * received.
+   * Adds the bytes since the last look. Looks up the pod of each process at most once, and only if the process sent or
+   * received bytes.
    */
   async look(sockets: readonly Socket[], nowNs: number): Promise<void> {
     this.#startNs ||= nowNs;
@@ -79,7 +80,7 @@ export class FlowWatch {
       const before = this.#seen.get(key);
       this.#seen.set(key, server);
       if (before && before.received === server.received && before.sent === server.sent) continue;
-      // The same ends with fewer bytes are another connection.
+      // Fewer bytes between the same addresses mean a new connection, whose bytes count from 0.
       const known = before && before.received <= server.received && before.sent <= server.sent ? before : undefined;
       const ends = await Promise.all([endOf(client.pid), endOf(server.pid)]);
       if (!ends.some((end) => end?.node === this.#options.node)) continue;

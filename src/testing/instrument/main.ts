@@ -2,24 +2,28 @@
  * A stand-in for the eBPF instrument, for machines whose kernel cannot run it. It behaves like the instrument towards
  * everything around it, and captures nothing by itself.
  *
- * Like the real one: it reads its file once and ends with code 255 for the same mistakes; it ends at once when a
- * capability is missing and enforcement is on; it answers on the health socket; the discovery entries of its file
- * decide whose data it passes on; it adds the Kubernetes attributes; it posts cumulative metrics each interval, with
- * empty posts and info metrics among them; SIGTERM ends it with code 0.
+ * Like the real instrument: it reads its file once and ends with code 255 for the same mistakes; it ends immediately
+ * when a capability is missing and enforcement is on; it answers on the health socket; the discovery entries of its
+ * file decide whose data it passes on; it adds the Kubernetes attributes; it posts cumulative metrics each interval,
+ * along with empty posts and info metrics; SIGTERM ends it with code 0.
  *
- * Unlike the real one: it runs no program in the kernel. Services instrument their own HTTP traffic with the
- * OpenTelemetry SDK and post to `STANDIN_LISTEN`; every number comes from them. So there are no body sizes, no
- * protocols but HTTP, and no requests of a process that does not report itself. Flows are the TCP payload that the
- * kernel counts for each socket (`ss`, once a second), of processes whose environment names their pod; see `FlowWatch`
- * for what is missed. It must never be used to judge what the eBPF instrument captures or costs.
+ * Unlike the real instrument: it runs no program in the kernel. Services instrument their own HTTP traffic with the
+ * OpenTelemetry SDK and post to `STANDIN_LISTEN`; every number comes from these services. Therefore the stand-in knows
+ * no body sizes, no protocols but HTTP, and no requests of a process that does not report itself. Flows are the TCP
+ * payload that the kernel counts for each socket (`ss`, once a second), of processes whose environment names their pod;
+ * `FlowWatch` lists what is missed. Never judge what the eBPF instrument captures or costs by this stand-in.
  *
- * Environment: OTEL_EBPF_CONFIG_PATH, OTEL_EBPF_ENFORCE_SYS_CAPS, NODE_NAME, KUBECONFIG, and of the stand-in itself
- * STANDIN_LISTEN (host:port for the services), STANDIN_LOOPBACK (what 127.0.0.1 in the file means),
- * STANDIN_SOCKET_SUFFIX (appended to the health socket's name), STANDIN_MISSING_CAPS (capabilities that count as
- * missing, comma-separated), STANDIN_FAULTS (`no-kprobes`, `no-metadata`: see `faults` of the reporter),
- * STANDIN_HEALTH_MS (from reading the file to the first health answer and the first data, which takes the real one 2 to
- * 35 s; default 0), STANDIN_NETWORKS (`pods`: flows are looked for in the network namespace of every process, as the
- * real one sees the interfaces of all pods; needs root).
+ * Environment, as for the real instrument: OTEL_EBPF_CONFIG_PATH, OTEL_EBPF_ENFORCE_SYS_CAPS, NODE_NAME, KUBECONFIG.
+ * Variables of the stand-in only:
+ * - STANDIN_LISTEN: host:port for the services.
+ * - STANDIN_LOOPBACK: the address that replaces 127.0.0.1 in the endpoints of the file.
+ * - STANDIN_SOCKET_SUFFIX: appended to the name of the health socket.
+ * - STANDIN_MISSING_CAPS: capabilities that count as missing, comma-separated.
+ * - STANDIN_FAULTS: `no-kprobes`, `no-metadata`; see `faults` of the reporter.
+ * - STANDIN_HEALTH_MS: delay from reading the file to the first health answer and the first data. Default 0; the real
+ *   instrument takes 2 to 35 s.
+ * - STANDIN_NETWORKS: with `pods`, flows are read in the network namespaces of all processes, because the real
+ *   instrument sees the interfaces of all pods. Needs root.
  */
 import { execFile } from 'node:child_process';
 import { readdir, readFile, readlink } from 'node:fs/promises';
@@ -41,7 +45,7 @@ function log(level: 'INFO' | 'WARN' | 'ERROR', msg: string, fields: Record<strin
   console.log(`time=${new Date().toISOString()} level=${level} msg=${JSON.stringify(msg)}${rest.join('')}`);
 }
 
-/** Repeats `work` with `ms` between the end of one and the start of the next. */
+/** Repeats `work`, with a pause of `ms` after each run. */
 function every(ms: number, work: () => Promise<void>): void {
   setTimeout(() => void work().finally(() => every(ms, work)), ms);
 }
@@ -53,7 +57,7 @@ function listening(server: Server, at: { path: string } | { host: string; port: 
   });
 }
 
-/** The health endpoint. Its uptime counts from this call, after start-up, and not from the start of the process. */
+/** The health endpoint. The uptime counts from this call, not from the start of the process. */
 function healthServer(): Server {
   const started = process.hrtime.bigint();
   return createServer((req, res) => {
@@ -69,7 +73,7 @@ function healthServer(): Server {
 
 const kept = { http: new HttpAgent({ keepAlive: true }), https: new HttpsAgent({ keepAlive: true }) };
 
-/** Posts a body; any failure is an INFO line, as with the real exporters. */
+/** Posts a body; like the real exporters, logs any failure at level INFO. */
 async function post(url: string, body: Uint8Array): Promise<void> {
   try {
     const status = await send(url, body);
@@ -80,7 +84,7 @@ async function post(url: string, body: Uint8Array): Promise<void> {
 }
 
 /**
- * Sends one POST, and a second one if the peer closed a kept-alive connection before it answered. Returns the status.
+ * Sends a POST, and sends it again if the peer closed a kept-alive connection before it answered. Returns the status.
  */
 function send(url: string, body: Uint8Array): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -101,10 +105,10 @@ function send(url: string, body: Uint8Array): Promise<number> {
   });
 }
 
-/** The API server of the environment; without one no pod is ever known, and nothing that needs metadata matches. */
+/** A client for the cluster of the environment. Without a cluster no pod is known, so no application data is sent. */
 async function cluster(): Promise<Pick<KubeClient, 'list'>> {
   try {
-    // Loaded late: a file that is refused must be refused at once.
+    // Loaded late, so that a refused file ends the process without the wait for this module.
     const { createKubeClient } = await import('../../kube/rest-client.ts');
     return createKubeClient({ userAgent: 'instrument-stand-in' });
   } catch (error) {
@@ -113,7 +117,7 @@ async function cluster(): Promise<Pick<KubeClient, 'list'>> {
   }
 }
 
-/** The TCP sockets of this machine except those on loopback, as in the real one; none if `ss` is missing. */
+/** The TCP sockets of this machine, without those on loopback, like the real instrument. Empty if `ss` is missing. */
 async function sockets(): Promise<ReturnType<typeof parseSockets>> {
   const look = ['ss', '-tinpHO', 'not', 'src', '127.0.0.1'];
   const options = { maxBuffer: 64 * 1024 * 1024, timeout: 20_000 };
@@ -139,7 +143,7 @@ async function networks(): Promise<number[]> {
   return [...found.values()];
 }
 
-/** The pod that a process belongs to: a container's `HOSTNAME` is the name of its pod. */
+/** The pod of a process. The variable `HOSTNAME` of a container is the name of its pod. */
 async function podOfProcess(pid: number, pods: PodDirectory): Promise<FlowEnd | null> {
   const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
   const pod = /(?:^|\0)HOSTNAME=([^\0]+)/.exec(environment)?.[1];
@@ -196,7 +200,7 @@ async function main(): Promise<void> {
   if (config.healthSocket) {
     const suffix = env['STANDIN_SOCKET_SUFFIX'] ?? '';
     const name = config.healthSocket;
-    // A name that already has the suffix is taken as it is.
+    // A name that already has the suffix is used unchanged.
     const own = suffix && !name.endsWith(suffix) ? name + suffix : name;
     await listening(healthServer(), { path: own.startsWith('@') ? `\0${own.slice(1)}` : own });
   }

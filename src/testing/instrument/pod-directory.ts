@@ -13,7 +13,7 @@ const replicaSets = resourceRef({
   namespaced: true,
 });
 
-/** The facts about a pod that the instrument's informer holds. */
+/** The facts about a pod, like those in the informer of the real instrument. */
 export interface PodFacts {
   readonly uid: string;
   readonly namespace: string;
@@ -36,7 +36,7 @@ const ownerFields: Readonly<Record<string, string>> = {
 const reuseMs = 30_000;
 const missReuseMs = 2_000;
 
-/** Looks pods and their owners up at the API server. A pod's facts are reused for 30 s, a miss for 2 s. */
+/** Looks pods and their owners up at the API server. The facts of a pod are cached for 30 s, a miss for 2 s. */
 export class PodDirectory {
   readonly #client: Pick<KubeClient, 'list'>;
   readonly #now: () => number;
@@ -48,8 +48,8 @@ export class PodDirectory {
   }
 
   /**
-   * Facts of a pod; null for a pod that the API server does not know. While the API server does not answer, the last
-   * facts are returned again, or null without any. With an empty namespace, it finds the pod by its name only.
+   * Facts of a pod; null for a pod that the API server does not know. If the API server does not answer, the last known
+   * facts, or null. With an empty namespace, the pod is found by its name only.
    */
   find(namespace: string, pod: string): Promise<PodFacts | null> {
     const key = `${namespace}/${pod}`;
@@ -102,7 +102,7 @@ export class PodDirectory {
   }
 }
 
-/** Notes the controlling owner of an object under the selector field of its kind. */
+/** Adds the controlling owner of `object` to `owners`, under the selector field of the owner's kind. */
 function note(owners: Record<string, string>, object: KubeObject): { kind: string; name: string } | undefined {
   const owner = object.metadata.ownerReferences?.find((o) => o.controller);
   const field = owner && ownerFields[owner.kind];

@@ -59,7 +59,7 @@ test('ends with 255 and names the capability that is missing', async () => {
   expect(output).toContain('the following capabilities are required: CAP_SYS_PTRACE, CAP_BPF');
 });
 
-/** The health answer, as the socket gives it. */
+/** Requests the health answer from the socket. */
 function health(name: string): Promise<{ now_unix_ns: number; process_uptime_ns: number }> {
   return new Promise((resolve, reject) => {
     const req = request({ socketPath: `\0${name}`, path: '/healthz', agent: false }, (res) => {

@@ -78,7 +78,7 @@ const duration: Metric = {
 const scope = { name: 'sdk', version: '1' };
 const metrics = [duration, { ...duration, name: 'nodejs.eventloop.delay' }];
 
-test('passes on the numbers of a selected service with the Kubernetes attributes of its pod', async () => {
+test('passes the metrics of a selected service on, with the Kubernetes attributes of its pod', async () => {
   const { reporter, posts } = setUp();
   reporter.metrics({ resources: [{ attributes: resource('checkout-1'), scopes: [{ scope, metrics }] }] });
   await reporter.exportMetrics();
@@ -134,7 +134,7 @@ test('stops repeating a service that went silent', async () => {
   expect(posts).toHaveLength(4);
 });
 
-test('passes spans on in one batch, marked as the real exporters mark them', async () => {
+test('passes spans on in one batch, with the marks of the real exporters', async () => {
   const { reporter, posts } = setUp();
   const span: Span = {
     traceId: '0af7651916cd43dd8448eb211c80319c',
@@ -157,14 +157,14 @@ test('passes spans on in one batch, marked as the real exporters mark them', asy
   const { resources } = decodeTracesRequest(posts[0]!.body);
   const marks = resources.map(({ attributes }) => attributes.find(({ key }) => key === 'span.metrics.skip')?.value);
   expect(marks).toEqual([true, true]);
-  // A server's span has the port that it listens on.
+  // The span of a server carries the port that the server listens on.
   const attributes = [{ key: 'server.port', value: 8080 }];
   expect(resources.map(({ scopes }) => scopes[0])).toEqual(
     [span, second].map((one) => ({ scope: { name: '', version: '' }, spans: [{ ...one, attributes }] })),
   );
 });
 
-test('if the file asks for it, every point carries the instance of its sender', async () => {
+test('if the file enables it, every point carries the instance of its sender', async () => {
   const { reporter, posts } = setUp([], { ...config, instanceOnPoints: true });
   reporter.metrics({
     resources: [{ attributes: resource('a'), scopes: [{ scope: { name: 'sdk', version: '' }, metrics: [duration] }] }],
@@ -218,13 +218,13 @@ describe('the agent notices the faults of a node', () => {
     return { attached: attachedProcesses(mapper), unplaced: mapper.unplaced };
   };
   const sdk = { name: 'sdk', version: '' };
-  test('without faults it watches its processes, and their pods are known', async () => {
+  test('without faults, the instrument watches its processes and knows their pods', async () => {
     expect(await told([])).toEqual({ attached: 1, unplaced: 0 });
   });
-  test('without kprobes it runs and watches nothing', async () => {
+  test('without kprobes, the instrument runs and watches nothing', async () => {
     expect(await told(['no-kprobes'])).toMatchObject({ attached: 0 });
   });
-  test('without metadata the containers of its streams are unknown', async () => {
+  test('without metadata, the containers of its streams are unknown', async () => {
     const { attached, unplaced } = await told(['no-metadata']);
     expect(attached).toBe(1);
     expect(unplaced).toBeGreaterThan(0);

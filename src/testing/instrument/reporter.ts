@@ -17,13 +17,13 @@ export interface ReporterOptions {
   readonly post: (url: string, body: Uint8Array) => Promise<void>;
   /** The source of flows; absent if the file does not enable them. */
   readonly flows?: Pick<FlowWatch, 'metric'>;
-  /** What is wrong with the node; see `faults`. */
+  /** The faults of the node, of those in `faults`. */
   readonly faults?: ReadonlySet<string>;
 }
 
 /**
- * Faults that a node can have, as the real instrument shows them: without kprobes it keeps running but watches nothing;
- * without metadata its data names a container but no pod.
+ * Faults that a node can have, with the same effect as on the real instrument: without kprobes it keeps running but
+ * watches nothing; without metadata its data names a container but no pod.
  */
 export const faults: readonly string[] = ['no-kprobes', 'no-metadata'];
 
@@ -70,7 +70,7 @@ export class Reporter implements OtlpConsumer {
 
   rejected(): void {}
 
-  /** One export of metrics. */
+  /** Exports the metrics once. */
   async exportMetrics(): Promise<void> {
     const { config, now, node, post } = this.#options;
     if (!config.metricsEndpoint) return;
@@ -98,7 +98,7 @@ export class Reporter implements OtlpConsumer {
     }
     const flows = this.#options.flows?.metric(now() * 1e6);
     if (flows) {
-      // As in the real one, flows have a Resource that names the host, and their own scope.
+      // Like the real instrument, sends flows under a Resource that names the host, and under a scope of their own.
       const attributes = [{ key: 'host.id', value: node }];
       const scopes = [{ scope: { name: 'network_ebpf_events', version: '' }, metrics: [flows] }];
       await post(url, encodeMetricsRequest({ resources: [{ attributes, scopes }] }));
@@ -108,7 +108,7 @@ export class Reporter implements OtlpConsumer {
     await post(url, encodeMetricsRequest({ resources: [{ attributes: [], scopes: [{ scope, metrics: own }] }] }));
   }
 
-  /** One batch of spans. */
+  /** Exports the waiting spans in one batch. */
   async exportTraces(): Promise<void> {
     const { config, post } = this.#options;
     const waiting = this.#spans;
@@ -128,7 +128,7 @@ export class Reporter implements OtlpConsumer {
           span.kind === 'server' ? { ...span, attributes: withServedPort(span.attributes, sender) } : span,
         );
       if (spans.length === 0) continue;
-      // The real exporters leave the scope empty and name it on the Resource.
+      // The real exporters leave the scope empty and put its name on the Resource.
       const attributes = [
         ...this.#resource(sender, judged.facts),
         { key: 'span.metrics.skip', value: true },

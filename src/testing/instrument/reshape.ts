@@ -12,10 +12,10 @@ const pointAttributes = new Set([
 ]);
 
 /**
- * An SDK's HTTP metrics as the real instrument sends them: its point attributes, its times, its first bound of 0.
- * `instanceOnPoints`: the file enables the instance attribute on points.
- * No number is made up: counts and sums are the SDK's. Points with equal attributes after the change are added up.
- * Metrics of other names are left out, as the instrument would not see them.
+ * Converts an SDK's HTTP metrics to the form of the real instrument: its point attributes, its times, its first bound
+ * of 0. `instanceOnPoints`: the file enables the instance attribute on points.
+ * No number is made up: counts and sums are the SDK's. Points whose attributes become equal are added up. Metrics of
+ * other names are left out, because the instrument would not see them.
  */
 export function reshapeHttpMetrics(
   metrics: readonly Metric[],
@@ -42,7 +42,7 @@ export function reshapeHttpMetrics(
   });
 }
 
-/** The port that a server listens on, in place of what its caller wrote into the Host header. */
+/** Sets `server.port` to the port that the server listens on; an SDK takes it from the caller's Host header. */
 export function withServedPort(attributes: readonly Attribute[], { port }: Sender): readonly Attribute[] {
   if (port === 0) return attributes;
   return [...attributes.filter(({ key }) => key !== 'server.port'), { key: 'server.port', value: port }];
@@ -58,7 +58,7 @@ function reshapeAttributes(attributes: readonly Attribute[], sender: Sender, wit
   return [...kept, ...own].sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
-/** The instrument's bounds start at 0; no request takes less than 0 s, so the new bucket is empty. */
+/** Adds the bound 0 in front, as the instrument has it. The new bucket is empty: no request takes less than 0 s. */
 function withZeroBound(point: HistogramPoint): HistogramPoint {
   if (point.bounds.length === 0 || point.bounds[0]! <= 0) return point;
   return { ...point, bounds: [0, ...point.bounds], bucketCounts: [0, ...point.bucketCounts] };
@@ -78,8 +78,8 @@ function added(a: HistogramPoint, b: HistogramPoint): HistogramPoint {
 }
 
 /**
- * The instrument's own metrics: its build, and how many processes of each name it watches (a non-monotonic sum). While
- * it watches none, the real one has no such sum at all. All processes here are Node's.
+ * The instrument's own metrics: its build, and a non-monotonic sum of the processes that it watches, by process name.
+ * Like the real instrument, it sends no such sum while it watches no process. All processes here are Node.js.
  */
 export function selfMetrics(processes: number, startNs: number, nowNs: number): Metric[] {
   const point = { startNs, timeNs: nowNs, noValue: false, exemplars: [] };

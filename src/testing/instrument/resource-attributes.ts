@@ -2,7 +2,7 @@ import type { Attribute } from '../../agent/otlp/model.ts';
 import type { Workload } from './discovery.ts';
 import type { PodFacts } from './pod-directory.ts';
 
-/** How a sender names itself: its own resource attributes. */
+/** The identity of a sender, from its own resource attributes. */
 export interface Sender {
   readonly namespace: string;
   readonly pod: string;
@@ -35,7 +35,7 @@ const ownerAttributes: readonly (readonly [field: string, attribute: string])[] 
   ['k8s_replicaset_name', 'k8s.replicaset.name'],
 ];
 
-/** How the instrument names a container whose pod it knows. */
+/** The `service.instance.id` that the instrument gives a container whose pod it knows. */
 export function instanceOf({ namespace, pod, container }: Sender): string {
   return `${namespace}.${pod}.${container}`;
 }
@@ -53,7 +53,7 @@ function kindOf(field: string): string {
   return kinds[field]!;
 }
 
-/** The Resource the instrument would give this sender's data, in the order of keys that it keeps. */
+/** The Resource that the instrument would give the data of this sender, sorted by key as there. */
 export function enrichedResource(sender: Sender, facts: PodFacts, node: string): Attribute[] {
   const owners = ownerAttributes.filter(([field]) => facts.owners[field] !== undefined);
   const attributes: Attribute[] = [

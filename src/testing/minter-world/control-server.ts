@@ -3,11 +3,11 @@ import type { MinterWorld } from './world.ts';
 
 /**
  * Lets a demo control a minter's world over plain HTTP:
- * - `GET /identity?email=…&audience=…` → an identity token, as a cloud's metadata server would give one;
- *   `claims=<JSON object>` adds or replaces claims, `expired=true` makes the token expired.
- * - `GET /counts` → calls that reached the key service and the platform.
- * - `POST /faults` `{"kms":{…},"platform":{"create_token":{…}},"jwks":{…}}` → in force until `{}` is posted.
- * - `POST /key` `{"state":"DISABLED"}` → state of the key version in use.
+ * - `GET /identity?email=…&audience=…` returns an identity token, as the metadata server of a cloud does.
+ *   `claims=<JSON object>` adds or replaces claims; `expired=true` makes the token expired.
+ * - `GET /counts` returns how many calls reached the key service, the platform and the issuer.
+ * - `POST /faults` `{"kms":{…},"platform":{"create_token":{…}},"jwks":{…}}` sets faults, until `{}` is posted.
+ * - `POST /key` `{"state":"DISABLED"}` sets the state of the key version in use.
  */
 export function createControlServer(world: MinterWorld): Server {
   return createServer((req, res) => {

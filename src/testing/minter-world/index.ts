@@ -1,5 +1,5 @@
 /**
- * Everything the minter talks to, as real servers on loopback whose faults a test can set. For tests, demos and users.
+ * Every service that the minter calls, as a server on loopback whose faults a test can set. For tests, demos and users.
  */
 export { FakeIssuer, type FakeIssuerOptions, type JwksFault } from '../fake-issuer/fake-issuer.ts';
 export { FakeKms, type KmsFaults } from '../fake-kms/fake-kms.ts';

@@ -2,7 +2,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 
 const made = new Map<string, KeyObject>();
 
-/** A private RSA key that stays the same within this process: making one takes a noticeable part of a second. */
+/** A private RSA key, made once per name and process: making a key takes a noticeable part of a second. */
 export function testKey(name: string, bits = 2048): KeyObject {
   const id = `${name}/${bits}`;
   let key = made.get(id);
@@ -13,7 +13,7 @@ export function testKey(name: string, bits = 2048): KeyObject {
   return key;
 }
 
-/** PEM of a private key, PKCS#1 as the platform hands it out, or PKCS#8. */
+/** PEM of a private key: PKCS#1, as the platform issues App keys, or PKCS#8. */
 export function privatePem(key: KeyObject, type: 'pkcs1' | 'pkcs8' = 'pkcs1'): Buffer {
   return Buffer.from(key.export({ type, format: 'pem' }) as string);
 }

@@ -4,11 +4,11 @@ import { createControlServer } from './control-server.ts';
 import { startMinterWorld } from './world.ts';
 
 /**
- * A minter's whole world in one process, for the demo:
+ * All services that a minter calls, in one process, for the demo:
  *   node src/testing/minter-world/main.ts [--https] [--host 0.0.0.0] [--public-host localhost] [--org acme]
  *     [--repositories gitops,extra] [--app-id 424242] [--git-root DIR] [--control-port 0]
- * Prints one JSON line with every endpoint once all of it is up (the App key was imported through the official client),
- * then runs until SIGTERM, SIGINT, or the end of its standard input when `--with-parent` is given.
+ * Imports the App key through the official client, prints one JSON line with every endpoint once all services are up,
+ * and runs until SIGTERM or SIGINT; with `--with-parent` also until the end of its standard input.
  */
 const { values } = parseArgs({
   options: {

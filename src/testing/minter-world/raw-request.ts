@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 
 /**
- * Sends bytes as they are over a fresh connection and returns everything that arrives until the other side closes,
- * for requests that no HTTP client would make. With `pour` it keeps sending that text until an answer arrives or the
- * connection is cut.
+ * Sends bytes unchanged over a new connection and returns everything that arrives until the server closes it. For
+ * requests that no HTTP client would make. With `pour` it repeats that text until an answer arrives or the connection
+ * is cut.
  */
 export function rawRequest(
   url: string,

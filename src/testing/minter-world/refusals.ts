@@ -2,7 +2,7 @@ import type { askToken } from './running-minter.ts';
 import { type RunningMinter } from './running-minter.ts';
 import type { MinterWorld } from './world.ts';
 
-/** The world and the minter in which a test looks for the costs and the leaks of an attack. */
+/** The world and the minter in which a test measures the costs of an attack and looks for leaks. */
 export interface Watched {
   world: MinterWorld;
   minter: RunningMinter;
@@ -10,15 +10,15 @@ export interface Watched {
 
 export type Answer = Awaited<ReturnType<typeof askToken>>;
 
-/** Calls that reached the key service's sign method and the platform. */
+/** The number of calls that reached the key service's sign method and the platform. */
 export function costs({ world }: Watched): { signs: number; platformCalls: number } {
   return { signs: world.kms.count('AsymmetricSign'), platformCalls: world.platform.appCalls };
 }
 
 /**
- * Runs one attack and checks what holds for every refusal: no signature, no call to the platform, at most a second of
- * processor time (which a busy machine does not change), our JSON, the protective headers, no token in the answer, and
- * neither the identity token nor a platform token in any log.
+ * Runs one attack and checks what holds for every refusal: no signature, no call to the platform, less than a second of
+ * CPU time (which a busy machine does not change), our JSON, the protective headers, no token in the answer, and no
+ * platform token, no private key and none of `secrets` in any log.
  */
 export async function expectRefusal(
   watched: Watched,

@@ -17,13 +17,13 @@ export interface RunningMinter {
   audit: Record<string, unknown>[];
   /** All log and audit lines, as text. */
   output: () => string;
-  /** Drops the audit lines and the output so far, which a test of memory would count as the minter's. */
+  /** Drops the audit lines and the output so far, which a memory test would otherwise attribute to the minter. */
   forget(): void;
   readiness(): Promise<MinterReadiness>;
   stop(): Promise<void>;
 }
 
-/** Starts a minter in front of a world. Resolves when it listens; use `untilReady` to wait for more. */
+/** Starts a minter that uses the services of `world`. Resolves when it listens; `untilReady` waits for readiness. */
 export async function startMinter(
   world: MinterWorld,
   options: { env?: Record<string, string>; clock?: Clock } = {},
@@ -66,7 +66,7 @@ export async function startMinter(
   };
 }
 
-/** The settings of a minter in front of this world; the variables in `env` override them. */
+/** The settings of a minter that uses the services of `world`. The variables in `env` override the defaults. */
 export function settingsOf(world: MinterWorld, env: Record<string, string> = {}): MinterSettings {
   const defaults = {
     AUDIENCES: audience,
@@ -83,7 +83,7 @@ export async function untilReady(minter: RunningMinter): Promise<MinterReadiness
   return until('a minter that is ready', () => minter.readiness(), { good: (report) => report.ready });
 }
 
-/** Sends `POST /token`, by default with a good body. */
+/** Sends `POST /token`, by default with a valid body. */
 export async function askToken(
   minter: Pick<RunningMinter, 'url'>,
   token: string | undefined,

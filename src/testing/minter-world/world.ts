@@ -15,22 +15,22 @@ export interface MinterWorldOptions {
   org?: string;
   repositories?: readonly string[];
   appId?: number;
-  /** Serve platform and issuer over HTTPS with a CA made for this. */
+  /** Serve platform and issuer over HTTPS, with a new CA. */
   https?: boolean;
-  /** Address to bind to; `publicHost` is how it is reached. */
+  /** Address to bind to. Clients use `publicHost` instead. */
   host?: string;
   publicHost?: string;
   ports?: { kms?: number; platform?: number; issuer?: number };
   /** Import the App key as in production instead of adding it to the fake directly. */
   importKey?: boolean;
-  /** Progress of that import. */
+  /** Called with each progress line of the import. */
   progress?: (line: string) => void;
   git?: GitOptions;
   basePath?: string;
   now?: () => number;
 }
 
-/** Everything a minter talks to, on loopback, and a directory for its rules. */
+/** Every service that a minter calls, on loopback, and a directory for its rules. */
 export interface MinterWorld {
   org: string;
   appId: number;
@@ -121,7 +121,7 @@ export async function startMinterWorld(options: MinterWorldOptions = {}): Promis
   };
 }
 
-/** The key is imported the same way as in production: an import job, wrapping, and the official client. */
+/** Imports the App key as in production: with an import job, wrapping, and the official client. */
 async function importAppKey(kms: FakeKms, progress: (line: string) => void): Promise<string> {
   const client = createKmsClient(kms.endpoint);
   try {

@@ -18,7 +18,7 @@ export interface PluginRunOptions {
   stream?: QueryServer['stream'];
   kube?: () => RestClient;
   stdin?: string;
-  /** Columns of the terminal. Unless it is set, stdout and stderr are not terminals. */
+  /** Columns of the terminal. Default: stdout and stderr are not terminals. */
   terminal?: number;
   env?: Record<string, string>;
   clock?: Clock;
@@ -28,8 +28,8 @@ export interface PluginRunOptions {
 }
 
 /**
- * Runs `kubectl svc ARGS` in this process, with `answer` as the query server. A plain object becomes part of an
- * envelope.
+ * Runs `kubectl svc ARGS` in this process, with `answer` as the query server. An answer without `text` is merged into
+ * the JSON of a successful query.
  */
 export async function runPluginHere(args: readonly string[], options: PluginRunOptions = {}): Promise<PluginResult> {
   const result = { stdout: '', stderr: '' };

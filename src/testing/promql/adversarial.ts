@@ -1,9 +1,9 @@
 /**
- * Queries made to block a process, to fill its memory, or to starve other queries. They are about the series of
- * `adversarialSeries`; the fuzz command varies them. Whatever the answers, the process must keep serving.
+ * Queries made to block a process, to fill its memory, or to starve other queries. They select the series of
+ * `adversarialSeries`; the fuzz command makes random variants. Whatever the answers, the process must keep serving.
  */
 export interface AdversarialQuestion {
-  /** What it tries. */
+  /** The attack in a few words. */
   readonly name: string;
   /** Default: `query`. */
   readonly path?:
@@ -12,11 +12,11 @@ export interface AdversarialQuestion {
   readonly match?: readonly string[];
   /** The range of a range query; it ends now. Units: seconds. */
   readonly range?: { readonly seconds: number; readonly step: number };
-  /** The error type that the answer must have. Default: an answer, or any error that is not the server's own. */
+  /** The error type that the answer must have. Default: a result, or any error but an internal one. */
   readonly refused?: 'bad_data' | 'execution';
 }
 
-/** A gauge with fractions, a counter that is reset, and buckets: one of each for every pod of every node. */
+/** A gauge with fractions, a counter with resets, and buckets: every pod of every node has all of them. */
 export const adversarialSeries = {
   gauge: 'load',
   counter: 'requests_total',

@@ -9,7 +9,7 @@ import {
 
 /**
  * Adds `@ timeMs` to every subquery, and to every selector outside of subqueries, that has no `@`. Returns the query
- * and the times at which to evaluate it: the answer must be the same at each. Null if a function depends on the
+ * and the times at which to evaluate it: every time must give the same answer. Null if a function depends on the
  * evaluation time.
  */
 export function atModifierCases(
@@ -25,7 +25,7 @@ export function atModifierCases(
 
 function dependsOnTime(expr: Expr): boolean {
   if (expr.kind === 'call' && atModifierUnsafeFunctions.has(expr.func.name)) return true;
-  // The steps of a subquery with an `@` of its own are fixed, and with them the evaluation time of all that it holds.
+  // A subquery with an `@` of its own has fixed steps, which are the evaluation times of everything within it.
   if (expr.kind === 'subquery' && expr.at?.kind === 'time') return false;
   return childrenOf(expr).some(dependsOnTime);
 }

@@ -11,7 +11,7 @@ import type { EvalCommand } from './test-script.ts';
 
 const epsilon = 1e-6;
 
-/** Why a value is not what an eval expects; null when it is. Times in milliseconds. */
+/** How a value differs from the result that an eval expects; null if it does not differ. Times in milliseconds. */
 export function compareAnswer(command: EvalCommand, value: QueryValue): string | null {
   switch (value.type) {
     case 'string':

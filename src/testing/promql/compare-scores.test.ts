@@ -11,17 +11,17 @@ test('results equal to the record have no differences', () => {
   expect(differences(scores(['a', 'b']), scores(['a', 'b']))).toEqual([]);
 });
 
-test('a new failure beside a new success is found, though the score is the same', () => {
+test('a new failure is found, even if a new success keeps the score the same', () => {
   expect(differences(scores(['a']), scores(['b']))).toEqual([
     'newly failing: b',
     'on record as failing, but did not: a',
   ]);
 });
 
-test('the second failure of a case that is in the data twice is found', () => {
+test('a new failure of one of two equal cases is found', () => {
   expect(differences(scores(['a']), scores(['a', 'a']))).toEqual(['newly failing: a']);
 });
 
-test('missing cases are found, though no other case fails', () => {
+test('missing cases are found, even if no case fails', () => {
   expect(differences(scores([]), scores([], 9))).toEqual(['promqltest: 9 cases, 10 on record']);
 });

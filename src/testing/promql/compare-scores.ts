@@ -9,13 +9,13 @@ export interface Scores {
   promqltest: Score;
   goldens: Score;
   compliance: Score;
-  /** One line for each case that fails, sorted; a case that is in the data twice may be here twice. */
+  /** One line for each failing case, sorted. A case that is in the data twice may be listed twice. */
   failing: string[];
 }
 
 /**
- * What differs from the record, a sentence each; empty where every case has its recorded result. A case that passes but
- * is on record as failing differs, too: left on record, its next failure would go unnoticed.
+ * The differences from the record, one sentence each; empty when every case has its recorded result. A passing case
+ * that is on record as failing is a difference, too: otherwise its next failure would go unnoticed.
  */
 export function differences(recorded: Scores, now: Scores): string[] {
   const found: string[] = [];
@@ -29,7 +29,7 @@ export function differences(recorded: Scores, now: Scores): string[] {
   return found;
 }
 
-/** The lines of `all` without those of `taken`; of equal lines, as many are removed as `taken` has. */
+/** The lines of `all` without those of `taken`; each line of `taken` removes one equal line at most. */
 function without(all: readonly string[], taken: readonly string[]): string[] {
   const left = [...taken];
   return all.filter((line) => {

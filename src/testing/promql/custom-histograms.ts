@@ -10,13 +10,13 @@ import type { LoadedSample } from './memory-source.ts';
 
 interface Parts {
   readonly labels: Labels;
-  /** Per time: cumulative counts by bound, count and sum. */
+  /** For each time: the cumulative counts by bound, the count and the sum. */
   readonly byTime: Map<number, { buckets: Map<number, number>; count: number | null; sum: number }>;
 }
 
 /**
- * Native histograms with custom buckets made of classic ones (`…_bucket`, `…_count`, `…_sum`), by the metric's base
- * name and its labels without `le`.
+ * Converts classic histograms (`…_bucket`, `…_count`, `…_sum`) to native histograms with custom buckets. Each has the
+ * base name of the metric and its labels without `le`.
  */
 export function customHistograms(
   series: readonly { readonly labels: Labels; readonly samples: readonly LoadedSample[] }[],

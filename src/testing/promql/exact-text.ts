@@ -1,6 +1,6 @@
 import { labelsText, type QueryResult } from '../../promql/index.ts';
 
-/** An answer as text in which every bit shows: two answers are the same exactly when their texts are. */
+/** An answer as text in which every bit counts: two answers are the same exactly if their texts are the same. */
 export function exactText({ value, warnings, infos }: QueryResult): string {
   const lines: string[] = [value.type, ...warnings, ...infos];
   if (value.type === 'vector') {
@@ -23,6 +23,6 @@ const structure = (value: object): string =>
   JSON.stringify(value, (_, inner: unknown) => {
     if (typeof inner === 'number') return number(inner);
     if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
-    // The order of an object's members means nothing.
+    // Sorted, because the order of an object's members means nothing.
     return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
   });

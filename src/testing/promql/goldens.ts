@@ -19,7 +19,7 @@ export interface GoldenFile {
   readonly cases: readonly { readonly query: string; readonly instant: GoldenAnswer; readonly range: GoldenAnswer }[];
 }
 
-/** How one recorded query went. */
+/** The outcome of one recorded query; `problem` is null if the answers are identical. */
 export interface GoldenOutcome {
   readonly query: string;
   readonly problem: string | null;
@@ -28,7 +28,7 @@ export interface GoldenOutcome {
 const epsilon = 1e-9;
 const status: Record<string, number> = { bad_data: 400, execution: 422, timeout: 503, canceled: 499, internal: 500 };
 
-/** Runs every recorded query and compares; a query counts as identical when instant and range answer both are. */
+/** Runs every recorded query and compares both of its answers, instant and range, with the recorded ones. */
 export async function runGoldens(file: GoldenFile, source: MemorySource): Promise<GoldenOutcome[]> {
   const engine = new Engine({ experimentalFunctions: true });
   const outcomes: GoldenOutcome[] = [];

@@ -7,12 +7,12 @@ const questions = (seed: number, count: number) => {
   return Array.from({ length: count }, () => hostileQuestion(random));
 };
 
-test('equal seeds give equal questions, and different seeds give different ones', () => {
+test('equal seeds give equal queries, and different seeds give different queries', () => {
   expect(questions(7, 50)).toEqual(questions(7, 50));
   expect(questions(8, 50)).not.toEqual(questions(7, 50));
 });
 
-test('most questions are valid PromQL, so that they are refused for their cost', () => {
+test('most queries are valid PromQL, so that they are refused for their cost only', () => {
   const asked = questions(1, 400).flatMap(({ query }) => (query === undefined ? [] : [query]));
   const parsed = asked.filter((query) => {
     try {

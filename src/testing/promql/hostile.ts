@@ -85,7 +85,7 @@ function vector(random: Random, depth: number): string {
   }
 }
 
-/** Wraps a text up to thirty times. Each wrap holds it once, so its length grows by about a constant each time. */
+/** Wraps an expression up to thirty times. Each wrap contains it once, so the length grows linearly. */
 function chained(random: Random, inner: string, wrap: (text: string, i: number) => string): string {
   const times = 1 + random.below(random.chance(0.2) ? 30 : 4);
   let text = inner;

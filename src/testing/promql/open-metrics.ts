@@ -1,7 +1,7 @@
 import { parseSelector, sortedLabels, type Label, type Labels } from '../../promql/index.ts';
 import type { LoadedSample } from './memory-source.ts';
 
-/** Reads samples out of OpenMetrics text with timestamps (seconds), series by series in the order of appearance. */
+/** Parses OpenMetrics text with timestamps (seconds). Series are in the order of their first appearance. */
 export function parseOpenMetrics(text: string): { labels: Labels; samples: LoadedSample[] }[] {
   const bySeries = new Map<string, LoadedSample[]>();
   for (const line of text.split('\n')) {

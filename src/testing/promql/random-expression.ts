@@ -20,10 +20,10 @@ const arithmetic = ['+', '-', '*', '/', '%', '^', 'atan2'];
 const comparisons = ['==', '!=', '>', '<', '>=', '<='];
 const ranges = ['1m', '2m30s', '5m', '10m'];
 
-/** Functions whose calls are written by code of their own. */
+/** Functions whose calls are not written by the general code below. */
 const apart = new Set(['info', 'label_replace', 'label_join', 'histogram_quantiles', 'absent_over_time']);
 
-/** The text of a random expression: mostly well-typed; some fail while they are evaluated. */
+/** A random expression. Most are well-typed; some fail during evaluation. */
 export function randomExpression(random: Random, scope: ExpressionScope, depth = 3): string {
   return new Writer(random, scope).expression(random.chance(0.93) ? 'instant vector' : 'scalar', depth);
 }
@@ -245,7 +245,7 @@ class Writer {
     return this.#matched(depth, op);
   }
 
-  /** Two vectors that have a chance to match: often the same labels on both sides. */
+  /** An operation on two vectors that probably match, because both sides often have the same labels. */
   #matched(depth: number, op: string): string {
     const random = this.#random;
     const shared = random.some(labels, 0.5);

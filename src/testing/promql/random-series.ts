@@ -8,7 +8,7 @@ export interface RandomSeries {
   readonly samples: readonly LoadedSample[];
 }
 
-/** How generated series look. Units: milliseconds. */
+/** The shape of generated series. Units: milliseconds. */
 export interface SeriesShape {
   readonly start: number;
   readonly interval: number;
@@ -21,7 +21,7 @@ export interface SeriesShape {
 /** The label that names a series' node. */
 export const nodeLabel = 'node';
 
-/** The metric names that the generator of expressions uses, by what they hold. */
+/** The metric names that random expressions select, by their type. */
 export const metrics = {
   gauges: ['temperature', 'queue_length', 'odd_values'],
   counters: ['requests_total', 'errors_total'],
@@ -33,7 +33,7 @@ export const metrics = {
 
 const bounds = ['0.1', '0.5', '1', '5', '+Inf'];
 
-/** Series of a small world: gauges, counters with resets, classic buckets, native histograms; gaps, NaN, infinities. */
+/** Random gauges, counters with resets, classic buckets and native histograms, with gaps, NaN and infinities. */
 export function randomSeries(random: Random, shape: SeriesShape): RandomSeries[] {
   const found: RandomSeries[] = [];
   const add = (name: string, labels: Record<string, string>, samples: LoadedSample[]): void => {
@@ -67,7 +67,7 @@ export function randomSeries(random: Random, shape: SeriesShape): RandomSeries[]
   return found;
 }
 
-/** The info metrics of targets. Mostly only one node has those of an instance. Some versions change midway. */
+/** Adds the info metrics of targets. Mostly only one node has those of an instance. Some versions change midway. */
 function addInfos(random: Random, shape: SeriesShape, targets: readonly Record<string, string>[], add: Add): void {
   const told = new Set<string>();
   for (const target of targets) {
@@ -142,7 +142,7 @@ function counter(random: Random, shape: SeriesShape, rate: number): LoadedSample
 
 function histograms(random: Random, shape: SeriesShape): LoadedSample[] {
   const schema = random.pick([0, 0, 1, 3]);
-  // No bucket is ever empty: a store may keep an empty bucket or leave it out, and answers would show which.
+  // No bucket is ever empty: some stores keep an empty bucket, some omit it, so their answers would differ.
   let counts = [1 + random.below(5), 1 + random.below(9), 1 + random.below(5)];
   let zero = random.below(3);
   const resets = random.chance(0.3) ? 0.05 : 0;

@@ -14,7 +14,8 @@ import type { Labels } from '../../promql/index.ts';
 import { parseTestScript, type EvalCommand, type LoadCommand, type TextCheck } from './test-script.ts';
 
 /**
- * The settings that the test language assumes: everything experimental is on, and metric names are removed at the end.
+ * The settings that Prometheus' test language assumes: everything experimental is on, and metric names are removed at
+ * the end of the evaluation.
  */
 export const testScriptOptions: EngineOptions = {
   experimentalFunctions: true,
@@ -25,14 +26,14 @@ export const testScriptOptions: EngineOptions = {
   maxSamples: 10_000,
 };
 
-/** How one eval of a script went; `problem` is null when it passed. */
+/** The outcome of one eval of a script; `problem` is null if it passed. */
 export interface EvalOutcome {
   readonly line: number;
   readonly query: string;
   readonly problem: string | null;
 }
 
-/** Runs a script: loads, clears, and every eval in all the ways the language demands. */
+/** Runs a script: its loads, its clears, and each eval in all variants that the language demands. */
 export async function runTestScript(text: string): Promise<EvalOutcome[]> {
   const engine = new Engine(testScriptOptions);
   const source = new MemorySource();
@@ -88,7 +89,7 @@ async function evaluate(engine: Engine, source: MemorySource, command: EvalComma
   return null;
 }
 
-/** An instant query, then the same as the middle step of a range. */
+/** Evaluates an instant query, then the same query as the middle step of a range query. */
 async function instantCase(
   engine: Engine,
   source: MemorySource,
@@ -156,7 +157,7 @@ function checkAnnotations(command: EvalCommand, { warnings, infos }: QueryResult
   return checkTexts('warning', command.warn, warnings) ?? checkTexts('info', command.info, infos);
 }
 
-/** If there are checks, every check must match a text, and every text must match a check. */
+/** Without checks, accepts any texts. Otherwise every check must match a text, and every text must match a check. */
 function checkTexts(kind: string, checks: readonly TextCheck[], texts: readonly string[]): string | null {
   if (checks.length === 0) return null;
   const unmet = checks.findIndex((one) => !texts.some(one));

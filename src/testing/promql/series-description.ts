@@ -18,7 +18,7 @@ export type SequenceValue =
   | { readonly kind: 'float'; readonly value: number }
   | { readonly kind: 'histogram'; readonly histogram: FloatHistogram; readonly hintGiven: boolean };
 
-/** A line `metric{labels} values…` taken apart. */
+/** A parsed line `metric{labels} values…`. */
 export interface SeriesDescription {
   readonly labels: Labels;
   readonly values: SequenceValue[];
@@ -33,7 +33,7 @@ export function parseSeriesLine(line: string): SeriesDescription {
   return { labels: parseMetric(line.slice(0, end)), values: parseSequence(line.slice(end)) };
 }
 
-/** Where the metric ends and its values begin: the first space outside braces and quotes that no labels follow. */
+/** The end of the metric in a line: the first space outside of braces and quotes that no `{labels}` follow. */
 function metricEnd(line: string): number {
   let depth = 0;
   let quote = '';
@@ -50,7 +50,7 @@ function metricEnd(line: string): number {
   return line.length;
 }
 
-/** The labels of a metric as written: name, braces, or both. */
+/** Parses the labels of a metric, which is a name, a selector in braces, or both. */
 export function parseMetric(text: string): Labels {
   const trimmed = text.trim();
   if (/^\{\s*\}$/.test(trimmed)) return [];
@@ -58,7 +58,10 @@ export function parseMetric(text: string): Labels {
   return sortedLabels(matchers.map(({ name, value }): Label => [name, value]));
 }
 
-/** Parses a selector that may match everything, as the selector of an expected result may. */
+/**
+ * Parses a selector that may match everything, such as that of an expected result. The PromQL parser refuses such
+ * selectors, so a matcher is added before and removed afterwards.
+ */
 function parseSelectorText(text: string): ReturnType<typeof parseSelector> {
   const braces = text.lastIndexOf('}');
   const sure = '__parse__="x"';

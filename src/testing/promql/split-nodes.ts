@@ -41,7 +41,7 @@ export class SplitNodes implements Distribution {
   async run(...[request, steps, settings, signal]: Parameters<Distribution['run']>): Promise<FragmentResult[] | null> {
     this.ran.push(request);
     const limits = { settings, maxSamples: 50_000_000, ...(signal === undefined ? {} : { signal }) };
-    // Back to front: the order in which nodes answer must not show.
+    // Reversed, because the order in which nodes answer must not matter.
     const sources = this.#matching(fragmentDemands(request, steps, settings).requests).reverse();
     if (sources.length === 0) return null;
     return Promise.all(sources.map((source) => evaluateFragment(request, source, steps, limits)));

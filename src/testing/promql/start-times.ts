@@ -3,8 +3,8 @@ import { parseDurationLiteral } from '../../promql/index.ts';
 const item = /^([+-]?)(0|\d+(?:ms|[smhdwy])(?:\d+(?:ms|[smhd]))*)(?:([+-])(\d+(?:ms|[smhdwy])))?(?:x(\d+))?$/;
 
 /**
- * The sequence after `metric@st`: for each sample, the distance from it to its counter's start, in milliseconds;
- * null where it is unknown. Errors: throws an Error that quotes the item it cannot read.
+ * Parses the sequence after `metric@st`. Returns for each sample the offset of its counter's start, in milliseconds
+ * (negative: before the sample), or null if it is unknown. Errors: throws an Error that quotes the item it cannot read.
  */
 export function parseStartTimes(text: string): (number | null)[] {
   const offsets: (number | null)[] = [];

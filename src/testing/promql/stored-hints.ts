@@ -2,8 +2,8 @@ import { detectReset, type FloatHistogram } from '../../promql/index.ts';
 import type { LoadedSample } from './memory-source.ts';
 
 /**
- * Histogram samples with the counter reset hints that a store returns. The first sample of a run is "unknown" (or a
- * reset), and the following ones are "not reset". A new run starts where a reset is found or the kind of sample
+ * Gives histogram samples the counter-reset hints that a store would return. The first sample of a run is "unknown" (or
+ * a reset), the other samples of the run are "not reset". A new run starts at a reset, and where the kind of sample
  * changes.
  * Shape: samples in time order.
  */

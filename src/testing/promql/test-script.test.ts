@@ -25,7 +25,7 @@ describe('the test language', () => {
     ]);
   });
 
-  test('histograms are written out and grow by histograms', () => {
+  test('a sequence of histograms grows by a histogram', () => {
     const { values } = parseSeriesLine(
       'x {{schema:1 count:3 sum:2 buckets:[1 0 2] offset:-1}}+{{schema:1 count:1 buckets:[1]}}x1',
     );

@@ -4,7 +4,7 @@ import type { Labels } from '../../promql/index.ts';
 import { parseMetric, parseSeriesLine, type SequenceValue } from './series-description.ts';
 import { parseStartTimes } from './start-times.ts';
 
-/** What an annotation or error has to look like. */
+/** Whether the text of an annotation or error is as expected. */
 export type TextCheck = (text: string) => boolean;
 
 /** `load`: series with a point every `gapMs` from time 0 on. */
@@ -17,7 +17,7 @@ export interface LoadCommand {
   readonly series: {
     readonly labels: Labels;
     readonly values: readonly SequenceValue[];
-    /** Per value, how long before its sample the counter began, in milliseconds (negative); null: unknown. */
+    /** For each value, the offset of its counter's start, in ms (negative: before the sample); null: unknown. */
     readonly startOffsets: readonly (number | null)[] | null;
   }[];
 }
@@ -28,7 +28,7 @@ export interface ExpectedSeries {
   readonly values: readonly SequenceValue[];
 }
 
-/** `eval`: a query and what it must answer. Times in milliseconds. */
+/** `eval`: a query and its expected result. Times in milliseconds. */
 export interface EvalCommand {
   readonly kind: 'eval';
   readonly line: number;
@@ -37,7 +37,7 @@ export interface EvalCommand {
   readonly start: number;
   readonly end: number;
   readonly step: number;
-  /** The bounds by which range results are checked; for `expect range vector` they differ from start and end. */
+  /** The bounds of `expect range vector`, which replace start, end and step when the result is checked. */
   expectRange: { readonly start: number; readonly end: number; readonly step: number } | null;
   ordered: boolean;
   fail: TextCheck | null;
@@ -45,7 +45,7 @@ export interface EvalCommand {
   info: TextCheck[];
   noWarn: boolean;
   noInfo: boolean;
-  /** Older spelling: expects at least one annotation, with any text. */
+  /** `eval_warn` and `eval_info`, an older spelling: expects at least one annotation, with any text. */
   someWarn: boolean;
   someInfo: boolean;
   expectedString: string | null;
@@ -154,7 +154,7 @@ function newEval(line: string, number: number): EvalCommand {
   };
 }
 
-/** Reads one line below an eval; false when it was the last one. */
+/** Reads one line below an eval. Returns false if the line ends the eval. */
 function readExpectation(command: EvalCommand, line: string): boolean {
   const failMessage = /^expected_fail_(message|regexp)\s+(.+)$/.exec(line);
   if (failMessage !== null) {

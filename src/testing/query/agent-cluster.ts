@@ -28,12 +28,12 @@ export interface SimulatedAgent {
   readonly node: string;
   readonly address: string;
   readonly store: Store;
-  /** What it answers to `query_exemplars` and `metadata`. */
+  /** The data behind `query_exemplars` and `metadata`. */
   readonly exemplars: ExemplarRing;
   readonly families: Family[];
-  /** When set, it answers instead of the store. */
+  /** When set, handles every request in place of the agent. */
   misbehave: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
-  /** Answers as a healthy agent does; a `misbehave` that concerns only some requests calls it for the others. */
+  /** Answers like a healthy agent. A `misbehave` that concerns only some requests calls `serve` for all others. */
   serve(req: IncomingMessage, res: ServerResponse): void;
   /** Requests received. */
   requests: number;
@@ -52,9 +52,9 @@ export interface AgentCluster {
   close(): Promise<void>;
 }
 
-/** What a further process needs to add agents to a cluster that several processes share. */
+/** The parameters with which one more process adds agents to a cluster that several processes share. */
 export interface ClusterPart {
-  /** The authority of the first part. */
+  /** The CA of the first part. */
   readonly ca: KeyPairPem;
   /** The port of the first part. */
   readonly port: number;

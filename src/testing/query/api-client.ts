@@ -24,7 +24,7 @@ export interface ApiClientOptions {
   readonly ca: string;
 }
 
-/** Asks a query server over TLS, with a `GET` and a query string or, where `form` is set, with a `POST` form. */
+/** Sends a request to a query server over TLS: a `GET` with a query string, or with `form` a `POST` of a form. */
 export function askApi(
   { port, ca }: ApiClientOptions,
   path: string,

@@ -14,16 +14,19 @@ import {
 } from '../../tsdb/index.ts';
 import { MemoryFiles } from '../tsdb/memory-files.ts';
 
-/** How the long-term store behaves. `partial`: one of the stores that it queries does not answer. */
+/**
+ * How the long-term store behaves: `gone` cuts connections, `frozen` never answers, `guarded` answers 401, `limited`
+ * refuses queries as too large, `partial` warns that one of the stores behind it does not answer.
+ */
 export type LongTermState = 'well' | 'gone' | 'frozen' | 'guarded' | 'limited' | 'partial';
 
 /**
- * A store for older times, as Prometheus and Thanos answer: remote read, range selectors and lists of series by the
- * query API, external labels, refusals. `e2e/query/long-term-suite.ts` compares it with the real ones.
+ * A long-term store that answers like Prometheus and Thanos: remote read, range selectors and lists of series by the
+ * query API, external labels, refusals. `e2e/query/long-term-suite.ts` compares it with both.
  */
 export interface LongTermStandIn {
   readonly url: string;
-  /** Changes at once. */
+  /** A change takes effect with the next request. */
   state: LongTermState;
   append(labels: Readonly<Record<string, string>>, t: number, value: number): void;
   close(): Promise<void>;

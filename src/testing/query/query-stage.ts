@@ -14,7 +14,7 @@ export interface QueryStageOptions {
   readonly nodes?: readonly string[];
   /** Settings by key, in addition to those that make the server listen on loopback. */
   readonly flags?: Readonly<Record<string, string>>;
-  /** For the agents' stores and the query servers. Default: the machine's; recorded data needs a clock at its date. */
+  /** The clock of stores and query servers. Default: the machine's; recorded data needs a clock at its date. */
   readonly clock?: Clock;
   /** The disk of each agent. Default: one in memory. */
   readonly files?: () => FileLayer;
@@ -36,7 +36,7 @@ export interface QueryStage {
   readonly cluster: AgentCluster;
   readonly server: QueryServer;
   ask(path: string, params?: ApiParams, options?: Parameters<typeof askApi>[3]): Promise<ApiAnswer>;
-  /** One more server over the same agents: another replica, or one with other settings. */
+  /** Starts one more server over the same agents: another replica, or a server with other settings. */
   replica(options?: QueryStageOptions): Promise<QueryServer>;
   close(): Promise<void>;
 }

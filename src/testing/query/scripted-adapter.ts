@@ -9,15 +9,15 @@ export interface AdapterRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** An HTTPS server of an API for autoscalers whose answers a test scripts. */
+/** An HTTPS server in place of a metrics adapter for autoscalers. A test scripts its answers. */
 export interface ScriptedAdapter {
   readonly url: string;
-  /** The authority of its certificate, PEM. */
+  /** The CA of its certificate, PEM. */
   ca: string;
   /** The requests so far. */
   readonly requests: AdapterRequest[];
   answer: (req: IncomingMessage, res: ServerResponse) => void;
-  /** Changes to a certificate of a new authority, and drops all connections. */
+  /** Changes to a certificate of a new CA, and drops all connections. */
   rotate(): Promise<void>;
   close(): Promise<void>;
 }

@@ -101,7 +101,7 @@ export interface StreamStage {
   synced: boolean;
   /** Reads an answer to its end. */
   read(path: string, options?: ReadOptions): Promise<StreamAnswer>;
-  /** Opens an answer that need not end; its messages are added as they arrive. */
+  /** Opens an answer that need not end. Its messages are added to the follower as they arrive. */
   follow(path: string, options?: ReadOptions): Promise<Follower>;
   close(): Promise<void>;
 }

@@ -11,13 +11,14 @@ import { bitsHex, histogramText, readSamples } from './read-samples.ts';
 
 /** The program that writes until it is killed. */
 export const crashWriterSource = fileURLToPath(new URL('./crash-writer.ts', import.meta.url));
-/** A writer is killed at most this many milliseconds after its first answer. */
+/** A writer is killed at most this many milliseconds after its first line of output. */
 const longestLifeMs = 60;
 
 /**
- * Starts a writer on a store, kills it at a random moment, opens the store and checks every sample. All rounds use the
- * same directory. `writer`: the program, as source or bundled (which starts faster). Returns the number of rounds.
- * Errors: which sample was lost or wrong, and the round.
+ * Each round starts a writer on a store, kills it at a random moment, opens the store and checks every sample. All
+ * rounds use the same directory. `writer`: the program, as source or bundled (which starts faster). Returns the number
+ * of rounds.
+ * Errors: names the round, and the sample that was lost or wrong.
  */
 export async function crashRounds(
   dir: string,
@@ -46,7 +47,7 @@ export async function crashRounds(
   return rounds;
 }
 
-/** Runs the writer, kills it `lifeMs` after its first answer, and returns the last number that it acknowledged. */
+/** Runs the writer, kills it `lifeMs` after its first output, and returns the last number that it acknowledged. */
 async function writeUntilKilled(writer: string, dir: string, first: number, lifeMs: number): Promise<number> {
   const child = spawn(process.execPath, [writer, dir, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';

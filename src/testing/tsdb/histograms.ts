@@ -2,7 +2,7 @@ import { spansOf } from '../../tsdb/index.ts';
 import type { NativeHistogram } from '../../tsdb/index.ts';
 
 /**
- * Histograms for tests, the `n`th of a kind that `shape` chooses: whole or float counts, gauges, custom bounds; buckets
+ * The `n`th histogram of a test series. `shape` chooses the kind: whole or float counts, gauges, custom bounds. Buckets
  * come and go, and counters reset now and then, so that every way to cut and to widen a chunk occurs.
  */
 export function aHistogram(shape: number, n: number): NativeHistogram {

@@ -11,8 +11,8 @@ export type FileCall = 'write' | 'sync' | 'create' | 'rename' | 'remove' | 'sync
 
 /**
  * A file system in memory for the store's tests: it can lose everything that was not synced, tear writes, and fail
- * any single call. File contents obey fsync; names are durable at once (a stricter model of directories adds nothing
- * here, since the store syncs a directory before it relies on it).
+ * any single call. File contents are durable after a sync, names immediately. (A stricter model of names would add
+ * nothing: the store syncs a directory before it relies on it.)
  */
 export class MemoryFiles implements FileLayer {
   #files = new Map<string, MemoryFile>();

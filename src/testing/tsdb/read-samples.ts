@@ -4,8 +4,8 @@ import { labelsKey } from '../../tsdb/index.ts';
 import type { Matcher, Store } from '../../tsdb/index.ts';
 
 /**
- * Everything a store holds for some matchers: by series key, time → value bits in hex (stale markers show), or a
- * histogram as text.
+ * All samples of a store for some matchers, by series key and time: the bits of the value in hex, so that stale markers
+ * show, or a histogram as text.
  */
 export function readSamples(
   store: Store,

@@ -12,7 +12,7 @@ export interface SampledSeries {
   readonly histograms: readonly { readonly t: number; readonly histogram: NativeHistogram | null }[];
 }
 
-/** Reads a prometheus.ReadResponse: each query's series. Errors: ERR_INPUT_INVALID. */
+/** Decodes a prometheus.ReadResponse: the series of each query. Errors: ERR_INPUT_INVALID. */
 export function decodeReadResponse(bytes: Uint8Array): SampledSeries[][] {
   const results: SampledSeries[][] = [];
   for (const reader = new WireReader(bytes); !reader.done;) {

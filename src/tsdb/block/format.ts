@@ -5,8 +5,8 @@ import type { ChunkEncoding } from '../types.ts';
 
 /**
  * A block is one file that never changes: magic, chunks (each followed by its CRC-32C, u32 LE), index, footer.
- * Footer: index offset and length, its CRC-32C, time range [from, to), sample count, magic. The magic states the
- * version of the format. Pure: of this folder, only the reader and the writer access files.
+ * Footer: offset, length and CRC-32C of the index, time range [from, to), sample count, magic. The magic states the
+ * version of the format. In this folder only the reader and the writer access files; all else is pure.
  */
 export const blockMagic = new TextEncoder().encode('SVCBLK2\n');
 export const footerBytes = 48;

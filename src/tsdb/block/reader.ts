@@ -64,7 +64,7 @@ export class Block {
     }
   }
 
-  /** As `readChunks`, for a caller that is done with the bytes before the next read of this block. */
+  /** Like `readChunks`, but the bytes of the chunks are valid only until the next read of this block. */
   lendChunks(ordinal: number, places: readonly ChunkPlace[]): Chunk[] {
     const window = this.#window;
     const wasHeld = this.#isHeld;
@@ -74,7 +74,7 @@ export class Block {
   }
 
   /**
-   * Reads chunks of one series, without its deleted samples. Their bytes may be views.
+   * Reads chunks of one series, without its deleted samples. The bytes of the chunks may be views of a larger buffer.
    * Errors: ERR_STORE_CORRUPT for a wrong checksum: damaged bytes are never returned.
    */
   readChunks(ordinal: number, places: readonly ChunkPlace[]): Chunk[] {
@@ -84,8 +84,8 @@ export class Block {
   }
 
   /**
-   * Whether any of a series' chunks, all of which overlap [mint, maxt], has a sample there. A chunk is read only when
-   * the range lies within it, or when samples were deleted. Errors: as `readChunks`.
+   * Whether a series has a sample in [mint, maxt]; all given chunks overlap this range. Reads chunks only if none of
+   * them begins or ends within the range, or if samples of the series were deleted. Errors: as `readChunks`.
    */
   hasSamples(ordinal: number, places: readonly ChunkPlace[], mint: number, maxt: number): boolean {
     if (!this.tombstones.has(ordinal) && places.some((place) => place.minT >= mint || place.maxT <= maxt)) return true;
@@ -104,8 +104,8 @@ export class Block {
   }
 
   /**
-   * The read window, moved so that it contains these bytes. An isolated chunk is read alone, sequential chunks with the
-   * bytes after them.
+   * Moves the read window so that it contains these bytes, and returns it. An isolated chunk is read alone, sequential
+   * chunks with the bytes after them.
    */
   #bring(offset: number, length: number): Uint8Array {
     const from = offset - this.#windowAt;
@@ -127,7 +127,7 @@ export class Block {
     }
   }
 
-  /** Keeps the file open until the matching `release`, even if the block is retired meanwhile. */
+  /** Keeps the file open until the matching `release`, even if the block is retired before. */
   acquire(): void {
     this.#readers++;
   }

@@ -3,7 +3,7 @@ import { SampleBuffer } from './sample-buffer.ts';
 import { encodeXor, maxSampleBytes } from './xor-encoder.ts';
 import { XorStates } from './xor-states.ts';
 
-/** Most samples of a chunk that the store writes; Prometheus' target is the same. */
+/** The largest number of samples in a chunk that the store writes; Prometheus has the same target. */
 export const samplesPerChunk = 120;
 
 /** Encoding never suspends, so one scratch buffer serves all calls; it grows to the largest chunk so far. */
@@ -39,7 +39,7 @@ export function encodeChunks(
   return chunks;
 }
 
-/** As `encodeChunks`, from points. */
+/** Like `encodeChunks`, for points. */
 export function encodeFloats(
   points: readonly { readonly t: number; readonly high: number; readonly low: number }[],
   perChunk: number,

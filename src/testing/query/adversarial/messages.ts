@@ -1,6 +1,6 @@
 import type { LoopReport } from '../../loop-watch.ts';
 
-/** How an agent process is started, as JSON in its arguments. */
+/** The start parameters of an agent process, passed as JSON in its arguments. */
 export interface AgentStart {
   readonly node: string;
   readonly address: string;
@@ -8,11 +8,11 @@ export interface AgentStart {
   readonly dir: string;
   readonly pods: number;
   readonly samples: number;
-  /** Bytes that all its shares of queries may hold together. */
+  /** The memory limit of all its shares of queries together. Bytes. */
   readonly memory: number;
 }
 
-/** How the query process is started, as JSON in its arguments. */
+/** The start parameters of the query process, passed as JSON in its arguments. */
 export interface QueryStart {
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string };
   readonly agents: readonly { readonly node: string; readonly address: string }[];
@@ -21,8 +21,8 @@ export interface QueryStart {
 }
 
 /**
- * What a process sends to the stage: that it serves (with its ports) or failed, what its event loop did since the last
- * report, or how long it computed for a request after its client went away or its time was over.
+ * A message of a process to the stage: it serves (with its ports), it failed, a report of its event loop, or the CPU
+ * time that it used for a request after the client went away or the request's time was over.
  */
 export type FromProcess =
   | { readonly ready: Readonly<Record<string, number>> }
@@ -30,5 +30,5 @@ export type FromProcess =
   | { readonly afterCloseMs: number }
   | { readonly failed: string };
 
-/** What the stage sends to a process. */
+/** A message of the stage to a process. */
 export type ToProcess = 'report' | 'afterClose' | { readonly afterTimeMs: number } | 'stop';

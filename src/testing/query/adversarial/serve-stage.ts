@@ -1,14 +1,14 @@
 import { LoopWatch } from '../../loop-watch.ts';
 import type { FromProcess, ToProcess } from './messages.ts';
 
-/** Runs a part in its own process: reports when it serves and what its event loop does, and ends on request. */
+/** Runs a part of the stage in this process. Tells the stage when the part serves, reports its event loop on request. */
 export async function serveStage(start: (input: unknown) => Promise<StagePart>): Promise<void> {
   const send = (message: FromProcess): void => void process.send!(message);
   const watch = new LoopWatch();
   try {
     const part = await start(JSON.parse(process.argv[2]!));
     watch.start();
-    // A stage that died cannot stop its processes.
+    // Otherwise this process would outlive a stage that died.
     process.on('disconnect', () => void part.close());
     process.on('message', (message: ToProcess) => {
       if (message === 'report') send({ report: watch.report() });

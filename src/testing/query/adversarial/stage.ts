@@ -13,13 +13,11 @@ import type { AgentStart, FromProcess, QueryStart, ToProcess } from './messages.
 /** A process of the stage. */
 export interface StageProcess {
   readonly ports: Readonly<Record<string, number>>;
-  /** What its event loop did since the last report. */
+  /** Measurements of its event loop since the last report. */
   report(): Promise<LoopReport>;
-  /** Processor time that it used after a client went away, until the work had ended. Units: ms. */
+  /** CPU time that it used after a client went away, until it was idle. Units: ms. */
   afterClose(): Promise<number>;
-  /**
-   * Processor time that it used from `allowedMs` after the next request arrived until the work had ended. Units: ms.
-   */
+  /** CPU time that it used from `allowedMs` after the arrival of the next request until it was idle. Units: ms. */
   afterTime(allowedMs: number): Promise<number>;
 }
 
@@ -108,7 +106,7 @@ async function startProcess(
   { children, bytes }: { readonly children: ChildProcess[]; readonly bytes: number },
 ): Promise<StageProcess> {
   const path = join(import.meta.dirname, file);
-  // By default, V8 uses half of a container's memory.
+  // The default of V8 in a container: half of its memory.
   const execArgv = [`--max-old-space-size=${bytes / 2 / 1024 ** 2}`];
   const child = fork(path, [JSON.stringify(input)], { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   children.push(child);
@@ -159,7 +157,7 @@ async function close(children: readonly ChildProcess[], dir: string): Promise<vo
   rmSync(dir, { recursive: true, force: true });
 }
 
-/** Asks with a POST form where it can, so that no text is too long for a URL. */
+/** Sends the query as a POST form if the path accepts one, because some queries are too long for a URL. */
 function ask(
   server: { port: number; ca: string },
   { path = 'query', query, match, range }: AdversarialQuestion,
@@ -175,7 +173,7 @@ function ask(
     params['step'] = String(range.step);
   }
   const target = path.startsWith('/') ? path : `/api/v1/${path}`;
-  // These two accept only GET.
+  // These two paths accept only GET.
   const form = path !== 'label/pod/values' && path !== '/federate';
   return askApi(server, target, params, { form });
 }

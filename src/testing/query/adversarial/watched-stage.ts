@@ -2,14 +2,14 @@ import { request } from 'node:http';
 import { percentileOfSlices, type LoopReport } from '../../loop-watch.ts';
 import { startAdversarialStage, type AdversarialStage, type StageProcess } from './stage.ts';
 
-/** Longest that a process may compute without giving other work a turn. In processor time, to hold on any machine. */
+/** The longest time that a process may compute before other work gets a turn. CPU time, so it holds on any machine. */
 export const longestCpuMs = 100;
 
 /** A stage whose event loops are watched from its start to its end. */
 export interface WatchedStage extends AdversarialStage {
-  /** What each event loop did since its last report. */
+  /** Measurements of each event loop since its last report. */
   reports(): Promise<{ query: LoopReport; agents: LoopReport[] }>;
-  /** Of all rounds so far, the time that one in a thousand exceeds, by process. Units: ms of processor time. */
+  /** For each process, the 99.9th percentile of its slices so far. Units: ms of CPU time. */
   longRounds(): number[];
   /** The first value of a metric of the query server; NaN if its metrics page lacks it. */
   metric(name: string): Promise<number>;
@@ -18,7 +18,7 @@ export interface WatchedStage extends AdversarialStage {
 /** Starts a watched stage, and warms it up. */
 export async function startWatchedStage(): Promise<WatchedStage> {
   const stage = await startAdversarialStage({ pods: 500, samples: 40 });
-  /** The slices of each process, of all reports. */
+  /** The slices of all reports, by process. */
   const slicesOf = new Map<StageProcess, (readonly number[])[]>();
   const reportOf = async (process: StageProcess): Promise<LoopReport> => {
     const report = await process.report();
