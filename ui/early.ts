@@ -1,6 +1,6 @@
 /**
- * Asks for what the first view needs while the browser still loads that view's code. A script of its own, which imports
- * nothing at run time: the document's head runs it first.
+ * Sends the first request of a view while the browser still loads the view's code. This is a separate script that
+ * imports nothing at run time; the document's head runs it first.
  */
 import { askEarly } from './api/early.ts';
 import { firstQuestion } from './state/first-question.ts';

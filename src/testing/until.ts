@@ -23,11 +23,11 @@ const eagerMs = 10;
 /**
  * Calls `ask` until its answer is good, and returns that answer. For effects that cross a socket or a process, whose
  * end a fake clock cannot tell. `good`: by default any answer that is `Something`.
- * Flow: a synchronous `ask` looks into this process, where a state may last for one turn of the event loop only. Such an
- * `ask` is called in every turn, and once a millisecond while nothing happens. An asynchronous `ask` is called again
- * after a pause: a tenth of the time waited so far, at least the duration of the last call, at most 200 ms. So an `ask`
- * that starts a short program keeps a core busy for at most half of the time. An error of `ask` counts as an answer that
- * is not good.
+ * Flow: a synchronous `ask` looks into this process, where a state may last for only one turn of the event loop. It is
+ * called in every turn, and once a millisecond while nothing happens. An asynchronous `ask` is called again after a
+ * pause: a tenth of the time waited so far, at least the duration of the last call, at most 200 ms. So an `ask` that
+ * starts a short program keeps a core busy for at most half of the time. An error of `ask` counts as an answer that is
+ * not good.
  * Errors: after `timeoutMs`, with `what` and the last answer or error; when `signal` aborts, its reason.
  */
 export function until<T>(

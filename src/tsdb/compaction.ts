@@ -5,7 +5,7 @@ import type { BlockSource } from './block/writer.ts';
 import { compareLabels } from './labels.ts';
 import type { Labels } from './labels.ts';
 
-/** Blocks are merged into aligned ranges of these lengths, limited by retention, which removes whole blocks. */
+/** Blocks are merged into aligned ranges of these lengths. */
 const levelsMs = [3, 9, 27].map((n) => n * blockRangeMs);
 /** A block is rewritten by itself when more than this share of its series have deleted samples. */
 const rewriteShare = 0.05;
@@ -18,7 +18,8 @@ export interface Merge {
 /**
  * The next useful merge, or undefined. Pure.
  * The blocks of one larger aligned range become one when no further block can fall into that range (`settled`: all
- * samples before this time are in blocks). A merged block spans at most a quarter of the retention.
+ * samples before this time are in blocks). A merged block spans at most a quarter of the retention, because retention
+ * removes whole blocks. If there is nothing to merge, a block with many deleted samples is rewritten.
  */
 export function nextMerge(blocks: readonly Block[], settled: number, retentionMs: number): Merge | undefined {
   for (const length of levelsMs) {

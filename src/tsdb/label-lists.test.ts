@@ -24,7 +24,7 @@ const question = fc.record({
   label: name,
   limit: fc.constantFrom(0, 1, 2, 5, Infinity),
 });
-/** Stretches of a series' samples, a minute apart. */
+/** Runs of samples of one series. The samples of a run are a minute apart. */
 const stretches = fc.array(fc.record({ at: fc.nat(580), count: fc.integer({ min: 1, max: 130 }) }), {
   minLength: 1,
   maxLength: 3,
@@ -35,7 +35,7 @@ const world = fc.record({
   questions: fc.array(question, { minLength: 1, maxLength: 8 }),
 });
 
-/** The same series, found by reading the samples. */
+/** The series that a list must contain, found by reading the samples. */
 function withSamples(store: Store, sets: MatcherSets, mint: number, maxt: number): Labels[] {
   const found = new Map<string, Labels>();
   for (const matchers of sets.length > 0 ? sets : [[]]) {

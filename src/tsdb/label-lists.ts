@@ -24,7 +24,7 @@ export interface Listed {
 
 /** Other work gets a turn after this many series of a block. */
 const seriesPerTurn = 2_048;
-/** Work of listing a series, and of comparing two, in samples. */
+/** The work of listing a series, and of comparing two series, measured in samples. */
 const seriesWork = 100;
 const compareWork = 20;
 /** Memory of a listed series, of each of its labels and of a listed text, without their characters. Bytes. */
@@ -32,12 +32,12 @@ const seriesBytes = 48;
 const labelBytes = 64;
 const textBytes = 48;
 
-/** All indexes that are read. */
+/** The indexes of all blocks and of the head. */
 export function indexesOf({ blocks, head }: Pick<Listed, 'blocks' | 'head'>): PostingsIndex[] {
   return [...blocks.map(({ index }) => index), head.postings];
 }
 
-/** The label sets, sorted. Several selectors may match the same series. */
+/** The label sets of the matching series, sorted. A series that several selectors match is listed once. */
 export async function listSeries(
   listed: Listed,
   { limit = Infinity, signal, hold }: ListOptions = {},
@@ -102,7 +102,7 @@ export async function listTexts(
   return all.length > limit ? all.slice(0, limit) : all;
 }
 
-/** Yields at points where other work may get a turn. */
+/** Adds the names or values in one block to `texts`. Yields where other work may get a turn. */
 function* collectBlock(
   block: Block,
   matchers: readonly CompiledMatcher[],
@@ -135,7 +135,7 @@ function* collectBlock(
   }
 }
 
-/** Takes memory for the texts that were added since the last call. */
+/** Returns a function that reports to `hold` the memory of the texts that were added since its last call. */
 function chargeOf(texts: ReadonlySet<string>, hold: ListOptions['hold']): () => void {
   const seen = texts.values();
   let charged = 0;

@@ -8,7 +8,7 @@ export function labelsFromObject(source: Readonly<Record<string, string>>): Labe
   return labelsFromPairs(Object.entries(source));
 }
 
-/** As `labelsFromObject`, for names that an object cannot hold in order (such as `"1"`). */
+/** Like `labelsFromObject`, for names that an object cannot hold in order (such as `"1"`). */
 export function labelsFromPairs(pairs: Iterable<readonly [string, string]>): Labels {
   const byName = new Map<string, string>();
   for (const [name, value] of pairs) byName.set(name, value);
@@ -44,8 +44,8 @@ export function withExternalLabels(labels: Labels, external: Labels): Labels {
 
 /**
  * Validates that labels from outside have the shape of `Labels`, and that names and values are well-formed text.
- * `checked` holds valid labels: a pair object that it has at about the same index is not validated again, and two pair
- * objects that are neighbours in it are not compared.
+ * `checked` holds valid labels: a pair object that `checked` has at about the same index is not validated again, and
+ * two pair objects that are neighbours in `checked` are not compared.
  * Errors: ERR_INPUT_INVALID that names the label.
  */
 export function assertLabels(labels: Labels, checked: Labels = []): void {

@@ -61,7 +61,7 @@ test('plain alternatives and prefixes never reach the engine', () => {
   compile.mockRestore();
 });
 
-test('an expression that makes backtracking engines hang is answered at once', () => {
+test('an expression that makes backtracking engines hang is evaluated quickly', () => {
   const evil = compileMatcher({ type: '=~', name: 'l', value: '(a+)+b' });
   const before = process.cpuUsage();
   expect(evil.matches('a'.repeat(5000))).toBe(false);

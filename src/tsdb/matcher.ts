@@ -62,8 +62,8 @@ export function compileMatchers(matchers: readonly (Matcher | CompiledMatcher)[]
 const mostKnown = 100_000;
 
 /**
- * Makes matchers cache their answers for the values of some indexes, with turns in between: a regular expression may
- * take long for each value, and the selection of series is not interrupted.
+ * Makes matchers cache their answers for the values of some indexes, with turns for other work in between: a regular
+ * expression may take long for each value, and the selection of series itself takes no turns.
  */
 export async function rememberMatches(
   matchers: readonly CompiledMatcher[],

@@ -58,7 +58,7 @@ function withValues(
   return union(lists);
 }
 
-/** The union of the lists of different values of one name; a series has one value for a name, so they are disjoint. */
+/** The union of the lists of different values of one name. They are disjoint: a series has one value for a name. */
 function union(lists: readonly PostingList[]): PostingList {
   if (lists.length <= 1) return lists[0] ?? none;
   let total = 0;
@@ -72,7 +72,7 @@ function union(lists: readonly PostingList[]): PostingList {
   return all.sort();
 }
 
-/** The numbers of `a` that are in `b`, or those that are not; quickest where `a` is the shorter one. */
+/** The numbers of `a` that are in `b`, or that are not in `b`. Fastest when `a` is shorter than `b`. */
 function filtered(a: PostingList, b: PostingList, isIn: boolean): number[] {
   const out: number[] = [];
   let j = 0;
@@ -85,8 +85,8 @@ function filtered(a: PostingList, b: PostingList, isIn: boolean): number[] {
 }
 
 /**
- * The first index from `from` on whose number is not below `x`. The search strides double, so that a short list need
- * not walk a long one.
+ * The first index from `from` on whose number is not below `x`. The stride of the search doubles, so that a short list
+ * need not walk a long one.
  */
 function seek(list: PostingList, from: number, x: number): number {
   let low = from;

@@ -64,7 +64,7 @@ export class OpenSelection implements Selection {
   }
 }
 
-/** As `OpenSelection`, closed when the iteration ends, even early. */
+/** Like `OpenSelection`, but closed when the iteration ends, even early. */
 export function* selectSeries(searched: Searched): Generator<FoundSeries> {
   const selection = new OpenSelection(searched);
   try {
@@ -117,7 +117,7 @@ class BlockCursor implements Cursor {
     this.#block = block;
     this.#searched = searched;
     this.#guard = (work) => {
-      // After the selection is closed, the file may be too; the block is then not damaged.
+      // After the selection is closed, the file may be closed, too: a failed read then does not mean damage.
       view.assertOpen();
       try {
         return work();

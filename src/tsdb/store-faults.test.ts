@@ -29,8 +29,8 @@ const open = ({ files, clock, lines }: World): Promise<Store> =>
   });
 
 /**
- * Writes five hours in steps of a minute, committing and maintaining now and then. Returns the samples that were
- * acknowledged, all that were tried, and how many commits and upkeeps failed.
+ * Appends samples of five hours in steps of a minute, with a commit or maintenance now and then. Returns the samples
+ * that were acknowledged, all samples that were tried, and how many commits and maintenance runs failed.
  */
 async function work(
   store: Store,
@@ -105,7 +105,7 @@ describe('when the disk fails', () => {
       expectNothingLostOrWrong(store, acked, tried);
       await store.close();
     }
-    // Most of the calls belong to a commit or to upkeep, which report that they failed.
+    // Most of the calls belong to a commit or to maintenance, which report that they failed.
     expect(failed).toBeGreaterThan(calls / 2);
   });
 
@@ -215,7 +215,7 @@ describe('damaged files', () => {
     }
   });
 
-  test('a zeroed page or a flipped bit in a block fails the first query on it, the next has the rest', async () => {
+  test('zeros or a flipped bit in a block fail the first query on it; the next query returns the rest', async () => {
     for (const damage of ['zeros', 'flip'] as const) {
       const w = world();
       let store = await open(w);

@@ -18,7 +18,7 @@ const step = 7 * 60_000;
 const names = ['a', 'b', 'c'].map((s) => labelsFromObject({ __name__: 'm', s }));
 
 interface Life {
-  /** How long samples come in. Units: hours. */
+  /** How long samples are appended. Units: hours. */
   readonly hours: number;
   /** The retention in the first half of that time, and in the second. Units: hours. */
   readonly kept: readonly [number, number];
@@ -68,7 +68,7 @@ async function live({ hours, kept, every, held }: Life): Promise<{ turns: number
     }
     while (open[0] && open[0].until <= turns) readOldest();
   };
-  /** A selection that was held shows what was there when it was opened, whatever was moved or deleted since. */
+  /** A held selection shows the samples of the moment when it was opened, whatever was moved or deleted since. */
   const readOldest = (): void => {
     const { selection, text } = open.shift()!;
     expect(textOf({ select: () => selection })).toBe(text);
@@ -106,7 +106,7 @@ test('a read during a cut, a merge or retention sees each sample once, and a hel
   );
 }, 120_000);
 
-test('such a life has many turns, blocks and deletions to read in', async () => {
+test('a long life has many turns, blocks and deletions to read in', async () => {
   const { turns, blocks, gone } = await live({ hours: 50, kept: [24, 12], every: 3, held: 7 });
   expect(turns).toBeGreaterThan(500);
   expect(blocks).toBeGreaterThan(3);

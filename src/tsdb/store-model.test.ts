@@ -24,7 +24,7 @@ type Step =
   | { do: 'commit' | 'maintain' | 'reopen' }
   | { do: 'crash'; keep: number };
 
-/** Long enough for upkeep to find a finished range. */
+/** Long enough for maintenance to find a finished range. */
 const longGap = fc.integer({ min: hour, max: 4 * hour });
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -97,8 +97,8 @@ class Model {
   }
 
   /**
-   * Deletes are durable at once. If the head loses samples, the store commits all that came before, too, which the
-   * model does not require.
+   * Deletes are durable immediately. If the head loses samples, the store also commits everything that was appended
+   * before, which the model does not require.
    */
   delete(series: readonly number[], from: number, to: number): void {
     for (const held of [this.samples, this.durable]) {
@@ -210,8 +210,8 @@ test('any sequence of appends, late appends, commits, blocks, restarts and power
           });
           model.commit();
         }
-        // A held selection stays as it was. After a restart its block files belong to another store, and deletions show
-        // at once, so it is not compared then.
+        // A held selection does not change. Two cases are not compared: after a restart its block files belong to
+        // another store, and deletions in blocks are visible in it.
         if (s.do !== 'reopen' && s.do !== 'crash' && s.do !== 'delete') expect(floatsOf(held, mint)).toEqual(before);
         held.close();
         if (s.do === 'histogram') reached.histograms++;

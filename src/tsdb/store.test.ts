@@ -32,7 +32,7 @@ async function fill(
 }
 
 describe('appending', () => {
-  test('samples are readable at once and external labels are added where they are absent', async () => {
+  test('samples are readable immediately, and absent external labels are added', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start), {
       externalLabels: labelsFromObject({ k8s_node_name: 'node-1' }),
     });
@@ -47,7 +47,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('a late sample within the window is inserted in order; beyond it, it is refused and counted', async () => {
+  test('a late sample within the window is inserted in order; a later one is refused and counted', async () => {
     const clock = new FakeClock(start + hour);
     const store = await open(new MemoryFiles(), clock);
     for (const s of [0, 60, 120, 600]) expect(store.append(up, start + s * 1000, s)).toBe('appended');
@@ -61,7 +61,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('the same time again is a duplicate with the same bits and a conflict otherwise, and the first value stays', async () => {
+  test('a second sample of a time is a duplicate if its bits are equal, otherwise a conflict', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     store.append(up, start - 1000, 1);
     store.append(up, start, 2);
@@ -111,7 +111,7 @@ describe('appending', () => {
     expect(store.appendStart(up, start + 4_000)).toBe(true);
     expect(store.appendStart(up, start + 2 * hour)).toBe(false);
     expect(store.latest([], 0)).toMatchObject([{ tMs: start + 4_000, value: 0 }]);
-    // These do not count as refused: an agent that starts beside an old instrument reports the start of every series.
+    // Refused starts are not counted: an agent that starts after its instrument gets an old start for every series.
     expect(store.appendStart(up, start - 24 * hour)).toBe(false);
     expect(store.stats()).toMatchObject({ duplicates: 0, rejected: { late: 0, tooNew: 0 } });
     await store.close();

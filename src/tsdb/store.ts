@@ -51,7 +51,7 @@ const defaultRetentionMs = 24 * hourMs;
 /**
  * Opens (or creates) the store in a directory: takes the lock, opens the blocks, replays the log.
  * Errors: ERR_STORE_LOCKED when another process holds it; ERR_STORE_WRITE or a system error when the directory cannot
- * be used. Damaged files never prevent it: they are cut or moved to `quarantine/`, with a log line each.
+ * be used. Damaged files never prevent opening: they are cut or moved to `quarantine/`, with a log line each.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const files = options.files ?? nodeFiles;
@@ -176,7 +176,7 @@ class EmbeddedStore implements Store {
 
   #refusal(tMs: number): AppendResult | undefined {
     if (this.#closed || this.#wal.full) return 'full';
-    // The clock is read only when its last value does not decide.
+    // The clock is read only if its last reading does not show that the sample is allowed.
     if (tMs > this.#newestAllowedMs) {
       this.#newestAllowedMs = this.#clock.now() + this.#maxFutureMs;
       if (tMs > this.#newestAllowedMs) return 'tooNew';

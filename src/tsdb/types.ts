@@ -22,10 +22,9 @@ export type AppendResult = 'appended' | 'duplicate' | 'conflict' | 'late' | 'too
 export type ChunkEncoding = 1 | 2 | 3;
 
 /**
- * A writer's handle of a series. When it is passed again, samples are appended by number, without looking at the
- * labels.
+ * A writer's handle of a series. When it is passed again, samples are appended by slot, without a look at the labels.
  * `slot` belongs to the store: begin with −1 and do not change it. Use one ref for a series: two refs of one series
- * work, slowly.
+ * work, but slowly.
  */
 export interface SeriesRef {
   readonly labels: Labels;
@@ -53,7 +52,7 @@ export interface SelectedSeries {
    * iteration ends.
    */
   chunks(): Chunk[];
-  /** As `chunks`, but their bytes are valid only until the next series is read: they lie in memory that reads share. */
+  /** Like `chunks`, but the bytes are valid only until the next series is read: reads share their memory. */
   lentChunks?(): Chunk[];
 }
 
@@ -61,7 +60,7 @@ export interface SelectedSeries {
  * One series of a selection that stays open: it can be read at any time, and repeatedly, until the selection is closed.
  */
 export interface HeldSeries extends SelectedSeries {
-  /** How many samples the chunks that overlap the requested range hold; those in the range may be fewer. */
+  /** The number of samples in the chunks that overlap the requested range; some may lie outside of the range. */
   readonly sampleCount: number;
   /** Whether all of these samples are floats. */
   readonly isFloats: boolean;
@@ -98,8 +97,8 @@ export interface ListOptions {
   readonly limit?: number;
   readonly signal?: AbortSignal;
   /**
-   * Called with the bytes that the list has grown by, or is about to grow by, after each step of the work. An error
-   * that it throws ends the call. Default: nothing is counted.
+   * Called at each step of the work, with the number of bytes by which the list grows. An error that it throws ends the
+   * call. Default: nothing is counted.
    */
   readonly hold?: (bytes: number) => void;
 }
@@ -161,7 +160,7 @@ export interface StoreOptions {
   readonly segmentBytes?: number;
   /** A checkpoint of the head is written when the log has grown by this much: it bounds the replay. Default 16 MiB. */
   readonly checkpointBytes?: number;
-  /** File system port; tests inject faults here. */
+  /** The file system; tests inject faults with it. */
   readonly files?: FileLayer;
 }
 
@@ -170,7 +169,7 @@ export interface StoreOptions {
  *
  * Flow: `append…` (memory and log buffer) → `commit()` (write, fdatasync) → blocks of 2 h → retention.
  * Guarantees: a sample that was appended before a `commit()` that resolved survives kill -9 and power loss.
- * Readers see appended samples at once, and each `select` one consistent moment.
+ * Readers see appended samples immediately, and each `select` shows one consistent moment.
  * Assumptions: one process for a directory (held by a lock file).
  * Caveats: `append` never waits and never throws for a full disk: look at the result, and at `commit()`'s error.
  */
@@ -180,20 +179,20 @@ export interface Store {
   /** Ends the series at `tMs`: writes Prometheus' stale marker, bit-exact. */
   appendStale(series: Labels | SeriesRef, tMs: number): AppendResult;
   /**
-   * Makes a reset visible that happened while no agent ran. Appends a zero at `startMs`, the counter's start time, if
-   * the newest sample of the series is older and not a zero, and returns true; otherwise it appends and counts nothing.
-   * Call it before the counter's next sample. Source: Prometheus' start timestamps (`AppendSTZeroSample`), which also
-   * put a zero before the first sample of a series.
+   * Makes a counter reset visible that happened while no agent ran. Call it before the counter's next sample. If the
+   * newest sample of the series is older than `startMs` (the counter's start time) and not a zero, it appends a zero at
+   * `startMs` and returns true. Otherwise it appends and counts nothing, and returns false. Source: Prometheus' start
+   * timestamps (`AppendSTZeroSample`), which also put a zero before the first sample of a series.
    */
   appendStart(series: Labels | SeriesRef, startMs: number): boolean;
   /**
-   * Appends one native histogram. As `append`; a counter's reset is found by comparing with the sample before.
+   * Appends one native histogram, like `append`. A counter's reset is detected by comparison with the sample before.
    * Errors: ERR_INPUT_INVALID for a histogram that contradicts itself, naming the field.
    */
   appendHistogram(series: Labels | SeriesRef, tMs: number, histogram: NativeHistogram): AppendResult;
   /**
-   * Resolves when everything appended before the call is on disk. Errors: ERR_STORE_WRITE; the data is kept and tried
-   * again.
+   * Resolves when everything appended before the call is on disk. Errors: ERR_STORE_WRITE; the data is kept, and
+   * written again later.
    */
   commit(): Promise<void>;
   /** Series that match and have samples in [mint, maxt] (ms, inclusive), sorted by labels. No matcher: all. */
@@ -204,7 +203,8 @@ export interface Store {
    */
   prepare(matchers: readonly Matcher[], pacing: Pacing): Promise<readonly Matcher[]>;
   /**
-   * As `select`, for series that are read after the iteration, or without copies. Close it, or memory is never reused.
+   * Like `select`, for series that are read after the iteration, or without copies. Close the selection, or its memory
+   * is never reused.
    */
   hold(matchers: readonly Matcher[], mint: number, maxt: number): Selection;
   /** The newest sample of every matching head series that is not older than `sinceMs`, sorted by labels. */
@@ -215,9 +215,9 @@ export interface Store {
    * the signal's.
    */
   series(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<Labels[]>;
-  /** The names of those series' labels, sorted. */
+  /** The label names of the series that `series` lists, sorted. */
   labelNames(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<string[]>;
-  /** The values of label `name` of those series, sorted. */
+  /** The values of label `name` of the series that `series` lists, sorted. */
   labelValues(
     name: string,
     matcherSets: MatcherSets,
@@ -233,7 +233,7 @@ export interface Store {
   delete(matchers: readonly Matcher[], mint: number, maxt: number): Promise<number>;
   /**
    * Writes a copy of everything that was appended before the call to `snapshots/<name>` in the store's directory; it
-   * can be opened as a store. Blocks cost no space (hard links). Returns the path. Appends continue meanwhile.
+   * can be opened as a store. Blocks cost no space (hard links). Returns the path. Appends may continue while it runs.
    */
   snapshot(): Promise<string>;
   /**

@@ -2,7 +2,7 @@
 import { authorization, questionOf, takeEarly, tokenKey } from './early.ts';
 import { readStored, store } from './storage.ts';
 
-/** The fields of every success beside its data. */
+/** A successful answer: its data, and the fields that every answer has. */
 export interface Answer<T> {
   readonly data: T;
   readonly warnings: readonly string[];
@@ -70,7 +70,7 @@ export async function send(path: string, init: RequestInit, { signal, deadlineMs
   }
 }
 
-/** Converts any error of a request to what the page shows. The caller's own abort is returned unchanged. */
+/** Converts an error of a request to a failure that the page can show. The caller's own abort is returned unchanged. */
 export function failureOf(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted || error instanceof ApiFailure) return error;
   if (error instanceof DOMException && error.name === 'TimeoutError') {
@@ -79,7 +79,7 @@ export function failureOf(error: unknown, signal?: AbortSignal): unknown {
   return new ApiFailure('network', 'The query server cannot be reached.');
 }
 
-/** A fault of the server, or of a proxy before it, passes. What it does not implement (501) stays refused. */
+/** A fault of the server, or of a proxy in front of it, is temporary. An unimplemented request (501) stays refused. */
 function kindOf(status: number): FailureKind {
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';
@@ -139,7 +139,7 @@ export function ask<T>(
   return askFor(questionOf(path, params), options);
 }
 
-/** The same for a URL from `questionOf`. */
+/** Like `ask`, for a URL from `questionOf`. */
 export async function askFor<T>(question: string, options: AskOptions = {}): Promise<Answer<T>> {
   const { signal, deadlineMs = 30_000, maxBytes = 64 * 1024 * 1024 } = options;
   const response = await send(question, {}, { signal, deadlineMs });

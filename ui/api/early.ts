@@ -1,6 +1,6 @@
 /**
- * One question that is asked before the page's own code is there: `ui/early.ts` asks it from the document's head, and the
- * first request of the page for the same thing takes the answer over.
+ * One request that is sent before the page's own code is loaded: `ui/early.ts` sends it from the document's head, and
+ * the first equal request of the page takes its answer over.
  */
 
 import { readStored } from './storage.ts';
@@ -17,7 +17,7 @@ export interface EarlyQuestion {
   readonly cancel: AbortController;
 }
 
-/** Shared by two scripts that share no module. */
+/** A global, because the two scripts share no module. */
 const shared = globalThis as { svcEarlyQuestion?: EarlyQuestion | undefined };
 
 /** The URL of an API request, relative to the page's folder. */
@@ -38,7 +38,7 @@ export function askEarly(path: string): void {
   shared.svcEarlyQuestion = { path, token, response, cancel };
 }
 
-/** The early request, if it is this one and was sent with this token. It is handed out once. */
+/** The early request, if it has this path and this token. It is returned only once. */
 export function takeEarly(path: string, token: string): EarlyQuestion | undefined {
   const early = shared.svcEarlyQuestion;
   if (early === undefined || early.path !== path || early.token !== token) return undefined;

@@ -1,4 +1,4 @@
-/** Requests of the page besides PromQL: topology, services and objects. */
+/** Requests of the page other than PromQL: topology, services, objects and explanations. */
 import type { Objects, ObjectKind, ServiceSummary, Topology, WorkloadExplanation } from '../../src/api/page/types.ts';
 import { ask, askFor, type Answer, type AskOptions } from './client.ts';
 import { servicesQuestion, topologyQuestion, type TopologyRequest } from './questions.ts';

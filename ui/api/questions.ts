@@ -1,4 +1,4 @@
-/** The URLs of the views' first requests. Pure, and apart from the client, because the early script uses them too. */
+/** The URLs of the views' first requests. Pure, and not in the client, because the early script needs them, too. */
 import type { TopologyGrouping } from '../../src/api/page/types.ts';
 import { questionOf } from './early.ts';
 
@@ -6,7 +6,7 @@ export interface TopologyRequest {
   readonly by: TopologyGrouping;
   /** A PromQL duration. */
   readonly window: string;
-  /** Restricts the answer to it. */
+  /** Restricts the answer to this namespace. */
   readonly namespace?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the browser keeps for this page. It may refuse (a policy, a full disk): the page then works and remembers
- * nothing.
+ * The browser's storage for this page. The browser may refuse it (a policy, a full disk): the page then works, but
+ * remembers nothing.
  */
 export type StorageName = 'sessionStorage' | 'localStorage';
 
@@ -17,6 +17,6 @@ export function store(name: StorageName, key: string, text: string): void {
   try {
     globalThis[name].setItem(key, text);
   } catch {
-    // The page goes on without it.
+    // The page works without the stored text.
   }
 }

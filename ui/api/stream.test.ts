@@ -15,13 +15,13 @@ const read = async (signal = new AbortController().signal): Promise<{ counts: nu
   }
   return { counts, opened };
 };
-/** A server that gives this answer; the mock has what it was asked. */
+/** A server that gives this answer. The returned mock records the requests. */
 const answering = (answer: () => Response) =>
   jest.spyOn(globalThis, 'fetch').mockImplementation(() => Promise.resolve(answer()));
 
 afterEach(() => jest.restoreAllMocks());
 
-test('lines come out whole wherever the pieces were cut, in the middle of a letter too', () => {
+test('lines are complete wherever the chunks were cut, even in the middle of a character', () => {
   const whole = bytes('{"a":"ü"}\n\n{"b":1}\n{"c"');
   expect(whole).toHaveLength(24);
   for (let cut = 0; cut <= whole.length; cut++) {
@@ -31,7 +31,7 @@ test('lines come out whole wherever the pieces were cut, in the middle of a lett
   }
 });
 
-test('a line that does not end is given up at a megabyte, and one as long as that is taken', () => {
+test('a line of a megabyte is accepted, and a longer one is refused before it ends', () => {
   const lines = new Lines();
   lines.take(bytes('x'.repeat(maxLine)));
   expect(lines.take(bytes('\ny'))).toEqual(['x'.repeat(maxLine)]);
@@ -39,11 +39,11 @@ test('a line that does not end is given up at a megabyte, and one as long as tha
 });
 
 test.each(['', 'null', '[]', '{"node":"n"}', '{"node":"n","time":"t","span":1}', '{"node":1,"time":"t","span":{}}'])(
-  '%j is no message of the stream',
+  '%j is not a message of the stream',
   (text) => expect(() => messageOf(text)).toThrow(expect.objectContaining({ kind: 'refused' })),
 );
 
-test('the request goes out with the token, and each message comes when it is sent', async () => {
+test('the request carries the token, and each message arrives when it is sent', async () => {
   const sent = new TransformStream<Uint8Array, Uint8Array>();
   const writer = sent.writable.getWriter();
   const asked = answering(() => new Response(sent.readable));
@@ -61,12 +61,12 @@ test('the request goes out with the token, and each message comes when it is sen
   expect(init!.headers).toMatchObject({ authorization: 'Bearer sesame' });
 });
 
-test('a refusal is said in the words of the API', async () => {
+test('a refusal carries the message of the API', async () => {
   answering(() => Response.json({ status: 'error', error: 'path: not an RE2 pattern' }, { status: 400 }));
   await expect(read()).rejects.toMatchObject({ kind: 'refused', message: 'path: not an RE2 pattern' });
 });
 
-test('a stream that breaks off is a failure of the network, and the end that the caller asked for is none', async () => {
+test('a stream that breaks off is a network failure, and an abort by the caller is not', async () => {
   const broken = (): Response =>
     new Response(new ReadableStream({ pull: (controller) => controller.error(new TypeError('network error')) }));
   answering(broken);

@@ -1,6 +1,6 @@
 import { columnsOf, heatOf, positive, stacked, stepFor } from './chart-data.ts';
 
-test('series share one time axis, and what one lacks is a gap', () => {
+test('series share one time axis, and a point that a series lacks is a gap', () => {
   const series = [
     {
       metric: {},
@@ -26,7 +26,7 @@ test('series share one time axis, and what one lacks is a gap', () => {
   });
 });
 
-test('stacked lines stand on those before them; a gap adds nothing', () => {
+test('each stacked line starts from the line before; a gap adds nothing', () => {
   expect(
     stacked([
       [1, null, 3, null],
@@ -38,7 +38,7 @@ test('stacked lines stand on those before them; a gap adds nothing', () => {
   ]);
 });
 
-test('a logarithmic axis has no place for 0 and below', () => {
+test('a logarithmic axis leaves out values of 0 and below', () => {
   expect(positive([[0, -1, 2, null]])).toEqual([[null, null, 2, null]]);
 });
 
@@ -46,7 +46,7 @@ test('a step is never below a second', () => {
   expect([0, 0.001, 10, 375, 900, 86_400].map(stepFor)).toEqual([1, 1, 1, 2, 4, 346]);
 });
 
-test('native histograms become cells by time and bucket, a wide bucket spread over the narrow ones within it', () => {
+test('native histograms become cells by time and bucket; a wide bucket is spread over the narrow ones in it', () => {
   const histogram = (...buckets: [number, string, string, string][]) => ({ count: '0', sum: '0', buckets });
   const heat = heatOf([
     { metric: {}, histograms: [[10, histogram([0, '0', '1', '4'], [0, '1', '2', '2'])]] },
@@ -70,7 +70,7 @@ test('native histograms become cells by time and bucket, a wide bucket spread ov
   expect(heatOf([{ metric: {}, values: [[1, '1']] }])).toBeUndefined();
 });
 
-test('a heat map of very many cells has its largest count', () => {
+test('the largest count is found in a heat map of very many cells', () => {
   const buckets = Array.from({ length: 1_000 }, (_, i) => [0, String(i), String(i + 1), String(i)] as const);
   const histograms = Array.from({ length: 300 }, (_, t) => [t, { count: '0', sum: '0', buckets }] as const);
   expect(heatOf([{ metric: {}, histograms }])!.most).toBe(999);

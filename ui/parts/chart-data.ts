@@ -7,7 +7,7 @@ export const maxLines = 50;
 export interface Columns {
   /** Unit: s since the epoch, ascending. */
   readonly times: readonly number[];
-  /** One column per series; null, drawn as a gap, where it has no finite value. */
+  /** One column per series. Where the series has no finite value, the column has null, which is drawn as a gap. */
   readonly columns: readonly (readonly (number | null)[])[];
 }
 
@@ -25,7 +25,7 @@ export function columnsOf(series: readonly Series[]): Columns {
   return { times, columns };
 }
 
-/** Each column stacked on those before it; a gap adds nothing, and stays a gap where all below are gaps. */
+/** Each column stacked on those before it. A gap adds nothing; it stays a gap if the columns below are gaps, too. */
 export function stacked(columns: Columns['columns']): (number | null)[][] {
   const below: (number | null)[] = [];
   return columns.map((column) =>
@@ -70,11 +70,11 @@ export function heatOf(series: readonly Series[]): Heat | undefined {
     const cells = counts[row.get(t)!]!;
     for (const [, low, high, count] of own) {
       const [from, to] = [place.get(Number(low))!, place.get(Number(high))!];
-      // A bucket that finer ones divide is spread over them.
+      // A bucket that finer buckets divide is spread evenly over them.
       for (let i = from; i < to; i++) cells[i]! += Number(count) / (to - from);
     }
   }
-  // One cell after the other: too many arguments of one call would not fit the stack.
+  // Not one call of Math.max: so many arguments would not fit the stack.
   const most = counts.reduce((high, cells) => cells.reduce((a, b) => Math.max(a, b), high), 0);
   return { times, bounds, counts, most };
 }

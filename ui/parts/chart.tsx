@@ -11,7 +11,7 @@ const colours = 10;
 /** Most lines in the legend before it is expanded. */
 const maxNamed = 12;
 
-/** A point beside the lines, such as an exemplar. */
+/** A point that is drawn in addition to the lines, such as an exemplar. */
 export interface Mark {
   /** Unit: s since the epoch. */
   readonly time: number;
@@ -19,7 +19,7 @@ export interface Mark {
   readonly text: string;
 }
 
-/** One list for all charts without marks: another one would be drawn again with each rendering. */
+/** One list for all charts without marks: with a new list, a chart would redraw its plot at each rendering. */
 const noMarks: readonly Mark[] = [];
 
 export interface ChartProps {
@@ -43,7 +43,7 @@ export function Chart(props: ChartProps): JSX.Element {
   const [theme, setTheme] = useState(0);
   const [all, setAll] = useState(false);
   const plot = useRef<uPlot>(undefined);
-  // The plot outlives renderings: it uses what the newest of them was given.
+  // The plot outlives renderings: it uses the properties of the newest rendering.
   const newest = useRef({ onZoom, marks, format });
   newest.current = { onZoom, marks, format };
   const drawn = useMemo(() => {
@@ -113,7 +113,7 @@ export function Chart(props: ChartProps): JSX.Element {
       made.destroy();
     };
   }, [data.columns.length, stacked, log, theme, height]);
-  // New numbers go into the plot that is there, which keeps a selection that is being drawn.
+  // New data go into the existing plot, which keeps a selection that is being dragged.
   useEffect(() => {
     if (plot.current?.data !== drawn) plot.current?.setData(drawn);
     else plot.current.redraw();
@@ -144,7 +144,7 @@ export function Chart(props: ChartProps): JSX.Element {
   );
 }
 
-/** A time on the axis, as precise as the distance between two marks requires. Units: s. */
+/** A time on the axis, as precise as the distance between two ticks requires. Units: s. */
 function timeLabel(time: number, step: number): string {
   const date = new Date(time * 1000);
   if (step >= 86_400) return date.toLocaleDateString(undefined, { month: 'short', day: 'numeric' });

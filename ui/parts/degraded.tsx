@@ -7,7 +7,7 @@ import type { Answer } from '../api/client.ts';
 type Tell = (part: string, missing: readonly string[]) => void;
 const Collector = createContext<Tell | undefined>(undefined);
 
-/** Nothing if the answer is complete, or if a `DegradedOnce` around it names the nodes. */
+/** Shows nothing if the answer is complete, or if an enclosing `DegradedOnce` names the nodes. */
 export function Degraded({ answer }: { answer: Answer<unknown> | undefined }): JSX.Element | null {
   const part = useId();
   const tell = useContext(Collector);
@@ -19,7 +19,7 @@ export function Degraded({ answer }: { answer: Answer<unknown> | undefined }): J
   return tell ? null : <Missing nodes={missing} />;
 }
 
-/** Around a view of several answers: names the nodes missing from any of them once, above all. */
+/** Encloses a view of several answers. Names the nodes missing from any of them once, above all of them. */
 export function DegradedOnce({ children }: { children: ComponentChildren }): JSX.Element {
   const [parts, setParts] = useState<ReadonlyMap<string, readonly string[]>>(new Map());
   const tell = useCallback<Tell>((part, missing) => setParts((before) => new Map(before).set(part, missing)), []);

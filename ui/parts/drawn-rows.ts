@@ -5,12 +5,12 @@
 import { useEffect, useState } from 'preact/hooks';
 import { firstRows } from './first-rows.ts';
 
-/** Rows per slice: few enough that a key press is handled at once. */
+/** Rows per slice: few enough that a key press is handled without delay. */
 const slice = 60;
 /** The longest that a slice waits for the browser to be idle. Unit: ms. */
 const longestWait = 100;
 
-/** Calls `then` when the browser is idle, or soon, if it does not report that. Returns the cancel function. */
+/** Calls `then` when the browser is idle, or soon if the browser cannot report that. Returns a cancel function. */
 function whenIdle(then: () => void): () => void {
   if (typeof requestIdleCallback !== 'function') {
     const timer = setTimeout(then);

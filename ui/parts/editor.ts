@@ -1,5 +1,5 @@
 /**
- * Prometheus' own PromQL editor: highlighting, completion from the API, and marks where the language is broken.
+ * Prometheus' own PromQL editor: highlighting, completion from the API, and marks at errors of the language.
  * It lives in a shadow root, where its styles are constructed sheets: in the document itself they would be `<style>`
  * elements, which the content security policy refuses.
  */
@@ -125,7 +125,7 @@ export function createEditor(host: HTMLElement, { text, label, onChange, onRun }
         history(),
         closeBrackets(),
         bracketMatching(),
-        // Nothing is chosen unasked, so a key that takes the chosen may count at once.
+        // No completion is preselected, so a key that accepts the selected one may act immediately.
         autocompletion({ selectOnOpen: false, interactionDelay: 0, icons: false, maxRenderedOptions: 100 }),
         keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...lintKeymap, ...defaultKeymap]),
         promql.asExtension(),

@@ -37,11 +37,11 @@ test.each([
   [180_000_000, '172 MiB'],
 ])('%p bytes are written %s', (value, text) => expect(bytes(value)).toBe(text));
 
-test('a time that has passed is told in its largest unit', () => {
+test('a duration is written in its largest unit', () => {
   expect([span(900), span(61_000), span(7_300_000), span(-172_800_000)]).toEqual(['0 s', '1 min', '2 h', '2 d']);
 });
 
-test('what is over does not look as what is left', () => {
+test('a time that is over is marked as ended', () => {
   expect([timeLeft(172_800_000), timeLeft(-172_800_000)]).toEqual(['2 d', 'ended 2 d ago']);
 });
 

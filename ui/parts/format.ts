@@ -74,7 +74,7 @@ export function span(ms: number): string {
   return `${Math.floor(size / unit)} ${name}`;
 }
 
-/** The time left until an end, or since when it is over. Units: ms. */
+/** The time left until an end, or how long ago the end was. Units: ms. */
 export function timeLeft(ms: number): string {
   return ms > 0 ? span(ms) : `ended ${span(ms)} ago`;
 }

@@ -25,7 +25,7 @@ test('an order is read from an address as it was written', () => {
   expect(orderOf(null, orders[0]!)).toBe(orders[0]);
 });
 
-test('a sparkline has a gap where a point is missing, its area is closed at each, and a point alone is a dot', () => {
+test('a missing point is a gap in a sparkline and closes its area, and a single point is a dot', () => {
   const { line, area } = sparkPath([0, 2, null, 1], 30, 10);
   expect(line).toBe('M0.0 8.0L10.0 2.0M30.0 5.0h0');
   expect(area.match(/Z/g)).toHaveLength(2);

@@ -1,4 +1,4 @@
-/** A query with a link that runs it at once: the user has read it, so no second click is needed. */
+/** A query with a link that runs it immediately: the user has read the query, so no second click is needed. */
 import type { JSX } from 'preact';
 import { addressOf } from '../state/place.ts';
 import { queryParams } from '../state/panels.ts';

@@ -31,7 +31,7 @@ export function SignIn(): JSX.Element {
           <input id="token-value" type="password" autocomplete="off" />
         </label>
         <div class="row end">
-          {/* Not a submit button: Enter in the field presses the first of those. */}
+          {/* Not a submit button: Enter in the field presses the first submit button. */}
           <button type="button" onClick={(event) => event.currentTarget.closest('dialog')!.close()}>
             Cancel
           </button>

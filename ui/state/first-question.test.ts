@@ -9,6 +9,6 @@ test.each([
   ['graph?g0.expr=up', undefined],
   ['?g0.expr=up', undefined],
   ['service?ns=shop&name=cart', undefined],
-])('/%s asks %s first', (address, question) => {
+])('/%s: the first request is %s', (address, question) => {
   expect(firstQuestion(placeOf(new URL(`https://page.example/${address}`)))).toBe(question);
 });

@@ -17,7 +17,7 @@ const add = (feed: LiveFeed, from: number, to: number): void => {
   feed.show();
 };
 
-test('the newest stands first, and rows beyond the bound go', () => {
+test('the newest row is the first, and rows beyond the bound are dropped', () => {
   const feed = new LiveFeed();
   add(feed, 0, mostRows + 3);
   expect([feed.rows.length, feed.received]).toEqual([mostRows, mostRows + 3]);
@@ -25,7 +25,7 @@ test('the newest stands first, and rows beyond the bound go', () => {
   expect(new Set(feed.rows.map(({ id }) => id)).size).toBe(mostRows);
 });
 
-test('rows change when they are drawn, not between a drawing and a pause', () => {
+test('rows change only when they are drawn, not between a drawing and a pause', () => {
   const feed = new LiveFeed();
   add(feed, 0, 2);
   const before = feed.rows;
@@ -37,14 +37,14 @@ test('rows change when they are drawn, not between a drawing and a pause', () =>
   expect(names(feed)).toEqual(['2', '1', '0']);
 });
 
-test('more than the bound between two drawings passes by, and is no loss', () => {
+test('items beyond the bound between two drawings are dropped, but do not count as lost', () => {
   const feed = new LiveFeed();
   for (let i = 0; i < mostRows + 9; i++) feed.add(span(`${i}`));
   feed.show();
   expect([names(feed).at(-1), feed.received, feed.droppedHeld]).toEqual(['9', mostRows + 9, 0]);
 });
 
-test('a pause holds rows still, and its end shows what was held back', () => {
+test('a pause keeps the rows, and its end shows the held-back items', () => {
   const feed = new LiveFeed();
   add(feed, 0, 2);
   feed.pause();
@@ -54,7 +54,7 @@ test('a pause holds rows still, and its end shows what was held back', () => {
   expect([names(feed), feed.held, feed.paused]).toEqual([['4', '3', '2', '1', '0'], 0, false]);
 });
 
-test('what does not fit into a pause is counted, and the newest are kept', () => {
+test('items dropped in a pause are counted, and the newest items are kept', () => {
   const feed = new LiveFeed();
   feed.pause();
   add(feed, 0, mostRows + 7);
@@ -63,7 +63,7 @@ test('what does not fit into a pause is counted, and the newest are kept', () =>
   expect([names(feed)[0], names(feed).at(-1), feed.droppedHeld]).toEqual([`${mostRows + 6}`, '7', 0]);
 });
 
-test('losses are summed by who lost what, also in a pause', () => {
+test('losses are summed by node and source, even in a pause', () => {
   const feed = new LiveFeed();
   feed.add(lost('node-1', 'ring', 2));
   feed.pause();
@@ -78,7 +78,7 @@ test('losses are summed by who lost what, also in a pause', () => {
   expect(feed.received).toBe(0);
 });
 
-test('a node is there or not, as its last word says; a new connection tells anew', () => {
+test('the last status of a node counts, and a new connection forgets all nodes', () => {
   const feed = new LiveFeed();
   feed.add(status('NODE_CONNECTED', ['node-1', 'node-2', 'node-3']));
   feed.add(status('NODE_UNAVAILABLE', ['node-3', 'node-2'], 'no agent pod'));

@@ -24,8 +24,8 @@ export interface AbsentNode {
 }
 
 /**
- * Takes messages as they arrive. Rows change only in `show`, so that nothing moves between the moment that a pointer
- * goes down on a row and the pause that this starts. Bounded: the newest `mostRows` rows and held-back items are kept.
+ * Takes messages as they arrive. Rows change only in `show`, so that no row moves between a pointer press on a row and
+ * the pause that the press starts. Bounded: the newest `mostRows` rows and held-back items are kept.
  */
 export class LiveFeed {
   #rows: LiveItem[] = [];
@@ -61,7 +61,7 @@ export class LiveFeed {
     return this.#droppedHeld;
   }
 
-  /** What was lost, by node and reason, in the order of the first report. */
+  /** The losses by node and source, in the order of their first report. */
   get losses(): readonly Loss[] {
     return [...this.#losses.values()];
   }
@@ -89,7 +89,7 @@ export class LiveFeed {
     }
   }
 
-  /** A new connection reports the connected nodes again. */
+  /** Forgets the nodes: a new connection reports the connected ones again. */
   reconnected(): void {
     this.#connected.clear();
     this.#absent.clear();
@@ -104,7 +104,7 @@ export class LiveFeed {
     this.show();
   }
 
-  /** Turns held-back items into rows, unless it is paused. */
+  /** Turns held-back items into rows, unless the feed is paused. */
   show(): void {
     if (this.#paused || this.#held.length === 0) return;
     this.#rows = [...this.#held.toReversed(), ...this.#rows].slice(0, mostRows);

@@ -4,7 +4,7 @@ import { filterOf, filterOfLabels, followOf, leavesFlowsOut, liveParams, pattern
 
 const of = (search: string) => filterOf(new URLSearchParams(search));
 
-test('every filter of an address is one of the stream, which the server takes', () => {
+test('every filter in a URL becomes a filter of the stream that the server accepts', () => {
   const filter = of(
     'type=span&ns=shop,pay&workload=deployment/cart&status=5%2B,404&path=/a,b/.*&min=100ms&protocol=HTTP&node=n&trace=ab',
   );
@@ -25,7 +25,7 @@ test('every filter of an address is one of the stream, which the server takes', 
   expect([query.number, query.follow]).toEqual([200, true]);
 });
 
-test('an address without filters asks for everything, and a type that is none for both', () => {
+test('a URL without filters requests everything, and an unknown type means both types', () => {
   expect(followOf(of('type=log&ns=%20,'), 5)).toEqual({ number: 5, follow: true });
 });
 

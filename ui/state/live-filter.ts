@@ -7,7 +7,7 @@ export const liveParams = ['type', 'ns', 'workload', 'status', 'path', 'min', 'p
 export type LiveParam = (typeof liveParams)[number];
 export type LiveFilter = Readonly<Record<LiveParam, string>>;
 
-/** Each parameter in a request. All are matched on the nodes, so that only matching items are sent. */
+/** The request field of each parameter. Nodes apply the filters, so that only matching items are sent. */
 const fields: readonly (readonly [Exclude<LiveParam, 'type'>, keyof StreamFilter])[] = [
   ['ns', 'namespace'],
   ['workload', 'workload'],
@@ -77,7 +77,7 @@ export function filterOfLabels(labels: Labels): Partial<LiveFilter> | undefined 
  * a part of the path, as in `/v1/{name}:undelete`.
  */
 const variable = /\{(?:[^{}]|\{[^{}]*\})*\}|(?<![\w}]):[A-Za-z_]\w*(?:\([^)]*\))?[?*+]?|\*+\w*/g;
-/** Those that take several segments: `*`, `*path`, `{path...}`, `{*path}`, `:path*`. */
+/** The variable parts that match several segments: `*`, `*path`, `{path...}`, `{*path}`, `:path*`. */
 const severalSegments = /^\{?\*|\.\.\.\}$|^:.*[*+]$/;
 
 /** The paths of a route such as `/cart/{id}`, `/cart/:id/*` or `/cart/{id}.json`, as an RE2 pattern. */

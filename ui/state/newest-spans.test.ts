@@ -16,7 +16,7 @@ const lost = (node: string, source: string, count: number): StreamMessage => ({
 const of = { namespace: 'shop', name: 'cart', kind: 'Deployment', window: '15m', slowMs: 12.3 };
 const names = (spans: readonly StreamMessage[]): string[] => spans.map((message) => message.span!.name);
 
-test('the failed stand before the slow, the slow before the fast, the newer before the older', () => {
+test('failed spans come before slow ones, slow spans before fast ones, newer spans before older ones', () => {
   const list = [
     ...[span('fast'), span('slow', { durationNs: 9e9 }), span('503', { statusCode: 503 })],
     ...[span('404', { statusCode: 404, durationNs: 5 }), span('error', { status: 'error', durationNs: 7 })],
@@ -25,7 +25,7 @@ test('the failed stand before the slow, the slow before the fast, the newer befo
   expect(names(worstFirst(list))).toEqual(['error', '503', 'slow', '404', 'newer', 'fast']);
 });
 
-test('failed and slow ones are looked for beyond the newest, each is shown once, absent nodes and losses are told', async () => {
+test('failed and slow spans are searched beyond the newest; absent nodes and losses are reported', async () => {
   const asked: StreamAsk[] = [];
   async function* read(ask: StreamAsk): AsyncGenerator<readonly StreamMessage[]> {
     asked.push(ask);
@@ -38,7 +38,7 @@ test('failed and slow ones are looked for beyond the newest, each is shown once,
   const answer = await newestSpans(read, of, new AbortController().signal);
   expect(names(answer.data.spans).slice(0, 2)).toEqual(['old', 'both']);
   expect(answer.data.spans).toHaveLength(mostSpans);
-  // Of what both questions lost the greater number is told, once.
+  // Both requests report a loss of node-1: the larger number counts.
   expect(answer.data.losses).toEqual([
     { node: 'node-1', source: 'ring', count: 9 },
     { node: 'node-3', source: 'reader', count: 1 },

@@ -10,7 +10,7 @@ export interface NewestSpansOf {
   readonly kind: string;
   /** How far back. */
   readonly window: string;
-  /** The duration from which a span is slow. If unknown, slow ones are searched among the newest only. Unit: ms. */
+  /** The duration from which a span is slow. If unknown, slow spans are not searched beyond the newest. Unit: ms. */
   readonly slowMs: number | null | undefined;
 }
 
@@ -22,11 +22,10 @@ export const mostSpans = 20;
 export interface NewestSpans {
   /** Each with the node that captured it. */
   readonly spans: readonly StreamMessage[];
-  /** What was lost. */
   readonly losses: readonly Loss[];
 }
 
-/** The spans, and what was lost. Missing nodes are reported as in other answers. */
+/** Reads the spans and the losses. Missing nodes are reported as in other answers. */
 export async function newestSpans(
   read: (ask: StreamAsk, options: ReadStreamOptions) => AsyncIterable<readonly StreamMessage[]>,
   { namespace, name, kind, window, slowMs }: NewestSpansOf,

@@ -15,7 +15,7 @@ test('queries that were run are known, the newest first', () => {
   expect([ranHere('up'), ranHere('sum(up)'), queryHistory()]).toEqual([true, false, ['sum(up)', 'up']]);
 });
 
-test('a browser that stores nothing does not keep a query from running', () => {
+test('if the browser refuses storage, a query can be run but is not remembered', () => {
   const refuse = (): never => {
     throw new DOMException('refused', 'SecurityError');
   };

@@ -12,12 +12,12 @@ async function told(asked: Promise<string>, abort: boolean): Promise<string[]> {
   return heard;
 }
 
-test('an answer and a failure are told', async () => {
+test('an answer and a failure are reported', async () => {
   expect(await told(Promise.resolve('yes'), false)).toEqual(['yes']);
   expect(await told(Promise.reject(new Error('no')), false)).toEqual(['Error: no']);
 });
 
-test('after an abort nothing is told, also if the answer was already on its way', async () => {
+test('after an abort nothing is reported, even if the answer was already on its way', async () => {
   expect(await told(Promise.resolve('late'), true)).toEqual([]);
   expect(await told(Promise.reject(new Error('late')), true)).toEqual([]);
 });

@@ -10,7 +10,7 @@ export interface Live {
   readonly phase: LivePhase;
   readonly pause: () => void;
   readonly resume: () => void;
-  /** Starts again. */
+  /** Drops all rows and follows the stream again. */
   readonly again: () => void;
 }
 

@@ -1,4 +1,4 @@
-/** Which policies and monitors apply to a workload, where its pods run, and why one of them has no data. */
+/** Which policies and monitors apply to a workload, where its pods run, and why a pod has no data. */
 import type { JSX } from 'preact';
 import { explain, type ExplainStep, type PodExplanation } from '../api/page.ts';
 import { Shown } from '../parts/states.tsx';
@@ -21,7 +21,7 @@ export function Explained(workload: { namespace: string; workload: string; kind:
       <h2>Pods and their capture</h2>
       <Shown asked={asked} what="what decides about capture">
         {({ pods, settings, operator }) => {
-          // One pod represents the others: the first with an obstacle, or the first.
+          // One pod represents the others: the first with an obstacle, otherwise the first.
           const shown = pods.find(obstacleOf) ?? pods[0];
           if (!shown) return <p class="quiet">No pod of it is on a node.</p>;
           return (

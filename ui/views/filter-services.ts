@@ -1,4 +1,4 @@
-/** The filter of the list of services, as it is typed. Pure. */
+/** The text filter of the list of services. Pure. */
 import type { ServiceSummary } from '../../src/api/page/types.ts';
 import { badShare } from '../parts/level.ts';
 

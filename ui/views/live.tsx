@@ -11,7 +11,7 @@ import { Losses } from './live/losses.tsx';
 import { LiveFilters } from './live/filters.tsx';
 import { Items } from './live/item-rows.tsx';
 
-/** Past items that the view starts with. */
+/** The number of past items that the view starts with. */
 const firstItems = 200;
 
 export function LiveView({ place: { params } }: { place: Place }): JSX.Element {

@@ -11,7 +11,7 @@ test.each([
   expect(workloadMatchers('shop', 'cart', kind)).toBe(matchers);
 });
 
-test('names that a link brought stay inside their quotes', () => {
+test('names from a link stay inside their quotes', () => {
   expect(workloadMatchers('a"}', 'b\\', 'Pod')).toBe('k8s_namespace_name="a\\"}", k8s_pod_name="b\\\\"');
 });
 

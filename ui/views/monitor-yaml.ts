@@ -14,8 +14,8 @@ spec:
 }
 
 /**
- * The matchers of a workload's series, by its kind (`k8s_deployment_name`). The kind may come from a link: one
- * that is not a plain word gives no label, so a link cannot inject PromQL.
+ * The matchers of a workload's series, by its kind (`k8s_deployment_name`). The kind may come from a link: a kind that
+ * is not a plain word counts as a pod, so a link cannot inject PromQL.
  */
 export function workloadMatchers(namespace: string, workload: string, kind: string): string {
   const label = kind === 'Pod' || !/^[A-Za-z]{1,63}$/.test(kind) ? 'k8s_pod_name' : `k8s_${kind.toLowerCase()}_name`;

@@ -1,7 +1,7 @@
 import { fixtureObjects, small } from '../../e2e/page/fixture.ts';
 import { troublesOf } from './node-troubles.ts';
 
-test('a node says what needs a look, and a healthy one says nothing', () => {
+test('the problems of a node are listed, and a healthy node has none', () => {
   const now = 1_795_240_800_000;
   const [limited, , behind] = fixtureObjects('Node', small, now).items.map(({ node }) => troublesOf(node!, now));
   expect(limited).toEqual([

@@ -43,7 +43,7 @@ export function ObjectsView({ place }: { place: Place }): JSX.Element {
   );
 }
 
-/** The field of a status that names the object that decided instead. */
+/** An entry of a status' `conflicts`: the object that decides these fields instead. */
 interface Conflict {
   readonly with?: string;
   readonly fields?: readonly string[];

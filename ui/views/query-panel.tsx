@@ -59,7 +59,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
   const [rangeText, setRangeText] = useState(durationText(panel.range));
   const rangesId = useId();
 
-  /** Runs `asked`, which becomes what the panel shows. Text in the editor runs only when it is submitted. */
+  /** Runs `asked` and shows its result. Text in the editor runs only when it is submitted. */
   const run = async (asked: Panel): Promise<void> => {
     if (asked.expr.trim() === '') return;
     ended.current?.abort();
@@ -73,7 +73,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
       setFailure(undefined);
     } catch (error) {
       if (own.signal.aborted) return;
-      // The previous numbers belong to another query.
+      // The previous result is dropped: it may belong to another query.
       setResult(undefined);
       setFailure(error instanceof ApiFailure ? error : new ApiFailure('network', String(error)));
     }
@@ -82,7 +82,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
   const latest = useRef({ panel, run, onChange });
   latest.current = { panel, run, onChange };
 
-  /** The query that the user submits: the text of the editor with the panel's settings, some of them changed. */
+  /** Submits the text of the editor with the panel's settings, some of which `changes` overrides. */
   const sendNow = (changes: Partial<Panel> = {}): void => {
     const { panel: before, onChange: changed } = latest.current;
     const next = { ...before, expr: text.current.trim(), ...changes };
@@ -93,7 +93,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
     changed(next);
     void run(next);
   };
-  /** The user changed a setting: the shown query runs again; one that waits for the user keeps waiting. */
+  /** Applies a changed setting: the shown query runs again; a query that waits for the user keeps waiting. */
   const setting = (changes: Partial<Panel>): void => {
     const next = { ...panel, ...changes };
     onChange(next);
@@ -114,12 +114,12 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
       made.destroy();
     };
   }, []);
-  // Set together with its answer, not one render later.
+  // A layout effect, so that the mark appears together with the failure, not one render later.
   useLayoutEffect(() => editor.current?.invalid(failure?.kind === 'refused'), [failure]);
   useEffect(() => onToken(() => (waiting ? undefined : void latest.current.run(latest.current.panel))), [waiting]);
   const unauthorized = failure?.kind === 'unauthorized';
   useEffect(() => {
-    // A query that is running is left to end: it may take longer than the interval.
+    // A running query is not interrupted: it may take longer than the interval.
     // Without a token every answer would be the same; the next one comes with the token.
     if (!live || waiting || running || unauthorized || panel.end !== undefined) return;
     const timer = setInterval(() => {
@@ -219,7 +219,7 @@ async function askAll(asked: Panel, signal: AbortSignal): Promise<Omit<Result, '
   const times = { start: end - asked.range, end, step: stepFor(asked.range) };
   const [now, matrix, marks] = await Promise.all([
     instant(asked.expr, end, { signal }),
-    // A string or a range has no graph. Any other error is reported by the first answer.
+    // A string or a range has no graph. Any other error is reported by the instant query.
     askRange(asked.expr, times, { signal }).catch(() => undefined),
     asked.exemplars ? exemplars(asked.expr, times, { signal }).catch(() => undefined) : undefined,
   ]);
@@ -346,7 +346,7 @@ function lastValue({ value, values, histogram, histograms }: Series): string {
   return value?.[1] ?? values?.at(-1)?.[1] ?? '';
 }
 
-/** How the query ran on the agents; asked when it is opened, and again for another query. */
+/** How the query ran on the agents. Requested when it is opened, and again when the query changes. */
 function Explain({ panel: { expr, end } }: { panel: Panel }): JSX.Element {
   const [open, setOpen] = useState(false);
   const asked = useAnswer(

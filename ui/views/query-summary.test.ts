@@ -10,7 +10,7 @@ const answer = (resultType: 'vector' | 'matrix', count: number, more: Partial<Se
 const vector = (count: number): QueryData => answer('vector', count, { value: [1, '1'] });
 const graph = (count: number): QueryData => answer('matrix', count, { values: [[1, '1']] });
 
-test('what is drawn or listed only in part is said', () => {
+test('the summary says what is drawn or listed only in part', () => {
   expect(querySummary(vector(50), graph(50), 7)).toBe('50 series in 7 ms');
   expect(querySummary(vector(51), graph(51), 7)).toBe('51 series in 7 ms; the first 50 are drawn');
   expect(querySummary(vector(501), graph(501), 7)).toBe(

@@ -1,11 +1,11 @@
-/** What a query was answered with, in one line. Pure. */
+/** The result of a query in one line. Pure. */
 import { maxLines } from '../parts/chart-data.ts';
 import { seriesOf, type QueryData } from '../api/promql.ts';
 
 /** Most rows of the table of values. */
 export const maxRows = 500;
 
-/** `now` is listed, `graph` is drawn: absent where the expression has no graph. */
+/** `now` is the listed result, `graph` the drawn one; undefined if the expression has no graph. */
 export function querySummary(now: QueryData, graph: QueryData | undefined, ms: number): string {
   const isSeries = now.resultType === 'vector' || now.resultType === 'matrix';
   const count = isSeries ? now.result.length : 1;

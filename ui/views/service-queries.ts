@@ -8,7 +8,7 @@ const buckets = 'http_server_request_duration_bucket';
 export interface ServiceQueries {
   /** Requests per second. */
   readonly rate: string;
-  /** Share of failed requests, 0 to 1; as on the server, 0 also where no series counts failures. */
+  /** Share of failed requests, 0 to 1. As on the server, it is 0 even if no series counts failures. */
   readonly errorShare: string;
   /** Unit: ms. */
   readonly p99: string;

@@ -147,7 +147,7 @@ function Breakdown({ title, label, expr }: { title: string; label: string; expr:
   );
 }
 
-/** Its callers and the workloads that it calls, with the numbers of each edge. */
+/** The callers of the workload and the workloads that it calls, with the numbers of each edge. */
 function Peers(props: { own: Workload; window: string; linked: string | undefined }): JSX.Element {
   const { own, window, linked } = props;
   const { namespace } = own;

@@ -17,7 +17,7 @@ import { filterServices } from './filter-services.ts';
 
 const failing: Order = { key: 'errors', down: true };
 
-/** `window` goes along to the view of a service. */
+/** `window` is passed on to the view of a service. */
 const columnsFor = (window: string | undefined): readonly Column<ServiceSummary>[] => [
   {
     key: 'name',

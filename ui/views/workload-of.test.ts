@@ -5,14 +5,14 @@ const [service] = fixtureServices(small);
 const { nodes } = fixtureTopology(small);
 const own = { namespace: 'shop', name: 'gateway', kind: 'Deployment' };
 
-test('two workloads of one name are told apart by their kinds', () => {
+test('two workloads of one name are distinguished by their kinds', () => {
   const other = { ...service!, workloadKind: 'DaemonSet' };
   expect(summaryOf([other, service!], own)).toBe(service);
   expect(summaryOf([other, service!], { ...own, kind: 'DaemonSet' })).toBe(other);
   expect(summaryOf([other, service!], { ...own, kind: 'StatefulSet' })).toBe(undefined);
 });
 
-test('an address without a kind names the first workload of that name', () => {
+test('a URL without a kind names the first workload of that name', () => {
   expect(summaryOf([service!], { ...own, kind: '' })).toBe(service);
   expect(summaryOf([service!], { ...own, kind: '', namespace: 'pay' })).toBe(undefined);
 });

@@ -4,7 +4,7 @@ import type { ServiceSummary, TopologyNode } from '../../src/api/page/types.ts';
 export interface Workload {
   readonly namespace: string;
   readonly name: string;
-  /** Empty in an address without one, which means the first of any kind. */
+  /** Empty if the URL has no kind, which means the first workload of any kind. */
   readonly kind: string;
 }
 
@@ -14,7 +14,7 @@ export function summaryOf(services: readonly ServiceSummary[], own: Workload): S
   );
 }
 
-/** Its node among those of workloads: a Service or what is outside may have the same name. */
+/** The node of the workload. Only workload nodes count: a Service or an external node may have the same name. */
 export function workloadNodeOf(nodes: readonly TopologyNode[], own: Workload): TopologyNode | undefined {
   return nodes.find(
     ({ kind, namespace, name, workloadKind }) =>

@@ -120,8 +120,8 @@ export class HistogramAppender {
 }
 
 /**
- * The header of a chunk that begins with `h`. `before` is the chunk that was cut, if one of the same series directly
- * precedes it; `refused`: `h` itself did not fit that chunk.
+ * The header of a chunk that begins with `h`. `before`: the chunk directly before it in the same series, if there is
+ * one. `refused`: the chunk before ended because `h` did not fit, not because it was full.
  */
 export function headerFor(
   h: NativeHistogram | null,

@@ -69,7 +69,7 @@ interface Sides<T> {
   readonly negative: T;
 }
 
-/** Whole numbers: deltas of deltas, each bucket as the difference to the previous one. */
+/** Decodes integer counts: fields are deltas of deltas; a bucket is stored as the difference from the bucket before. */
 class IntegerCounts {
   #count = 0;
   #countDelta = 0;
@@ -122,7 +122,7 @@ class IntegerCounts {
   }
 }
 
-/** Floats: every field and every bucket XORed with the previous sample's. */
+/** Decodes float counts: every field and every bucket is XORed with its value in the previous sample. */
 class FloatCounts {
   readonly #count = new XorField();
   readonly #zero = new XorField();

@@ -56,11 +56,11 @@ function fitGauge({ header, layout, last }: ChunkEnd, h: NativeHistogram): Fit {
 }
 
 interface Expansion {
-  /** The bucket indexes of both, ascending. */
+  /** The bucket indexes of the layout and of the histogram, ascending. */
   readonly union: readonly number[];
-  /** The second has buckets that the first lacks. */
+  /** The histogram has buckets that the layout lacks. */
   readonly added: boolean;
-  /** The first has buckets that the second lacks. */
+  /** The layout has buckets that the histogram lacks. */
   readonly missing: boolean;
   /** A bucket has a lower count than before, or a bucket that was not empty is missing. */
   readonly fell: boolean;

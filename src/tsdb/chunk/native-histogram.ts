@@ -1,6 +1,6 @@
 import { OperatorError } from '../../base/errors.ts';
 
-/** A run of neighbouring buckets: `offset` is the gap to the run before, or the first bucket's index. */
+/** A run of neighbouring buckets. `offset`: the gap after the run before; in the first run, its first bucket's index. */
 export interface Span {
   readonly offset: number;
   readonly length: number;
@@ -12,8 +12,8 @@ export const customSchema = -53;
 /**
  * One native histogram, in the form of Prometheus' remote protocols. Immutable.
  * Shape: `positive[i]` and `negative[i]` are the absolute counts of the buckets that the spans name, in their order.
- * Schema −4…8 is exponential; −53 has `customValues` as upper bounds (ascending, without +Inf), no zero bucket and no
- * negative ones. In a histogram of kind `integer` all counts are whole numbers up to 2^53.
+ * Schema −4…8 is exponential. Schema −53 has `customValues` as upper bounds (ascending, without +Inf), no zero bucket
+ * and no negative buckets. In a histogram of kind `integer` all counts are whole numbers up to 2^53.
  */
 export interface NativeHistogram {
   readonly kind: 'integer' | 'float';

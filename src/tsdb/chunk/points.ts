@@ -9,7 +9,7 @@ import type { NativeHistogram } from './native-histogram.ts';
 import { SampleBuffer } from './sample-buffer.ts';
 import { decodeXorChunk } from './xor-decoder.ts';
 
-/** One sample of any kind: a float by its bits (a stale marker is one), or a native histogram. */
+/** One sample of any kind: the bits of a float (a stale marker is a float, too), or a native histogram. */
 export interface Point {
   readonly t: number;
   readonly high: number;
@@ -18,8 +18,8 @@ export interface Point {
 }
 
 /**
- * A chunk's samples one by one, for rare work that looks into a chunk (late samples, deletes, cutting): plain queries
- * decode floats into a SampleBuffer.
+ * Decodes a chunk to single samples, for rare work that looks into a chunk (late samples, deletes, cutting). Plain
+ * queries decode floats into a SampleBuffer instead.
  * Errors: ERR_STORE_CORRUPT, also for an unknown encoding.
  */
 export function decodePoints(chunk: Chunk): Point[] {

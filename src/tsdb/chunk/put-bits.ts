@@ -14,7 +14,7 @@ export function putWord(view: DataView, pos: number, word: number): void {
   view.setUint8(i + 4, word << (8 - shift));
 }
 
-/** As `putWord`, up to 64 bits in two words. */
+/** Like `putWord`, for up to 64 bits in two words. */
 export function putPair(view: DataView, pos: number, first: number, second: number): void {
   const i = pos >>> 3;
   const shift = pos & 7;

@@ -8,8 +8,8 @@ import { decodeXorChunk } from './xor-decoder.ts';
 const scratch = new SampleBuffer(256);
 
 /**
- * The part of a chunk within [mint, maxt] (inclusive): the chunk itself when it lies inside, a new one when it reaches
- * beyond, undefined when no sample is left. Reduces the bytes that a short window sends over the wire.
+ * The part of a chunk within [mint, maxt] (inclusive): the chunk itself if it lies inside, a new chunk if it reaches
+ * beyond, undefined if no sample is left. A short window thus sends fewer bytes over the wire.
  */
 export function recutChunk(chunk: Chunk, mint: number, maxt: number): Chunk | undefined {
   if (chunk.minT >= mint && chunk.maxT <= maxt) return chunk;

@@ -35,7 +35,7 @@ function encode(samples: readonly Sample[]): Uint8Array {
   return encodeChunks(bufferOf(samples), 0, samples.length, Infinity)[0]!.bytes;
 }
 
-/** Encodes as the head does: some samples at a time, into used memory, next to chunks of other series. */
+/** Encodes as the head does: a few samples at a time, into memory with old content, next to chunks of other series. */
 function encodeInPlace(samples: readonly Sample[], atOnce: number): Uint8Array {
   const { times, words } = bufferOf(samples);
   const base = 96;
@@ -114,7 +114,7 @@ describe('chunk reading', () => {
     );
   });
 
-  test('a chunk that grows in place, one or several samples at a time, gets the bytes of one encoded at once', () => {
+  test('a chunk that grows in place, by one or several samples, has the bytes of one encoded in one call', () => {
     const next = xorshift(77);
     for (let i = 0; i < 200; i++) {
       const samples = generate(next, i % 5, 1 + (next() % 130));
@@ -235,7 +235,7 @@ describe('recut', () => {
     expect([cut.minT, cut.maxT, cut.count]).toEqual([60, 100, 5]);
     expect(decode(cut.bytes).map(([t]) => t)).toEqual([60, 70, 80, 90, 100]);
   });
-  test('nothing is left of a chunk outside the window or between two samples', () => {
+  test('nothing is left of a chunk outside the window, or of a window between two samples', () => {
     expect(recutChunk(chunk!, 1000, 2000)).toBeUndefined();
     expect(recutChunk(chunk!, 51, 59)).toBeUndefined();
   });

@@ -7,9 +7,9 @@ const two32 = 4_294_967_296;
 const maxVarintBytes = 10;
 
 /**
- * Scratch buffer. Wide loads read up to five bytes at once and may reach past a chunk's end: here they always find
- * memory, and a chunk that needs those bits is refused. It grows to the largest chunk so far; decoding never suspends,
- * so one buffer is enough.
+ * Chunks are copied to this buffer before they are decoded. A load reads five bytes and may reach past a chunk's end:
+ * in the buffer it always finds memory, and a chunk that uses such bits is refused. The buffer grows to the largest
+ * chunk so far. Decoding never suspends, so one buffer is enough.
  */
 let scratch = new Uint8Array(4096);
 let scratchView = new DataView(scratch.buffer);
@@ -57,9 +57,9 @@ export interface XorPlace {
 }
 
 /**
- * As `decodeXorChunk`, for a chunk of the store's own. Row `s` of `marks` records where the samples from `mint` on
- * began, as the state of the writer at that sample: a later read of the same or a later part begins there. Without
- * `marks` nothing is recorded.
+ * Like `decodeXorChunk`, for a chunk of the head. Row `s` of `marks` records the first sample from `mint` on, as the
+ * state of the writer after that sample: a later read from the same or a later time begins there. Without `marks`
+ * nothing is recorded.
  * Assumptions: samples of a marked chunk never change, and a row is only used for chunks of one series.
  */
 export function decodeMarked(
@@ -103,8 +103,8 @@ function begin(page: Uint8Array, view: DataView, at: number, states: XorStates, 
 }
 
 /**
- * Appends the sample of row `s` and all that follow, those before `mint` left out. With `isMarking`, the row is moved
- * to the first sample that it appends.
+ * Appends the sample of row `s` and all later samples, except those before `mint`. With `isMarking`, moves the row to
+ * the first appended sample.
  */
 function decodeOn(
   place: XorPlace,
@@ -131,10 +131,10 @@ function decodeOn(
 }
 
 /**
- * Decodes the samples after the state in row `s`. Returns the index where it stopped writing: at the chunk's end, or at
- * `stop`; in the latter case the row is moved to the sample written last. One load of 32 bits serves a sample's time
- * and value when both are short, as in most chunks. Errors: ERR_STORE_CORRUPT for samples that reach past the chunk's
- * bits.
+ * Decodes the samples after the state in row `s`, and writes them from index `from` on. Returns the index after the
+ * last one. Stops at the chunk's end, or at index `stop`; in the latter case the row is moved to the sample written
+ * last. One load of 32 bits serves a sample's time and value when both are short, as in most chunks.
+ * Errors: ERR_STORE_CORRUPT for samples that reach past the chunk's bits.
  */
 function decode(
   { page: b, view, at: start, bits, count }: XorPlace,
@@ -167,7 +167,7 @@ function decode(
     if (i > 1) {
       w = peek(b, view, pos);
       if (w === 0) {
-        // Two bits each state that the interval and the value are unchanged: runs of such samples are long.
+        // 32 zero bits are 16 samples whose interval and value are unchanged, two bits each. Such runs are long.
         const end = Math.min(i + 16, count);
         for (; i < end && at !== stop; i++) {
           pos += 2;
@@ -278,7 +278,7 @@ function peek(b: Uint8Array, view: DataView, pos: number): number {
 
 let varintAt = 0;
 
-/** A varint at byte `varintAt`, which is moved past it. */
+/** Reads the varint at byte `varintAt`, and moves `varintAt` past it. */
 function readUvarint(b: Uint8Array): number {
   let value = 0;
   let scale = 1;

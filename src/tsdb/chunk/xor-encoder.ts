@@ -15,12 +15,12 @@ export const maxSampleBytes = 28;
 const two32 = 4_294_967_296;
 
 /**
- * Adds samples [from, to) of two columns to chunk `s`, whose first byte is `view[base]`; `maxSampleBytes` for each must
- * be free after the written bits. `values` are the words of doubles, in machine order.
+ * Adds samples [from, to) of two columns to chunk `s`, whose first byte is `view[base]`. After the written bits,
+ * `maxSampleBytes` for each new sample must be free. `values` are the words of doubles, in machine order.
  * Shape of a chunk: u16 BE count, then bits, most significant first: t0 as zig-zag varint and v0; t1−t0 as uvarint and
  * a value; then delta-of-delta and value for each sample (Facebook's Gorilla paper; Prometheus tsdb/chunkenc).
  * The caller writes the count when the chunk is read: writing it for each sample would touch one more cache line. The
- * state is kept in local variables during a call: many samples cost less in one call.
+ * state is kept in local variables during a call, so many samples are cheaper in one call than in many.
  * Errors: RangeError for a time out of order or out of range, and for a full chunk; then nothing was added.
  */
 export function encodeXor(
@@ -45,7 +45,7 @@ export function encodeXor(
   let delta = doubles[d + row.delta]!;
   let high = words[w + row.high]!;
   let low = words[w + row.low]!;
-  /** −1 while there is no window. */
+  /** −1 while there is no window of significant bits. */
   let leading = ((counts >>> 8) & 0xff) - 1;
   let trailing = counts & 0xff;
   let i = from;
@@ -114,8 +114,7 @@ export function encodeXor(
     } else {
       putWord(view, pos, head);
       pos += headBits;
-      // Aligned to the top of two words. The window has at least one bit before or after it; otherwise the shift is by
-      // 0.
+      // Aligned to the top of two words. A shift by 0 is a case of its own, because JavaScript shifts by 32 as by 0.
       const shift = 64 - significant;
       const first = xh >>> trailing;
       putPair(view, pos, shift === 0 ? first : (first << shift) | (tail >>> (32 - shift)), tail << shift);
@@ -136,7 +135,7 @@ function shifted(xh: number, xl: number, shift: number): number {
   return shift === 0 ? xl : (xl >>> shift) | (xh << (32 - shift));
 }
 
-/** The rarer, longer forms. Returns the position after them. An n-bit bucket holds −(2^(n−1)−1) … 2^(n−1). */
+/** Writes one of the rarer, longer forms. Returns the position after it. An n-bit form holds −(2^(n−1)−1) … 2^(n−1). */
 function putDeltaOfDelta(view: DataView, pos: number, dod: number): number {
   if (dod >= -65_535 && dod <= 65_536) {
     putWord(view, pos, (0xc0000 | (dod & 0x1ffff)) << 12);

@@ -15,7 +15,7 @@ const staleMs = 10_000;
 interface Holder {
   readonly id: string;
   readonly pid: number;
-  /** The process's start time from the kernel: it distinguishes two processes with one pid. */
+  /** The process's start time from the kernel: it distinguishes two processes with the same pid. */
   readonly started: string;
   readonly host: string;
   readonly boot: string;
@@ -71,8 +71,8 @@ export async function lockDirectory(dir: string, clock: Clock, proc = '/proc'): 
 }
 
 /**
- * Moves the dead holder's file away and then checks what was moved: when two processes find the same dead holder, the
- * second could otherwise remove the first one's new lock. Such a lock is put back.
+ * Moves the dead holder's file away, and then checks what was moved. If two processes find the same dead holder, the
+ * second may have moved the new lock of the first: then it puts that lock back.
  */
 async function removeDead(path: string, aside: string, dead: Holder | undefined): Promise<void> {
   try {

@@ -16,7 +16,7 @@ export interface OpenHistograms {
 
 /**
  * The time at which a chunk should end, estimated from its progress so that the chunks up to `limit` get equally long.
- * `fullness`: the full chunk is this many times the present one. Times in ms. Source: Prometheus' head.
+ * `fullness`: a full chunk is this many times as large as the chunk is at `now`. Times in ms. Source: Prometheus' head.
  */
 export function chunkEndTime(start: number, now: number, limit: number, fullness: number): number {
   const chunks = (limit - start) / ((now - start + 1) * fullness);

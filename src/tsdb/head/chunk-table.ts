@@ -28,7 +28,7 @@ export class ChunkTable {
     return this.adopt(chunk, this.#slab.store(chunk.bytes), chunk.bytes.length);
   }
 
-  /** As `add`, for bytes that are already in the slab. */
+  /** Like `add`, for bytes that are already in the slab. */
   adopt(chunk: Omit<Chunk, 'bytes'>, address: number, length: number): number {
     const id = this.#free.pop() ?? this.#size++;
     if (id >= this.next.length) this.#grow(this.next.length * 2);

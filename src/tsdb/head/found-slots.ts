@@ -6,7 +6,7 @@ import type { SeriesDictionary } from './series-dictionary.ts';
 export class FoundSlots {
   readonly slots: readonly number[];
   readonly #dictionary: SeriesDictionary;
-  /** Decoded labels; null when none are kept, because those of all series take megabytes. */
+  /** Decoded labels; null when none are kept, because the labels of all series would take megabytes. */
   readonly #kept: (Labels | undefined)[] | null;
   /** The series whose labels were decoded last, and those labels. */
   #lastAt = -1;

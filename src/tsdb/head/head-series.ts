@@ -27,8 +27,8 @@ const splitAbove = samplesPerChunk * 2;
 /** A chunk of floats takes no further sample above this size, as in Prometheus. */
 const maxXorBytes = 1024 - 19;
 /**
- * The first size of an open chunk, and how much it grows by when it is full. The steps are small, because fifty
- * thousand chunks are open at a time: the free room of each could hold the samples of minutes.
+ * The first size of an open chunk, and how much it grows by when it is full. The steps are small, because every one of
+ * fifty thousand open chunks has such free room.
  */
 const firstOpenBytes = 96;
 const growBytes = 64;
@@ -167,7 +167,7 @@ export class HeadSeries {
     this.#link(slot, this.chunks.adopt(facts, slab.store(bytes), length));
   }
 
-  /** Drops the chunks before `end`. Assumptions: no chunk crosses it, and no chunk before it is open. */
+  /** Drops the chunks before `end`. Assumptions: no chunk crosses `end`, and no open chunk begins before `end`. */
   dropBefore(slot: number, end: number, dropped: number[]): void {
     let id = this.first[slot]!;
     while (id !== noChunk && this.chunks.minT[id]! < end) {

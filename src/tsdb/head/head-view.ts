@@ -22,7 +22,7 @@ export class HeadView {
   /** Finished chunks of series i: ids[starts[i]] … ids[starts[i + 1] − 1]. */
   readonly #starts: Uint32Array;
   #ids = new Int32Array(64);
-  /** The open chunk of floats: its address and size at the time of the view. Count 0: none. */
+  /** The open chunk of floats of each series, as it was when the view began. Count 0: none. */
   readonly #open: {
     address: Uint32Array;
     minT: Float64Array;
@@ -151,12 +151,12 @@ export class HeadView {
     decodeMarked(place, open.minT[i]!, mint, out, states, slot);
   }
 
-  /** Copies, in time order. Errors: RangeError once the view is closed, because the memory may then hold other data. */
+  /** Copies of the chunks, in time order. Errors: RangeError once the view is closed, when the memory may be reused. */
   chunks(i: number): Chunk[] {
     return this.#chunksBy(i, (id) => this.#series.chunks.get(id));
   }
 
-  /** As `chunks`, without copies of what cannot change: the bytes stay valid until the view is closed. */
+  /** Like `chunks`, but finished chunks are not copied: their bytes stay valid until the view is closed. */
   lentChunks(i: number): Chunk[] {
     return this.#chunksBy(i, (id) => this.#series.chunks.lend(id));
   }

@@ -27,18 +27,18 @@ export class Head {
   readonly #dictionary = new SeriesDictionary();
   readonly #series = new HeadSeries();
   readonly #selections = new KnownSelections();
-  /** Numbers from replayed records for labels that already had another number. */
+  /** Refs of replayed series records whose labels already had another ref: from the former to the latter. */
   readonly #aliases = new Map<number, number>();
   /**
    * By slot, the writer's `SeriesRef` that was resolved to it last. Another `SeriesRef` with the same slot may belong
    * to an earlier series and is looked up again.
    */
   readonly #holders: (SeriesRef | undefined)[] = [];
-  /** Labels that were validated last: the next new series mostly shares all but one. */
+  /** The labels that were validated last: the next new series mostly shares all of them but one. */
   #newest: Labels = [];
   /**
-   * Times of the first and the last sample, maintained by appends after the first read; undefined after samples were
-   * removed.
+   * Times of the first and the last sample, maintained by appends. Undefined before the first read, and after samples
+   * were removed: the next read then computes them.
    */
   #bounds: { min: number; max: number } | undefined;
   /** The slot of the last sample that was replayed. */
@@ -138,7 +138,7 @@ export class Head {
     return slots.length;
   }
 
-  /** Replays a series record; a known number is left unchanged. */
+  /** Replays a series record. A known ref keeps its labels. */
   restoreSeries(ref: number, labels: Labels): void {
     if (ref >= this.nextRef) this.nextRef = ref + 1;
     if (this.#dictionary.slotOf(ref) !== undefined) return;
@@ -148,11 +148,11 @@ export class Head {
   }
 
   /**
-   * Replays a sample. False when its series is unknown (its record was in a damaged part of the log).
-   * A number that occurs in the log is never given to another series.
+   * Replays a sample. False when its series is unknown, because the series record was in a damaged part of the log. A
+   * ref that occurs in the log is never given to another series.
    */
   restoreSample(ref: number, t: number, high: number, low: number): boolean {
-    // The log has the series of a sender in the order in which they were added: mostly this is the next one.
+    // The samples of a sender are in the log in the order in which its series were added: mostly this is the next slot.
     const next = this.#lastRestored + 1;
     const slot = this.#dictionary.refs[next] === ref ? next : this.#restored(ref);
     if (slot === undefined) return false;
@@ -182,8 +182,8 @@ export class Head {
   }
 
   /**
-   * Matching series in label order, as they are now; those without samples in [mint, maxt] have no chunks. Close the
-   * view.
+   * A view of the matching series, in label order. Series without samples in [mint, maxt] have no chunks in the view.
+   * The caller closes the view.
    */
   view(matchers: readonly CompiledMatcher[], mint: number, maxt: number): HeadView {
     const find = (): FoundSlots => {
@@ -217,14 +217,14 @@ export class Head {
     this.#dictionary.collect(found, name, texts);
   }
 
-  /** All series in the order of their numbers, for a checkpoint. */
+  /** All series in the order of their refs, for a checkpoint. The caller closes the view. */
   viewAll(): { readonly view: HeadView; readonly refs: readonly number[] } {
     const slots = [...this.#dictionary.all()];
     const view = this.#viewOf(slots, -Infinity, Infinity);
     return { view, refs: slots.map((slot) => this.#dictionary.refs[slot]!) };
   }
 
-  /** Ends all chunks before `end` and returns them, series in label order. Close the view. */
+  /** Ends all chunks before `end` and returns them, series in label order. The caller closes the view. */
   chunksBefore(end: number): HeadView {
     const slots: number[] = [];
     for (const slot of this.#dictionary.all()) {

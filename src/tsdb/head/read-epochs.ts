@@ -8,7 +8,7 @@ export class ReadEpochs {
   readonly #running = new Set<number>();
   #waiting: { readonly until: number; readonly release: () => void }[] = [];
 
-  /** Begins a reader; the result ends it, and may be called twice. */
+  /** Begins a reader. The returned function ends the reader, and may be called twice. */
   enter(): () => void {
     const id = this.#next++;
     this.#running.add(id);

@@ -2,8 +2,8 @@ import { XorStates } from '../chunk/index.ts';
 
 /**
  * The position, in one chunk of each series, at which the samples of the last read began. Polls repeatedly read about
- * the same few newest samples: the next read need not decode the samples before them. A mark is a state of the chunk's
- * writer, 40 bytes; there are none until the first read.
+ * the same few newest samples: with a mark, the next read need not decode the samples before them. A mark is a state of
+ * the chunk's writer and takes 40 bytes. There are no marks until the first read.
  */
 export class ReaderMarks {
   readonly #states = new XorStates(0);

@@ -54,11 +54,11 @@ export class SeriesDictionary {
   #labels = new Uint32Array(16_384);
   #labelsUsed = 0;
   readonly #freeLabels: number[][] = [];
-  /** By labels, and by ref; open addressing: slot + 1, or 0. A Map of refs would take twice as much. */
+  /** Hash tables by labels and by ref, with open addressing: slot + 1, or 0. A Map of refs would take twice as much. */
   #table = new Int32Array(leastTable);
   #byRef = new Int32Array(leastTable);
   #order: Uint32Array | undefined;
-  /** Symbols and lists of the series at hand; `add` exchanges them with those of the last series. */
+  /** Symbols and lists of the current series. `add` exchanges them with those of the last series. */
   #ids = new Uint32Array(64);
   #lists: (GrowingList | undefined)[] = [];
   readonly #last = new LastSeries();
@@ -212,7 +212,7 @@ export class SeriesDictionary {
   sort(slots: number[]): number[] {
     if (slots.length < 2) return slots;
     if (slots.length * 4 < this.size) return slots.sort((a, b) => this.#compare(a, b));
-    // For a large part of the series the order is cached: each slot's rank, until a series is added or removed.
+    // To sort a large part of the series, the rank of every slot is cached until a series is added or removed.
     const rank = (this.#order ??= this.#rankAll());
     return slots.sort((a, b) => rank[a]! - rank[b]!);
   }
@@ -227,7 +227,7 @@ export class SeriesDictionary {
     return rank;
   }
 
-  /** As `compareLabels`; equal symbol numbers mean equal texts. */
+  /** Like `compareLabels`; equal symbol numbers mean equal texts. */
   #compare(a: number, b: number): number {
     const countA = this.#labelCount[a]!;
     const countB = this.#labelCount[b]!;

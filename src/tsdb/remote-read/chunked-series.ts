@@ -104,7 +104,7 @@ function timeLength(t: number): number {
   return 1 + (t < 0 ? 10 : varintLength(t));
 }
 
-/** How many values four varint bytes have: larger numbers are split, since bit operations end at 32 bits. */
+/** The number of values of four varint bytes. Larger numbers are split, because bit operations have 32 bits. */
 const fourBytes = 2 ** 28;
 
 function varintLength(value: number): number {

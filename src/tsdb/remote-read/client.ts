@@ -28,7 +28,7 @@ export function buildStreamedRead(queries: readonly ReadQuery[]): {
 /**
  * Reads a streamed answer series by series, as the frames arrive.
  * Guarantees: every frame's checksum, every chunk's encoding and the shape of the labels are validated before a series
- * is returned. Chunk bytes are views: use them before asking for the next series.
+ * is returned. Chunk bytes are views: use them before requesting the next series.
  * Assumptions: `source` throws when the connection is cut (Node does that for a chunked body that does not end).
  * Errors: ERR_INPUT_INVALID, and the errors of the source; the series returned before must then be discarded.
  */

@@ -3,7 +3,7 @@ import { putSeriesFrame, seriesFrameLength } from './chunked-series.ts';
 
 /** A part of an answer is passed on when it has this many bytes, so that other work gets a turn. */
 const partBytes = 128 * 1024;
-/** Room for the frame that fills a part; a larger one makes the memory grow. */
+/** Room for the frame that fills a part; a larger frame makes the memory grow. */
 const roomBytes = 32 * 1024;
 
 /** Frames of a streamed answer, written one after the other into the memory of one part. */

@@ -5,7 +5,7 @@ import type { NativeHistogram, Span } from '../chunk/index.ts';
 /** Numbers of prometheus.Histogram.ResetHint. */
 const hints: readonly NativeHistogram['counterReset'][] = ['unknown', 'reset', 'not_reset', 'gauge'];
 
-/** Writes a prometheus.Histogram as field `field` of a message: whole counts as deltas, floats as they are. */
+/** Writes a prometheus.Histogram as field `field` of a message: integer counts as deltas, float counts unchanged. */
 export function writeHistogram(out: WireWriter, field: number, t: number, h: NativeHistogram): void {
   const integer = h.kind === 'integer';
   out.message(field, (m) => {

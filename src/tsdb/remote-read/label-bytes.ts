@@ -1,7 +1,7 @@
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Labels } from '../labels.ts';
 
-/** Every length inside a label with fewer bytes of text than this fits one byte. */
+/** In a label with fewer bytes of text than this, every length field takes one byte. */
 const shortBytes = 120;
 let scratch = new Uint8Array(4096);
 
@@ -11,7 +11,7 @@ export function encodeLabels(labels: Labels): Uint8Array {
 }
 
 /**
- * As `encodeLabels`, but in shared memory that the next call overwrites. One result serves every frame of a series.
+ * Like `encodeLabels`, but in shared memory that the next call overwrites. One result serves every frame of a series.
  * Nearly all labels are short ASCII and are written in place, because encoding labels is most of the work of a scan of
  * many series.
  */

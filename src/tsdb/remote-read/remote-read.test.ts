@@ -144,7 +144,7 @@ describe('the server', () => {
     expect(found.every((s) => s.times.length === 240)).toBe(true);
   });
 
-  test('reuses the memory of parts for a caller that is done with each, and sends the same bytes', async () => {
+  test('with reusesParts, all parts share one memory, and the bytes are the same', async () => {
     const many = Array.from({ length: 2_000 }, (_, i) => labelsFromObject({ __name__: 'many', i: String(i) }));
     for (const labels of many) for (let k = 0; k < 20; k++) store.append(labels, start + k * 15_000, Math.sin(k) * 1e6);
     const { headers, body } = buildStreamedRead([all]);

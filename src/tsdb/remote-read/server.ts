@@ -27,8 +27,8 @@ export interface RemoteReadLimits {
   /** A frame of a streamed answer is closed at about this size. Default 1 MiB. */
   readonly maxFrameBytes?: number;
   /**
-   * The parts of a streamed answer share memory: a part is overwritten once the next one is requested. It is for
-   * callers that wait until a part has been written out. Default false.
+   * For callers that write each part of a streamed answer out before they request the next: the parts share memory, and
+   * each overwrites the part before. Default false.
    */
   readonly reusesParts?: boolean;
   /** Most concurrent requests; others wait. Default 10. */

@@ -7,12 +7,12 @@ export function snappyCompress(bytes: Uint8Array): Uint8Array {
   return snappyjs.compress(bytes);
 }
 
-/** Bytes that are compressed in one go, in some milliseconds. */
+/** The bytes that are compressed without a turn for other work, which takes some milliseconds. */
 const pieceBytes = 1024 * 1024;
 
 /**
- * Compresses a large text to the block format, with turns in between: the length of the whole, then the elements of
- * each piece. Elements refer back only within their piece.
+ * Compresses large input to the block format, with turns for other work in between. Writes the length of the whole,
+ * then the elements of each piece. Elements refer back only within their piece.
  */
 export async function snappyCompressInTurns(bytes: Uint8Array, pacing: Pacing): Promise<Uint8Array> {
   if (bytes.length <= pieceBytes) return snappyCompress(bytes);

@@ -101,7 +101,7 @@ export function histogramPayload(ref: number, t: number, h: NativeHistogram): Ui
       out.zigzag(offset);
       out.varint(length);
     }
-    // Whole counts are small numbers, floats are not.
+    // Integer counts are mostly small, so a varint is shorter.
     for (const count of h[side])
       if (h.kind === 'integer') out.varint(count);
       else out.f64(count);
@@ -160,7 +160,7 @@ function readHistogram(reader: ByteReader): NativeHistogram {
   };
 }
 
-/** Payload of `checkpointStart`, in memory of its own: it is framed later than it is built. */
+/** Payload of `checkpointStart`, in its own memory: other payloads may be built before it is framed. */
 export function checkpointStartPayload(minValidT: number, nextRef: number): Uint8Array {
   const out = new ByteWriter(16);
   out.f64(minValidT);

@@ -9,7 +9,7 @@ const checkpointName = /^checkpoint\.(\d{8})$/;
 const segmentFile = /^\d{8}$/;
 
 export interface WalRecovery {
-  /** Number of the first new segment: above every segment that was found, and above the checkpoint that was read. */
+  /** Number of the first new segment: above every segment and every checkpoint that was found. */
   readonly nextIndex: number;
   readonly segments: readonly { readonly index: number; readonly bytes: number }[];
   readonly records: number;
@@ -83,7 +83,7 @@ async function newestCheckpoint(
       continue;
     }
     const bytes = await files.readAll(path);
-    // Read twice: nothing of it may reach the head unless all of it is valid.
+    // Read twice: no record may reach the head unless the whole checkpoint is valid.
     if (isWhole(bytes)) found = { index, records: readRecords(bytes, segmentMagic.length, sink, false).records };
     else {
       logger.error('store: checkpoint is damaged and set aside, trying an older one', { path, quarantine });

@@ -64,7 +64,7 @@ test('a truncated record is refused, except between two series', () => {
   }
 });
 
-// A record may also be read wrong without an error. The checksum around it finds that.
+// A damaged record may also be read wrongly without an error. The checksum of its frame detects that.
 test('reading a damaged record ends, and fails only with the error of a corrupt store', () => {
   const bytes = written(two);
   const outcomes = [...bytes].map((_, bent) => {

@@ -6,9 +6,9 @@ import type { Labels } from '../labels.ts';
 /**
  * Payload of `newSeries`: series that were added together, each written as its difference from the previous one. The
  * eighteen series of a histogram differ in two labels of a dozen, and so do most consecutive series of one sender.
- * Shape of a series: ref delta, number of labels, then until all labels are complete: how many labels of the previous
- * series to skip, how many to copy, and one label in full: 0 and its name, or 1 when it replaces the value of the next
- * label of the previous series; then its value.
+ * Shape of a series: ref delta, number of labels, then groups until all labels are complete. A group: how many labels
+ * of the previous series to skip, how many to copy, then one new label. A new label: 0 and its name, or 1 if it has the
+ * name of the next label of the previous series; then its value.
  */
 export class SeriesRecordWriter {
   #labels: Labels = [];

@@ -279,7 +279,7 @@ class DeltaRecord {
   }
 }
 
-/** A buffer whose bytes are no longer needed. */
+/** An empty buffer in place of a buffer whose bytes are no longer needed. */
 function emptied(buffer: ByteWriter): ByteWriter {
   if (buffer.capacity > keptBufferBytes) return new ByteWriter(firstBufferBytes);
   buffer.clear();

@@ -16,11 +16,11 @@ export interface ItemsProps {
   readonly rows: readonly ItemRow[];
   /** Called when a row gets the focus, by keyboard or pointer. */
   readonly onReading?: () => void;
-  /** Called when details are opened, and when they are closed or gone with the rows. */
+  /** Called with true when details are opened, with false when they are closed or removed with the rows. */
   readonly onDetails?: (open: boolean) => void;
 }
 
-/** Rows, and the details of the selected one, which stay open when its row is dropped. */
+/** Rows, and the details of the selected row, which stay open when that row is dropped. */
 export function Items({ label, rows, onReading, onDetails }: ItemsProps): JSX.Element {
   const [chosen, setChosen] = useState<ItemRow>();
   const opener = useRef<Element>(null);

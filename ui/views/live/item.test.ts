@@ -18,7 +18,7 @@ const flow: FlowRecord = {
 };
 const exprs = (queries: { expr: string }[]): string[] => queries.map(({ expr }) => expr);
 
-test('spans and flows are said in the words of the command line', () => {
+test('spans and flows are described as on the command line', () => {
   const peer = { namespace: 'web', name: 'front-1', kind: 'Pod' };
   expect(wordsOf({ node: 'n', time: start, span: span({ peer }) })).toMatchObject({
     ...{ from: 'web/front-1', to: 'shop/cart-1', what: 'GET /cart/7', outcome: '200', level: 'good', size: '12.3 ms' },
@@ -34,9 +34,9 @@ test.each([
   [{ statusCode: 200, status: 'error' as const }, 'bad'],
   [{ statusCode: 404 }, 'warn'],
   [{ statusCode: 302 }, 'good'],
-])('%j is %s', (change, level) => expect(levelOfSpan(span(change))).toBe(level));
+])('the level of a span with %j is %s', (change, level) => expect(levelOfSpan(span(change))).toBe(level));
 
-test('a server leads to the numbers of its route, a client to those of who answered', () => {
+test('a server span leads to queries of its route, a client span to queries of its peer', () => {
   const own = 'k8s_namespace_name="shop", k8s_deployment_name="cart", http_route="/cart/{id}"';
   expect(exprs(queriesOfSpan(span()))).toEqual([
     `sum by (http_response_status_code) (rate(http_server_request_duration_count{${own}}[5m]))`,
@@ -49,7 +49,7 @@ test('a server leads to the numbers of its route, a client to those of who answe
   expect(queriesOfSpan(span({ kind: 'client' }))).toEqual([]);
 });
 
-test('names that an attacker chose stay strings of the query', () => {
+test('names that an attacker chose stay strings in the query', () => {
   const queriesWith = (name: string): string[] =>
     exprs([
       ...queriesOfSpan(span({ route: name, namespace: name, workload: { kind: name, name } })),
@@ -59,7 +59,7 @@ test('names that an attacker chose stay strings of the query', () => {
   const dear = '"} or vector(1) or {a="';
   const queries = queriesWith(dear);
   expect(queries).toHaveLength(5);
-  // Each parses to what a plain name gives, with the chosen name in its place.
+  // Each query parses like the query for a plain name, except for the name itself.
   const shape = (expr: string, name: string): string =>
     JSON.stringify(parse(expr), (_key, value: unknown) =>
       typeof value === 'number' ? 0 : value === name ? 'name' : value,

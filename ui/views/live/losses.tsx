@@ -1,4 +1,4 @@
-/** What a stream lost, by sender. */
+/** The losses of a stream, by sender. */
 import type { JSX } from 'preact';
 import { lossReason } from '../../../src/stream/item-text.ts';
 import type { Loss } from '../../state/live-feed.ts';

@@ -50,7 +50,7 @@ export function drawMap(host: HTMLElement, onChoose: (id: string) => void): Draw
 function update(cy: Core, elements: readonly ElementDefinition[]): void {
   const ids = new Set(elements.map(({ data }) => String(data.id)));
   cy.batch(() => {
-    // Edges first, because removing a node removes its edges.
+    // Obsolete elements go before new ones are added, because removing a node also removes its edges.
     cy.elements()
       .filter((element) => !ids.has(element.id()))
       .remove();

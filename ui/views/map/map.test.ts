@@ -8,7 +8,7 @@ test('the same nodes have the same places, whatever their order and their number
   expect(layoutOf(b.nodes.toReversed(), b.edges.toReversed())).toEqual(layoutOf(a.nodes, a.edges));
 });
 
-test('no two nodes of a large map stand on each other', () => {
+test('no two nodes of a large map overlap', () => {
   const { nodes, edges } = fixtureTopology(large);
   const places = [...layoutOf(nodes, edges)];
   expect(new Map(places).size).toBe(nodes.length);
@@ -22,7 +22,7 @@ test('no two nodes of a large map stand on each other', () => {
   expect(near).toEqual([]);
 });
 
-test('a circle of calls has a layout', () => {
+test('a cycle of calls has a layout', () => {
   const nodes = ['a', 'b', 'c'].map((id) => ({ id, namespace: 'n' }));
   const links = [
     ['a', 'b'],
@@ -52,7 +52,7 @@ test('folded namespaces are one node each, and their edges add up', () => {
   expect(total(edges.map((e) => e.requestRate))).toBeCloseTo(total(across.map((e) => e.stats.requestRate)));
 });
 
-test('an edge is wider the more goes over it, within bounds, also where only bytes are known', () => {
+test('the width of an edge grows with its rate, within bounds, even if only bytes are known', () => {
   const width = (requestRate: number | null, bytesPerSecond: number | null = null): number =>
     widthOf({ requestRate, bytesPerSecond });
   expect([width(null), width(0)]).toEqual([1.2, 1.2]);
@@ -61,7 +61,7 @@ test('an edge is wider the more goes over it, within bounds, also where only byt
   expect(width(1e9)).toBe(7);
 });
 
-test('an edge shows its rate while there are few, and how much of it fails on every map', () => {
+test('an edge shows its rate on a map of few edges, and a bad error share on every map', () => {
   const [well, failing] = [
     { requestRate: 12, errorShare: 0.01 },
     { requestRate: 12, errorShare: 0.25 },

@@ -6,7 +6,7 @@ import { placesOf, type Place } from './places.ts';
 const node = (name: string, namespace = 'shop'): Placed => ({ id: `workload/${namespace}/${name}`, namespace });
 const none = new Map<string, Place>();
 
-/** Pairs of nodes that stand on each other, or on each other's names. */
+/** Pairs of nodes that overlap each other, or each other's names. */
 function near(places: ReadonlyMap<string, Point>, nodes: readonly Placed[]): string[] {
   const shown = nodes.map(({ id }) => [id, places.get(id)!] as const);
   return shown.flatMap(([a, p], i) =>
@@ -28,7 +28,7 @@ test('the places of a new map are those of its layout', () => {
   expect(nodes.map((one) => of(places, one))).toEqual(nodes.map((one) => of(layout, one)));
 });
 
-test('a new node that comes first in its column stands on no other', () => {
+test('a new node that comes first in its column overlaps no other node', () => {
   const old = ['m', 'n', 'o'].map((name) => node(name));
   const before = placesOf(none, old, []);
   const nodes = [node('a'), ...old];
@@ -37,11 +37,11 @@ test('a new node that comes first in its column stands on no other', () => {
   expect(old.map((one) => of(after, one))).toEqual(old.map((one) => of(before, one)));
 });
 
-test('a map that grows node by node has each on a place of its own, and moves none', () => {
+test('a map that grows node by node gives each node a place of its own, and moves none', () => {
   const { nodes, edges } = fixtureTopology({ workloads: 60, edges: 150, nodes: 3 });
   let places = none;
   for (let count = 1; count <= nodes.length; count++) {
-    // The last ones first: each new node comes before those that are there.
+    // The last nodes first, so that each new node comes before the existing ones.
     const shown = nodes.slice(-count);
     const ids = new Set(shown.map(({ id }) => id));
     const next = placesOf(
@@ -55,7 +55,7 @@ test('a map that grows node by node has each on a place of its own, and moves no
   expect(near(places, nodes)).toEqual([]);
 });
 
-test('a new namespace lies over none of those that are there', () => {
+test('a new namespace overlaps no existing namespace', () => {
   const old = [node('a', 'pay'), node('b', 'pay'), node('c', 'shop')];
   const added = [node('x', 'data'), node('y', 'data')];
   const before = placesOf(none, old, []);
@@ -64,7 +64,7 @@ test('a new namespace lies over none of those that are there', () => {
   expect(Math.min(...rows(added))).toBeGreaterThan(Math.max(...rows(old)) + 100);
 });
 
-test('a namespace is folded where it stood, and unfolded to where it was', () => {
+test('a namespace is folded in its place, and unfolded to its former places', () => {
   const topology = fixtureTopology(large);
   const [whole, folded] = [foldTopology(topology, new Set()), foldTopology(topology, new Set(['pay']))];
   const before = placesOf(none, whole.nodes, whole.edges);
@@ -78,7 +78,7 @@ test('a namespace is folded where it stood, and unfolded to where it was', () =>
   expect(whole.nodes.map((one) => of(after, one))).toEqual(whole.nodes.map((one) => of(before, one)));
 });
 
-test('a node that was away for a while comes back to its place', () => {
+test('a node that disappears and returns gets its former place', () => {
   const all = ['a', 'b', 'c'].map((name) => node(name));
   const before = placesOf(none, all, []);
   const without = placesOf(before, all.slice(1), []);

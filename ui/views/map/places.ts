@@ -1,17 +1,17 @@
-/** The places of a map that changes: what is shown stays where it is, and what is new gets a free place. Pure. */
+/** The places of nodes on a map that changes: shown nodes stay in place, and new nodes get free places. Pure. */
 import { gap, layoutOf, rowHeight, type Link, type Placed, type Point } from './layout.ts';
 
-/** The place of a node, which is remembered when the node is not shown. */
+/** The place of a node, which is remembered while the node is not shown. */
 export interface Place extends Point {
   readonly namespace: string;
 }
 
-/** Nodes nearer than this to each other are drawn on each other, or on each other's names. Unit: px. */
+/** Nodes that are nearer than this overlap each other, or each other's names. Unit: px. */
 const [leastX, leastY] = [130, 45];
 
 /**
- * The places of these nodes, and of those in `before` that are not among them, unless their place is taken.
- * Guarantees: a node in `before` keeps its place, and no two nodes stand on each other. If `before` is empty, the
+ * The places of `nodes`, and the remembered places of other nodes in `before`, unless these places are taken.
+ * Guarantees: a shown node that is in `before` keeps its place, and no two nodes overlap. If `before` is empty, the
  * places are those of `layoutOf`.
  */
 export function placesOf(
@@ -44,7 +44,7 @@ export function placesOf(
 const plus = (a: Point, b: Point): Point => ({ x: a.x + b.x, y: a.y + b.y });
 const minus = (a: Point, b: Point): Point => ({ x: a.x - b.x, y: a.y - b.y });
 
-/** How far the known node that is nearest in the layout stands from its place there: its neighbours stand as far. */
+/** The distance of the known node nearest in the layout from its place there. A new node is moved by the same distance. */
 function offsetNear(
   wanted: Point,
   known: readonly Placed[],
@@ -60,8 +60,8 @@ function offsetNear(
 }
 
 /**
- * How far a namespace without known nodes is moved as a whole: to where it stood before (folded, say), or nowhere where
- * the layout's place is free, or below everything.
+ * How far a namespace without known nodes is moved as a whole: to its former place (such as that of the folded
+ * namespace); without one, not at all if its place in the layout is free; otherwise below everything.
  */
 function offsetOfBox(added: readonly Point[], remembered: readonly Point[], others: readonly Point[]): Point {
   if (added.length === 0 || others.length === 0) return { x: 0, y: 0 };
@@ -89,7 +89,7 @@ function boxOf(points: readonly Point[]): Box {
 
 const middleOf = ({ left, right, top, bottom }: Box): Point => ({ x: (left + right) / 2, y: (top + bottom) / 2 });
 
-/** The place itself, or the nearest one below or above that no node takes. */
+/** The place itself, or the nearest free place below or above it. */
 function freePlace({ x, y }: Point, places: ReadonlyMap<string, Point>): Point {
   for (let rows = 0; ; rows++) {
     const free = [y + rows * rowHeight, y - rows * rowHeight].find((row) => isFree({ x, y: row }, places));

@@ -1,7 +1,7 @@
 import { LoopWatch } from '../../loop-watch.ts';
 import type { FromProcess, ToProcess } from './messages.ts';
 
-/** Runs a part of the stage in this process. Tells the stage when the part serves, reports its event loop on request. */
+/** Runs a part of the stage in this process. Tells the stage when the part serves, and reports its event loop. */
 export async function serveStage(start: (input: unknown) => Promise<StagePart>): Promise<void> {
   const send = (message: FromProcess): void => void process.send!(message);
   const watch = new LoopWatch();
