@@ -30,7 +30,7 @@ export interface RunTracer {
 
 const statusError = 2;
 
-/** Creates a span `reconcile <controller>` per run on an OpenTelemetry tracer, with the fields of `RunAttributes`. */
+/** Creates a span `reconcile <controller>` per run on an OpenTelemetry tracer. Its attributes are `RunAttributes`. */
 export class SpanPerRun implements RunTracer {
   readonly #tracer: Tracer;
   readonly #clock: Clock;

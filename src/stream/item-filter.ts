@@ -28,7 +28,7 @@ export const filterFields = [
 ] as const;
 export type FilterField = (typeof filterFields)[number];
 
-/** What a filter needs to know besides the item. */
+/** The inputs of a filter in addition to the item. */
 export interface FilterContext {
   /** The node of the stream. */
   readonly node: string;

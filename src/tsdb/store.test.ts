@@ -47,7 +47,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('a late sample within the window is inserted in order; a later one is refused and counted', async () => {
+  test('a late sample within the window is inserted in order; an older one is refused and counted', async () => {
     const clock = new FakeClock(start + hour);
     const store = await open(new MemoryFiles(), clock);
     for (const s of [0, 60, 120, 600]) expect(store.append(up, start + s * 1000, s)).toBe('appended');

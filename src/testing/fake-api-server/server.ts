@@ -25,7 +25,7 @@ export interface FakeApiServerOptions {
    * Serve `sendInitialEvents`. When false, the server refuses it, as a server without the feature does. Default true.
    */
   streamingList?: boolean;
-  /** How a watch from a compacted version fails: by an ERROR frame (default, mostly real) or by HTTP 410. */
+  /** How a watch from a compacted version fails. Default: by an ERROR frame, which real servers mostly send. */
   expiry?: 'frame' | 'http';
   /** The only bearer token that is accepted. Default: no token is required. */
   token?: string;

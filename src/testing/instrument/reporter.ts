@@ -17,7 +17,7 @@ export interface ReporterOptions {
   readonly post: (url: string, body: Uint8Array) => Promise<void>;
   /** The source of flows; absent if the file does not enable them. */
   readonly flows?: Pick<FlowWatch, 'metric'>;
-  /** The faults of the node, of those in `faults`. */
+  /** The faults of the node; `faults` lists the possible ones. */
   readonly faults?: ReadonlySet<string>;
 }
 

@@ -42,7 +42,7 @@ export function reshapeHttpMetrics(
   });
 }
 
-/** Sets `server.port` to the port that the server listens on; an SDK takes it from the caller's Host header. */
+/** Sets `server.port` to the port that the server listens on, instead of the port in the caller's Host header. */
 export function withServedPort(attributes: readonly Attribute[], { port }: Sender): readonly Attribute[] {
   if (port === 0) return attributes;
   return [...attributes.filter(({ key }) => key !== 'server.port'), { key: 'server.port', value: port }];

@@ -1,6 +1,6 @@
 import { OperatorError } from '../../base/errors.ts';
 
-/** A run of neighbouring buckets. `offset`: the gap after the run before; in the first run, its first bucket's index. */
+/** A run of neighbouring buckets. `offset`: the gap after the run before; for the first run, its first index. */
 export interface Span {
   readonly offset: number;
   readonly length: number;

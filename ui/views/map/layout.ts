@@ -20,7 +20,7 @@ export const gap = 90;
 /** Most nodes in one column; more go into the next. */
 const tallest = 8;
 
-/** The call depth of each node below the nodes without callers. The passes are bounded, because a cycle never settles. */
+/** The call depth of each node below the nodes without callers. Passes are bounded, because a cycle never settles. */
 function ranksOf(nodes: readonly Placed[], links: readonly Link[]): Map<string, number> {
   const rank = new Map(nodes.map(({ id }) => [id, 0]));
   for (let pass = 0; pass < 8; pass++) {

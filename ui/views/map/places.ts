@@ -44,7 +44,7 @@ export function placesOf(
 const plus = (a: Point, b: Point): Point => ({ x: a.x + b.x, y: a.y + b.y });
 const minus = (a: Point, b: Point): Point => ({ x: a.x - b.x, y: a.y - b.y });
 
-/** The distance of the known node nearest in the layout from its place there. A new node is moved by the same distance. */
+/** How far the known node that is nearest in the layout was moved from its place there. A new node is moved as far. */
 function offsetNear(
   wanted: Point,
   known: readonly Placed[],
