@@ -68,7 +68,7 @@ export interface Informer<T extends TypedObject = KubeObject> {
   wrote(object: T): void;
 }
 
-/** Hands out the shared informer of a source. Ask for all of them before the manager starts. */
+/** Returns the shared informer of a source. Request every informer before the manager starts. */
 export interface Cache {
   informer<T extends TypedObject = KubeObject>(source: Source): Informer<T>;
 }

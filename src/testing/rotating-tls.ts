@@ -1,6 +1,6 @@
 import type { TlsMaterial, TlsSource } from '../net/tls-material.ts';
 
-/** An identity that a test replaces by hand, as a mounted Secret is replaced while a server runs. */
+/** TLS material that a test replaces, like a mounted Secret that is replaced while a server runs. */
 export class RotatingTls implements TlsSource {
   generation = 1;
   current: TlsMaterial;

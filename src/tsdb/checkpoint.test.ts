@@ -89,7 +89,7 @@ test('a damaged checkpoint is reported once and quarantined, and its number is n
   expect(later.every((one) => one > number)).toBe(true);
 });
 
-test('a checkpoint of an earlier version, which spells each series out, is read', async () => {
+test('a checkpoint of an earlier version, with the full labels of each series, is read', async () => {
   const files = new MemoryFiles();
   await (await open(files)).close();
   const out = new ByteWriter();

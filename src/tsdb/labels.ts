@@ -23,7 +23,7 @@ export function labelsToObject(labels: Labels): Record<string, string> {
 
 const keys = new WeakMap<Labels, string>();
 
-/** A text that is equal for equal labels only. Cached for each array, so pass the same array again. */
+/** A string that is equal only for equal labels. Cached for each array, so pass the same array again. */
 export function labelsKey(labels: Labels): string {
   const cached = keys.get(labels);
   if (cached !== undefined) return cached;

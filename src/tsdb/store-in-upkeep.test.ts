@@ -22,7 +22,7 @@ interface Life {
   readonly hours: number;
   /** The retention in the first half of that time, and in the second. Units: hours. */
   readonly kept: readonly [number, number];
-  /** Upkeep runs this often. Units: hours. */
+  /** Interval between two maintenance runs. Units: hours. */
   readonly every: number;
   /** A selection is opened every so many turns, and read as many turns later. */
   readonly held: number;

@@ -3,7 +3,7 @@ import { createContext, type ComponentChildren, type JSX } from 'preact';
 import { useCallback, useContext, useEffect, useId, useState } from 'preact/hooks';
 import type { Answer } from '../api/client.ts';
 
-/** Takes the nodes missing from one part of a view. */
+/** Receives the nodes missing from one part of a view. */
 type Tell = (part: string, missing: readonly string[]) => void;
 const Collector = createContext<Tell | undefined>(undefined);
 

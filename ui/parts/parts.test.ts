@@ -16,7 +16,7 @@ test('rows without a value come last in both directions, and equal rows keep the
   expect([ids(false), ids(true)]).toEqual(['adcb', 'cadb']);
 });
 
-test('an order is read from an address as it was written', () => {
+test('an order is read from a URL as it was written', () => {
   const orders = [
     { key: 'rate', down: true },
     { key: 'name', down: false },

@@ -8,7 +8,7 @@ export interface NewestSpansOf {
   readonly namespace: string;
   readonly name: string;
   readonly kind: string;
-  /** How far back. */
+  /** How far back spans are read. */
   readonly window: string;
   /** The duration from which a span is slow. If unknown, slow spans are not searched beyond the newest. Unit: ms. */
   readonly slowMs: number | null | undefined;

@@ -110,7 +110,7 @@ test('every watch requests bookmarks and a server-side timeout', async () => {
   }
 });
 
-test('is not synced until a list succeeded and handlers saw it', async () => {
+test('a source is not synced until a list succeeded and its listeners saw it', async () => {
   await begin();
   put('a');
   server.script({ verb: 'list' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'starting') });
@@ -155,7 +155,7 @@ test('notices a half-open connection by its silence and loses nothing', async ()
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
 });
 
-test('a quiet watch without bookmarks is checked by a list, and not reconnected', async () => {
+test('a quiet watch without bookmarks is reconnected once, and then only checked by lists', async () => {
   await begin({}, false, () => 0.999);
   await start();
   await clock.advance(70_000);

@@ -118,7 +118,7 @@ function proceed(state: WatchState): WatchStep {
   if (state.phase === 'watching') {
     return { state, effects: [{ do: 'watch', resourceVersion: state.rv, initialEvents: false }] };
   }
-  // An interrupted list starts over: its snapshot may not be available again.
+  // An interrupted list starts over: its snapshot may no longer be available.
   if (state.streamingList === 'try') {
     return {
       state: { ...common(state), phase: 'streaming', items: new Map() },

@@ -64,7 +64,7 @@ export class FakeKms {
   readonly #server = new Server();
   #host = '127.0.0.1';
 
-  /** Binds to loopback; with `host` 0.0.0.0 to every address, for processes that see another loopback address. */
+  /** Binds to loopback; with `host` 0.0.0.0 to every address, for processes that cannot reach this loopback. */
   static async start(options: { host?: string; port?: number } = {}): Promise<FakeKms> {
     const kms = new FakeKms();
     kms.#host = options.host ?? '127.0.0.1';

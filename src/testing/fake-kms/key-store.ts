@@ -50,7 +50,8 @@ export class KmsStatus extends Error {
 }
 
 /**
- * Unwraps what an import sends: an AES key under RSA-OAEP-SHA256, and the PKCS#8 key under AES key wrap with padding.
+ * Unwraps an imported key: an AES key under RSA-OAEP-SHA256, and the PKCS#8 key under that AES key (key wrap with
+ * padding).
  */
 export function unwrapImported(wrapped: Buffer, job: KeyObject): KeyObject {
   const blockSize = (job.asymmetricKeyDetails?.modulusLength ?? 0) / 8;

@@ -23,7 +23,7 @@ test.each([
   ['[!a]b', 'ab', false],
   ['a.b', 'axb', false],
   ['a\\*', 'a*', true],
-])('glob %s against %s is %s', (pattern, text, expected) => {
+])('glob %s matches %s: %s', (pattern, text, expected) => {
   expect(globMatches(pattern, text)).toBe(expected);
 });
 

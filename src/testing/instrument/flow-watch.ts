@@ -31,7 +31,10 @@ const established = /^ESTAB\s+\d+\s+\d+\s+(\S+)\s+(\S+).*?\bpid=(\d+)/;
 const bytesSent = /\bbytes_sent:(\d+)/;
 const bytesReceived = /\bbytes_received:(\d+)/;
 
-/** Reads what `ss -tinpHO` prints; sockets without a process or without counts are left out. Pure. */
+/**
+ * Reads what `ss -tinpHO` prints. Sockets that are not established, or have no process, are left out; missing counts
+ * are 0. Pure.
+ */
 export function parseSockets(text: string): Socket[] {
   return text.split('\n').flatMap((line) => {
     const [, local = '', peer = '', pid] = established.exec(line) ?? [];

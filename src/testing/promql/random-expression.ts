@@ -2,12 +2,12 @@ import { functionTable } from '../../promql/index.ts';
 import { metrics, nodeLabel } from './random-series.ts';
 import type { Random } from './random.ts';
 
-/** What generated expressions may use. */
+/** The features that generated expressions may use. */
 export interface ExpressionScope {
   /** Native histograms and metrics that mix them with floats. */
   readonly histograms: boolean;
   readonly experimental: boolean;
-  /** Milliseconds: the span in which `@` times lie. */
+  /** The range of `@` times. Units: ms. */
   readonly start: number;
   readonly end: number;
 }

@@ -68,7 +68,7 @@ function readSpans(reader: BitReader): Span[] {
 /** One byte for 0 and for powers of two from 2^−243 to 2^10; otherwise the byte 255 and the double. */
 function putZeroThreshold(out: BitWriter, threshold: number): void {
   if (threshold === 0) return out.put(0, 8);
-  // The mantissa is zero and the biased exponent e stands for 2^(e−1023) = 0.5·2^(e−1022).
+  // For a power of two, the mantissa is zero, and the biased exponent e stands for 2^(e−1023) = 0.5·2^(e−1022).
   const high = highBits(threshold);
   const exponent = (high >>> 20) - 1022;
   const power = (high & 0xfffff) === 0 && lowBits(threshold) === 0 && exponent >= -242 && exponent <= 11;

@@ -24,7 +24,7 @@ export class SampleBuffer {
     this.#words = new Uint32Array(this.#values.buffer);
   }
 
-  /** The columns, longer than `length`. They are replaced when the buffer grows: do not keep them. */
+  /** The columns, which may be longer than `length`. They are replaced when the buffer grows: do not keep them. */
   get times(): Float64Array {
     return this.#times;
   }

@@ -49,7 +49,7 @@ export function decodeXorChunk(bytes: Uint8Array, out: SampleBuffer, mint = -Inf
 export interface XorPlace {
   readonly page: Uint8Array;
   readonly view: DataView;
-  /** Its first byte. */
+  /** The index of its first byte. */
   readonly at: number;
   /** Its length in bits, header included. */
   readonly bits: number;
