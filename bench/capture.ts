@@ -16,18 +16,18 @@ import { compileTimes } from './capture/compile-times.ts';
 
 /** How long configs may take to arrive. Units: ms. */
 const limitMs = 180_000;
-/** Between two edits, so that each meets agents at rest. Units: ms. */
+/** The pause between two edits, so that each edit finds the agents at rest. Units: ms. */
 const restMs = 500;
 
 await bench(
   {
     name: 'bench:capture',
     measures:
-      'One edit among many monitors: what it costs to compile; then from a server-side apply to the last agent that runs\n' +
-      'it, over the real protocol: an API server in memory, an agent per node behind mutual TLS, compile, plan, push, long\n' +
-      'polls and status writes, no policy and so no throttle. The edited monitor has a pod on every node. The controller\n' +
-      'has a process of its own, agents and API server share the other. A run is one edit, or one compile.\n' +
-      'BENCH_NODE_FLAGS goes to the controller (--cpu-prof).',
+      'One edit among many monitors. compile: the time of the compile. edits: the time from a server-side apply until the\n' +
+      'last agent runs the edit, over the real protocol: an API server in memory, an agent per node with mutual TLS,\n' +
+      'compile, plan, push, long polls and status writes. There is no policy, and so no throttle. The edited monitor has a\n' +
+      'pod on every node. The controller has a process of its own; agents and API server share another. A run is one edit,\n' +
+      'or one compile. The controller gets the flags in BENCH_NODE_FLAGS, for example --cpu-prof.',
     options: {
       only: { kind: 'text', help: 'compile or edits' },
       agents: { kind: 'number', value: 1_000, quick: 50, help: 'agents that an edit reaches' },
@@ -92,7 +92,7 @@ async function edit(stage: Stage, { agents, monitors }: Record<'agents' | 'monit
     fleet.putMonitor(`team-${i % 10}/m${i}`, { selector: { matchLabels: { app: `app-${i % 20}` } } });
   }
   await applied(9_999);
-  // The first configs of a new leader are followed by polls of every agent.
+  // Every agent polls after the first configs of a new leader; those polls must not fall into the first edit.
   await pause(stage.quick ? restMs : 6_000);
   const all: Edited[] = [];
   for (let i = 0; i < runs; i++) {
@@ -143,7 +143,7 @@ async function edit(stage: Stage, { agents, monitors }: Record<'agents' | 'monit
   );
 }
 
-/** As the operator runs: what the manifests set, and what `svc operator` sets itself. */
+/** Starts the controller as the operator runs: with what the manifests set, and what `svc operator` sets itself. */
 function startController({ api, agents }: CaptureFleet): ChildProcess {
   const flags = (process.env['BENCH_NODE_FLAGS'] ?? '').split(' ').filter(Boolean);
   return fork(join(import.meta.dirname, 'capture/controller.ts'), [api.url, String(agents[0]!.port)], {

@@ -44,12 +44,12 @@ interface Sizes {
 
 type Report = (figure: Figure) => void;
 
-/** One workload, and what there is of it. */
+/** One workload, interval by interval. */
 interface Intervals {
   readonly name: string;
   /** One body or more for each interval. */
   readonly bodies: readonly (readonly Uint8Array[])[];
-  /** Of one interval. */
+  /** How many samples one interval has. */
   readonly samples: number;
 }
 
@@ -66,8 +66,7 @@ await bench(
       "The agent's way from OTLP bytes to durable samples, step by step in one process, without HTTP; its exposition; and\n" +
       'spans into the ring of the stream. Work: 50 pods with 22,000 series of HTTP histograms in 50 posts an interval, and\n' +
       '20,000 flow counters in one post. Rates are per second of CPU time of all threads: what an agent costs, not how\n' +
-      'long it waits. The decoder stands beside that of protobufjs, which has neither limits nor error paths; no other\n' +
-      'peer.',
+      'long it waits. The only peer is the decoder of protobufjs, which has neither limits nor error paths.',
     options: {
       pods: { kind: 'number', value: 50, quick: 5, help: 'pods, 440 series each' },
       flows: { kind: 'number', value: 20_000, quick: 2_000, help: 'flow counters' },
@@ -115,7 +114,7 @@ function identity(pods: number): Identity {
   return known;
 }
 
-/** The node of the workload, and its time. */
+/** The size of the workload's node, and the end of its intervals. */
 interface Node {
   readonly pods: number;
   readonly endMs: number;

@@ -29,7 +29,7 @@ await bench(
   {
     name: 'bench:page',
     measures:
-      'The page, built anew, in a real Chromium without a window. First view: the services of 500 workloads from a query\n' +
+      'The page, built first, in a real Chromium without a window. First view: the services of 500 workloads from a query\n' +
       'server over 50 stand-in agents, with an empty cache, from the start of the navigation to the first frame that shows\n' +
       "rows; and the same with made-up answers at hand, which leaves the page's own share. Size: what that view loads,\n" +
       'gzipped. Map: 500 nodes and 2,000 edges, panned with the mouse. No peer. Without a graphics processor the browser\n' +
@@ -121,7 +121,7 @@ async function firstView(
   report({ name: 'page/first-view/gzip', unit: 'KiB', ours: Array<number>(runs).fill(total), goal: size });
 }
 
-/** Begins to measure the CPU time that the page's main thread spends in tasks. Returns what reads it. Units: ms. */
+/** Returns a function that reads the CPU time that the page's main thread spent in tasks since this call. Units: ms. */
 async function threadTime(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -131,7 +131,7 @@ async function threadTime(page: Page): Promise<() => Promise<number>> {
   };
 }
 
-/** Pans the map there and back; the time between frames as the page sees them. */
+/** Pans the map there and back, and measures the time between frames as the page sees them. */
 async function panned(
   { runs, quick, say, reporter }: Stage,
   browser: Browser,
@@ -159,7 +159,7 @@ async function framesOf(page: Page, port: number, panMs: number): Promise<number
   await page.goto(`https://localhost:${port}/map`);
   await page.getByText('2000 edges').waitFor({ timeout: 60_000 });
   const box = (await page.locator('.map canvas').first().boundingBox())!;
-  // Between two nodes: a drag that begins on one would move it.
+  // Between two nodes: a drag that begins on a node would move the node.
   const from = { x: box.x + box.width / 2, y: box.y + 4 };
   await page.evaluate(`globalThis.frames_ = []; (function note(before) {
     requestAnimationFrame((now) => { globalThis.frames_.push(now - before); note(now); });

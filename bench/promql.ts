@@ -14,13 +14,13 @@ await bench(
   {
     name: 'bench:promql',
     measures:
-      'Our PromQL engine beside a real Prometheus over the same data: first answers of new processes, then warm ones:\n' +
-      "evaluation alone (the peer's own timing; ours from decoding chunks to the answer), HTTP with JSON, processor time;\n" +
-      'how cost grows with series and steps; parsing. Answers are compared. Ours is the engine behind a minimal HTTP\n' +
-      'server, over XOR chunks in memory; the peer maps a block. SVC_PROMQL_DATA names a folder of conformance data, whose\n' +
-      'queries are parsed; random expressions without it.',
+      'Our PromQL engine beside a real Prometheus over the same data. First answers of new processes; then of warm ones:\n' +
+      "evaluation alone (the peer's own timing; ours from decoding chunks to the answer), HTTP with JSON, CPU time; how\n" +
+      'cost grows with series and steps; parsing. The answers of both sides are compared. Ours is the engine behind a\n' +
+      'minimal HTTP server, over XOR chunks in memory; the peer maps a block. The parser reads the queries of the\n' +
+      'conformance data in the folder SVC_PROMQL_DATA, or random expressions if that is not set.',
     options: {
-      nodes: { kind: 'number', value: 20, quick: 4, help: '465 series x 720 samples of each' },
+      nodes: { kind: 'number', value: 20, quick: 4, help: 'nodes, each with 465 series of 720 samples' },
       only: { kind: 'text', help: 'only the queries whose name contains this, without growth and parsing' },
       parsing: { kind: 'switch', help: 'parsing alone' },
     },

@@ -11,22 +11,23 @@ await bench(
   {
     name: 'bench:query',
     measures:
-      'fanout: one question to many agents, by each way of execution. one-agent: an agent and a query server over HTTPS\n' +
-      'beside a Prometheus with the same data in files, cold and warm. clients: fifty of them without a pause. mix: what\n' +
-      'they ask, one by one. Agents compute every answer anew, each from its own store; all of them share one process.\n' +
-      'thanos: agents in processes of their own beside Thanos Query over a Prometheus and a sidecar for each.',
+      'fanout: one query to many agents, by each way of execution. one-agent: an agent and a query server over HTTPS\n' +
+      'beside a Prometheus with the same data in files, cold and warm. clients: fifty clients that query without a pause.\n' +
+      'mix: the requests of those clients, one by one. thanos: agents in processes of their own beside Thanos Query over a\n' +
+      'Prometheus and a sidecar for each. In fanout, clients and mix all agents share one process; each agent computes\n' +
+      'every answer again, from its own store.',
     options: {
       only: {
         kind: 'text',
         help: 'fanout (or a figure of it: fanout/100-agents/topk), one-agent, thanos, clients or mix',
       },
-      agents: { kind: 'number', value: 20, quick: 3, help: 'agents of all parts but one-agent' },
+      agents: { kind: 'number', value: 20, quick: 3, help: 'agents of fanout, clients and mix' },
       'many-agents': { kind: 'number', value: 100, quick: 6, help: 'agents of the larger fan-out' },
-      stores: { kind: 'number', value: 3, quick: 2, help: 'agents beside Thanos, and its stores' },
-      'many-stores': { kind: 'number', value: 10, quick: 3, help: 'the same, a second time' },
-      'store-series': { kind: 'number', value: 5_000, quick: 200, help: 'series of each of those' },
-      series: { kind: 'number', value: 1_000, quick: 200, help: 'series of each agent' },
-      nodes: { kind: 'number', value: 20, quick: 2, help: "one-agent's nodes, of 465 series each; then one alone" },
+      stores: { kind: 'number', value: 3, quick: 2, help: 'agents of thanos, beside as many Thanos stores' },
+      'many-stores': { kind: 'number', value: 10, quick: 3, help: 'the same for a second, larger run' },
+      'store-series': { kind: 'number', value: 5_000, quick: 200, help: 'series of each agent and store of thanos' },
+      series: { kind: 'number', value: 1_000, quick: 200, help: 'series of each agent of fanout, clients and mix' },
+      nodes: { kind: 'number', value: 20, quick: 2, help: 'nodes whose series one-agent holds, 465 of each; then 1' },
       'rehearsal-ms': { kind: 'number', value: 2_000, quick: 100, help: 'how long one-agent warms up each query' },
       seconds: { kind: 'number', value: 6, quick: 1, help: 'how long a run of the clients lasts' },
       profile: { kind: 'text', help: 'a folder for CPU profiles of query server and one agent' },
@@ -44,7 +45,8 @@ await bench(
       await withAgents(stage, { agents: many, series, profile }, (on) => fanOut(stage, on, { agents: many, only }));
     }
     if (wanted('one-agent')) {
-      // All of the baseline's data; then one node's, where the fixed cost of a query outweighs that of its samples.
+      // First all of the baseline's data; then one node's data, where a query's fixed cost outweighs that of its
+      // samples.
       for (const size of new Set([nodes, 1])) {
         await besidePeer(stage, { nodes: size, rehearsalMs: stage.flags['rehearsal-ms'], profile });
       }

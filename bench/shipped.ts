@@ -25,17 +25,18 @@ interface Side {
   readonly images?: Parameters<typeof startStage>[0]['images'];
 }
 
-/** What was seen of each program once everything was ready. */
+/** The measurements of each program. */
 type Seen = Readonly<Record<Role, { readonly cpuMs: number; readonly wallMs: number; readonly rss: number }>>;
 
 await bench(
   {
     name: 'bench:shipped',
     measures:
-      'What is installed, beside the newest release that is kept: the size of what an image adds to its base; and, of\n' +
-      'each program in the whole product on a process node, processor time and time from the start of the process until\n' +
-      'it is ready, and resident memory at rest. Memory includes Node; traffic goes on at 20 requests a second.',
-    options: { 'rest-seconds': { kind: 'number', value: 30, quick: 1, help: 'from Ready to the look at memory' } },
+      'This version as it is installed, beside the newest release in e2e/upgrade/testdata: the size that an image adds to\n' +
+      'its base; and, for each program of the whole product on a process node, CPU time and wall time from the start of\n' +
+      'the process until it is ready, and resident memory at rest. Memory includes Node; traffic goes on at 20 requests a\n' +
+      'second.',
+    options: { 'rest-seconds': { kind: 'number', value: 30, quick: 1, help: 'from Ready until memory is read' } },
   },
   async (stage) => {
     const { runs, say, reporter, folder } = stage;
@@ -81,7 +82,7 @@ function bytesIn(dir: string): number {
     .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
 }
 
-/** The whole product of one side, from nothing until it has been at rest for a while. */
+/** Installs the whole product of one side, and measures it after `restMs` at rest. */
 async function installed({ say, atEnd }: Stage, side: Side, restMs: number, what: string): Promise<Seen> {
   say(what);
   const starts = watchStarts(side.dir);
@@ -99,7 +100,7 @@ async function installed({ say, atEnd }: Stage, side: Side, restMs: number, what
   }
 }
 
-/** The first process of a role that became ready and still runs; replicas do the same. */
+/** Measures the first process of a role that became ready and still runs; its replicas do the same work. */
 function seen(role: Role, all: readonly Started[]): Seen[Role] {
   const one = all.find((started) => started.role === role && started.ready !== null && started.runs());
   if (!one?.ready) throw new Error(`no ${role} that was seen to become ready still runs`);

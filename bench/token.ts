@@ -21,7 +21,7 @@ import { allCores } from './run/cores.ts';
 import type { Goal } from './run/figure.ts';
 import { median, quantile } from './run/spread.ts';
 
-/** What the stand-ins take to answer where a mint is compared with the exchange alone. Units: ms. */
+/** Delays of the stand-ins while a mint is compared with the exchange alone. Units: ms. */
 const platformMs = 40;
 const kmsMs = 20;
 const scope = 'platform-agent-scope';
@@ -239,8 +239,8 @@ async function verifications(world: MinterWorld, count: number): Promise<number>
 }
 
 /**
- * The same exchange without a minter: a signed App JWT, the body of a mint, the same callers and client. What a mint
- * takes beyond this is the minter's own.
+ * The median time of the same exchange without a minter: a signed App JWT, the body of a mint, the same callers and
+ * client. The time that a mint takes beyond this is the minter's own. Units: ms.
  */
 async function platformAlone(world: MinterWorld, callers: number, seconds: number): Promise<number> {
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -14,7 +14,7 @@ const mebibyte = 1024 * 1024;
 const warmAnswers = 5;
 /** Source: issue 21. */
 const oneSecond = { of: 'ours', atMost: 1_000 } as const;
-/** More than ADR 35 measured, by a margin. Unit: MiB. */
+/** What ADR 35 measured, plus a margin. Unit: MiB. */
 const indexGoal = { of: 'ours', atMost: 25 } as const;
 const caches = 'warm: connections kept, the same was asked before; agents compute each answer anew, once for all';
 
@@ -22,10 +22,10 @@ await bench(
   {
     name: 'bench:topology',
     measures:
-      'What the page asks beside PromQL, over 50 agents with 500 workloads and 2,000 edges: /api/v1/topology and\n' +
-      '/api/v1/services, each answer from the request to its last byte. Agents are stand-ins in one process: protocols, TLS\n' +
-      'and bytes are real, and what fifty machines compute at the same time is computed once. And the memory of the names:\n' +
-      'informers and index of the query server, after garbage collection. No peer.',
+      "The page's requests other than PromQL, over 50 agents with 500 workloads and 2,000 edges: /api/v1/topology and\n" +
+      '/api/v1/services, from the request to the last byte of the answer. Agents are stand-ins in one process: protocols,\n' +
+      'TLS and bytes are real, but what fifty machines compute in parallel is computed once. Also the memory of the query\n' +
+      "server's informers and index of addresses, after garbage collection. No peer.",
     options: {
       only: { kind: 'text', help: 'answers or memory' },
       agents: { kind: 'number', value: cluster.nodes, quick: 5, help: 'agents' },
@@ -45,9 +45,9 @@ await bench(
 );
 
 interface Asked {
-  /** Of a run. */
+  /** How many answers a run has. */
   readonly answers: number;
-  /** For the 95th percentile of the times. */
+  /** The goal of the 95th percentile of the times. */
   readonly goal: typeof oneSecond | undefined;
 }
 
@@ -66,7 +66,7 @@ async function both(stage: Stage, on: StandInStage, asked: Asked): Promise<void>
   stage.say(`${rows.length} services, ${rows.filter(({ captured }) => captured).length} captured`);
 }
 
-/** One path, asked again and again: times, what the query server spent, and the answer's size. */
+/** Requests one path repeatedly: measures times, CPU time of query server and agents, and the answer's size. */
 async function timed(
   { runs, say, reporter }: Stage,
   { client, server, fleet, cores }: StandInStage,
@@ -123,7 +123,7 @@ async function memory({ runs, quick, say, reporter, atEnd }: Stage, pods: number
   report({ name: `address-index/${pods}-pods/heap`, unit: 'MiB', ours: heap, goal: quick ? undefined : indexGoal });
 }
 
-/** With six labels, as pods of Deployments have them. */
+/** A pod with six labels, as pods of Deployments have. */
 function aPod(i: number): ReturnType<typeof anObject> {
   const app = `app-${i % cluster.workloads}`;
   const labels = {

@@ -19,12 +19,12 @@ await bench(
   {
     name: 'bench:tsdb',
     measures:
-      `The store beside Prometheus': its chunk codec and its storage as Go libraries, and Prometheus itself fed by\n` +
-      `remote write. What both take in by HTTP posts is in bench:agent. Parts: ${Object.keys(parts).join(', ')}.`,
+      `Our store beside the chunk codec and the storage of Prometheus as Go libraries, and beside Prometheus itself, fed by\n` +
+      `remote write. bench:agent measures OTLP posts to both. Parts: ${Object.keys(parts).join(', ')}.`,
     options: {
       only: { kind: 'text', help: 'one of the parts' },
       series: { kind: 'number', value: 10_000, quick: 1_000, help: 'series of ingest, remote read and head' },
-      scrapes: { kind: 'number', value: 480, quick: 120, help: 'samples of each of them, 30 s apart' },
+      scrapes: { kind: 'number', value: 480, quick: 120, help: 'samples of each series, 30 s apart' },
     },
   },
   async (stage) => {

@@ -9,20 +9,22 @@ import { httpBodies, seriesPerPod, timeline } from './workload.ts';
 export interface BudgetWork {
   /** 114 pods are 50,000 series. */
   readonly pods: number;
-  /** Intervals before the pace, posted as fast as they are taken: the agent takes samples of the last hour. */
+  /**
+   * Intervals posted before the pace begins, as fast as the agent takes them: an hour at most, since it refuses older.
+   */
   readonly historyRounds: number;
   readonly paceSeconds: number;
   readonly start: () => Promise<Receiver>;
   readonly cores: string;
 }
 
-/** 50,000 series with a sample each in this time are 2,200 samples a second. */
+/** One sample of each of 50,000 series in this time makes 2,200 samples a second. */
 const stepMs = 23_000;
 const [full, small] = [2_200, 1_000];
 /** 10,000 series. */
 const smallPods = 23;
 
-/** The share of a core at the pace of a node: a small one, and a full one after almost an hour, with its memory. */
+/** Measures an agent's share of a core on a small node, and its share and memory on a full node with history. */
 export async function benchBudget({ runs, say, reporter }: Stage, work: BudgetWork): Promise<void> {
   const { pods, historyRounds, cores } = work;
   const fullNodes: { history: number; resident: number; peak: number; share: number }[] = [];

@@ -8,14 +8,14 @@ import { seriesPerPod, timeline } from './workload.ts';
 export interface EverydayWork {
   /** 12 pods are 5,280 series. */
   readonly pods: number;
-  /** The process takes samples at the pace from its start on; its share of a core is counted from this age on. */
+  /** The age of the process from which its share of a core is counted. It takes samples at the pace from its start. */
   readonly ageSeconds: number;
   readonly start: { readonly ours: () => Promise<Receiver>; readonly peer?: (() => Promise<Receiver>) | undefined };
   readonly cores: string;
 }
 
 const perSecond = 2_200;
-/** How long the share is counted, as a part of the age: two minutes of ten hold all periodic work of both sides. */
+/** How long the share is counted, as a part of the age: two minutes after ten hold all periodic work of both sides. */
 const countedPart = 0.2;
 
 /** The share of a core that an agent and a Prometheus take on a node of everyday size, minutes after their start. */

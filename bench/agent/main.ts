@@ -1,7 +1,7 @@
 /**
- * The agent as a whole, from OTLP bytes on the wire to durable samples, beside a Prometheus that takes the same bytes
- * by the same posts. What runs is the program that images have, built first; --quick runs the sources, whose process is
- * larger. Source of the goals: the product's performance targets.
+ * Benchmarks the agent as a whole, from OTLP bytes on the wire to durable samples, beside a Prometheus that gets the
+ * same posts. The agent is the program that images contain, built first; --quick runs the sources, whose process takes
+ * more memory. Source of the goals: the product's performance targets.
  */
 import { bench } from '../run/bench.ts';
 import { WrongFlag } from '../run/flags.ts';
@@ -17,12 +17,12 @@ await bench(
   {
     name: 'bench:agent',
     measures:
-      'An agent beside a Prometheus with its OTLP receiver on: the same HTTP posts to both. Samples per second of the\n' +
-      "receiver's processor (rates), scrapes of the agent's page meanwhile; the agent's memory and processor at the pace\n" +
-      'of a node (budget); from its start to an answer on every port (start); and, only where it is asked for, the share of\n' +
-      'a core that both take on a node of everyday size, ten minutes after their start (everyday).',
+      'An agent beside a Prometheus with its OTLP receiver on; both get the same HTTP posts. rates: samples per second of\n' +
+      "the receiver's CPU time, and scrapes of the agent's page while posts come in. budget: the agent's memory and CPU\n" +
+      'time at the pace of a node. start: time from its start to an answer on every port. everyday, which runs only if\n' +
+      'it is named: the share of a core that both take on a node of everyday size, ten minutes after their start.',
     options: {
-      only: { kind: 'text', help: 'rates, budget, start or everyday; default: all but the last, with --quick all' },
+      only: { kind: 'text', help: 'rates, budget, start or everyday; default: all but everyday, with --quick all' },
       pods: { kind: 'number', value: 50, quick: 10, help: 'pods of the rates, 440 series each' },
       rounds: { kind: 'number', value: 40, quick: 12, help: 'intervals of the rates' },
       'budget-pods': { kind: 'number', value: 114, quick: 12, help: 'pods of the budget' },

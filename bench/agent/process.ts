@@ -26,12 +26,12 @@ export interface Receiver {
 }
 
 const startLimitMs = 60_000;
-/** Pods that the API server has on the agent's node: no fewer than any part of the benchmark sends for by default. */
+/** Pods on the agent's node in the API server: at least as many as any part of the benchmark posts by default. */
 const benchPods = 120;
 
 /** Where an agent keeps its data, and the certificate of its TLS ports. */
 export interface AgentPlace {
-  /** Default: a folder that goes with the agent. */
+  /** Default: a folder that is removed with the agent. */
   readonly data?: string;
   /** A folder with key, certificate and authority. Default: the TLS ports are off. */
   readonly tls?: string;
@@ -44,7 +44,7 @@ export interface RunningAgent extends Receiver {
   kill(): Promise<void>;
 }
 
-/** `program`: the agent's `svc`, as built or as sources. `wrapper` binds it to its core. */
+/** `program`: the `svc` to run, built or from the sources. `wrapper`: a command that binds the agent to its core. */
 export async function startAgent(
   program: string,
   wrapper: readonly string[],
@@ -118,7 +118,7 @@ export async function startPrometheus(wrapper: readonly string[], atEnd: Stage['
   };
 }
 
-/** Errors: fewer series than were sent. An agent that does not know its pods merges what they have. */
+/** Errors: the receiver holds fewer series than were sent. An agent that does not know its pods merges their series. */
 export async function expectSeries(receiver: Receiver, sent: number, name?: string): Promise<void> {
   const held = await receiver.series(name);
   if (held < sent) throw new Error(`${receiver.url}: ${held} series are held of ${sent} that were sent`);

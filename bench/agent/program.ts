@@ -11,12 +11,12 @@ export interface Program {
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The sources as they are. */
+/** A program that runs from the sources. */
 export function sourceProgram(): Program {
   return { program: join(root, 'src/bin/svc.ts'), remove: () => {} };
 }
 
-/** What images have: the bundle, made of the sources as they are now, in a folder of its own. */
+/** The program that images contain: a bundle of the current sources, in a folder of its own. */
 export async function buildProgram(): Promise<Program> {
   const dir = join(root, 'node_modules/.cache/bench-agent');
   rmSync(dir, { recursive: true, force: true });

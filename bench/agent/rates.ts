@@ -10,7 +10,7 @@ import { httpBodies, intervalMs, seriesPerPod, timeline } from './workload.ts';
 export interface RatesWork {
   readonly pods: number;
   readonly rounds: number;
-  /** Intervals, the first one included, in which the process is young. */
+  /** After so many intervals, the first included, the process no longer counts as young. */
   readonly youngRounds: number;
   readonly start: { readonly ours: () => Promise<Receiver>; readonly peer?: (() => Promise<Receiver>) | undefined };
   readonly cores: string;
@@ -22,13 +22,14 @@ interface Rates {
   readonly young: number;
   readonly steady: number;
   readonly residentMiB: number;
-  /** Of ours only. */
+  /** Null for Prometheus, whose page is not scraped. */
   readonly scrapes: Scrapes | null;
 }
 
 /**
- * The same bytes by the same HTTP posts to an agent and to a Prometheus, each started anew for each run: the interval
- * that creates the series, those of a young process, and those after them. Then scrapes of the agent's page.
+ * Sends the same HTTP posts to an agent and to a Prometheus, each a new process in each run. Measures three spans: the
+ * interval that creates the series, the intervals of a young process, and the later intervals. Then scrapes the
+ * agent's page.
  */
 export async function benchRates({ runs, say, quick, reporter }: Stage, work: RatesWork): Promise<void> {
   const { pods, rounds, start, cores } = work;

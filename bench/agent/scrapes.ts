@@ -4,7 +4,7 @@ import { median } from '../run/spread.ts';
 import { postOne } from './post.ts';
 import type { Receiver } from './process.ts';
 
-/** Median time and mean CPU time of a run's scrapes in ms, by format and encoding; and the slowest post meanwhile. */
+/** Median time and mean CPU time of a run's scrapes in ms, by format and encoding; the slowest post while they ran. */
 export interface Scrapes {
   readonly pages: Readonly<Record<string, { readonly ms: number; readonly cpuMs: number }>>;
   readonly slowestPostMs: number;
@@ -17,7 +17,7 @@ const formats = {
 /** The pause between two posts, each for one pod. Units: ms. */
 const postEveryMs = 100;
 
-/** Scrapes of all series while one interval after the other comes in. */
+/** Scrapes the page of all series repeatedly while posts of one interval after the other come in. */
 export async function scrapes(
   receiver: Receiver,
   url: string,
@@ -51,7 +51,7 @@ export async function scrapes(
   return { pages, slowestPostMs: Math.max(...posts) };
 }
 
-/** Milliseconds until the last byte of the page is there. It is not decompressed: that is the scraper's work. */
+/** Milliseconds until the last byte of the page is there. The page is not decompressed: that is the scraper's work. */
 function scrapeOnce(url: string, accept: string, encoding: string): Promise<number> {
   const from = performance.now();
   return new Promise((resolve, reject) => {

@@ -20,7 +20,7 @@ export interface StartWork {
   readonly program: string;
   readonly wrapper: readonly string[];
   readonly cores: string;
-  /** A folder that keeps the filled disks; those that are in it already are used. Empty: none is kept. */
+  /** A folder that keeps the filled disks; disks that are in it already are used. Empty string: no disk is kept. */
   readonly disks: string;
 }
 
@@ -31,10 +31,13 @@ interface Started {
 }
 
 const stepMs = 23_000;
-/** The part of the intervals that are in the log alone: as many as fit before the log becomes a checkpoint. */
+/** The part of the intervals that only the log holds: as many as fit before the log becomes a checkpoint. */
 const partInLog = 0.4;
 
-/** From the start of the process to an answer on every port: over an empty disk, a stopped agent's, a killed one's. */
+/**
+ * Measures the time from the start of the process to an answer on every port: over an empty disk, over the disk of a
+ * stopped agent, and over the disk of a killed agent.
+ */
 export async function benchStart({ runs, say, atEnd, folder, reporter }: Stage, work: StartWork): Promise<void> {
   const dir = folder();
   const { place, ask } = await identities(join(dir, 'tls'));
@@ -97,7 +100,7 @@ async function filled(
   return disks;
 }
 
-/** A certificate for the agent's TLS ports, and a caller that asks each port for an answer. */
+/** A certificate for the agent's TLS ports, and a function that sends each port a request and awaits the answers. */
 async function identities(tls: string): Promise<{ place: AgentPlace; ask: (agent: RunningAgent) => Promise<void> }> {
   const ca = await createCa({ commonName: 'svc-ca', now: Date.now() });
   const { cert, key } = await agentTls(ca, 'bench');

@@ -47,7 +47,7 @@ export function nodePods(pods: number, flowSources = 0): KubeObject[] {
   ];
 }
 
-/** Sources of flows. */
+/** How many pods are sources of flows. */
 export const flowSources = 400;
 
 export function podResource(pod: number): Attribute[] {

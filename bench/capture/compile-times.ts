@@ -5,8 +5,8 @@ import { allCores } from '../run/cores.ts';
 import { aMonitor, aNamespace, aPod } from '../../src/testing/capture/world.ts';
 
 /**
- * One edited monitor, one moved pod, and no change, each compiled again and again with what the compile before left,
- * beside a compile from scratch. Ten monitors a namespace and fifteen pods a node, as a busy cluster has them.
+ * Times compiles that use what the compile before left: after one edited monitor, after one moved pod, and without a
+ * change. Then times compiles from scratch. Ten monitors a namespace and fifteen pods a node, as in a busy cluster.
  */
 export function compileTimes(
   { runs, say, reporter }: Stage,
@@ -69,7 +69,7 @@ export function compileTimes(
   );
 }
 
-/** Milliseconds of each. */
+/** The duration of each run. Units: ms. */
 function times(count: number, run: (i: number) => unknown): number[] {
   return Array.from({ length: count }, (_, i) => {
     const started = performance.now();

@@ -2,21 +2,21 @@ import { end, start } from './data.ts';
 
 /** One answer and what it took, in milliseconds. */
 export interface Timed {
-  /** As the answerer tells it. */
+  /** As the server itself reports it. */
   readonly evaluation: number;
   /** Until the last byte. */
   readonly http: number;
   readonly body: string;
 }
 
-/** What an answer says of its own cost: ours in milliseconds, the peer in seconds. */
+/** What an answer reports of its own cost: `own` is ours, in ms; `total` and `queued` are the peer's, in seconds. */
 interface Stats {
   readonly own: number | undefined;
   readonly total: number | undefined;
   readonly queued: number | undefined;
 }
 
-/** Asks once; names that begin with `i_` are instant queries at the end of the data. `step` in seconds. */
+/** Sends a query once. A name that begins with `i_` is an instant query at the end of the data. `step` in seconds. */
 export async function ask(url: string, name: string, query: string, step = 60): Promise<Timed> {
   const params = new URLSearchParams({ query, stats: 'all' });
   if (name.startsWith('i_')) params.set('time', String(end / 1000));
@@ -28,7 +28,7 @@ export async function ask(url: string, name: string, query: string, step = 60): 
   const body = await answer.text();
   const http = performance.now() - before;
   if (!answer.ok) throw new Error(`${name}: ${body.slice(0, 300)}`);
-  // The stats stand at the end of both answers; parsing megabytes for them would take longer than the query.
+  // Both servers write the stats last, so only the tail is read: parsing megabytes would take longer than the query.
   const { own, total, queued } = statsOf(body);
   const evaluation = own ?? (total! - queued!) * 1000;
   return { evaluation, http, body };
@@ -43,7 +43,7 @@ function statsOf(body: string): Stats {
   return { own: figure('evaluation'), total: figure('execTotalTime'), queued: figure('execQueueTime') };
 }
 
-/** Asks until compilers and caches have settled: a server that has run for a while is what is measured. */
+/** Repeats a query until compilers and caches have settled: the benchmark measures a server that ran for a while. */
 export async function warm(url: string, name: string, query: string): Promise<void> {
   const before = performance.now();
   for (let i = 0; i < 2 || (i < 500 && performance.now() - before < 1_000); i++) await ask(url, name, query);

@@ -5,7 +5,7 @@ import { SampleBuffer } from '../../src/tsdb/index.ts';
 import { encodeChunks } from '../../src/tsdb/chunk/index.ts';
 import { interval, start, type BenchSeries } from './data.ts';
 
-/** Series in label order with their chunks, as a block of a store has them: an index, and the bytes in a row. */
+/** Series in label order with their chunks, as a block of a store has them: an index, and the bytes of all chunks. */
 export interface ChunkFile {
   readonly series: readonly { readonly labels: Labels; readonly firstChunk: number; readonly chunks: number }[];
   readonly minT: Float64Array;
@@ -57,7 +57,7 @@ export function writeChunkFile(path: string, all: readonly BenchSeries[]): void 
   renameSync(`${path}.tmp`, path);
 }
 
-/** Reads what `writeChunkFile` wrote; equal labels are one object. */
+/** Reads what `writeChunkFile` wrote. Series with the same label share one object for it. */
 export function readChunkFile(path: string): ChunkFile {
   const file = readFileSync(path);
   const headEnd = 4 + file.readUInt32LE(0);

@@ -13,7 +13,7 @@ import type { ChunkFile } from './chunk-file.ts';
 
 type Stored = ChunkFile['series'][number];
 
-/** The series of a chunk file, found by the metric's name; chunks are decoded anew for each query. */
+/** The series of a chunk file, found by the metric's name. Each query decodes the chunks again. */
 export class ChunkSource implements SeriesSource {
   readonly #file: ChunkFile;
   readonly #byName = new Map<string, Stored[]>();

@@ -14,17 +14,17 @@ export interface Comparison {
   readonly cores: string;
 }
 
-/** A run asks a short query for at least so long, and no query less often. Units: ms. */
+/** A run repeats a query for at least this long, and at least `leastAnswers` times. Units: ms. */
 const leastMs = 200;
 const leastAnswers = 3;
 
 const parts = ['evaluation', 'http', 'cpu'] as const;
-/** Milliseconds of an answer: as the answerer tells it, until its last byte, and of the answerer's processor. */
+/** Milliseconds of an answer: as the server reports it, until its last byte, and of the server's CPU time. */
 type Cost = Readonly<Record<(typeof parts)[number], number>>;
 
 /**
- * The queries on both sides, warm: all of them have been asked before the first is measured. Sides take turns with each
- * query; answers are compared, and a difference fails the benchmark.
+ * Measures the queries on both sides, warm: every query has run before the first is measured. Sides take turns with
+ * each query. A difference between their answers fails the benchmark.
  */
 export async function compare(stage: Stage, { ours, peer, chosen, cores }: Comparison): Promise<void> {
   const { runs, say, fail, reporter } = stage;
@@ -56,7 +56,7 @@ export async function compare(stage: Stage, { ours, peer, chosen, cores }: Compa
   }
 }
 
-/** What one query costs on one side: medians of the answers of a while, and CPU time per answer. `step` in seconds. */
+/** What one query costs on one side: medians over repeated answers, and CPU time per answer. `step` in seconds. */
 export async function cost({ url, pid }: Side, name: string, query: string, step = 60): Promise<Cost> {
   const answers: Timed[] = [];
   const before = cpuMs(pid);

@@ -15,15 +15,16 @@ interface Fresh {
 
 export interface FreshOptions {
   readonly sides: Sides;
-  /** The peer's files, and ours. */
+  /** Holds the peer's files and ours. */
   readonly folder: string;
   readonly chosen: readonly (readonly [name: string, query: string])[];
   readonly cores: string;
 }
 
 /**
- * The first answer of a new process to each query, over files that the kernel has to read from the disk, and its memory
- * before and after them. Each run begins with another query: the first one pays for what all of them need.
+ * Measures the first answer of a new process to each query, over files that the kernel has to read from the disk, and
+ * the memory of the process before and after all queries. Each run begins with another query, because the first query
+ * pays for what all queries need.
  */
 export async function fresh({ runs, say, reporter }: Stage, options: FreshOptions): Promise<void> {
   const { sides, folder, chosen, cores } = options;

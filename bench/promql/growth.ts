@@ -12,7 +12,7 @@ export interface GrowthOptions {
   readonly cores: string;
 }
 
-/** How the cost of a range grows with series and steps, relative to the smallest; the peer's growth beside ours. */
+/** Measures on both sides how the CPU time of a range query grows with series and steps, relative to the smallest. */
 export async function growth({ runs, say, reporter }: Stage, options: GrowthOptions): Promise<void> {
   const { ours, peer, nodes, cores } = options;
   const query = (count: number): string => {

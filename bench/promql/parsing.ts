@@ -9,7 +9,7 @@ import { end, start } from './data.ts';
 
 const features = { experimentalFunctions: true, extendedRangeSelectors: true, fillModifiers: true };
 
-/** Every query of the conformance data in DIR, each once; `count` random expressions without a DIR. */
+/** Every query of the conformance data in `dir`, each once; without `dir`, `count` random expressions. */
 function texts(dir: string | undefined, count: number): readonly string[] {
   if (dir === undefined) {
     const random = new Random(1);
@@ -31,10 +31,10 @@ function texts(dir: string | undefined, count: number): readonly string[] {
   return [...found];
 }
 
-/** Rounds before the first that counts, until the parser is compiled. */
+/** Uncounted rounds at the start, in which V8 compiles the parser. */
 const warmRounds = 3;
 
-/** Parses all texts. Those that are refused count too: telling what is wrong is part of the work. */
+/** Times the parsing of all queries. Refused queries count too: making the error message is part of the work. */
 export function parsing({ runs, say, reporter }: Stage, dir: string | undefined, count: number): void {
   const parsed = texts(dir, count);
   const times: number[] = [];

@@ -19,8 +19,8 @@ export function ownData(all: readonly BenchSeries[], nodes: number): string {
 }
 
 /**
- * A data folder for the peer with the generated series in one block, kept under `name`. They are written to a head as
- * wide as the data, of which a snapshot is taken.
+ * A data folder for the peer with the generated series in one block, kept under `name`. The series are written to a
+ * head block as wide as the data; a snapshot of that head becomes the folder.
  */
 export async function peerData(
   all: readonly BenchSeries[],

@@ -20,7 +20,7 @@ const server = createServer((request, response) => {
   const url = new URL(request.url!, 'http://localhost');
   const param = (name: string): number => Number(url.searchParams.get(name)) * 1000;
   const query = url.searchParams.get('query') ?? '';
-  // The peer's clock starts behind its parser, too.
+  // The peer's timing starts after its parser, too.
   const expr = parse(query);
   const before = performance.now();
   const run = url.pathname.endsWith('query_range')

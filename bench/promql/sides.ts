@@ -11,7 +11,7 @@ export interface Side {
   stop(): Promise<void>;
 }
 
-/** How each side is started anew. */
+/** Functions that start a new process of each side. */
 export interface Sides {
   readonly ours: () => Promise<Side>;
   readonly peer: () => Promise<Side>;

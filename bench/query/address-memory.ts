@@ -1,7 +1,7 @@
 /**
- * The memory of the index of addresses, in a process of its own: the informers and the index of the query server, over
- * an API server of another process that has the pods. The first message is that server's address; each later one is
- * answered with the memory.
+ * Measures, in a process of its own, the memory of the query server's informers and index of addresses. The API server
+ * that has the pods runs in another process. The first message is that server's address. Each later message is answered
+ * with the memory.
  */
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';

@@ -1,7 +1,7 @@
 /**
  * Many agents in one process: each with a store of its own (in memory) behind the agents' real handlers and mutual TLS.
- * Nothing is shared between them, so that each computes its share as on a node, one after the other on the cores of
- * this process where a cluster's compute at the same time.
+ * The agents share nothing: each computes its share as on a node. In a cluster the agents compute in parallel, here one
+ * after the other on the cores of this process.
  */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -14,7 +14,7 @@ import { fill } from './data.ts';
 
 export interface AgentsWork {
   readonly agents: number;
-  /** Of each agent. */
+  /** Series of each agent. */
   readonly series: number;
   /** The time of the last sample. Units: ms. */
   readonly end: number;
@@ -22,20 +22,20 @@ export interface AgentsWork {
   readonly part?: ClusterPart;
 }
 
-/** Where a query server finds agents, and what it needs to be let in. */
+/** Where a query server finds the agents, and the TLS material that it needs to connect. */
 export interface AgentsStarted {
   readonly port: number;
   readonly agents: readonly ExpectedAgent[];
   readonly tls: TlsMaterial;
   readonly ca: string;
-  /** For agents in further processes. */
+  /** Signs the certificates of agents in further processes. */
   readonly authority: KeyPairPem;
 }
 
 /** What the agents have cost so far. */
 export interface AgentsCost {
   readonly cpuMs: number;
-  /** Sent to query servers. */
+  /** Bytes sent to query servers. */
   readonly bytes: number;
 }
 

@@ -2,10 +2,10 @@ import type { Stage } from '../run/bench.ts';
 import { mix } from './mix.ts';
 import { agentCaches, type QueryStage } from './stage.ts';
 
-/** Rounds before the first that counts, until the code is compiled. */
+/** Uncounted requests at the start, in which V8 compiles the code. */
 const warm = 6;
 
-/** Each request of the clients' mix by itself: its time, what it costs server and agents, and what the agents send. */
+/** Measures each request of the clients' mix by itself: its time, what it costs server and agents, and bytes sent. */
 export async function eachAlone(stage: Stage, { fleet, server, client, end, cores }: QueryStage): Promise<void> {
   const report = stage.reporter({ cores, caches: agentCaches });
   for (const [i, { kind, path, params, leaves }] of mix(end).entries()) {

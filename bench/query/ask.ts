@@ -1,7 +1,7 @@
 import { Agent as PlainAgent, request as plainRequest } from 'node:http';
 import { Agent, request } from 'node:https';
 
-/** Asks the query API over connections that are kept, as a dashboard's server does; without a CA over plain HTTP. */
+/** A client of the query API with keep-alive connections, as a dashboard's server has. Without a CA: plain HTTP. */
 export class ApiClient {
   readonly #send: (path: string, headers: Record<string, string>) => ReturnType<typeof request>;
   readonly #agent: Agent | PlainAgent;

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { runClients, type ClientsRun } from './clients.ts';
 
-/** A short run against a server that answers as `answer` says, by the number of the request. */
+/** A short run against a server that answers request number `n` with `answer(n)`. */
 async function run(answer: (n: number) => [status: number, body: string]): Promise<ClientsRun> {
   let n = 0;
   const server = createServer((_req, res) => {
@@ -40,7 +40,7 @@ test('a run without an error reports none', async () => {
 test.each<[string, [number, string], string]>([
   ['a refusal', [503, 'no'], '503 no'],
   ['a degraded answer', [200, '{"degraded":true}'], '"degraded":true'],
-])('%s is counted as an error, is no answer, and the run goes on', async (_what, bad, told) => {
+])('%s counts as an error, not as an answer, and the run goes on', async (_what, bad, told) => {
   let refused = 0;
   const { errors, firstError, figures } = await run((n) => {
     if (n >= 3) return [200, whole];

@@ -15,7 +15,7 @@ export interface ClientsWork {
   /** Whether a run is over. Default: once `seconds` have passed. */
   readonly over?: () => boolean;
   readonly port: number;
-  /** The server's authority; undefined asks over plain HTTP. */
+  /** The server's CA. Default: plain HTTP. */
   readonly ca?: string;
   readonly server: Pick<Part<unknown, ProcessCost>, 'cost'>;
   readonly fleet: Pick<Part<unknown, AgentsCost>, 'cost'>;
@@ -23,10 +23,10 @@ export interface ClientsWork {
 
 /** How often the server's memory is read. Units: ms. */
 const lookEveryMs = 1_000;
-/** How long a client that goes away waits. Units: ms. */
+/** How long a client that leaves early waits for an answer before it closes the connection. Units: ms. */
 const patienceMs = 20;
 
-/** What one run came to, by figure; a kind of request without answers has no figures of time. */
+/** The results of one run, by figure. A kind of request without answers has no figures of time. */
 export interface ClientsRun {
   readonly figures: Readonly<Record<string, { readonly unit: string; readonly value: number }>>;
   /** Errors and answers with `degraded`. */
@@ -35,8 +35,8 @@ export interface ClientsRun {
 }
 
 /**
- * Runs of clients that ask one thing after the other without a pause: more than any machine answers at once. The first
- * run is not counted. Any error fails the benchmark.
+ * Runs clients that send one request after the other without a pause: more load than a machine can serve in parallel.
+ * The first run is not counted. Any error fails the benchmark.
  */
 export async function benchClients(
   { runs, say, fail, reporter }: Stage,
@@ -64,7 +64,7 @@ export async function benchClients(
   });
 }
 
-/** One run. Times are of answers that are whole. */
+/** One run. The times leave out degraded answers. */
 export async function runClients(work: ClientsWork): Promise<ClientsRun> {
   const { clients, seconds, port, ca, end, server, fleet } = work;
   const requests = mix(end);

@@ -14,8 +14,8 @@ export function timeOf(k: number, end: number): number {
 }
 
 /**
- * One agent's series: for each pod eleven buckets of a request duration, their count, and four flows; and one of the
- * agent itself. Their labels do not name the node.
+ * One agent's series: for each pod eleven buckets of a request duration, their count, and four flows; and one series of
+ * the agent itself. The labels do not name the node.
  */
 export function agentSeries(series: number): BenchSeries[] {
   const rows: BenchSeries[] = [{ labels: up, values: new Float64Array(samples).fill(1) }];

@@ -11,12 +11,15 @@ export const queries: Readonly<Record<string, string>> = {
   raw: `${count}{service_name="app-1"}`,
 };
 
-/** By the values of the header that forces a way of execution. */
+/** The ways of execution, by the header value that forces each. */
 const ways = { agg: 'pushdown', series: 'series', off: 'chunks' } as const;
-/** With more agents only pushdown and the query `raw` are measured: raw samples of so many are not a use of the product. */
+/**
+ * With more agents, the ways other than pushdown are measured for the query `raw` alone: to fetch the samples of so
+ * many agents for an aggregation is not a use of the product.
+ */
 const mostRawAgents = 20;
 const warmAnswers = 5;
-/** The goal of a second is the product's, for a hundred agents. */
+/** The product's goal for a hundred agents: one second. */
 const goal = { of: 'ours', atMost: 1_000 } as const;
 
 interface Answered {
@@ -26,7 +29,9 @@ interface Answered {
   readonly agentsCpuMs: number;
 }
 
-/** One question to many agents, by each way of execution. A run is the median of some answers, and their mean cost. */
+/**
+ * Measures queries over many agents by each way of execution. A run is the median of some answers, and their mean cost.
+ */
 export async function fanOut(stage: Stage, on: QueryStage, options: { agents: number; only: string }): Promise<void> {
   const { agents, only } = options;
   const answers = stage.quick ? 2 : 8;

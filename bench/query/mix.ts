@@ -17,8 +17,8 @@ const talkers = `topk(10, sum by (k8s_src_owner_name, k8s_dst_owner_name) (rate(
 const failures = `sum by (service_name) (rate(${requests}{http_response_status_code=~"5.."}[5m]))`;
 
 /**
- * What fifty clients ask about the half hour before `end`, each beginning at another place. A quarter are lists, as the
- * variables of dashboards ask for them. Units: ms.
+ * The requests of the clients, about the half hour before `end`; each client begins at another place of this list. A
+ * quarter are requests for lists, as the variables of dashboards send them. Unit of `end`: ms.
  */
 export function mix(end: number): readonly MixedRequest[] {
   const time = String(end / 1000);

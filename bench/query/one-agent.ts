@@ -1,7 +1,7 @@
 /**
- * One agent with the baseline data, in a process of its own: its store, of files on the disk, behind the agents' real
- * handlers; its clock begins a minute after the last sample, so that what an agent has in blocks by then is in blocks.
- * With the order to fill it writes the store and ends; otherwise it serves the store.
+ * One agent with the baseline data, in a process of its own: a store in files on the disk, behind the agents' real
+ * handlers. Its clock begins a minute after the last sample, so that the same samples are in blocks as in a real agent
+ * at that time. With `fill` the process writes the store and closes it; otherwise it serves the store.
  */
 import { once } from 'node:events';
 import { systemClock } from '../../src/base/clock.ts';

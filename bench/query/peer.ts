@@ -27,7 +27,7 @@ export interface BesidePeer {
 /** A side that runs. */
 interface Side {
   ask(question: Question): Promise<string>;
-  /** Of all its processes. */
+  /** CPU time of all processes of the side. */
   cpuMs(): number;
   stop(): Promise<void>;
 }
@@ -38,15 +38,15 @@ interface Question {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** A run asks at least so often and for so long. */
+/** A run repeats a query at least this often, and for at least this long. */
 const answersOfARun = 2;
 const runMs = 100;
 
 /**
  * The baseline queries over one agent's data in files: ours over HTTPS through query server and agent, the peer over
  * HTTP. Wall time of the client, and CPU time of what serves it.
- * Flow: for each run both sides are started over files that the kernel has to read, and asked everything once (cold) →
- * both are started, every query is asked for a while → the runs that are warm.
+ * Flow: in each cold run, both sides start over files that the kernel has to read, and answer each query once → both
+ * sides start, and each query is repeated for a while → the warm runs.
  */
 export async function besidePeer(stage: Stage, options: BesidePeer): Promise<void> {
   const { say, atEnd } = stage;
@@ -180,7 +180,7 @@ function question(name: string, query: string): Question {
     : { name, path: '/api/v1/query_range', params: { query, ...span } };
 }
 
-/** Asks again and again for so long; the median of the answers' times, and the mean of their processor time. Units: ms. */
+/** Repeats a query for `ms`. Returns the median time of the answers and their mean CPU time. Units: ms. */
 async function askFor(side: Side, one: Question, ms: number): Promise<{ time: number; cpu: number }> {
   const times: number[] = [];
   const cpu = side.cpuMs();

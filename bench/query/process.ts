@@ -14,10 +14,10 @@ export interface Part<Started, Cost = never> {
 
 export interface PartOptions {
   readonly atEnd: Stage['atEnd'];
-  /** Binds it to a core. Default: where the bench itself is. */
+  /** A command that binds the process to a core. Default: the process shares the cores of the bench. */
   readonly wrapper?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Where a CPU profile of it goes when it stops. Default: none. */
+  /** The folder for a CPU profile, written when the process stops. Default: no profile. */
   readonly profile?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The query server of the benches, in a process of its own as in a cluster. Told where its agents are, it answers with
- * its port; and at each message with what it has cost so far.
+ * The query server of the benches, in a process of its own as in a cluster. The first message says where its agents
+ * are; the answer is its port. Each later message is answered with the cost of the process so far.
  */
 import { once } from 'node:events';
 import { systemClock } from '../../src/base/clock.ts';
@@ -18,9 +18,9 @@ export interface ServerOptions {
   readonly agents: readonly ExpectedAgent[];
   readonly agentPort: number;
   readonly tls: TlsMaterial;
-  /** Pods of the workloads of `topology-data.ts` in its index of addresses. Default: none. */
+  /** How many pods of the workloads of `topology-data.ts` the index of addresses has. Default: none. */
   readonly pods?: number;
-  /** The built page, to be served. */
+  /** The folder of the built page to serve. Default: no page. */
   readonly pageDir?: string;
 }
 

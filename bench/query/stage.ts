@@ -17,7 +17,9 @@ export interface QueryStage {
   readonly cores: string;
 }
 
-/** Runs them for as long as `use` takes. The query server has a core of its own; agents and client share the rest. */
+/**
+ * Starts a stage and stops it after `use`. The query server has a core of its own; agents and client share the rest.
+ */
 export async function withAgents(
   { atEnd, say }: Pick<Stage, 'atEnd' | 'say'>,
   { agents, series, profile }: Pick<AgentsWork, 'agents' | 'series'> & { profile: string },

@@ -22,7 +22,7 @@ export interface StageOptions extends Omit<AgentsOptions, 'tls'>, Pick<ServerOpt
   readonly profile: string;
 }
 
-/** Agents, and a query server on a core of its own over them, for as long as `use` takes. */
+/** Starts agents, and a query server over them on a core of its own; stops both after `use`. */
 export async function withStandIns(
   { atEnd, say }: Pick<BenchStage, 'atEnd' | 'say'>,
   { agents, keep = false, profile, ...own }: StageOptions,
@@ -48,7 +48,7 @@ export async function withStandIns(
     address: `127.0.${i >> 7}.${(i & 127) + 1}`,
     absence: undefined,
     nodeReady: true,
-    // All have one certificate, as agents of earlier versions: a handshake costs the same.
+    // All agents share one certificate, as those of earlier versions did: a handshake costs the same.
     shared: [`127.0.${i >> 7}.${(i & 127) + 1}`],
   }));
   const options = { agents: expected, agentPort: fleet.started.port, tls: await identity('svc-query'), ...own };

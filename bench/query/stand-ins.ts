@@ -2,10 +2,10 @@
  * Stand-in agents for `bench/topology.ts` and `bench/page.ts`, in one process of their own: N addresses 127.0.0.x:port
  * behind mutual TLS, each speaking the agents' real protocols with a node name of its own, all over one real store.
  *
- * What is simulated: real agents compute their shares at the same time on machines of their own. Here the first that is
- * asked computes, the others wait for that result and encode it under their own names: the time of one evaluation, the
- * bytes, connections, checksums and encodings of all. Raw chunks are read, cut and framed for each agent anew, which on
- * a real cluster happens in parallel: the path `off` looks slower here than it is.
+ * Real agents compute their shares in parallel, each on a machine of its own. Here the first agent that gets a request
+ * computes; the others wait for its result and encode it under their own names. So a query takes the time of one
+ * evaluation, and has the bytes, connections, checksums and encodings of all agents. Raw chunks are read, cut and
+ * framed for one agent after the other, which on a real cluster happens in parallel: the path `off` looks slower here.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -41,7 +41,7 @@ const template = 'node-0';
 export interface AgentsOptions {
   readonly agents: number;
   readonly tls: TlsMaterial;
-  /** Shares are computed once and handed out ever after: for benches of the query server alone. */
+  /** Computes each share once and serves it from then on: for benches of the query server alone. */
   readonly keep?: boolean;
 }
 
@@ -59,13 +59,13 @@ interface Shared {
   left: number;
 }
 
-/** How a path is answered with frames. */
+/** The content type of a path's answer, and how its frames are made. */
 interface Answer {
   readonly type: string;
   readonly make: (body: string) => Promise<Uint8Array>;
 }
 
-/** The labels of the one store as those of a node. */
+/** Turns the labels of the one store into those of a node. */
 type Relabel = (labels: Labels) => Labels;
 
 let bytes = 0;
@@ -105,7 +105,7 @@ async function main(options: AgentsOptions): Promise<void> {
   process.send!({ port });
 }
 
-/** One agent's share: evaluated by the first agent that is asked the same, encoded by each. */
+/** One agent's share: the first agent that gets a request evaluates it, and each agent encodes the result. */
 async function share(
   body: string,
   store: Store,
@@ -145,7 +145,7 @@ async function share(
   return Buffer.concat([...encodePartial(header, own, { waitMs: 0, evaluateMs: 0 })]);
 }
 
-/** One agent's lists: made once for all agents and ever after, encoded by each. */
+/** One agent's lists: computed once for all agents and later requests, and encoded by each agent. */
 async function list(
   body: string,
   store: Store,

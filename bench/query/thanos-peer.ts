@@ -10,12 +10,12 @@ import type { Stage } from '../run/bench.ts';
 import { ApiClient } from './ask.ts';
 
 export interface ThanosOptions {
-  /** Nodes with a store each; the name is that of the label `k8s_node_name` on all of its series. */
+  /** One store for each node. A node's name is the value of the label `k8s_node_name` on all of its series. */
   readonly nodes: readonly string[];
   /** The series of each node. */
   readonly series: readonly BenchSeries[];
   readonly timeOf: (k: number) => number;
-  /** Binds every process to a core. */
+  /** A command that binds each process to a core. */
   readonly wrapper: readonly string[];
 }
 
@@ -23,13 +23,15 @@ export interface ThanosOptions {
 export interface ThanosSide {
   readonly client: ApiClient;
   readonly pids: readonly number[];
-  /** As `client`, by another Query whose connections to the sidecars are counted: slower, for bytes alone. */
+  /** A client of another Query, which reaches the sidecars through counting proxies: slower, for bytes alone. */
   readonly counted: ApiClient;
   /** Bytes that the sidecars have sent to the Query of `counted`. */
   bytes(): number;
 }
 
-/** All of it runs with the flags that their images have, each process with `GOMAXPROCS` of its one core. */
+/**
+ * Starts Thanos and Prometheus with the flags of their images; a process that is bound to a core has `GOMAXPROCS=1`.
+ */
 export async function startThanosSide(
   { nodes, series, timeOf, wrapper }: ThanosOptions,
   { atEnd, say }: Pick<Stage, 'atEnd' | 'say'>,

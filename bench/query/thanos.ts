@@ -21,31 +21,31 @@ interface Question {
   readonly name: string;
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
-  /** A node sends a few groups, not its series. */
+  /** Whether a node sends a few groups and not its series. */
   readonly isAggregated: boolean;
 }
 
-/** Of one turn. Units: ms. */
+/** The times of one turn. Units: ms. */
 interface Answered {
   readonly p50: number;
   readonly p95: number;
   readonly cpu: number;
 }
 
-/** Asked of a side before any answer counts. */
+/** Uncounted answers of each side at the start. */
 const warmAnswers = 20;
 const countedAnswers = 3;
 
 export interface BesideThanos {
   readonly stores: number;
-  /** Of each store. */
+  /** Series of each store. */
   readonly series: number;
 }
 
 /**
- * One question to a query server over agents, each in a process of its own, and to Thanos Query over as many pairs of
- * Prometheus and sidecar with the same series.
- * Flow: both sides are started and asked everything → the answers are compared → turns → bytes, counted apart.
+ * Sends each query to a query server over agents, each in a process of its own, and to Thanos Query over as many pairs
+ * of Prometheus and sidecar with the same series.
+ * Flow: both sides start → for each query: warm-up → the answers are compared → turns → bytes, counted apart.
  */
 export async function besideThanos(stage: Stage, options: BesideThanos): Promise<void> {
   const ends: (() => unknown)[] = [];
@@ -90,7 +90,9 @@ async function compare(stage: Stage, { stores, series }: BesideThanos): Promise<
   }
 }
 
-/** A range of half an hour for each of the fan-out's queries; and two instants, one of them of a query of its own. */
+/**
+ * A range of half an hour for each of the fan-out's queries; and two instant queries, one of them not of the fan-out.
+ */
 function questions(end: number): Question[] {
   const time = String(end / 1000);
   const span = { start: String(end / 1000 - 1800), end: time, step: '60' };

@@ -30,13 +30,15 @@ const bounds = [
 ];
 const routes = ['/', '/items', '/items/:id'];
 
-/** Workloads with a pod on one node: its own and those of the next node, so each has pods on two nodes. */
+/** How many workloads have a pod on a node. Half of them are the next node's too: each workload is on two nodes. */
 const local = (2 * cluster.workloads) / cluster.nodes;
-/** Template values: `@app:3`, `@ns:3` of the workload; with a peer after it, `@app:3:1`, of what it calls. */
+/**
+ * Template values: `@app:3` and `@ns:3` are of a node's workload 3; `@app:3:1` is of the workload it calls as peer 1.
+ */
 const template = (what: string, workload: number, peer?: number): string =>
   `@${what}:${workload}${peer === undefined ? '' : `:${peer}`}`;
 
-/** The series of one node, with template values in place of names: `relabelTopology` makes them those of any node. */
+/** Writes one node's series, with template values for names; `relabelTopology` turns them into those of any node. */
 export async function fillTopology(store: Store): Promise<void> {
   const rows: { labels: Labels; perSample: number }[] = [];
   const histogram = (metric: string, own: Record<string, string>, perSample: number): void => {
@@ -105,7 +107,7 @@ export function relabelTopology(labels: Labels, node: number): Labels {
 function resolved(value: string, node: number): string {
   const [, what, workload, peer] = /^@(\w+):(\d+)(?::(\d+))?$/.exec(value)!;
   const own = node * (local / 2) + Number(workload);
-  // Neighbours and some far away, none of them twice.
+  // A workload calls its neighbour and three that are far away, all of them different.
   const number = (peer === undefined ? own : own + 1 + Number(peer) * 37) % cluster.workloads;
   if (what === 'ns') return namespaceOf(number);
   if (what === 'host') return `app-${number}.${namespaceOf(number)}`;

@@ -14,7 +14,7 @@ interface Container {
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
 
-/** The variables with a value of their own of a rendered container that are not settings of its program. */
+/** The environment variables of a rendered container that have a literal value and are not settings of its program. */
 function environmentOf(objects: readonly KubeObject[], container: string, table: object): Record<string, string> {
   const containers = objects.flatMap(
     ({ spec }) =>

@@ -15,9 +15,9 @@ export interface Stage<Own extends Options = Options> {
   readonly reporter: (setting: Setting) => (figure: Figure) => void;
   /** Progress, on stderr. */
   readonly say: (text: string) => void;
-  /** The run goes on, and ends with exit code 1 and this text. */
+  /** Notes a failure: the run goes on, and ends with this text and exit code 1. */
   readonly fail: (text: string) => void;
-  /** Takes work that is done once when the run ends, however it ends; the last one first. */
+  /** Registers work that is done once when the run ends, however it ends; in reverse order. */
   readonly atEnd: (work: () => unknown) => void;
   /** A temporary folder, removed at the end. */
   readonly folder: () => string;
@@ -31,7 +31,7 @@ const patienceMs = 10_000;
  * Flow: flags → `work` → the functions given to `atEnd`, last first → exit code.
  * Guarantees: an error of `work` and a text given to `fail` end with a sentence on stderr and exit code 1; wrong flags
  * end with 2. SIGINT and SIGTERM run the functions given to `atEnd` and end with 130 and 143. A second signal ends the
- * process at once.
+ * process immediately.
  */
 export async function bench<Own extends Options>(
   command: Command<Own>,
@@ -71,13 +71,13 @@ export async function bench<Own extends Options>(
     if (error instanceof WrongFlag) code = 2;
     if (!signals.received()) failures.push(reason(error));
   }
-  // While a signal's own end is under way this waits for it, and the process ends there.
+  // After a signal this waits for the end that the signal began, which exits the process.
   await end();
   if (signals.received()) return;
   signals.ignore();
   for (const failure of failures) say(`${command.name} failed: ${failure}`);
   const ended = failures.length > 0 ? code : 0;
-  // Not left to Node: after connections to a process that was killed, it can spin for ever while it closes them.
+  // Exits explicitly: Node can spin for ever while it closes connections to a process that was killed.
   process.stdout.write('', () => process.exit(ended));
 }
 

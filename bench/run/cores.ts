@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
-/** The core of what is measured. */
+/** The core of the measured processes. */
 export interface OneCore {
-  /** Goes before a command and binds it; empty where binding is impossible. */
+  /** Words to put before a command, to bind its process to the core; empty where binding is impossible. */
   readonly wrapper: readonly string[];
-  /** Text for a setting with a peer: `who` of either side has that core or, where nothing is bound, has not. */
+  /** Describes the cores of a benchmark with a peer: whether `who` of each side has that core, or is not bound. */
   says(who: string): string;
   /** As `says`, for a setting without a peer. */
   saysAlone(who: string, others: string): string;
@@ -14,8 +14,8 @@ export interface OneCore {
 let found: OneCore | undefined;
 
 /**
- * Binds this process to all cores but the last, which `wrapper` gives to what is measured: both sides have the same one,
- * and callers do not share it. Without `taskset`, or on one core, nothing is bound.
+ * Binds this process to all cores but the last. `wrapper` gives the last core to the measured process: both sides run
+ * on the same core, and callers do not share it. Without `taskset`, or on one core, nothing is bound.
  */
 export function oneCore(): OneCore {
   return (found ??= bind());
@@ -40,7 +40,7 @@ function bind(): OneCore {
       };
 }
 
-/** The setting of benchmarks whose processes share what the machine has. */
+/** Describes the cores of a benchmark whose processes share all of them. */
 export function allCores(who: string): string {
   return `${who}: share ${availableParallelism()} cores`;
 }

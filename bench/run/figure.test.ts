@@ -28,12 +28,12 @@ test('a goal for the ratio is not judged where there is no peer', () => {
   expect(line).toMatchObject({ peer: null, ratio: null, peerRuns: null, ratioRuns: null, goal: 2, met: null });
 });
 
-test('two zeros are equal, and something beside a zero has no ratio', () => {
+test('two zeros have the ratio 1; any other value has no ratio to a peer of zero', () => {
   expect(figureLine(setting, { name: 'a', unit: '1', ours: [0], peer: [0] }).ratio).toBe(1);
   expect(figureLine(setting, { name: 'a', unit: '1', ours: [1], peer: [0] }).ratio).toBeNull();
 });
 
-test('sides with different numbers of runs are no comparison', () => {
+test('different numbers of runs on both sides, and a figure without runs, are errors', () => {
   const uneven = { name: 'a/b', unit: 's', ours: [1, 2], peer: [1] };
   expect(() => figureLine(setting, uneven)).toThrow('a/b: 2 runs of ours, 1 of the peer');
   expect(() => figureLine(setting, { name: 'a/b', unit: 's', ours: [] })).toThrow('a/b: a figure needs');

@@ -34,12 +34,12 @@ export interface FigureLine extends Setting {
   readonly peer: number | null;
   readonly ratio: number | null;
   readonly goal: number | null;
-  /** The goal in words; null without one. */
+  /** The goal as text, such as `ratio ≤ 2`; null without a goal. */
   readonly asks: string | null;
   readonly met: boolean | null;
   readonly runs: Spread;
   readonly peerRuns: Spread | null;
-  /** Of the ratios of the turns. */
+  /** The spread of the ratios of the turns. */
   readonly ratioRuns: Spread | null;
 }
 
@@ -50,7 +50,7 @@ export function figureLine({ cores, caches }: Setting, { name, unit, ours, peer,
   if (peer !== undefined && peer.length !== ours.length) {
     throw new Error(`${name}: ${ours.length} runs of ours, ${peer.length} of the peer`);
   }
-  // Two zeros are equal; anything beside a zero of the peer has no ratio.
+  // Two zeros have the ratio 1; any other value has no ratio to a peer of zero.
   const ratios = peer?.map((theirs, i) => (theirs === 0 && ours[i] === 0 ? 1 : ours[i]! / theirs));
   const ratioRuns = ratios?.every(Number.isFinite) ? spread(name, ratios) : null;
   return {
@@ -87,7 +87,7 @@ function spread(name: string, values: readonly number[]): Spread {
   }
 }
 
-/** Four digits say more than runs of a benchmark agree on. */
+/** Rounds to four digits: more than the runs of a benchmark agree on. */
 function round(value: number): number {
   return Number(value.toPrecision(4));
 }

@@ -11,7 +11,7 @@ const command = {
   },
 } as const satisfies Command;
 
-test('numbers have a value of their own with --quick, unless they are given', () => {
+test('--quick changes the defaults of numbers, but not numbers that are given', () => {
   expect(readFlags(command, [])).toEqual({
     ...{ only: '', series: 1_000, seconds: 4 },
     ...{ quick: false, runs: 5, help: false },
@@ -30,7 +30,7 @@ test.each([
   [['--series=many'], '--series is many'],
   [['--serie=3'], '--serie'],
   [['extra'], 'extra'],
-])('%j is refused with a reason and the way to the list of flags', (args, reason) => {
+])('%j is refused with a reason and a hint at --help', (args, reason) => {
   expect(() => readFlags(command, args)).toThrow(reason);
   expect(() => readFlags(command, args)).toThrow('npm run bench:x -- --help');
 });

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** A flag that the benchmark does not know, or a wrong value of one; the message is for the caller. */
+/** An unknown flag, or a wrong value of a flag. The message is for the caller. */
 export class WrongFlag extends Error {}
 
 /** One flag of a benchmark. */
@@ -11,7 +11,7 @@ export type Option =
       readonly kind: 'number';
       readonly help: string;
       readonly value: number;
-      /** With `--quick`. Default: `value`. */
+      /** The value with `--quick`. Default: `value`. */
       readonly quick?: number;
     };
 
@@ -19,9 +19,9 @@ export type Options = Readonly<Record<string, Option>>;
 
 /** What a benchmark measures, and the flags that it takes. */
 export interface Command<Own extends Options = Options> {
-  /** As `npm run` knows it. */
+  /** The name of its npm script. */
   readonly name: string;
-  /** What is measured, beside what; for `--help`. */
+  /** What the benchmark measures, and its peer; for `--help`. */
   readonly measures: string;
   readonly options?: Own;
 }
@@ -30,7 +30,7 @@ export interface Command<Own extends Options = Options> {
 export const common = {
   quick: {
     kind: 'switch',
-    help: 'small sizes and two runs: proves that the benchmark itself works, says nothing else',
+    help: 'small sizes and two runs: shows that the benchmark works, but its figures mean nothing',
   },
   runs: { kind: 'number', value: 5, quick: 2, help: 'runs of each figure; sides take turns' },
   help: { kind: 'switch', help: 'this text' },
@@ -44,7 +44,7 @@ export type Flags<Own extends Options> = {
       : number;
 };
 
-/** Values by flag; texts that are not given are empty. Errors: what is wrong with which flag, and how to see them all. */
+/** Values by flag; a text that is not given is empty. Errors: `WrongFlag` with the reason and a hint at `--help`. */
 export function readFlags<Own extends Options>({ name, options }: Command<Own>, args: readonly string[]): Flags<Own> {
   const all: Options = { ...common, ...options };
   const kinds = Object.fromEntries(
@@ -86,7 +86,7 @@ export function helpText<Own extends Options>({ name, measures, options }: Comma
     '',
     'stdout has one JSON object a line: {name, unit, ours, peer, ratio, goal, asks, met, cores, caches, runs, peerRuns,',
     'ratioRuns}. ours, peer and ratio are medians; runs, peerRuns and ratioRuns are {count, min, median, max}.',
-    'Progress goes to stderr. Exit codes: 0, 1 when the benchmark failed, 2 for wrong flags. A goal missed is no failure.',
+    'Progress goes to stderr. Exit codes: 0, 1 when the benchmark failed, 2 for wrong flags. A missed goal is not a failure.',
     '',
   ].join('\n');
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 /**
  * Writes the files below a folder to the disk and takes them out of the kernel's cache.
- * Assumptions: no process maps them. Errors: where `dd` cannot do that.
+ * Assumptions: no process maps the files. Errors: `dd` fails.
  */
 export function dropFromCache(folder: string): void {
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {

@@ -1,8 +1,8 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 
 /**
- * Milliseconds of processor time of a process, all its threads: on a busy machine fairer than wall time. Steps of 10 ms
- * on kernels without scheduler statistics.
+ * CPU time of all threads of a process; on a busy machine fairer than wall time. Units: ms, in steps of 10 ms on
+ * kernels without scheduler statistics.
  */
 export function cpuMs(pid: number): number {
   try {
@@ -24,12 +24,12 @@ function ticksOf(pid: number): number {
   return Number(fields[11]) + Number(fields[12]);
 }
 
-/** What is resident now. Units: MiB. */
+/** The memory that is resident now. Units: MiB. */
 export function residentMiB(pid: number): number {
   return statusMiB(pid, 'VmRSS');
 }
 
-/** The most that was resident so far. Units: MiB. */
+/** The most memory that was resident so far. Units: MiB. */
 export function peakMiB(pid: number): number {
   return statusMiB(pid, 'VmHWM');
 }

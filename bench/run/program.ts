@@ -2,8 +2,8 @@ import { exited, signalGroup, spawnBound, toolEnvironment } from '../../e2e/clus
 import type { Stage } from './bench.ts';
 
 /**
- * Runs a program to its end; what it prints on stdout is JSON.
- * Guarantees: it does not outlive the benchmark. Errors: any exit code but 0.
+ * Runs a program to its end and parses its stdout as JSON.
+ * Guarantees: the program does not outlive the benchmark. Errors: any exit code but 0.
  */
 export async function outcomeOf<T>(
   command: readonly string[],

@@ -1,4 +1,4 @@
-/** What the runs of one figure came to. */
+/** The spread of the runs of one figure. */
 export interface Spread {
   readonly count: number;
   readonly min: number;
@@ -21,7 +21,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2;
 }
 
-/** The least value that `share` of all values do not exceed. Shape: `share` in (0, 1]. NaN without values. */
+/** The smallest of `values` that at least `share` of them do not exceed. `share` is in (0, 1]. NaN without values. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length, Math.max(1, Math.ceil(share * sorted.length))) - 1] ?? NaN;

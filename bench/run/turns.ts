@@ -1,4 +1,4 @@
-/** What both sides came to, run by run; `peer` is empty where there is none. */
+/** The results of both sides, run by run; `peer` is empty without a peer. */
 export interface Turns<T> {
   readonly ours: T[];
   readonly peer: T[];

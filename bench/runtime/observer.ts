@@ -27,7 +27,7 @@ export class Observer {
     await this.#cache.untilSynced(60_000, this.#stop.signal);
   }
 
-  /** Widgets whose status is that of their spec. */
+  /** How many Widgets have a status for their current spec. */
   get converged(): number {
     return this.#converged;
   }

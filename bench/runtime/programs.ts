@@ -36,7 +36,7 @@ export async function peerProgram(log: (line: string) => void): Promise<Program>
   };
 }
 
-/** Ours, as JavaScript: what ships is compiled too, and stripping types would be measured otherwise. */
+/** Our program, compiled to JavaScript as in a release; else the benchmark would measure the stripping of types. */
 export async function ourProgram(): Promise<Program> {
   const folder = join(root, 'node_modules/.cache/svc-bench-runtime');
   mkdirSync(folder, { recursive: true });

@@ -4,9 +4,9 @@ import { Observer } from './observer.ts';
 import { Subject, type Program } from './subject.ts';
 import type { World } from './world.ts';
 
-/** What one program is to do in one round. */
+/** The work of one program in one round. */
 export interface RoundWork extends Pick<Stage, 'say' | 'atEnd'> {
-  /** Of the round alone. */
+  /** Used by this round alone. */
   readonly namespace: string;
   readonly objects: number;
   /** How long specs are changed, and how often a second. */
@@ -16,7 +16,7 @@ export interface RoundWork extends Pick<Stage, 'say' | 'atEnd'> {
   readonly concurrency: number;
 }
 
-/** Everything one program did in one round. */
+/** The results of one program in one round. */
 export interface Round {
   objectsPerSecond: number;
   latencies: number[];
@@ -94,7 +94,7 @@ export async function play(
   }
 }
 
-/** Until every object was reconciled and no reconcile has happened for a second. */
+/** Waits until every object was reconciled and no reconcile has happened for a second. */
 async function settled(subject: Subject, objects: number): Promise<void> {
   let last = -1;
   let since = performance.now();

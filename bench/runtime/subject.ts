@@ -41,12 +41,12 @@ export class Subject {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** The end of what it logged. */
+  /** The last 4,000 characters of the log. */
   get log(): string {
     return this.#log;
   }
 
-  /** Since it started. */
+  /** The usage since the start of the process. */
   usage(): Usage {
     const pid = this.#child.pid!;
     return { cpuSeconds: cpuMs(pid) / 1000, peakRssMiB: peakMiB(pid) };

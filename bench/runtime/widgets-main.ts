@@ -1,5 +1,5 @@
 import { preferMemoryToSpeed } from '../../src/runtime/memory.ts';
 
-/** As `svc operator` begins: first how V8 is to behave, then the rest of the program. */
+/** Begins as `svc operator` does: sets V8's flags before the rest of the program is loaded. */
 preferMemoryToSpeed();
 await import('./widgets.ts');

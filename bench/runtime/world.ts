@@ -44,7 +44,7 @@ const crd = {
   },
 };
 
-/** A real API server with the benchmark's CRD, and what the driver does to it. */
+/** A real API server with the benchmark's CRD, and the driver's requests to it. */
 export class World {
   readonly cluster: Cluster;
   readonly client: RestClient;
@@ -57,7 +57,7 @@ export class World {
   static async start(log: (line: string) => void): Promise<World> {
     const cluster = await startCluster({
       log,
-      // Controllers that would watch ConfigMaps and Widgets take CPU from both subjects and do nothing for the work.
+      // Other controllers would watch ConfigMaps and Widgets, and take CPU from both programs without doing any work.
       controllerManagerFlags: ['--controllers=namespace-controller,serviceaccount-controller'],
     });
     const world = new World(cluster);
@@ -72,7 +72,7 @@ export class World {
     await this.client.create(coreResources.namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   }
 
-  /** Creates `w-0` … in a namespace, some at a time. */
+  /** Creates the Widgets `w-0`, `w-1`, … in a namespace, 16 at a time. */
   async createWidgets(namespace: string, count: number): Promise<void> {
     let next = 0;
     const worker = async (): Promise<void> => {
@@ -91,7 +91,7 @@ export class World {
     );
   }
 
-  /** Writes to Widgets and ConfigMaps that the API server has counted so far, whoever sent them. */
+  /** How many writes to Widgets and ConfigMaps the API server has counted so far, from all clients. */
   async writes(): Promise<number> {
     const metrics = await this.cluster.api.request<string>('GET', '/metrics', undefined, { raw: true });
     const verbs = ['APPLY', 'PATCH', 'POST', 'PUT', 'DELETE'];

@@ -11,20 +11,20 @@ export type Role = (typeof roles)[number];
 export interface Started {
   readonly pid: number;
   readonly role: Role;
-  /** What it had used when it first answered as ready; null when it was not seen to. Units: ms. */
+  /** CPU time and age when the process first answered as ready; null if it was not seen ready. Units: ms. */
   readonly ready: { readonly cpuMs: number; readonly wallMs: number } | null;
   readonly runs: () => boolean;
 }
 
 export interface Watch {
-  /** Ends the watch; what was seen stays the same however often it is asked for. */
+  /** Ends the watch and returns the processes that were seen. Further calls return the same. */
   stop(): readonly Started[];
 }
 
-/** Short beside a start of half a second. Units: ms. */
+/** The pause between two looks: short beside a start of half a second. Units: ms. */
 const pauseMs = 50;
 
-/** Where each program says that it is ready, as its probe asks. */
+/** The endpoint of each program's readiness probe. */
 const answers: Record<Role, { readonly port: number; readonly path: string }> = {
   operator: { port: ports.controllerMetrics, path: '/readyz' },
   agent: { port: ports.scrape, path: '/readyz' },
@@ -81,7 +81,7 @@ function roleOf(pid: number, dir: string): Role | null {
   return roles.find((each) => each === role) ?? null;
 }
 
-/** Sockets that listen: `address:port` in hexadecimal digits of the kernel's own order, by inode. */
+/** Listening sockets by inode: `address:port` in hexadecimal digits, the address in the kernel's byte order. */
 function listening(): Map<string, string> {
   const rows = text('/proc/net/tcp').split('\n').slice(1);
   const fields = rows.map((row) => row.trim().split(/\s+/)).filter(([, , , state]) => state === '0A');
@@ -115,14 +115,14 @@ function isReady(url: string): Promise<boolean> {
   );
 }
 
-/** Since the kernel started the process. */
+/** The time since the kernel started the process. */
 function ageMs(pid: number): number {
   const stat = text(`/proc/${pid}/stat`);
   const ticks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
   return Number(text('/proc/uptime').split(' ')[0]) * 1_000 - ticks * 10;
 }
 
-/** Processes end while they are looked at: what is gone reads as empty. */
+/** A process can end while it is looked at: a file that is gone reads as empty. */
 function text(path: string): string {
   return orElse(() => readFileSync(path, 'utf8'), '');
 }

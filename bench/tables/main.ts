@@ -1,6 +1,6 @@
 /**
- * Runs what docs/guides/benchmarks.md shows, keeps the figures in bench/tables/results.jsonl and writes the guide's
- * tables from them.
+ * Runs the benchmarks that docs/guides/benchmarks.md shows, keeps their figures in bench/tables/results.jsonl and
+ * writes the guide's tables from them.
  */
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -21,12 +21,12 @@ await bench(
   {
     name: 'bench:tables',
     measures:
-      `Everything that docs/guides/benchmarks.md shows, on a machine with nothing else to do. Figures go to\n` +
-      `bench/tables/results.jsonl, and into the guide's tables, as each part ends; a part that fails keeps those of before.\n` +
-      `Commit both. With --quick nothing is kept. Parts: ${parts.map(({ name }) => name).join(', ')}.`,
+      `The benchmarks that docs/guides/benchmarks.md shows; run them on an idle machine. As each part ends, its figures go\n` +
+      `to bench/tables/results.jsonl and into the guide's tables; a part that fails keeps its earlier figures. Commit both\n` +
+      `files. With --quick no figures are kept. Parts: ${parts.map(({ name }) => name).join(', ')}.`,
     options: {
-      only: { kind: 'text', help: 'parts, with commas between' },
-      runs: { ...common.runs, help: 'of each figure, where it is not what the benchmark has by itself' },
+      only: { kind: 'text', help: 'parts, comma-separated' },
+      runs: { ...common.runs, help: "runs of each figure, if not each benchmark's own default" },
       write: { kind: 'switch', help: 'run nothing, write the tables from the file' },
     },
   },
@@ -98,7 +98,7 @@ function scriptOf(name: string): string {
   return path(`../../${file}`);
 }
 
-/** In the order of the guide, whatever was run last. */
+/** Keeps the results in the order of the guide, whichever part ran last. */
 function keep(result: Result): void {
   const before = existsSync(kept) ? readResults(readFileSync(kept, 'utf8')) : [];
   const all = parts.flatMap(({ name }) =>

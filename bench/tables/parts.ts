@@ -1,6 +1,6 @@
 /** A table of docs/guides/benchmarks.md, and the command whose figures it shows. */
 export interface Part {
-  /** As in the markers of the guide. */
+  /** The name in the markers of the guide. */
   readonly name: string;
   readonly script: string;
   readonly args: readonly string[];
@@ -8,7 +8,7 @@ export interface Part {
   readonly shows?: RegExp;
 }
 
-/** All of them take some forty minutes on two idle cores; programs and data are built before, once. */
+/** All parts take some forty minutes on two idle cores, without the first build of programs and data. */
 export const parts: readonly Part[] = [
   { name: 'runtime', script: 'bench:runtime', args: [] },
   { name: 'minter', script: 'bench:minter', args: [] },

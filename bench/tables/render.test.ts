@@ -15,7 +15,7 @@ const alone = figureLine({ ...setting, caches: 'cold' }, { name: 'p/alone', unit
 const twice = figureLine(setting, { name: 'p/twice', unit: 'ms', ours: [1, 2] });
 const result: Result = { run, figures: [compared, alone, twice] };
 
-test('a table names its command, cores, caches and spread, and has one of each setting', () => {
+test('a part names its command and has a table for each setting, with cores, caches and spread', () => {
   expect(tableOf(part, result)).toBe(`\`npm run bench:p -- --only p\`, 2026-11-23, 61 s on 2 cores, load before it 0.2.
 
 - Cores: one core
@@ -36,7 +36,7 @@ test('a table names its command, cores, caches and spread, and has one of each s
 `);
 });
 
-test('figures of fewer than five runs, and those that a part does not show, are left out', () => {
+test('figures of fewer than five runs, and figures that a part does not show, are left out', () => {
   expect(tableOf(part, result)).not.toContain('p/twice');
   expect(tableOf({ ...part, shows: /alone$/ }, result)).not.toContain('compared');
   expect(tableOf(part, { run, figures: [twice] })).toContain('No run of five yet');
@@ -69,6 +69,6 @@ test.each([
   expect(() => readResults(text)).toThrow(reason);
 });
 
-test('numbers have three digits', () => {
+test('numbers are rounded to three digits', () => {
   expect([0.12345, 12.345, 999.6, 123_456, 0].map(numberText)).toEqual(['0.123', '12.3', '1000', '123,000', '0']);
 });

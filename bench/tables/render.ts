@@ -6,12 +6,12 @@ import { leastRuns, type Result } from './results.ts';
 const begin = (name: string): string => `<!-- begin table: ${name} -->`;
 const end = (name: string): string => `<!-- end table: ${name} -->`;
 
-/** The names of the tables that a guide has a place for, in their order. */
+/** The names of the tables that a guide has a place for, in the guide's order. */
 export function placesOf(guide: string): string[] {
   return [...guide.matchAll(/^<!-- begin table: (\S+) -->$/gm)].map(([, name]) => name!);
 }
 
-/** A guide with its tables anew. Errors: a part without a place, or a place without an end. */
+/** The guide with its tables replaced. Errors: a part without a place, or a place without an end. */
 export function withTables(guide: string, parts: readonly Part[], results: readonly Result[]): string {
   let text = guide;
   for (const part of parts) {
@@ -24,7 +24,7 @@ export function withTables(guide: string, parts: readonly Part[], results: reado
   return text;
 }
 
-/** What stands between the markers of a part. */
+/** The text between the markers of a part. */
 export function tableOf(part: Part, result: Result | undefined): string {
   const shown = result?.figures.filter(({ name, runs }) => runs.count >= leastRuns && (part.shows?.test(name) ?? true));
   if (result === undefined || shown!.length === 0)

@@ -8,7 +8,7 @@ export interface RunLine {
   /** RFC 3339, UTC. */
   readonly at: string;
   readonly seconds: number;
-  /** The machine's load over the minute before the start: what else was going on. */
+  /** The machine's load over the minute before the start: shows whether the machine was idle. */
   readonly load: number;
   readonly machine: string;
 }
@@ -19,11 +19,11 @@ export interface Result {
   readonly figures: readonly FigureLine[];
 }
 
-/** Fewer runs than this are no figure of the guide. */
+/** The guide leaves out figures of fewer runs. */
 export const leastRuns = 5;
 
 /**
- * Reads a file of results: each part is a RunLine and the figures behind it, an object a line.
+ * Reads a file of results: each part is a RunLine followed by its figures, one JSON object a line.
  * Errors: the number of the line, the field and what is wrong with it.
  */
 export function readResults(text: string): Result[] {
@@ -55,7 +55,7 @@ function checkRun(object: Record<string, unknown>): RunLine {
   return object as unknown as RunLine;
 }
 
-/** Errors also where the parts of a line contradict each other. */
+/** Errors: a field is missing or of the wrong type, or fields of the line contradict each other. */
 export function checkFigure(object: Record<string, unknown>): FigureLine {
   for (const field of ['name', 'unit', 'cores', 'caches']) text(object, field);
   const runs = spread(object['runs'], 'runs');

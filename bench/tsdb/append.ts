@@ -1,5 +1,6 @@
 /**
- * Appends the series of bench:tsdb to our store and prints one JSON object: what `peer/ingest` does to Prometheus'.
+ * Appends the series of bench:tsdb to our store and prints one JSON object, as `peer/ingest` does with Prometheus'
+ * store.
  * Arguments: directory, series, scrapes.
  */
 import { silentLogger } from '../../src/base/logger.ts';

@@ -1,6 +1,6 @@
 /**
- * Our codec on the values of peer/main.go, and the same JSON on stdout.
- * Arguments: chunks that are encoded one after the other; how many are open at once.
+ * Runs our codec on the values of peer/main.go, and prints the same JSON.
+ * Arguments: how many chunks are encoded one after the other; how many are open at the same time.
  */
 import { decodeXorChunk, encodeChunks, highWord, lowWord, SampleBuffer } from '../../src/tsdb/chunk/index.ts';
 import { HeadSeries } from '../../src/tsdb/head/head-series.ts';
@@ -10,10 +10,10 @@ import { benchStart, stepMs, valueOf } from './series.ts';
 const perChunk = 120;
 const [chunks = 0, open = 0] = process.argv.slice(2).map(Number);
 
-/** How long passes are repeated before the first that counts, and then measured; as in peer/main.go. Units: s. */
+/** How long passes are repeated, first uncounted and then measured; as in peer/main.go. Units: s. */
 const passesFor = 0.5;
 
-/** Seconds of one pass, by the mean of many; code is compiled by then. */
+/** The mean time of a pass over many passes, once V8 has compiled the code. Units: s. */
 function passSeconds(work: () => void): number {
   const repeat = (): number => {
     const from = performance.now();

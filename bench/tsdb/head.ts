@@ -10,7 +10,7 @@ import type { Goal } from '../run/figure.ts';
 import type { StoreWork } from './programs.ts';
 import { agentValue, benchStart, makeSeries, standingClock, stepMs } from './series.ts';
 
-/** What one run came to; times of opening are in seconds. */
+/** The results of one run; times of opening are in seconds. */
 interface Head {
   readonly heapPerSeries: number;
   readonly walBytesPerSample: number;
@@ -21,7 +21,7 @@ interface Head {
   readonly openAfterCleanEnd: number;
 }
 
-/** An hour or more in the head: heap, selects, and how long the next start takes after a clean end and after a crash. */
+/** Measures a head of an hour or more: heap, selects, and the time of the next start after a clean end and a crash. */
 export async function benchHead({ runs, say, reporter }: Stage, { dir, series, scrapes }: StoreWork): Promise<void> {
   const heads: Head[] = [];
   for (let run = 0; run < runs; run++) {
@@ -88,7 +88,7 @@ function drain(store: Store, matchers: readonly Matcher[]): void {
 
 type StoreOptions = Parameters<typeof openStore>[0];
 
-/** A crash is a copy of the files as they are, with the log whole; the clean end leaves a checkpoint. */
+/** Times the next open. A copy of the files of the open store, with its whole log, stands in for a crash. */
 async function openAfter(
   options: StoreOptions,
   store: Store,

@@ -12,10 +12,10 @@ interface Cost {
 }
 
 /**
- * Samples in scrape order into our store and into Prometheus', both as libraries in processes of their own. Series keep
- * their references on both sides, each scrape is one commit, blocks are cut as they are due. Ours syncs each commit to
- * the disk. Prometheus' is measured twice: as it is (its log is handed to the kernel, and synced when a segment is
- * full), and with a sync of its log after each commit, which promises what ours does.
+ * Appends samples in scrape order to our store and to Prometheus', both as libraries in processes of their own. Series
+ * keep their references on both sides, each scrape is one commit, and blocks are cut when they are due. Our store syncs
+ * each commit to the disk. Prometheus' store is measured twice: as it is (it hands its log to the kernel, and syncs it
+ * when a segment is full), and with a sync of its log after each commit, which gives the same guarantee as ours.
  */
 export async function benchIngest({ runs, say, atEnd, reporter }: Stage, work: StoreWork): Promise<void> {
   const { dir, series, scrapes } = work;

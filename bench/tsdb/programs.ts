@@ -5,9 +5,9 @@ import { findGoPrograms } from '../../e2e/cluster/go-programs.ts';
 import { sha256Hex } from '../../src/base/canonical-json.ts';
 import type { Stage } from '../run/bench.ts';
 
-/** How much a part of bench:tsdb does, and where. */
+/** The size of the work of a part of bench:tsdb, and its folder. */
 export interface StoreWork {
-  /** A folder of its own, not there yet. */
+  /** A folder for this part alone, which does not exist yet. */
   readonly dir: string;
   readonly series: number;
   readonly scrapes: number;
@@ -16,7 +16,7 @@ export interface StoreWork {
 const moduleDir = fileURLToPath(new URL('peer/', import.meta.url));
 const sources = ['go.mod', 'main.go', 'ingest/main.go'];
 
-/** Prometheus' chunk codec (`chunk-codec`) and its storage as a library (`tsdb-ingest`), built where they are not yet. */
+/** Prometheus' chunk codec (`chunk-codec`) or its storage as a library (`tsdb-ingest`), built if it is not yet. */
 export async function peerProgram(name: 'chunk-codec' | 'tsdb-ingest', { say }: Pick<Stage, 'say'>): Promise<string> {
   const text = sources.map((file) => readFileSync(join(moduleDir, file), 'utf8')).join('\n');
   const programs = await findGoPrograms(

@@ -14,7 +14,7 @@ import { fillOurs, fillPrometheus } from './fill.ts';
 import { ownProgram, type StoreWork } from './programs.ts';
 import { benchStart, makeSeries, stepMs } from './series.ts';
 
-/** A remote read of everything, from our store's process and from a Prometheus with the same samples. */
+/** Measures a remote read of all series, from our store's process and from a Prometheus with the same samples. */
 export async function benchRemoteRead(stage: Stage, { dir, series, scrapes }: StoreWork): Promise<void> {
   const { runs, say, atEnd, reporter } = stage;
   const end = benchStart + scrapes * stepMs;
@@ -68,14 +68,14 @@ async function startOurs(dir: string, end: number, wrapper: readonly string[], a
 
 interface Scan {
   readonly seconds: number;
-  /** Of the server alone. */
+  /** CPU time of the server alone. */
   readonly cpuSeconds: number;
   readonly bytes: number;
   /** The peak during the read, above what was resident before it. */
   readonly aboveIdleMiB: number;
 }
 
-/** Reads everything and drops it. */
+/** Reads all series and discards them. */
 async function scan({ url, pid }: Server, end: number): Promise<Scan> {
   const { headers, body } = buildStreamedRead([
     { startMs: benchStart, endMs: end, matchers: [{ type: '=~', name: '__name__', value: 'metric_.*' }] },

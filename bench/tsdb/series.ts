@@ -26,9 +26,9 @@ export function valueOf(series: number, k: number): number {
 }
 
 /**
- * An agent's series. Of ten, one stands still, two rarely move, five are integer counters of different speeds, as the
- * buckets of histograms are, one is a byte counter and one a float sum. Source: the composition of the product's own
- * metrics.
+ * An agent's series. Of ten series, one is constant, two rarely change, five are integer counters of different speeds,
+ * as the buckets of histograms are, one is a byte counter and one a float sum. Source: the composition of the product's
+ * own metrics.
  */
 export function agentValue(series: number, k: number): number {
   const kind = series % 10;

@@ -15,16 +15,16 @@ const readEvery = 50;
 /** Not every scrape is synced to the disk: that would take most of the time, and power loss is not tested here. */
 const commitEvery = 10;
 const maintainEvery = 40;
-/** Growth that is noise: collections and page caches come when they come. */
+/** The factor of growth that counts as noise: garbage collections and page caches vary. */
 const allowed = 1.1;
 
 await bench(
   {
     name: 'soak:tsdb',
     measures:
-      'A long life in short: scrapes without pause, so that hours of samples pass in a minute. A fifth of the series is\n' +
-      'replaced every ten minutes of samples; blocks are written, merged and removed, and all series are read again and\n' +
-      'again. Fails when heap or resident memory grew from the middle third to the last. There is one run.',
+      'The life of a store, sped up: scrapes without pause, so that hours of samples pass in a minute. A fifth of the series\n' +
+      'is replaced every ten minutes of samples; blocks are written, merged and removed, and all series are read repeatedly.\n' +
+      'Fails if heap or resident memory grew from the middle third of the run to its last third. There is one run.',
     options: { minutes: { kind: 'number', value: 30, quick: 1, help: 'how long' } },
   },
   async (stage) => {
@@ -89,7 +89,7 @@ async function live({ folder, say }: Stage, minutes: number): Promise<Life> {
   return { heap, resident, scrapes, read };
 }
 
-/** New names for a series, as a new pod brings them. */
+/** New labels for a series, as a new pod brings them. */
 function fresh(i: number, generation: number): Labels {
   return labelsFromObject({
     __name__: `metric_${i % 20}`,
@@ -99,7 +99,7 @@ function fresh(i: number, generation: number): Labels {
   });
 }
 
-/** The last third beside the middle one. */
+/** The mean of the last third divided by the mean of the middle third. */
 function growth(values: readonly number[]): number {
   const third = Math.max(1, Math.floor(values.length / 3));
   return mean(values.slice(-third)) / mean(values.slice(-2 * third, -third));

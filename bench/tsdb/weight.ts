@@ -9,10 +9,10 @@ import { fillOurs, fillPrometheus } from './fill.ts';
 import type { StoreWork } from './programs.ts';
 import { makeSeries } from './series.ts';
 
-/** One in so many series is weighed: where indexes are small beside the samples, their number does not matter. */
+/** One in so many series is written: indexes are small beside the samples, so the number of series hardly matters. */
 const seriesPerWeighing = 5;
 
-/** What the same samples take on the disk, indexes included: our blocks, and a snapshot of Prometheus'. */
+/** Measures the bytes of the same samples on the disk, indexes included: in our blocks and in a Prometheus snapshot. */
 export async function benchWeight({ runs, say, atEnd, reporter }: Stage, work: StoreWork): Promise<void> {
   const { dir, scrapes } = work;
   const labels = makeSeries(Math.ceil(work.series / seriesPerWeighing));

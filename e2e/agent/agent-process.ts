@@ -17,7 +17,7 @@ import { agentTls } from '../../src/testing/agent-tls.ts';
 import { builtPrograms } from '../cluster/own-programs.ts';
 import { compileCacheDir } from '../../src/testing/cache-dir.ts';
 
-/** Identities of a cluster of one agent, written where the agent reads its own. */
+/** Makes a CA, and writes the agent's certificate where the agent reads it. `client` makes clients that it trusts. */
 export async function makeIdentities(
   dir: string,
 ): Promise<{ ca: KeyPairPem; client: (name: string) => Promise<TlsClient> }> {
@@ -55,9 +55,9 @@ export class AgentProcess {
     dir: string,
     flags: Readonly<Record<string, string>> = {},
     variables: Readonly<Record<string, string>> = {},
-    /** Goes before the command: a program that executes it in its own place. */
+    /** Words to put before the command: a program that executes the agent in its own place. */
     wrapper: readonly string[] = [],
-    /** The program. Default: as it is shipped. */
+    /** The `svc` program to run. Default: the built one. */
     svcProgram: string = builtPrograms.svc,
   ): Promise<AgentProcess> {
     const all = {

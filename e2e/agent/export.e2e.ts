@@ -21,7 +21,7 @@ const serverFlags = [
   ['--web.enable-otlp-receiver'],
 ] as const;
 
-/** Starts each server, on the data and the port of the one before it. */
+/** Starts each server; after the first time, on the data and the port of its previous process. */
 async function startServers(): Promise<void> {
   const started = serverFlags.map((flags, i) => {
     const port = servers[i]?.port;
@@ -74,11 +74,11 @@ function destinations(): NonNullable<CaptureConfig['exports']> {
 
 let sent = 0;
 const spanId = 'b7ad6b7169203331';
-/** Tells which point an exemplar is of. */
+/** The trace id of the exemplar of point `n`. */
 const traceId = (n: number): string => n.toString(16).padStart(32, 'a');
 const startMs = Date.now();
 
-/** Sends one point of a counter and of a histogram; the values tell which. */
+/** Sends one point of a counter and of a histogram; the values show the number of the point. */
 async function send(): Promise<void> {
   const n = sent + 1;
   const times = { startTimeUnixNano: `${startMs}000000`, timeUnixNano: `${Date.now()}000000` };
@@ -124,7 +124,7 @@ async function sendFor(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await send();
 }
 
-/** Numbers from 1 to what was sent that a server does not have. */
+/** The numbers of the sent points that a server does not have. */
 async function missing(server: Peer, selector: string, scale = 1): Promise<number[]> {
   const found = new Set<number>();
   for (const { values } of await server.samples(`${selector}[15m]`)) {
@@ -158,7 +158,7 @@ async function allArrived(): Promise<void> {
   }
 }
 
-/** The traces that a server has of the requests between half a second and a second. */
+/** The trace ids of the exemplars that a server has for requests between half a second and a second. */
 async function tracesAt({ url }: Peer, metric: string): Promise<string[]> {
   const query = new URLSearchParams({
     query: `${metric}{cluster="c1",le=~"1|1.0"}`,
@@ -182,7 +182,7 @@ test('samples reach Prometheus by remote write 2.0, by 1.0 and by OTLP', async (
   expect(exports).toMatchObject(['new', 'old', 'otlp'].map((name) => ({ name, state: 'Sending', refused: 0 })));
 });
 
-test('the exemplars of what was measured reach Prometheus the same three ways', async () => {
+test('exemplars reach Prometheus by remote write 2.0, by 1.0 and by OTLP', async () => {
   const newest = traceId(sent);
   for (const [i, metric] of ['', '', '_seconds'].entries()) {
     await until(`the newest exemplar is at ${['new', 'old', 'otlp'][i]}`, async () => {
@@ -193,10 +193,10 @@ test('the exemplars of what was measured reach Prometheus the same three ways', 
   }
 });
 
-test('nothing is lost while the receivers are killed and away', async () => {
+test('nothing is lost while the receivers are down after a kill', async () => {
   await killServers();
   await sendFor(20);
-  await until('the agent tells that it cannot send', async () =>
+  await until('the agent reports that it cannot send', async () =>
     (await agent.status(controller)).exports!.every((e) => e.state === 'Failing' && e.pendingBytes > 0),
   );
   await startServers();
@@ -204,7 +204,7 @@ test('nothing is lost while the receivers are killed and away', async () => {
   await allArrived();
 });
 
-test('nothing is lost when the agent is killed, and it goes on from its own disk without a controller', async () => {
+test('nothing is lost when the agent is killed: it continues from its own disk without a controller', async () => {
   await sendFor(10);
   await agent.end('SIGKILL');
   agent = await AgentProcess.start(dir);
@@ -215,7 +215,7 @@ test('nothing is lost when the agent is killed, and it goes on from its own disk
   await allArrived();
 });
 
-test('nothing is lost when both are killed one after the other', async () => {
+test('nothing is lost when receivers and agent are killed one after the other', async () => {
   await killServers();
   await sendFor(10);
   await agent.end('SIGKILL');

@@ -8,7 +8,7 @@ import { findPrometheus } from '../prometheus/programs.ts';
 import { type Peer, startPeer } from '../prometheus/server.ts';
 import { AgentProcess, makeIdentities } from './agent-process.ts';
 
-/** The scrape page before the programs that read it: promtool and a real Prometheus. */
+/** The scrape page, read by promtool and by a real Prometheus. */
 let dir: string;
 let agent: AgentProcess;
 let programs: Awaited<ReturnType<typeof findPrometheus>>;
@@ -26,7 +26,7 @@ beforeAll(async () => {
   programs = await findPrometheus();
   const { client } = await makeIdentities(dir);
   agent = await AgentProcess.start(dir);
-  // All senders are unknown here, and those share the limit of one namespace.
+  // All senders are unknown here, and unknown senders share the limit of one namespace.
   const limits = { ...builtinLimits, maxSeriesPerNamespace: 2 * labelSets * seriesPerSet };
   await agent.push(await client('svc-controller'), { limits });
   await agent.otlp('metrics', requestOf(labelSets));
@@ -94,7 +94,7 @@ function promtool(flags: readonly string[], input: string): Promise<{ code: numb
   });
 }
 
-test('promtool takes the page, and its lint complains of the name of the flow metric alone', async () => {
+test('promtool accepts the page, and its lint reports the name of the flow metric alone', async () => {
   const text = await (await page()).text();
   expect(await promtool(['--lint=none', '--extended'], text)).toMatchObject({ code: 0 });
   const { text: advice } = await promtool([], text);
@@ -106,7 +106,7 @@ test('promtool takes the page, and its lint complains of the name of the flow me
   ).toEqual([]);
 });
 
-test('the page comes in each format and encoding that it is asked for', async () => {
+test('the page comes in the format and encoding that a scraper requests', async () => {
   const plain = await page({ accept: 'text/plain' });
   expect(plain.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
   for (const encoding of ['gzip', 'zstd']) {
@@ -121,14 +121,14 @@ test('the page comes in each format and encoding that it is asked for', async ()
   }
 });
 
-/** What the agent has computed so far, all its threads together. Units: ms, in steps of 10. */
+/** CPU time of all threads of the agent so far. Units: ms, in steps of 10. */
 function agentCpuMs(): number {
   const stat = readFileSync(`/proc/${agent.child.pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
-test('a scrape of 22,000 series costs less than 250 ms, and OTLP that comes with it is answered', async () => {
+test('a scrape of 22,000 series costs less than 250 ms of CPU, and OTLP in parallel is answered', async () => {
   const costs: number[] = [];
   const times: number[] = [];
   for (let i = 0; i < 5; i++) {
@@ -139,11 +139,11 @@ test('a scrape of 22,000 series costs less than 250 ms, and OTLP that comes with
     times.push(performance.now() - began);
   }
   process.stderr.write(`scrape of 22,000 series: ${costs.join(', ')} ms CPU, ${times.map(Math.round).join(', ')} ms\n`);
-  // The bound is on what the agent computes: elapsed time on a shared machine says how busy that is.
+  // The bound is on CPU time: elapsed time depends on how busy a shared machine is.
   expect(Math.min(...costs)).toBeLessThan(250);
 });
 
-test('a real Prometheus scrapes it all, with types, units and exemplars', async () => {
+test('a real Prometheus scrapes all series, with types, units and exemplars', async () => {
   prometheus = await startPeer({
     config: [
       'scrape_configs:',

@@ -34,11 +34,11 @@ needing(root).describe('a volume', () => {
     try {
       execFileSync('dd', ['if=/dev/zero', `of=${join(dir, 'fill')}`, 'bs=64k'], { stdio: 'ignore' });
     } catch {
-      // It ends because the volume is full, which is the purpose.
+      // dd fails because the volume is full, which is the purpose.
     }
   };
 
-  test('on a full volume a commit fails; a restart serves what was durable, and room ends the failure', async () => {
+  test('on a full volume a commit fails; a restart serves durable samples, and freed space ends the failure', async () => {
     const now = Date.now();
     let store = await open();
     for (let i = 0; i < 100; i++) store.append(labels, now - 60_000 + i * 100, i);

@@ -15,7 +15,7 @@ import { definition } from './second-version.ts';
 import { storedVersions } from './stored.ts';
 
 const label = fc.stringMatching(/^[a-z]([a-z0-9-]{0,8}[a-z0-9])?$/);
-/** Specs that both the schema of v1alpha1 and its rules take. */
+/** Specs that the schema and the rules of v1alpha1 accept. */
 const spec = fc.record(
   {
     mode: fc.constant('Capture'),
@@ -37,7 +37,7 @@ const monitor = (name: string, version: string, of: object): KubeObject => ({
   spec: of,
 });
 
-test('what goes from one version to the other and back is what it was', () => {
+test('an object that is converted to the other version and back is unchanged', () => {
   const there = (object: KubeObject, version: string): KubeObject => convert(object, `svc.dev/${version}`, converters);
   fc.assert(
     fc.property(spec, fc.option(fc.string(), { nil: undefined }), (of, contact) => {
@@ -76,7 +76,7 @@ describe('on a real API server', () => {
     const PATH = [dirname(cluster.binaries.kubectl), process.env['PATH'] ?? ''].join(delimiter);
     return runShell(text, cluster.dir, { KUBECONFIG: cluster.kubeconfig, PATH }, 60_000);
   };
-  /** That the operator has taken in the newest spec of a monitor. */
+  /** Waits until the operator has observed the newest spec of a monitor. */
   const observed = (name: string): Promise<unknown> =>
     until(`${name} observed`, async () => {
       const { metadata, status } = (await read(name, first)) as KubeObject & {
@@ -86,7 +86,7 @@ describe('on a real API server', () => {
     });
   const specs = fc.sample(spec, { numRuns: 8, seed: 7 });
   const converted = specs.map((of) => convert(monitor('', first, of), `svc.dev/${second}`, converters)['spec']);
-  /** Of the monitors that were there from the beginning. */
+  /** The specs, in one version, of the monitors that were created first. */
   const specsIn = (version: string): Promise<unknown[]> =>
     Promise.all(specs.map(async (_, i) => (await read(`old-${i}`, version))['spec']));
 
@@ -107,7 +107,7 @@ describe('on a real API server', () => {
     await cluster?.stop();
   });
 
-  test('n+1: once both are served, each version reads what was written in the other, whole', async () => {
+  test('n+1: with both versions served, objects written in one read completely in the other', async () => {
     await release([first, second], first);
     await until('the operator’s bundle', () =>
       kubectl(
@@ -120,7 +120,7 @@ describe('on a real API server', () => {
     );
     await until('the new version', () => read('old-0', second).catch(() => undefined));
     expect(await specsIn(second)).toEqual(converted);
-    // Written back in the new version, they are what they were in the old one.
+    // Objects written back in the new version read as before in the old version.
     const objects = await kubectl('-n', 'shop', 'get', `trafficmonitors.${second}.svc.dev`, '-o', 'json');
     await cluster.kubectl(['replace', '-f', '-'], { stdin: objects });
     expect(await specsIn(first)).toEqual(specs);
@@ -147,7 +147,7 @@ describe('on a real API server', () => {
     expect(new Set(Object.values(await inStore()))).toEqual(new Set([`svc.dev/${first}`]));
   }, 60_000);
 
-  test('n+2: new writes are stored in the new version, and the operator comes up although its own lists need it', async () => {
+  test('n+2: writes are stored in the new version; the operator starts although its lists need conversion', async () => {
     await release([first, second], second);
     await until('a write in the new version', async () => {
       await kubectl('-n', 'shop', 'annotate', 'tm', 'young', `touched=${Date.now()}`, '--overwrite');
@@ -160,7 +160,7 @@ describe('on a real API server', () => {
     await observed('young');
   }, 60_000);
 
-  test('the old version is not taken out while something is stored in it', async () => {
+  test('the old version cannot be removed while an object is stored in it', async () => {
     expect(
       JSON.parse(await kubectl('get', 'crd', 'trafficmonitors.svc.dev', '-o', 'jsonpath={.status.storedVersions}')),
     ).toEqual([first, second]);
@@ -175,7 +175,7 @@ describe('on a real API server', () => {
     expect(await specsIn(first)).toEqual(specs);
   }, 60_000);
 
-  test('n+3: the old version is taken out, and what was written in it stays', async () => {
+  test('n+3: the old version is removed, and objects written in it stay', async () => {
     await operator!.stop();
     operator = undefined;
     await release([second], second);

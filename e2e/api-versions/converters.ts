@@ -1,6 +1,6 @@
 /**
- * A second version of TrafficMonitor, in tests alone: `state` instead of `suspend`, and `contact`, which v1alpha1 cannot
- * hold and keeps in an annotation.
+ * A second version of TrafficMonitor, in tests alone: `state` instead of `suspend`, and `contact`. v1alpha1 has no
+ * field for `contact`: the converters keep it in an annotation.
  */
 import type { KubeObject } from '../../src/api/meta.ts';
 import type { Converters } from '../../src/net/webhook/conversion.ts';
@@ -32,7 +32,7 @@ function toFirst(object: KubeObject): KubeObject {
   return { ...object, metadata: withAnnotation(object, contact), spec: { ...spec, ...suspend } };
 }
 
-/** What the operator of a test build converts. */
+/** The converters of the operator in a test build. */
 export const converters: Converters = {
   'svc.dev/TrafficMonitor': { [first]: { [second]: toSecond }, [second]: { [first]: toFirst } },
 };

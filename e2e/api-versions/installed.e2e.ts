@@ -1,5 +1,5 @@
 /**
- * A second version of a kind where the operator runs as it is installed: two replicas as pods, asked by the API server
+ * A second version of a kind, with the operator as it is installed: two replicas in pods, which the API server calls
  * through their Service.
  */
 import { X509Certificate } from 'node:crypto';
@@ -27,7 +27,7 @@ const decoded = (base64: string): string => Buffer.from(base64, 'base64').toStri
 /** A field of an object, decoded. */
 const field = async (kind: string, name: string, path: string): Promise<string> =>
   decoded(await kubectl(...inSystem, 'get', kind, name, '-o', `jsonpath={${path}}`));
-/** The authorities by which the API server knows the converters. */
+/** The CA bundle by which the API server verifies the conversion webhook. */
 const bundle = (): Promise<string> =>
   field('crd', 'trafficmonitors.svc.dev', '.spec.conversion.webhook.clientConfig.caBundle');
 const certificate = (): Promise<string> => field('secret', 'svc-controller-tls', '.data.tls\\.crt');
@@ -48,7 +48,7 @@ const served = (ip: string): Promise<string> =>
       socket.destroy();
     }).on('error', reject);
   });
-/** That both replicas serve the certificate that is stored. */
+/** Waits until both replicas serve the stored certificate. */
 async function followed(): Promise<void> {
   await until('both replicas serve the stored certificate', async () => {
     const { fingerprint256 } = new X509Certificate(await certificate());
@@ -58,7 +58,7 @@ async function followed(): Promise<void> {
   });
 }
 
-/** The operator may patch the one definition that it converts: what the guide has such a release grant. */
+/** Lets the operator patch the one CRD that it converts: the right that the guide has such a release grant. */
 const right = [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -138,7 +138,7 @@ test('while a replica is deleted and replaced, every read and write in either ve
   expect(traffic.failures).toEqual([]);
 }, 180_000);
 
-test('while the serving certificate is issued anew, every read and write in either version is answered', async () => {
+test('while the serving certificate is replaced, every read and write in either version is answered', async () => {
   const before = await certificate();
   await kubectl(...inSystem, 'delete', 'secret', 'svc-controller-tls');
   await until('a new certificate', () => certificate().catch(() => ''), {
@@ -153,7 +153,7 @@ test('while the authority is replaced, every read and write in either version is
   const old = await field('secret', 'svc-ca', '.data.ca\\.crt');
   const note = (annotation: string): Promise<string> =>
     kubectl(...inSystem, 'annotate', 'secret', 'svc-ca', '--overwrite', annotation);
-  // The hours between the steps are cut short.
+  // Back-dated annotations skip the hours between the steps.
   const longAgo = new Date(Date.now() - 48 * 3_600_000).toISOString();
   await note('svc.dev/rotate-ca=1');
   const next = await until('a new authority', () => field('secret', 'svc-ca', '.data.next\\.crt'));
@@ -171,7 +171,7 @@ test('while the authority is replaced, every read and write in either version is
   expect(traffic.failures).toEqual([]);
 }, 180_000);
 
-test('a replica that is killed takes along at most what it was converting: asked again, all of it is answered', async () => {
+test('a killed replica fails at most the conversions in flight, and their retries succeed', async () => {
   const [victim] = await bothReady();
   const node = await kubectl(...inSystem, 'get', 'pod', victim!.name, '-o', 'jsonpath={.spec.nodeName}');
   const { nodes } = cluster;
@@ -185,7 +185,7 @@ test('a replica that is killed takes along at most what it was converting: asked
 
 test('nothing is lost: each object reads in both versions as it was last written', async () => {
   await traffic.stop();
-  // A list asks for a new cache of its version, which answers 429 until it is filled.
+  // The first list in a version makes the API server fill a new cache; it answers 429 until the cache is full.
   const wrong = await until('lists in both versions', () => traffic.compare(), { good: () => true });
   expect(wrong).toEqual([]);
   expect(traffic.written).toBeGreaterThan(50);

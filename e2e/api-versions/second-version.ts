@@ -12,7 +12,7 @@ interface Version {
 }
 
 /**
- * The definition with the versions that are served and the one that is stored, as in the releases of the table in
+ * The definition with the given served versions and stored version, as in the releases of the table in
  * docs/guides/api-versions.md. `url` is where the API server reaches the conversion webhook; default: the operator's
  * Service.
  */
@@ -25,7 +25,7 @@ export function definition(served: readonly string[], stored: string, url?: stri
     served: true,
     storage: name === stored,
   }));
-  // `caBundle` is left to the operator: until it sets that, conversions fail and no data is lost.
+  // The operator sets `caBundle`. Until then conversions fail, and no data is lost.
   const service = { namespace: 'svc-system', name: 'svc-controller-webhook', path: '/convert', port: 443 };
   const clientConfig = url === undefined ? { service } : { url: `${url}/convert` };
   const webhook = { conversionReviewVersions: ['v1'], clientConfig };

@@ -1,7 +1,7 @@
 import { request } from 'node:https';
 import type { EtcdAccess } from '../cluster/control-plane.ts';
 
-/** `apiVersion` of every object below a prefix as etcd has it, by key. JSON objects only: those of custom kinds. */
+/** The `apiVersion` of every object that etcd stores below a prefix, by key. Only for custom kinds, stored as JSON. */
 export async function storedVersions(etcd: EtcdAccess, prefix: string): Promise<Record<string, string>> {
   const base64 = (text: string): string => Buffer.from(text).toString('base64');
   const end = prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);

@@ -4,16 +4,16 @@ import { until } from '../../src/testing/until.ts';
 import { mergePatch, type Api } from '../cluster/api.ts';
 import { first, second } from './converters.ts';
 
-/** Objects written in one version and read in the other, all the time, until it is stopped. */
+/** Writes objects in one version and reads them in the other, until it is stopped. */
 export interface Traffic {
-  /** Requests that were not answered as they should have been, with their answers; each was made again until it was. */
+  /** Errors and wrong answers. A request that failed was repeated until it succeeded. */
   readonly failures: readonly string[];
   /** Objects written so far. */
   readonly written: number;
-  /** Waits for so many more of them. */
+  /** Waits until `count` more objects are written. */
   more(count: number): Promise<void>;
   stop(): Promise<void>;
-  /** What differs, by object, from what was last written. */
+  /** The objects that differ from what was last written, and in which version. */
   compare(): Promise<string[]>;
 }
 
@@ -21,13 +21,13 @@ const path = (version: string, name = ''): string =>
   `/apis/svc.dev/${version}/namespaces/shop/trafficmonitors${name && `/${name}`}`;
 const selector = (name: string): object => ({ matchLabels: { app: name } });
 
-/** The spec of an object in each version, as it is to be in the end. */
+/** The final spec of an object in each version. */
 interface Expected {
   readonly name: string;
   readonly inVersion: Readonly<Record<string, object>>;
 }
 
-/** Three writers, each making one object after another; one that fails asks again until it is answered. */
+/** Starts three writers. Each makes one object after another, and repeats a failed request until it succeeds. */
 export function startTraffic(api: Api): Traffic {
   const failures: string[] = [];
   const done: Expected[] = [];
@@ -37,7 +37,7 @@ export function startTraffic(api: Api): Traffic {
       api
         .request<KubeObject>(method, at, body, method === 'PATCH' ? { contentType: mergePatch } : {})
         .catch(async (error: Error & { reason?: string }) => {
-          // A write that was made although its answer was lost: the object exists.
+          // The object was created although the answer was lost.
           if (error.reason === 'AlreadyExists') return await api.request<KubeObject>('GET', `${at}/${nameOf(body)}`);
           failures.push(error.message);
           throw error;
@@ -60,7 +60,7 @@ export function startTraffic(api: Api): Traffic {
     });
     await ask('POST', path(writes), of(writes, made[writes]));
     await see(reads, name, made[reads]);
-    // What the old version cannot hold outlives an edit in the old version.
+    // A field that the old version does not have must survive an edit in the old version.
     await ask('PATCH', path(second, name), { spec: { contact: `team-${index}` } });
     await ask('PATCH', path(first, name), { spec: { priority: index % 100 } });
     const inVersion = {

@@ -58,7 +58,7 @@ export function documentOf(table: Table, one: Pick<Case, 'spec' | 'name'>): { me
   };
 }
 
-/** What the API server says to a new object, without storing it: the refusal, or undefined. Unknown fields count. */
+/** The API server's refusal of a new object, or undefined; nothing is stored. Unknown fields are refused. */
 export async function verdict(api: Api, table: Table, one: Pick<Case, 'spec' | 'name'>): Promise<string | undefined> {
   try {
     await api.request(

@@ -4,8 +4,8 @@ import { merge, type Case } from './case.ts';
 
 /**
  * Documents made from the schema itself: for every field of a spec its bounds from outside (refused, with the field
- * named) and from inside (accepted), a value of another type, and a misspelt neighbour. What a person has to think of,
- * rules between fields and patterns, is in the tables beside this file.
+ * named) and from inside (accepted), a value of another type, and a misspelt neighbour. Rules between fields and
+ * patterns are not generated: their cases are in the hand-written tables beside this file.
  */
 export function generatedCases(kind: KindDefinition): Case[] {
   const spec = (objectSchema(kind)['properties'] as Record<string, JsonSchema>)['spec']!;
@@ -17,10 +17,10 @@ export function generatedCases(kind: KindDefinition): Case[] {
 }
 
 interface Leaf {
-  /** As the API server names it. */
+  /** The path as the API server writes it. */
   path: string;
   schema: JsonSchema;
-  /** A spec in which the field has this value, and its parents what they need. */
+  /** Makes a spec in which the field has this value and its parents have their required members. */
   wrap: (value: unknown) => object;
 }
 
@@ -88,7 +88,7 @@ function outside(path: string, schema: JsonSchema, wrap: Leaf['wrap']): Case[] {
   return cases;
 }
 
-/** Fields whose other values need company that a schema does not tell; the tables of a person have them. */
+/** Fields whose other values need further fields, which a schema does not say; the hand-written tables have them. */
 const needsCompany =
   /\.(network\.source|capture\.mode|spec\.mode|autoscaling\.metrics\[0\]\.(preset|expr)|operator)$|Selector\.|selector\.|endPort$|^spec\.mode$/;
 
@@ -109,7 +109,7 @@ function refusal(what: string, spec: object, says: string, path?: string): Case 
 
 const literally = (path: string): string => path.replaceAll(/[[\].]/g, '\\$&');
 
-/** Texts that satisfy one or the other pattern. */
+/** Strings of which one satisfies each pattern. */
 const texts = [
   'a',
   '10s',
@@ -126,7 +126,7 @@ const texts = [
   '10%',
 ];
 
-/** The smallest value that a schema admits, as far as it tells. */
+/** The smallest value that a schema accepts, as far as the schema says. */
 function sample(schema: JsonSchema): unknown {
   if ('default' in schema) return schema['default'];
   if (Array.isArray(schema['enum'])) return schema['enum'][0];
@@ -153,7 +153,7 @@ function sample(schema: JsonSchema): unknown {
   }
 }
 
-/** Members whose rules are CEL, which a sample cannot read. */
+/** Values of members that have CEL rules, which `sample` does not read. */
 const bySense: Readonly<Record<string, unknown>> = {
   keyVersion: 'projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1',
   endpoint: 'https://a.example',

@@ -8,7 +8,7 @@ export async function installCrds(cluster: Pick<Cluster, 'kubectl'>): Promise<vo
   await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=30s', '-f', join(repository, 'crds')]);
 }
 
-/** Stand-ins for the kinds of the Prometheus Operator: the names and shapes that matter to whoever applies monitors. */
+/** Installs stand-ins for the CRDs of the Prometheus Operator, enough to apply monitors. */
 export async function installMonitorKinds(cluster: Pick<Cluster, 'kubectl'>): Promise<void> {
   const crds = [
     ['podmonitors', 'PodMonitor'],

@@ -3,7 +3,7 @@ import { installCrds } from './install.ts';
 import { rights } from './rights.ts';
 import { schemas } from './schemas.ts';
 
-/** Two looks at one control plane, as it takes long to start: first at the kinds alone, then at a whole installation. */
+/** Both groups share one control plane, which takes long to start: first with CRDs alone, then a whole installation. */
 let cluster: Cluster;
 
 beforeAll(async () => {

@@ -61,7 +61,7 @@ const key: Case[] = [
   refuses('a private key', { kms: { keyVersion: '-----BEGIN PRIVATE KEY-----' } }, /name one key version/),
   refuses('another key service', { kms: { provider: 'aws' } }, /Unsupported value: "aws"/),
   accepts('a next version', { kms: { nextKeyVersion: keyOne.replace(/1$/, '2') } }),
-  refuses('the same version as the next', { kms: { nextKeyVersion: keyOne } }, /another version of the same key/),
+  refuses('the current version as the next', { kms: { nextKeyVersion: keyOne } }, /another version of the same key/),
   refuses(
     'a version of another key as the next',
     { kms: { nextKeyVersion: keyOne.replace('/k/', '/z/') } },
@@ -133,7 +133,7 @@ const access: Case[] = [
   accepts('audiences', { audience: { url: 'https://minter.example', additional: ['https://minter.example/token'] } }),
   refuses('an audience with a comma', { audience: { additional: ['a,b'] } }, /additional.* should match/),
   refuses('an audience URL with a space', { audience: { url: 'https://a b' } }, /url.* should match/),
-  refuses('an audience URL that is none', { audience: { url: 'minter' } }, /url.* should match/),
+  refuses('an audience URL that is not a URL', { audience: { url: 'minter' } }, /url.* should match/),
   refuses('five additional audiences', { audience: { additional: many(5, (i) => `a${i}`) } }, /at most 4|Too many/),
   accepts('TLS with an https audience', { tls: { secretName: 'tls' }, audience: { url: 'https://a' } }),
   refuses(
@@ -141,18 +141,18 @@ const access: Case[] = [
     { tls: { secretName: 'tls' }, audience: { url: 'http://a' } },
     /with tls the audience.url starts with https/,
   ),
-  accepts('TLS with the audience that follows from the name', { tls: { secretName: 'tls' } }),
+  accepts('TLS with the default audience', { tls: { secretName: 'tls' } }),
   accepts('another issuer', { issuer: { url: 'https://issuer.example', jwksURI: 'https://issuer.example/keys' } }),
   refuses(
     'an issuer without TLS',
     { issuer: { url: 'http://issuer.example' } },
     /issuer.url and issuer.jwksURI start with https/,
   ),
-  refuses('keys without TLS', { issuer: { jwksURI: 'http://issuer.example/keys' } }, /start with https:\/\//),
+  refuses('a JWKS URI without TLS', { issuer: { jwksURI: 'http://issuer.example/keys' } }, /start with https:\/\//),
   accepts('callers of another namespace', { allowedCallers: { podSelector: selects, namespaceSelector: {} } }),
   refuses('every pod as a caller', { allowedCallers: { podSelector: { matchLabels: null } } }, /must select something/),
   refuses(
-    'every pod as a caller, spelt otherwise',
+    'every pod as a caller, by empty matchExpressions',
     { allowedCallers: { podSelector: { matchLabels: null, matchExpressions: [] } } },
     /must select something/,
   ),
@@ -173,7 +173,7 @@ const access: Case[] = [
 ];
 
 const pods: Case[] = [
-  accepts('resources, placement and no budget', {
+  accepts('resources, placement and no disruption budget', {
     resources: { requests: { cpu: 1, memory: '64Mi' }, limits: { memory: '1.5Gi' } },
     nodeSelector: { pool: 'small' },
     tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 60 }],
@@ -181,7 +181,7 @@ const pods: Case[] = [
   }),
   refuses('an amount with a wrong unit', { resources: { limits: { memory: '1GB' } } }, /memory.* should match/),
   refuses('an unknown toleration operator', { tolerations: [{ operator: 'In' }] }, /Unsupported value: "In"/),
-  accepts('a service account of its own', { serviceAccount: { create: false, name: 'signer' } }),
+  accepts('an existing service account', { serviceAccount: { create: false, name: 'signer' } }),
   refuses(
     'annotations for a service account that it does not create',
     { serviceAccount: { create: false, name: 'signer', annotations: { a: 'b' } } },
@@ -189,7 +189,7 @@ const pods: Case[] = [
   ),
   refuses('a service account in capitals', { serviceAccount: { name: 'Signer' } }, /name.* should match/),
   refuses('a private key field', { kms: { privateKey: 'x' } }, /unknown field "spec.kms.privateKey"/),
-  refuses('a name that cannot be that of a Service', {}, /the name becomes that of a Service/, 'a.b'),
+  refuses('a name that is not valid for a Service', {}, /the name becomes that of a Service/, 'a.b'),
   refuses('a name that begins with a digit', {}, /the name becomes that of a Service/, '1a'),
 ];
 

@@ -12,7 +12,7 @@ const selection: Case[] = [
   accepts('workloads instead of a selector', { selector: null, workloads: [{ kind: 'Deployment', name: 'check*' }] }),
   accepts('ports instead of a selector', { selector: null, ports: [{ port: 8080 }] }),
   refuses('a monitor that selects nothing', { selector: null }, /select something; use selector: \{\}/),
-  refuses('no selection but a priority', { selector: null, priority: 5 }, /select something/),
+  refuses('a priority without a selection', { selector: null, priority: 5 }, /select something/),
   accepts('In and Exists', {
     selector: {
       matchExpressions: [
@@ -79,7 +79,7 @@ const selection: Case[] = [
   refuses('a range that runs backwards', { ports: [{ port: 9010, endPort: 9000 }] }, /endPort must not be below port/),
   refuses('port 0', { ports: [{ port: 0 }] }, /greater than or equal to 1/),
   refuses('port 65536', { ports: [{ port: 65536 }] }, /less than or equal to 65535/),
-  refuses('a port as text', { ports: [{ port: '8080' }] }, /must be of type integer/),
+  refuses('a port as a string', { ports: [{ port: '8080' }] }, /must be of type integer/),
   refuses('a fraction as a port', { ports: [{ port: 80.5 }] }, /must be of type integer/),
   refuses('an unknown mode', { mode: 'Watch' }, /Unsupported value: "Watch"/),
   refuses('a priority of 1001', { priority: 1001 }, /less than or equal to 1000/),
@@ -112,7 +112,7 @@ const exclude: Case[] = [
 
 const content: Case[] = [
   accepts('signals', { signals: { metrics: 'Enabled', spans: 'Disabled' } }),
-  refuses('a signal that is true', { signals: { metrics: true } }, /must be of type string/),
+  refuses('a signal as a boolean', { signals: { metrics: true } }, /must be of type string/),
   accepts('every protocol', {
     protocols: [
       'HTTP',
@@ -139,7 +139,7 @@ const content: Case[] = [
     metrics: { labels: { exclude: ['url_scheme'], podLabels: ['app.kubernetes.io/part-of'] } },
   }),
   refuses(
-    'leaving out a label that says whose a series is',
+    'the exclusion of a label that identifies the owner of a series',
     { metrics: { labels: { exclude: ['url_scheme', 'k8s_namespace_name'] } } },
     /says whose a series is and cannot be taken away/,
   ),
@@ -216,7 +216,7 @@ const exportAndAutoscaling: Case[] = [
     ],
   }),
   refuses(
-    'an http destination outside',
+    'an http destination outside the cluster',
     { export: [{ ...destination, endpoint: 'http://metrics.example/' }] },
     /must be https, or http to an in-cluster Service/,
   ),
@@ -226,7 +226,7 @@ const exportAndAutoscaling: Case[] = [
     /must be https, or http/,
   ),
   refuses(
-    'a file as a destination',
+    'a file URL as a destination',
     { export: [{ ...destination, endpoint: 'file:///etc/passwd' }] },
     /must be https, or http/,
   ),

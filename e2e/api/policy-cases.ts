@@ -19,7 +19,7 @@ const leafValues: Record<string, unknown> = {
   'http.routes': ['/a'],
 };
 
-/** `{a: {b: value}}` of the path `a.b`. */
+/** For the path `a.b`: `{a: {b: value}}`. */
 const nested = (path: readonly string[]): object =>
   path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), leafValues[path.join('.')]) as object;
 
@@ -40,7 +40,7 @@ const defaultsAndOverrides: Case[] = [
     overrides: { sampling: { keepErrors: true } },
   }),
   refuses('a default with a wrong route', { defaults: { http: { routes: ['a'] } } }, /a route starts with \//),
-  refuses('an override below the least interval', { overrides: { metrics: { interval: '1s' } } }, /at least 5s/),
+  refuses('an interval override below the minimum', { overrides: { metrics: { interval: '1s' } } }, /at least 5s/),
   refuses('a default keepSlowerThan of 0ms', { defaults: { sampling: { keepSlowerThan: '0ms' } } }, /at least 1ms/),
   refuses('a default ratio above 1', { defaults: { sampling: { ratio: '1.5' } } }, /ratio.* should match/),
   refuses(
@@ -76,7 +76,7 @@ const scope: Case[] = [
     /endPort must not be below/,
   ),
   refuses('an unknown treatment of system namespaces', { systemNamespaces: 'Keep' }, /Unsupported value/),
-  accepts('exclusions of every sort', {
+  accepts('every kind of exclusion', {
     exclusions: [
       { namespaces: ['istio-*'] },
       { podLabels: { 'svc.dev/capture': 'off' } },
@@ -142,13 +142,13 @@ const ceilings: Case[] = [
     },
   }),
   refuses('label values of 15 characters', { limits: { maxLabelValueLength: 15 } }, /greater than or equal to 16/),
-  accepts('sizes as numbers and as text', {
+  accepts('sizes as numbers and as strings', {
     retention: { metrics: { time: '24h', size: '2Gi' }, spans: { time: '15m', size: 1048576 } },
   }),
   refuses('a size with a wrong unit', { retention: { metrics: { size: '2GB' } } }, /size.* should match/),
   refuses('a negative size', { retention: { metrics: { size: '-1' } } }, /size.* should match/),
   refuses('a retention of five minutes', { retention: { metrics: { time: '5m' } } }, /must be at least 10m/),
-  refuses('spans kept for no time', { retention: { spans: { time: '0s' } } }, /must be at least 1s/),
+  refuses('a span retention of 0s', { retention: { spans: { time: '0s' } } }, /must be at least 1s/),
   refuses('a retention in days', { retention: { metrics: { time: '7d' } } }, /time.* should match/),
   accepts('histogram bounds', {
     http: {
@@ -172,8 +172,8 @@ const ceilings: Case[] = [
       maxConcurrency: 4,
     },
   }),
-  refuses('a query that may run for no time', { query: { timeout: '0s' } }, /must be at least 1s/),
-  refuses('an agent that may take 99 ms', { query: { perAgentTimeout: '99ms' } }, /must be at least 100ms/),
+  refuses('a query timeout of 0s', { query: { timeout: '0s' } }, /must be at least 1s/),
+  refuses('a timeout per agent of 99ms', { query: { perAgentTimeout: '99ms' } }, /must be at least 100ms/),
 ];
 
 const redactionAndInstrument: Case[] = [
@@ -188,7 +188,7 @@ const redactionAndInstrument: Case[] = [
     },
   }),
   refuses(
-    'redaction of a label that says whose a series is',
+    'the redaction of a label that identifies the owner of a series',
     { redaction: { labels: [{ name: 'k8s_pod_name', action: 'Hash' }] } },
     /says whose a series is and cannot be taken away/,
   ),
@@ -221,7 +221,7 @@ const redactionAndInstrument: Case[] = [
   refuses('a poll interval of zero', { instrument: { pollInterval: '0s' } }, /must be at least 1s/),
   refuses('a cluster name with $', { instrument: { clusterName: '$HOME' } }, /must not contain \$/),
   refuses('a cache address without a port', { instrument: { kubeMetaCache: 'cache' } }, /kubeMetaCache.* should match/),
-  accepts('rollout as a number or a share', {
+  accepts('rollout settings', {
     rollout: {
       maxUnavailable: 2,
       minInterval: '60s',
@@ -229,11 +229,11 @@ const redactionAndInstrument: Case[] = [
       canaryNodes: { matchLabels: { canary: 'yes' } },
     },
   }),
-  accepts('a rollout of everything at once', { rollout: { maxUnavailable: '100%' } }),
-  refuses('a rollout of 101%', { rollout: { maxUnavailable: '101%' } }, /maxUnavailable.* should match/),
-  refuses('a rollout of no node at a time', { rollout: { maxUnavailable: 0 } }, /greater than or equal to 1/),
-  refuses('a rollout of 0%', { rollout: { maxUnavailable: '0%' } }, /maxUnavailable.* should match/),
-  refuses('no time between restarts', { rollout: { minInterval: '0s' } }, /must be at least 1s/),
+  accepts('a rollout to all nodes at the same time', { rollout: { maxUnavailable: '100%' } }),
+  refuses('a rollout to 101% of the nodes', { rollout: { maxUnavailable: '101%' } }, /maxUnavailable.* should match/),
+  refuses('a rollout to 0 nodes at a time', { rollout: { maxUnavailable: 0 } }, /greater than or equal to 1/),
+  refuses('a rollout to 0% of the nodes at a time', { rollout: { maxUnavailable: '0%' } }, /maxUnavailable.* should match/),
+  refuses('a rollout interval of 0s', { rollout: { minInterval: '0s' } }, /must be at least 1s/),
   accepts('an export allow list', { exportAllowList: ['*.metrics.example', 'mimir.metrics.svc'] }),
   refuses('a URL in the export allow list', { exportAllowList: ['https://a'] }, /exportAllowList.* should match/),
   refuses(
@@ -242,7 +242,7 @@ const redactionAndInstrument: Case[] = [
     /must not hold a user or a password/,
   ),
   refuses(
-    'an http exporter outside',
+    'an http exporter outside the cluster',
     { export: [{ name: 'a', type: 'OTLP', endpoint: 'http://a.example' }] },
     /must be https/,
   ),

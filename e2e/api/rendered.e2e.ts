@@ -10,10 +10,10 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { installCrds, installMonitorKinds } from './install.ts';
 import { repository } from '../install/tools.ts';
 
-/** What we render and ship, judged by the API server: strict, so that a misspelt field is an error. */
+/** The API server validates what we render and ship, strictly: a misspelt field is an error. */
 
 let cluster: Cluster;
-/** What is rendered for the platform and for a minter, as the tests of `render` hold it. */
+/** The golden files of the rendered platform and of rendered minters. */
 const goldens = ['src/render/testdata', 'src/render/minter/testdata'].flatMap((folder) =>
   readdirSync(join(repository, folder))
     .filter((name) => name.endsWith('.golden.yaml'))
@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.stop());
 
-describe('the API server takes', () => {
+describe('the API server accepts', () => {
   test.each(goldens)('every object of %s', async (_name, file) => {
     const objects = parseAllDocuments(readFileSync(file, 'utf8'));
     const applied = await cluster.kubectl(['apply', ...strictly, '-f', file]);
@@ -45,7 +45,7 @@ describe('the API server takes', () => {
     for (const name of ['policy', 'trafficmonitor', 'minterdeployment']) expect(applied).toContain(name);
   });
 
-  test('every sample of a usual wish: five of each kind', async () => {
+  test('every sample in wishes: five of each kind', async () => {
     const wishes = join(repository, 'config/samples/wishes');
     const applied = await cluster.kubectl(['apply', ...strictly, '-k', wishes, '-o', 'name']);
     const names = applied.trim().split('\n');
@@ -55,14 +55,14 @@ describe('the API server takes', () => {
   });
 });
 
-test('every sample names a schema that is there, for editors and linters', () => {
+test('every sample names a schema that exists, for editors and linters', () => {
   const samples = join(repository, 'config/samples');
   const files = readdirSync(samples, { recursive: true, encoding: 'utf8' });
   const ours = files.filter((file) => file.endsWith('.yaml') && !/(kustomization|namespaces)\.yaml$/.test(file));
   expect(ours.length).toBeGreaterThanOrEqual(7);
   for (const file of ours) {
     const text = readFileSync(join(samples, file), 'utf8');
-    // A sample of a Kubernetes kind has its schema from Kubernetes.
+    // Samples of built-in kinds do not name a schema of ours.
     if (!text.includes('apiVersion: svc.dev/')) continue;
     const [line = ''] = text.split('\n');
     const schema = /^# yaml-language-server: \$schema=(.+)$/.exec(line)?.[1] ?? 'none';
@@ -70,9 +70,9 @@ test('every sample names a schema that is there, for editors and linters', () =>
   }
 });
 
-describe('applying the same again writes nothing', () => {
+describe('applying the same objects again writes nothing', () => {
   test.each(goldens)('for %s', async (_name, file) => {
-    // Their owner does not exist here: the garbage collector would remove them under the test.
+    // The owner does not exist here: the garbage collector would delete the objects during the test.
     const wanted = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => {
       const { metadata, ...rest } = document.toJS() as KubeObject;
       const { ownerReferences: _, ...meta } = metadata;
@@ -81,7 +81,7 @@ describe('applying the same again writes nothing', () => {
     const first = await applyAll(wanted);
     expect(first).toHaveLength(wanted.length);
     expect(versionsIn(await applyAll(wanted))).toEqual(versionsIn(first));
-    // And the runtime sees that without asking: not even a request that changes nothing is sent.
+    // The runtime sees this from the managed fields: it does not even send the request.
     const unsure = first.filter((live, index) => !ownsExactly(live, wanted[index]!, manager));
     expect(unsure.map(({ kind, metadata }) => `${kind}/${metadata.name}`)).toEqual([]);
   });
@@ -99,9 +99,9 @@ async function applyAll(objects: readonly KubeObject[]): Promise<Rendered[]> {
 type Rendered = KubeObject & { metadata: { name: string; resourceVersion: string } };
 
 /**
- * What shows that an object was written: its generation where it has one, because controllers write its status at any
- * time; otherwise its resource version. To APIServices and token Secrets the server's own controllers write at any time
- * without counting a generation: of these the fields that we apply are compared.
+ * For each object a value that changes when the object is written: its generation if it has one, because controllers
+ * write the status at any time; otherwise its resource version. The server's own controllers write to APIServices and
+ * token Secrets at any time without a new generation: for these the value has the fields that we apply.
  */
 function versionsIn(items: readonly Rendered[]): Map<string, string> {
   return new Map(

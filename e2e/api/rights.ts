@@ -18,10 +18,10 @@ const apply = (objects: readonly object[]) =>
     stdin: objects.map((object) => JSON.stringify(object)).join('\n'),
   });
 
-/** Whether an account of the product may do what the question says; its shape is that of `can`. */
+/** Whether a service account of the product may do what `question` says, in the format of `can`. */
 const mayI = (name: string, question: string): Promise<boolean> => can(question, serviceAccount('svc-system', name));
 
-/** Who asks: the user and groups that the API server makes of a credential. */
+/** The user and groups of a request. */
 interface Caller {
   readonly user: string;
   readonly groups: readonly string[];
@@ -33,9 +33,9 @@ const serviceAccount = (namespace: string, name: string): Caller => ({
 const person = (user: string): Caller => ({ user, groups: ['system:authenticated'] });
 
 /**
- * What `kubectl auth can-i` answers, without the program.
- * Shape: `verb resource.group/name`, of the namespace `default` unless `-n other` or `-A` follows, and of a part with
- * `--subresource=part`; or `verb /path`.
+ * Answers as `kubectl auth can-i` does, without running kubectl.
+ * Shape: `verb resource.group/name`, in the namespace `default` unless `-n other` or `-A` follows, and for a
+ * subresource with `--subresource=part`; or `verb /path`.
  */
 function can(question: string, caller: Caller): Promise<boolean> {
   const [verb = '', what = '', ...flags] = question.split(' ');
@@ -61,7 +61,7 @@ async function isAllowed(spec: object): Promise<boolean> {
   return (await cluster.api.request<{ status: { allowed: boolean } }>('POST', path, review)).status.allowed;
 }
 
-/** The rights that an installation gives: enough for what each part does, and not for anything else. */
+/** Tests the rights that an installation gives: enough for the work of each part, and for nothing else. */
 export function rights(of: () => Cluster): void {
   beforeAll(async () => {
     cluster = of();
@@ -73,7 +73,7 @@ export function rights(of: () => Cluster): void {
   });
 
   describe('the operator', () => {
-    test('may apply all that it renders, and again, and delete it', async () => {
+    test('may apply all that it renders, apply it again, and delete it', async () => {
       const minter = aMinterDeployment();
       const ownerless = renderMinter({ minter, operatorNamespace: 'svc-system' }).map((object) => ({
         ...object,
@@ -90,7 +90,7 @@ export function rights(of: () => Cluster): void {
         externalMetrics: { register: true },
         monitors,
       });
-      // The CA bundle holds no certificate, for which the server would refuse APIServices: it is asked for the rights.
+      // The server would refuse APIServices, as this CA bundle holds no certificate: only the rights are checked.
       await apply(everything.filter(({ kind }) => kind !== 'APIService'));
       for (const verb of ['create', 'patch', 'delete'])
         expect(
@@ -100,7 +100,7 @@ export function rights(of: () => Cluster): void {
       await cluster.kubectl(['delete', '--wait=false', '-f', '-', ...asController], { stdin });
     });
 
-    test('may not write a role that it does not hand out, nor hand out others', async () => {
+    test('may not write roles other than its own, nor bind them', async () => {
       const other = {
         apiVersion: 'rbac.authorization.k8s.io/v1',
         kind: 'ClusterRole',
@@ -170,7 +170,7 @@ export function rights(of: () => Cluster): void {
     ],
     [
       'svc-query',
-      // An autoscaler selects workloads by label; the series of their pods have the namespace and the pod.
+      // Autoscalers select workloads by label, but series have only namespace and pod: hence the lists of workloads.
       [
         'list nodes',
         'watch daemonsets.apps -n svc-system',
@@ -209,7 +209,7 @@ export function rights(of: () => Cluster): void {
       expect([questions.length > 8, refused]).toEqual([true, []]);
     });
 
-    test('has no role beside these, save what the API server has for aggregated APIs', async () => {
+    test('has no other roles, except those of the API server for aggregated APIs', async () => {
       interface Binding {
         roleRef: { name: string };
         subjects?: object[];
@@ -231,14 +231,14 @@ export function rights(of: () => Cluster): void {
     ['view', ['list', 'watch'], ['create', 'delete']],
     ['edit', ['list', 'create', 'patch', 'deletecollection'], []],
   ])(
-    'who may %s a namespace may do the same with its monitors and minters, and with none elsewhere',
+    'a user with the role %s in a namespace has it for its monitors and minters, and for none elsewhere',
     async (role, allowed, denied) => {
       const user = `${role}er`;
       await cluster.kubectl(['-n', 'shop', 'create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);
       const may = (verb: string, kind: string, namespace: string): Promise<boolean> =>
         can(`${verb} ${kind}.svc.dev -n ${namespace}`, person(user));
       for (const kind of ['trafficmonitors', 'minterdeployments']) {
-        // The controller manager adds our rules to its own roles.
+        // The controller manager takes a moment to aggregate our rules into the built-in roles.
         for (const verb of allowed) await until(`${verb} ${kind}`, () => may(verb, kind, 'shop'));
         const others = await Promise.all(denied.map((verb) => may(verb, kind, 'shop')));
         expect(others).toEqual(denied.map(() => false));

@@ -10,7 +10,7 @@ let cluster: Cluster;
 const explain = (what: string): Promise<string> =>
   until(`kubectl explain ${what}`, () => cluster.kubectl(['explain', what]));
 
-/** The definitions of the kinds, judged by an API server that has them and no object of them. */
+/** Tests the CRDs on an API server that has the CRDs and no objects of them. */
 export function schemas(of: () => Cluster): void {
   beforeAll(() => {
     cluster = of();
@@ -18,7 +18,7 @@ export function schemas(of: () => Cluster): void {
 
   describe('the definitions', () => {
     test.each(kinds.map((kind) => [kind.resource.kind, kind] as const))(
-      '%s is established, structural and without a complaint',
+      '%s is established and structural, and its names are accepted',
       async (_, kind) => {
         const name = `${kind.resource.plural}.${kind.resource.group}`;
         const crd = await cluster.api.request<{ status: { conditions: { type: string; status: string }[] } }>(
@@ -31,7 +31,7 @@ export function schemas(of: () => Cluster): void {
       },
     );
 
-    test('kubectl get svc goes on to list Services', async () => {
+    test('kubectl get svc still lists Services', async () => {
       expect(await cluster.kubectl(['-n', 'default', 'get', 'svc', '-o', 'name'])).toBe('service/kubernetes\n');
     });
 
@@ -49,7 +49,7 @@ export function schemas(of: () => Cluster): void {
       }
     });
 
-    test('a field is explained down to its leaves', async () => {
+    test('kubectl explain describes nested fields', async () => {
       const text = await explain('trafficmonitor.spec.sampling.keepSlowerThan');
       expect(text).toContain('Keep every span that took longer');
     });
@@ -65,7 +65,7 @@ export function schemas(of: () => Cluster): void {
       else expect(said).toMatch(one.says);
     });
 
-    test('has each of its rules refuse something above', () => {
+    test('has no rule that refuses no document above', () => {
       const messages = [...ruleMessages(table.kind)];
       expect(messages).not.toHaveLength(0);
       const missing = messages.filter(
@@ -76,7 +76,7 @@ export function schemas(of: () => Cluster): void {
       expect(missing).toEqual([]);
     });
 
-    test('has each of its patterns refuse something above', () => {
+    test('has no pattern that refuses no document above', () => {
       const patterns = [...specPatterns(table.kind)];
       expect(patterns).not.toHaveLength(0);
       expect(patterns.filter((pattern) => !refusals.some((r) => r.includes(pattern)))).toEqual([]);
@@ -84,7 +84,7 @@ export function schemas(of: () => Cluster): void {
   });
 
   describe('defaults and changes', () => {
-    test('a TrafficMonitor gets its mode and nothing else, so that a policy can tell what it set', async () => {
+    test('a TrafficMonitor gets no default but its mode, so that a policy sees which fields it sets', async () => {
       const table = tables[0]!;
       const stored = await create(table);
       expect(stored.spec).toEqual({ ...table.base, mode: 'Capture' });
@@ -116,7 +116,7 @@ export function schemas(of: () => Cluster): void {
       await expect(patch).rejects.toThrow('org is immutable; create a second MinterDeployment');
     });
 
-    test('the status is written apart from the spec', async () => {
+    test('a write of the status leaves the spec alone', async () => {
       const path = `${collectionPath(tables[0]!.kind)}/sample`;
       const status = {
         observedGeneration: 1,

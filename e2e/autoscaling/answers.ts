@@ -1,4 +1,4 @@
-/** A list of values, as far as tests look at it. */
+/** A MetricValueList: the fields that tests read. */
 export interface Values {
   kind: string;
   apiVersion: string;

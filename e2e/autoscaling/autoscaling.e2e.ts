@@ -146,7 +146,7 @@ test('workloads of every kind, nodes and namespaces have values through the aggr
     expect((await stage.raw<Values>(`${labelled}app%3Dkinds`)).items).toHaveLength(1);
     expect((await stage.raw<Values>(`${labelled}app%3Dcatalog`)).items).toEqual([]);
   } finally {
-    // Their pods get a share of the load and count in the namespace's value.
+    // The pods of these workloads would take a share of the load and count in the namespace's value.
     const everything = ['statefulsets,daemonsets,jobs,cronjobs,pods', '-l', 'app=kinds'];
     await stage.kubectl('-n', 'shop', 'delete', ...everything, '--wait=false');
     await stage.kubectl('-n', 'shop', 'delete', 'job', scheduledJob, '--ignore-not-found', '--wait=false');
@@ -211,7 +211,7 @@ test('a direct call is identified by its bearer token, and not by X-Remote heade
   expect(await ask({ 'x-remote-user': 'admin', 'x-remote-group': 'system:masters' })).toBe(403);
 }, 60_000);
 
-test('a user without access to a metric is refused, and one who may view the namespace is served', async () => {
+test('a user without access to a metric is refused, and a user who may view the namespace is served', async () => {
   const path = `${api}/namespaces/shop/pods/*/catalog_rps`;
   const nobody = ['--as=somebody', '--as-group=system:authenticated'];
   await expect(stage.kubectl('get', '--raw', path, ...nobody)).rejects.toThrow(/forbidden/i);
@@ -255,7 +255,7 @@ test('metrics of a second adapter come through the aggregator, requested with ou
   const nobody = ['--as=nobody', '--as-group=system:authenticated'];
   const path = `${api}/namespaces/shop/pods/*/queue_depth?labelSelector=app%3Dcatalog`;
   await expect(stage.kubectl('get', '--raw', path, ...nobody)).rejects.toThrow(/forbidden/i);
-  // The aggregator escapes `*`, which it need not.
+  // The aggregator sends `*` as `%2A`.
   const asked = (): string[] =>
     second.requests.map(({ url }) => url.replace('%2A', '*')).filter((url) => url.includes('queue_depth'));
   expect(asked()).toEqual([]);
@@ -365,9 +365,9 @@ test('a foreign APIService for external metrics is left alone; ours replaces it 
     { good: ({ items }) => items.length > 0 },
   );
   expect(list).toMatchObject({ kind: 'ExternalMetricValueList', items: [{ metricName: 'http_requests_per_second' }] });
-  // For a moment a query server that was started without the option may still be asked.
+  // For a moment a query server that was started without the option may still answer.
   await until(
-    'no rows for what nobody knows',
+    'no rows for an unknown metric',
     () => stage.raw<Values>(path.replace('http_requests_per_second', 'unknown')),
     { good: ({ items }) => items.length === 0 },
   );
@@ -391,17 +391,18 @@ test('while a node is down its pods are omitted, sums are refused and nothing is
   stage.load(45);
   await until('load again', replicas, { good: (n) => n >= 4, timeoutMs: 90_000 });
   const before = await replicas();
-  // A node that has a pod of the workload: if another were lost, nothing would be missing.
+  // Kills a node that has a pod of the workload: without another node, no value would be missing.
   const placed = await stage.kubectl(
     ...['-n', 'shop', 'get', 'pods', '-l', 'app=catalog', '-o', 'jsonpath={.items[*].spec.nodeName}'],
   );
   const lost = stage.cluster.nodes.findLast(({ name }) => placed.split(' ').includes(name))!;
   await lost.kill();
-  // Served as 0, the lost pods would leave three replicas; omitted, they leave four, also where a busy machine sends a quarter less.
+  // If the lost pods counted as 0, three replicas would be enough. As they are omitted, four are needed, even if a busy
+  // machine sends a quarter less.
   stage.load(36);
   const sum = `${api}/namespaces/shop/deployments.apps/catalog/catalog_rps_total`;
-  // The lost node may have had a replica of the query server: until that endpoint is removed the aggregator asks it
-  // too, and its own error names no node.
+  // The lost node may have had a replica of the query server. Until the endpoint of that replica is removed, the
+  // aggregator may answer with an error of its own, which names no node.
   const refusal = await until(
     'a refused sum',
     () =>

@@ -19,7 +19,7 @@ export const monitor = {
     },
   },
 };
-/** Scales the catalog by what the monitor names. */
+/** Scales the catalog by the monitor's metric `catalog_rps`. */
 export const autoscaler = {
   apiVersion: 'autoscaling/v2',
   kind: 'HorizontalPodAutoscaler',

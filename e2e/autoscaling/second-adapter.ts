@@ -4,19 +4,19 @@ import type { ScriptedAdapter } from '../../src/testing/query/scripted-adapter.t
 import type { Cluster } from '../cluster/cluster.ts';
 
 /**
- * Another server of the API for autoscalers, as prometheus-adapter is one: it has whoever asks reviewed by the API
- * server, and knows `queue_depth` of pods and services of the shop, and `queue_length` as an external metric.
+ * Another server of the metrics APIs for autoscalers, as prometheus-adapter is. It has the API server review each
+ * caller. It serves `queue_depth` of pods and services of the shop, and `queue_length` as an external metric.
  */
 export interface SecondAdapter extends ScriptedAdapter {
-  /** The users that have asked it, as the API server names them. */
+  /** The users that have sent requests, as the API server names them. */
   readonly users: Set<string>;
-  /** Serves with this status instead, until it is undefined again. */
+  /** While it is set, the status of every answer to an allowed caller. */
   broken: number | undefined;
 }
 
 const secret = 'second-adapter';
 
-/** Starts it on this machine. */
+/** Starts the adapter on this machine. */
 export async function startSecondAdapter(cluster: Cluster): Promise<SecondAdapter> {
   const users = new Set<string>();
   const adapter: SecondAdapter = Object.assign(await startScriptedAdapter(), { users, broken: undefined });
@@ -26,7 +26,9 @@ export async function startSecondAdapter(cluster: Cluster): Promise<SecondAdapte
   return adapter;
 }
 
-/** Has an installed operator put its query servers in front of it, with further flags of the operator. */
+/**
+ * Makes an installed operator's query servers pass requests on to the adapter. `more`: further flags of the operator.
+ */
 export async function passOnTo(
   adapter: Pick<ScriptedAdapter, 'ca' | 'url'>,
   kubectl: (...args: string[]) => Promise<string>,

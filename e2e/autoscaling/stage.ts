@@ -11,10 +11,10 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 /** A cluster with the product, the demo's catalog, and a load on it that a test turns up and down. */
 export interface AutoscalingStage {
   cluster: Cluster;
-  /** What the query servers ask for metrics that they do not know. */
+  /** The adapter to which the query servers pass requests for metrics that they do not know. */
   second: SecondAdapter;
   kubectl(...args: string[]): Promise<string>;
-  /** What a path of the API server answers. */
+  /** Gets a path of the API server. */
   raw<T>(path: string): Promise<T>;
   /** Requests a second on the catalog from now on. */
   load(perSecond: number): void;
@@ -22,8 +22,8 @@ export interface AutoscalingStage {
 }
 
 /**
- * Three nodes, of which the test may kill one. The autoscaler looks every three seconds instead of fifteen. Another
- * server has registered the custom metrics API before us.
+ * Starts three nodes, of which the test may kill one. The autoscaler syncs every three seconds instead of fifteen.
+ * Another server has registered the custom metrics API before us.
  */
 export async function startAutoscalingStage(): Promise<AutoscalingStage> {
   const cluster = await startCluster({

@@ -60,14 +60,14 @@ export const workloadKinds = (node: string): object => ({
   ],
 });
 
-/** An object that has a value, and where its kind is asked for. */
+/** An object that has a metric value, and the path of the values of its kind. */
 export interface DescribedObject {
   readonly path: string;
   readonly kind: string;
   readonly name: string;
 }
 
-/** The objects that have a value then: these, the catalog's Deployment with its ReplicaSet, and a node. */
+/** The objects with a value: those of `workloadKinds`, the catalog's Deployment with its ReplicaSet, and a node. */
 export function describedWorkloads(node: string, replicaSet: string): DescribedObject[] {
   const inShop = (resource: string, kind: string, name: string): DescribedObject => ({
     ...{ path: `namespaces/shop/${resource}`, kind, name },

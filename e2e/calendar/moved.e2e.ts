@@ -19,10 +19,10 @@ needing(movableDates).describe('a command at another date', () => {
 
   test.each<[what: string, command: () => string[]]>([
     ['Node', () => [process.execPath, '-e', print]],
-    ['a program of C', () => ['date', '+%s']],
-    ['a program of Go, which asks without libc', () => [moved, 'now']],
-    ['what a shell starts', () => ['sh', '-c', 'date +%s']],
-    ['what a thread of a process starts', () => [process.execPath, '-e', startsFromWorker]],
+    ['a C program', () => ['date', '+%s']],
+    ['a Go program, which reads the clock without libc', () => [moved, 'now']],
+    ['a process that a shell starts', () => ['sh', '-c', 'date +%s']],
+    ['a process that a worker thread starts', () => [process.execPath, '-e', startsFromWorker]],
   ])('sees that date: %s', async (_what, command) => {
     for (const days of [1, 400, -40]) {
       const seen = ahead(await at(days * day, ...command()));
@@ -34,18 +34,18 @@ needing(movableDates).describe('a command at another date', () => {
     const script = `const [a, b] = [performance.now(), Date.now()];
       setTimeout(() => console.log(Math.abs(performance.now() - a - (Date.now() - b)) < 50), 100)`;
     expect(await at(400 * day, process.execPath, '-e', script)).toBe('true');
-    // Nor does the clock that durations are measured by go ahead.
+    // The monotonic clock itself is not moved either.
     const seconds = Number(await at(400 * day, process.execPath, '-e', 'console.log(process.hrtime()[0])'));
     expect(Math.abs(seconds - process.hrtime()[0])).toBeLessThan(60);
   });
 
-  test('ends as the command does', async () => {
+  test('ends with the exit code of the command', async () => {
     await expect(at(day, 'sh', '-c', 'exit 7')).rejects.toMatchObject({ code: 7 });
     await expect(at(day, 'sh', '-c', 'kill -9 $$')).rejects.toMatchObject({ code: 137 });
     await expect(at(day, 'no-such-program')).rejects.toMatchObject({ code: 125 });
   });
 
-  test('hands a signal to the command', async () => {
+  test('passes a signal on to the command', async () => {
     const script = `process.on('SIGTERM', () => process.exit(9)); console.log('up'); setInterval(() => {}, 1000)`;
     const child = spawn(moved, [String(day), process.execPath, '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
     await new Promise((resolve) => child.stdout.once('data', resolve));

@@ -7,7 +7,7 @@ import { findGoPrograms } from '../cluster/go-programs.ts';
 const moduleDir = fileURLToPath(new URL('./moved/', import.meta.url));
 const text = ['go.mod', 'main.go'].map((file) => readFileSync(`${moduleDir}${file}`, 'utf8')).join();
 
-/** The program that runs a command and all that it starts at another date (ADR 39), from the cache or built. */
+/** The program that runs a command and its child processes at another date (ADR 39), from the cache or built now. */
 export async function findMoved(): Promise<string> {
   const { moved } = await findGoPrograms({
     moduleDir,

@@ -1,4 +1,4 @@
-/** What an edit, and an agent that comes and goes, do to the instrument, on a node with a kubelet's back-off. */
+/** How edits and restarts of the agent affect the instrument, on a node with a kubelet's back-off. */
 import { until } from '../../src/testing/until.ts';
 import { seriesOf } from '../instrument/scrape.ts';
 import { requests } from './requests.ts';
@@ -26,7 +26,7 @@ afterAll(() => stage?.stop(), 60_000);
 const edit = (n: number): Promise<void> =>
   stage.monitor('web', { selector: { matchLabels: { app: 'web' } }, ports: [{ port: 8_080 }, { port: 9_000 + n }] });
 
-/** Until the newest generation of the monitor runs. Resolves to the status. */
+/** Waits until the newest generation of the monitor runs. Resolves to the status. */
 const programmed = (limitMs = 60_000): ReturnType<CaptureStage['status']> =>
   until(
     'the monitor is programmed',
@@ -42,7 +42,7 @@ const programmed = (limitMs = 60_000): ReturnType<CaptureStage['status']> =>
     { timeoutMs: limitMs },
   );
 
-/** What a server that scrapes the agent makes of the requests of `web`: increases, with resets counted as such. */
+/** Counts the requests of `web` as a server that scrapes the agent does: sums increases, and handles counter resets. */
 class Scraper {
   total = 0;
   #last: number | null = null;
@@ -73,7 +73,7 @@ test('an agent that is killed ten times under traffic leaves the instrument alon
     first = scraper.total;
     return first > 0;
   });
-  // Counted from what the scraper has seen: everything after is to be found again.
+  // Counting begins with what the scraper has seen so far: it has to see every later request.
   await until('all of them are', async () => {
     const last = scraper.total;
     await scraper.look();
@@ -97,7 +97,7 @@ test('an agent that is killed ten times under traffic leaves the instrument alon
   expect(node.instrument.state).toEqual(before);
 }, 180_000);
 
-test('edits in a row are in force within seconds of the edit or of a stated time, and none is a crash', async () => {
+test('edits in a row take effect within seconds, or seconds after a reported time, and none is a crash', async () => {
   const { starts, runs } = node.instrument;
   const took: number[] = [];
   for (let i = 0; i < 5; i++) {
@@ -118,7 +118,7 @@ test('edits in a row are in force within seconds of the edit or of a stated time
   took.push(Date.now() - gatheredUntil);
   expect(Math.max(...took)).toBeLessThan(20_000);
   expect(conditions.find((c) => c.type === 'Programmed')!.message).toMatch(/paused capture for \d+\.\d s/);
-  // Nine edits, of which those that were gathered share a restart.
+  // Of the nine edits, those that were gathered share a restart.
   expect(node.instrument.starts).toBeLessThan(starts + 9);
   expect(node.instrument.runs).toBe(runs);
 }, 240_000);

@@ -9,35 +9,35 @@ import { signalGroup } from '../cluster/processes.ts';
 /** How a run of the container ended. */
 export interface Ended {
   exitCode: number;
-  /** Its last lines. */
+  /** The last lines of the run. */
   log: string;
   /** RFC 3339. */
   at: string;
-  /** The next run begins only after this, as the pod's status then says. 0 for at once. Units: ms. */
+  /** The delay of the next run, which the pod's status reports; 0 for none. Units: ms. */
   backoffMs: number;
 }
 
 export interface InstrumentProcessOptions {
   command: readonly string[];
   env: Readonly<Record<string, string>>;
-  /** More variables, until `repair`. */
+  /** Further variables, dropped by `repair`. */
   faults: Readonly<Record<string, string>>;
-  /** The instrument's file. */
+  /** The instrument's configuration file. */
   config: string;
   /** Folder of the supervisor. */
   dir: string;
   backoff: Backoff;
-  /** The supervisor. Default: as it is shipped. */
+  /** The supervisor program. Default: the built one. */
   supervisor?: string;
-  /** A file that gets everything it prints. Default: none. */
+  /** A file that gets the container's output. Default: none. */
   logFile?: string;
   onEnd: (ended: Ended) => Promise<void>;
   onStart: () => Promise<void>;
 }
 
 /**
- * The instrument's container: our supervisor with an instrument under it. Whenever it has ended, it is started again
- * after the back-off that a kubelet keeps.
+ * The instrument's container: our supervisor with an instrument under it. After each end the container is started
+ * again, after a kubelet's back-off.
  */
 export class InstrumentProcess {
   readonly #options: InstrumentProcessOptions;
@@ -45,11 +45,11 @@ export class InstrumentProcess {
   #child: ChildProcess | null = null;
   #stopped = false;
   #timer: NodeJS.Timeout | undefined;
-  /** Starts at once the run that waits for the back-off; undefined while none does. */
+  /** Ends the back-off of the run that waits; undefined while no run waits. */
   #due: (() => void) | undefined;
   #backoffMs = 0;
   #startsBefore = 0;
-  /** Runs of the container so far: one more after each end. */
+  /** Runs of the container so far, with the current one. */
   runs = 0;
   /** The last 200,000 characters that its runs printed. */
   log = '';
@@ -65,7 +65,7 @@ export class InstrumentProcess {
     return this.#startsBefore + (this.state?.starts ?? 0);
   }
 
-  /** What the supervisor says; null before its first start. */
+  /** The state that the supervisor reports; null before the first start. */
   get state(): SupervisorState | null {
     const path = join(this.#options.dir, 'state.json');
     return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as SupervisorState) : null;
@@ -75,7 +75,7 @@ export class InstrumentProcess {
     this.#run();
   }
 
-  /** The node is repaired: what runs now ends, and the next run, which nothing delays any more, has no fault. */
+  /** Repairs the node: ends the current run; the next run starts without a back-off and without a fault. */
   repair(): void {
     this.#faults = {};
     this.#backoffMs = 0;
@@ -83,7 +83,7 @@ export class InstrumentProcess {
     this.#due?.();
   }
 
-  /** The whole container is ended, as by the kernel. */
+  /** Kills all processes of the container, as the kernel does. */
   kill(): void {
     const { pid } = this.#child ?? {};
     // The process may have ended although its exit event has not come yet.
@@ -133,7 +133,7 @@ export class InstrumentProcess {
     });
   }
 
-  /** None after the first end, then from the initial one doubling to the longest. */
+  /** The back-off after a run: 0 at first, then `initialMs`, doubled with each end up to `maxMs`. */
   #nextBackoff(ranMs: number): number {
     const { initialMs, maxMs, resetMs } = this.#options.backoff;
     const before = ranMs >= resetMs ? 0 : this.#backoffMs;

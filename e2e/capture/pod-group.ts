@@ -25,12 +25,14 @@ function mayMakeGroups(): boolean {
   }
 }
 
-/** The container that a pod here has: 64 hex digits, as a runtime makes them. The same for a pod at each call. */
+/**
+ * The container id of a pod: 64 hex digits, as a container runtime makes them. Each call returns the same for a pod.
+ */
 export function containerOf(uid: string): string {
   return createHash('sha256').update(uid).digest('hex');
 }
 
-/** What a pod's status says of its container, so that a process is found to be the pod's by its control group. */
+/** The container status of a pod. Its container id is in the name of the control group of the pod's processes. */
 export function containerStatus(uid: string): object {
   return {
     name: 'main',
@@ -44,9 +46,9 @@ export function containerStatus(uid: string): object {
 }
 
 /**
- * Puts a process into a control group that is named as a kubelet names a container's: that is how an agent tells whose a
- * process is, and how the real instrument finds its pod.
- * Returns what takes the group away once its processes are gone; null where this user may not make groups.
+ * Puts a process into a control group that is named as a kubelet names a container's: by this name an agent, and the
+ * real instrument, find the pod of a process. Returns a function that removes the group once its processes are gone;
+ * null if this user may not make groups.
  */
 export function intoPodGroup(pid: number, uid: string): (() => void) | null {
   const place = root();
@@ -60,7 +62,7 @@ export function intoPodGroup(pid: number, uid: string): (() => void) | null {
     return null;
   }
   return () => {
-    // Those above stay while another pod is in them.
+    // The parent groups stay while another pod is in them.
     for (const path of [group, pod, join(pod, '..'), join(pod, '../..')]) {
       try {
         rmdirSync(path);

@@ -1,4 +1,6 @@
-/** Why a node captures nothing, told in the status of the objects that wait for it; and that it is over, when it is. */
+/**
+ * Why a node captures nothing, as reported in the status of monitors and policy, and how a repair clears the status.
+ */
 import { until } from '../../src/testing/until.ts';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { CaptureStage } from './stage.ts';
@@ -6,15 +8,16 @@ import { needing } from '../../src/testing/needs.ts';
 import { controlGroups, intoPodGroup } from './pod-group.ts';
 import { requests } from './requests.ts';
 
-/** Shorter than a kubelet's: two nodes end again and again, and are looked at within seconds. */
+/** Shorter than a kubelet's: the instruments of two nodes end repeatedly, and the test waits for their next runs. */
 const backoff = { initialMs: 1_000, maxMs: 20_000, resetMs: 60_000 };
 
 let stage: CaptureStage;
 /** The pods with requests: one on each node. */
 const busy = ['seen', 'caps', 'kernel', 'attached', 'metadata'];
 let posting: NodeJS.Timeout;
-/** A process of the pod `closed`, which listens nowhere, and what takes its group away; null where none can be made. */
+/** A process of the pod `closed` that listens on no port. */
 let idle: ChildProcess;
+/** Removes the control group of `idle`; null if none can be made. */
 let leaveGroup: (() => void) | null;
 const script = (line: string): string[] => [
   process.execPath,
@@ -80,15 +83,15 @@ test.each([
   ['a missing capability', 'caps', 'False/MissingCapability'],
   ['a kernel without what the instrument needs', 'kernel', 'False/KernelUnsupported'],
   ['an instrument that watches no process', 'attached', 'False/NotAttached'],
-  ['data of containers that nobody knows', 'metadata', 'False/MetadataMissing'],
+  ['data of unknown containers', 'metadata', 'False/MetadataMissing'],
   ['a pod without requests', 'silent', 'False/NoTraffic'],
   ['a selector that matches no pod', 'nobody', 'False/NoMatchingPods'],
-  ['traffic, where nothing is wrong,', 'seen', 'True/TrafficSeen'],
-])('%s is told as such', (_what, monitor, wanted) => capturing(monitor, wanted), 200_000);
+  ['traffic on a node without a fault', 'seen', 'True/TrafficSeen'],
+])('%s is reported as such', (_what, monitor, wanted) => capturing(monitor, wanted), 200_000);
 
-// The agent finds a pod's processes by their control group; without one it cannot know who listens.
+// The agent finds a pod's processes by their control group; without a group it cannot know whether they listen.
 needing(controlGroups).test(
-  'a port on which no process of the pod listens is told as such',
+  'a port on which no process of the pod listens is reported as such',
   () => capturing('closed', 'False/PortNotOpen'),
   200_000,
 );
@@ -103,7 +106,7 @@ test('a node whose instrument cannot start is failed in the monitor and in the p
     failedNodes: [{ name: 'node-caps', reason: 'MissingCapability', message: 'CAP_SYS_PTRACE, CAP_BPF' }],
   });
   expect(await stage.condition('caps', 'Ready')).toBe('False/NodesFailed');
-  // The nodes do not become ready in the order in which others fail.
+  // The healthy nodes may become ready after the others have failed.
   const policy = await until('both failed nodes in the policy, and the others ready', async () => {
     const found = await stage.status('clustertrafficpolicies/default');
     return (found.failedNodes?.length ?? 0) === 2 && found.nodes?.ready === 3 && found;

@@ -1,7 +1,9 @@
 const started = Date.now();
 let count = 0;
 
-/** A pod of the namespace `shop` tells the stand-in on its node of one more request, as an instrumented service does. */
+/**
+ * Reports one more request of a pod of the namespace `shop` to the stand-in on its node, as a captured service would.
+ */
 export async function requests(sender: string, pod: string): Promise<void> {
   count++;
   const attributes = Object.entries({
@@ -30,6 +32,6 @@ export async function requests(sender: string, pod: string): Promise<void> {
     signal: AbortSignal.timeout(2_000),
   })
     .then((answer) => answer.arrayBuffer())
-    // An instrument that is down hears nothing.
+    // An instrument that is down misses the request, as it would in a cluster.
     .catch(() => undefined);
 }

@@ -17,24 +17,24 @@ export interface StageNode {
   readonly name: string;
   /** Loopback address of its agent. */
   readonly ip: string;
-  /** The one that runs now. */
+  /** The agent that runs now. */
   agent: AgentProcess;
-  /** Starts an agent as this node's first one was started; whoever calls has ended that one. */
+  /** Starts the next agent of this node. The caller has ended the one before. */
   readonly startAgent: () => Promise<AgentProcess>;
   readonly instrument: InstrumentProcess;
-  /** Where what a stand-in captures is posted to. */
+  /** The address at which the stand-in takes the requests that it "captures". */
   readonly sender: string;
 }
 
 export interface NodeOptions {
-  /** What runs as the instrument. Default: the stand-in. */
+  /** The command of the instrument. Default: the stand-in. */
   command?: readonly string[];
-  /** Default: one of the node's own. */
+  /** Default: a socket for this node alone. */
   healthSocket?: string;
-  /** More variables for it, e.g. a fault. */
+  /** Further variables of the instrument, e.g. a fault. */
   env?: Readonly<Record<string, string>>;
   agentFlags?: Readonly<Record<string, string>>;
-  /** Of the instrument's container. Default: a kubelet's. */
+  /** The back-off of the instrument's container. Default: a kubelet's. */
   backoff?: Backoff;
 }
 
@@ -56,8 +56,8 @@ const agentPort = 9093;
 
 /**
  * Capture on a real API server: the capture part of the operator in this process, and real agents with an instrument
- * each under its supervisor, as processes on loopback addresses of their own. Pods are objects without anything that
- * runs; what a kubelet does to a container is done to each instrument, and told in the status of the agent's pod.
+ * each under its supervisor, as processes on loopback addresses of their own. Pods are objects without processes. The
+ * stage restarts each instrument as a kubelet restarts a container, and reports that in the status of the agent's pod.
  */
 export class CaptureStage {
   readonly cluster: Cluster;
@@ -85,7 +85,7 @@ export class CaptureStage {
   static async start(
     options: { restartBudget?: RestartBudgetRules; instrumentVersion?: string } = {},
   ): Promise<CaptureStage> {
-    // Nobody renews the leases of the nodes here.
+    // No kubelet renews the leases of the nodes here.
     const cluster = await startCluster({ nodeMonitorGraceSeconds: 3_600 });
     try {
       const { ca } = await makeIdentities(join(cluster.dir, 'capture'));
@@ -231,7 +231,7 @@ export class CaptureStage {
     await this.cluster.stop();
   }
 
-  /** As the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
+  /** Reports an end as the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
   async #tellEnd(node: string, { exitCode, log, at, backoffMs }: Ended): Promise<void> {
     const ok = exitCode === 0;
     const terminated = {

@@ -6,7 +6,7 @@ export interface Api {
   readonly server: string;
   /**
    * One request. `body` is sent as JSON (or as `contentType` says); the answer is parsed.
-   * Errors: `ApiError` for an answer of 400 and above; a plain error when there was none in time.
+   * Errors: `ApiError` for an answer of 400 and above; a plain error if no answer comes in time.
    */
   request<T = unknown>(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<T>;
   /** Opens a stream: resolves with the response once its headers are there. */
@@ -18,7 +18,7 @@ export interface RequestOptions {
   contentType?: string;
   /** Milliseconds; default 10 s. */
   timeoutMs?: number;
-  /** Return the text as it came. */
+  /** Return the body as text, not parsed. */
   raw?: boolean;
 }
 

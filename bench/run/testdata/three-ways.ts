@@ -1,4 +1,7 @@
-/** A benchmark for bench.test.ts. By its flag it works, leaves something open, fails, or waits for a signal with a folder and a child. */
+/**
+ * A benchmark for bench.test.ts. `--way` makes it work, leave a timer open, fail in one of two ways, or wait for a
+ * signal with a folder and a child.
+ */
 import { bench } from '../bench.ts';
 import { WrongFlag } from '../flags.ts';
 import { outcomeOf } from '../program.ts';
