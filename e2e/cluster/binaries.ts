@@ -28,7 +28,7 @@ const controlPlane = {
 
 const names = Object.keys(controlPlane.packages) as BinaryName[];
 
-/** The programs of a node, from the same module: only what runs pods for real needs them. */
+/** The programs of a real node, from the same module. Only tests that run real pods need them. */
 const node = {
   ...controlPlane,
   packages: {
@@ -40,7 +40,7 @@ const node = {
 
 export type NodeBinaries = Readonly<Record<keyof typeof node.packages, string>>;
 
-/** Absolute path of each program, and the version of Kubernetes that they are taken to be. */
+/** Absolute path of each program, and the version of Kubernetes that the programs are assumed to have. */
 export type Binaries = Readonly<Record<BinaryName | 'version', string>>;
 
 export interface BinariesOptions extends Omit<FindOptions<BinaryName>, 'assets' | 'only'> {
@@ -51,9 +51,9 @@ export interface BinariesOptions extends Omit<FindOptions<BinaryName>, 'assets' 
    * module pins and the tests run on. Default false.
    */
   published?: boolean;
-  /** What is published. Default the pinned release. */
+  /** The published release. Default: the pinned one. */
   release?: Release;
-  /** Time limits of its downloads. */
+  /** Time limits of the downloads. */
   limits?: Pick<DownloadOptions, 'answerMs' | 'stallMs' | 'totalMs'>;
 }
 
@@ -65,8 +65,8 @@ export function kubernetesVersion(): string {
 /**
  * The control plane's programs: from KUBEBUILDER_ASSETS, the cache, the published archives (`published`), or built
  * from their modules (about ten minutes the first time).
- * Guarantees: of a published archive only what has the SHA-512 of the publisher's list is unpacked; whatever else comes
- * is refused aloud, and built.
+ * Guarantees: a published archive is unpacked only if it has the SHA-512 of the publisher's list. Otherwise the log
+ * says why, and the programs are built.
  */
 export async function findBinaries(options: BinariesOptions = {}): Promise<Binaries> {
   const { env = process.env, published = false, ...find } = options;
@@ -84,7 +84,7 @@ export async function findBinaries(options: BinariesOptions = {}): Promise<Binar
 
 /**
  * The published programs, from the cache or downloaded into it below the root.
- * Undefined, with the reason in the log, where no archive is published for this machine or one cannot be had.
+ * Undefined if no archive is published for this machine; also if a download fails, with the reason in the log.
  * Errors: the signal's reason when it aborts.
  */
 export async function findPublished(root: string, options: BinariesOptions): Promise<Binaries | undefined> {
@@ -96,7 +96,7 @@ export async function findPublished(root: string, options: BinariesOptions): Pro
   const found = programsIn([dir], names);
   if (found) return { ...found, version };
   return underLock(dir, log, async () => {
-    // What a killed download left is in the same folder, and goes with it.
+    // A killed download may have left files in this folder: it is removed first.
     const scratch = `${dir}.partial`;
     try {
       await rm(scratch, { recursive: true, force: true });
@@ -115,7 +115,7 @@ export async function findPublished(root: string, options: BinariesOptions): Pro
   });
 }
 
-/** Side by side; the first failure ends the others, and is what it rejects with. */
+/** Downloads all archives in parallel. The first failure ends the other downloads and is the error. */
 async function fetchAll(archives: readonly ReleaseArchive[], dir: string, options: DownloadOptions): Promise<void> {
   const link = new LinkedAbort(options.signal);
   const fetchOne = async (archive: ReleaseArchive): Promise<void> => {
@@ -128,7 +128,7 @@ async function fetchAll(archives: readonly ReleaseArchive[], dir: string, option
   link.signal.throwIfAborted();
 }
 
-/** Only the members named; tar itself refuses names that lead out of the folder. */
+/** Unpacks only the named members; tar itself refuses names that lead out of the folder. */
 async function unpack(file: string, dir: string, members: readonly string[]): Promise<void> {
   await promisify(execFile)('tar', ['-xzf', file, '--no-same-owner', '-C', dir, ...members]);
 }

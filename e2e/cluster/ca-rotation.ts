@@ -3,26 +3,26 @@ import { until } from '../../src/testing/until.ts';
 import type { Api } from './api.ts';
 import type { Kubectl } from './kubectl.ts';
 
-/** A rotation of the product's authority, whose hours of waiting are cut short once everybody has heard of a step. */
+/** A rotation of the product's CA. It skips the hours of waiting, once every process has taken the step before. */
 export interface CaRotation {
-  /** Asks for a new authority, and waits until it is trusted beside the old one everywhere. */
+  /** Requests a new CA, and waits until every process trusts both CAs. */
   distribute(): Promise<void>;
-  /** Makes it sign, and waits until every process serves a certificate of it. */
+  /** Makes the new CA sign, and waits until every process serves a certificate of it. */
   sign(): Promise<void>;
-  /** Ends the trust in the old one, and waits until nobody has it any more. */
+  /** Ends the trust in the old CA, and waits until no process trusts it any more. */
   retire(): Promise<void>;
 }
 
 const namespace = ['-n', 'svc-system'];
 const core = '/api/v1/namespaces/svc-system';
 const hours = 3_600_000;
-/** In a process' log: the query server reads its certificate from a Secret, agents are handed theirs. */
+/** Log lines about new certificates: the query server reads its own from a Secret, agents are sent theirs. */
 const taken = /"certificate (?:reloaded|installed|authorities reloaded)"/;
 
-/** A kubelet takes a minute or more to hand a changed Secret to a pod. Units: ms. */
+/** A kubelet takes a minute or more to update a mounted Secret. Units: ms. */
 const timeoutMs = 180_000;
 
-/** Prepares it: nothing is changed yet. */
+/** Prepares a rotation; nothing changes until a step is called. */
 export async function caRotation(api: Api, kubectl: Kubectl): Promise<CaRotation> {
   const raw = <T>(path: string): Promise<T> => api.request<T>('GET', path);
   const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString();
@@ -35,7 +35,7 @@ export async function caRotation(api: Api, kubectl: Kubectl): Promise<CaRotation
     const { spec } = await raw<{ spec: { caBundle?: string } }>(path);
     return decoded(spec.caBundle ?? '');
   };
-  /** How often each process has taken new certificates; its log says so. */
+  /** How often each process has taken new certificates, by its log. */
   const reloads = async (): Promise<Map<string, number>> => {
     const selector = encodeURIComponent('app.kubernetes.io/component in (agent,query)');
     const pods = await raw<{ items: { metadata: { name: string } }[] }>(`${core}/pods?labelSelector=${selector}`);

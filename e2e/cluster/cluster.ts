@@ -34,7 +34,9 @@ export interface ClusterOptions extends Pick<
   log?: (line: string) => void;
   /** More images that the nodes can run, beside this project's own. */
   images?: ImageTable;
-  /** Restart back-off of containers. Default 1 s doubling to 20 s, forgotten after a run of 60 s; see `kubeletBackoff`. */
+  /**
+   * Restart back-off of containers. Default 1 s doubling to 20 s, forgotten after a run of 60 s; see `kubeletBackoff`.
+   */
   backoff?: Partial<Backoff>;
 }
 
@@ -59,15 +61,15 @@ export interface Cluster {
     restart(): Promise<void>;
   };
   readonly controllerManager: {
-    /** kill -9 and a new one: it knows from its start every kind that the API server serves by then. */
+    /** kill -9, and a new start: the new process knows every kind that the API server serves by then. */
     restart(): Promise<void>;
   };
-  /** The way into etcd, for tests that hold the API server to what is stored. */
+  /** Direct access to etcd, for tests of what the API server stores. */
   readonly etcd: EtcdAccess;
   addNode(options?: { name?: string; labels?: Record<string, string> }): Promise<ProcessNode>;
   /** Writes a kubeconfig for any user and groups, and returns its path. */
   kubeconfigFor(user: string, groups?: readonly string[]): Promise<string>;
-  /** Stops everything and gives everything back. Harmless a second time. */
+  /** Stops everything and releases addresses and files. A second call does nothing. */
   stop(): Promise<void>;
 }
 
@@ -76,7 +78,7 @@ export interface Cluster {
  * Ready and pods can be created.
  *
  * Guarantees: nothing outlives `stop()`; when the calling process ends any other way, kill -9 included, its children
- * die with it and its addresses and files are given back by a reaper, at the latest by the next `startCluster()`.
+ * die with it, and a reaper, or at the latest the next `startCluster()`, releases its addresses and files.
  * Caveats: the first run on a machine builds the binaries (about ten minutes; progress goes to `log` or stderr).
  * No signal handlers are installed: an entry point that wants an orderly end at Ctrl-C calls `stop()` itself.
  */
@@ -191,7 +193,7 @@ async function startNode(
   });
 }
 
-/** Until the controller manager has made them, the API server refuses every pod of the default namespace. */
+/** Waits for the default service account: before it exists, the API server refuses every pod of the namespace. */
 async function waitForServiceAccounts(plane: ControlPlane): Promise<void> {
   for (let i = 0; i < 600; i++) {
     const dead = [plane.controllerManager, plane.scheduler].find((c) => !c.running);

@@ -41,14 +41,14 @@ export interface ControlPlane {
   readonly ca: KeyPair;
   readonly apiServer: Component;
   readonly etcd: Component;
-  /** The way into etcd, past the API server. */
+  /** Direct access to etcd, without the API server. */
   readonly etcdAccess: EtcdAccess;
   readonly controllerManager: Component;
   readonly scheduler: Component;
   /** As cluster-admin. */
   readonly api: Api;
   readonly adminKubeconfig: string;
-  /** Resolves when /readyz says ok. Errors: with the server's last log lines when it ended or `timeoutMs` is over. */
+  /** Resolves when /readyz says ok. Errors: a server ended, or `timeoutMs` passed; with the last log lines. */
   waitReady(timeoutMs?: number): Promise<void>;
   /** A client certificate for any user and groups. */
   credentials(user: string, groups: readonly string[]): Promise<KeyPair>;
@@ -137,7 +137,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     '--bind-address=127.0.0.1',
     `--secure-port=${apiPort}`,
     '--advertise-address=127.0.0.1',
-    // The `kubernetes` Service cannot have endpoints on a loopback address: nothing is written instead of errors.
+    // The `kubernetes` Service cannot have endpoints on a loopback address: each attempt to write them would be an
+    // error.
     '--endpoint-reconciler-type=none',
     `--etcd-servers=${etcdUrl}`,
     `--etcd-cafile=${etcdCaFile}`,
@@ -222,7 +223,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   etcd.start();
   apiServer.start();
   try {
-    // Before the roles are there, the others would be refused and end; other start hooks need not be waited for.
+    // Before the bootstrap roles exist, the other programs would be refused and end. They need no other start hook.
     await waitReady('/readyz/poststarthook/rbac/bootstrap-roles');
     controllerManager.start();
     scheduler.start();

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { findBinaries, findPublished } from './binaries.ts';
 import { release, type BinaryName, type Release } from './releases.ts';
 
-/** A publisher on loopback: two archives, as the real ones are made up, and what it does when one is asked for. */
+/** A publisher on loopback, with two archives laid out as the real ones; `answer` decides how it responds. */
 let temp: string;
 let server: Server;
 let base: string;
@@ -100,7 +100,7 @@ describe.each(Object.entries(release.archives))('the published archives for %s',
   });
 });
 
-test('good archives give the programs asked for and nothing else, and are asked for once', async () => {
+test('good archives yield the wanted programs alone, and are downloaded once', async () => {
   const root = newRoot();
   const { found, said } = await fetchInto(root, published());
   expect(found?.version).toBe('v9.9.9');
@@ -111,7 +111,7 @@ test('good archives give the programs asked for and nothing else, and are asked 
   expect(asked).toHaveLength(2);
 });
 
-/** What goes wrong, and the sentence that says it. */
+/** Each fault, and the log line that reports it. */
 const faults: [name: string, arrange: () => { from: Release; limits?: object }, sentence: RegExp][] = [
   [
     'a wrong file is refused',
@@ -119,7 +119,7 @@ const faults: [name: string, arrange: () => { from: Release; limits?: object }, 
     /^server\.tar\.gz: refused, its SHA-512 is [0-9a-f]{128}, the publisher's list has (ab){64}; building from modules/m,
   ],
   [
-    'a cut file is refused',
+    'a truncated file is refused',
     () => {
       answer = (response, bytes) => {
         response.writeHead(200, { 'content-length': bytes.length });
@@ -130,7 +130,7 @@ const faults: [name: string, arrange: () => { from: Release; limits?: object }, 
     /: the connection broke after 0\.0 MB/,
   ],
   [
-    'a file that ends early without saying so is refused',
+    'a truncated file of unknown length is refused',
     () => {
       answer = (response, bytes) => response.end(bytes.subarray(0, 100));
       return { from: published() };
@@ -138,7 +138,7 @@ const faults: [name: string, arrange: () => { from: Release; limits?: object }, 
     /: refused, its SHA-512 is/,
   ],
   [
-    'a file that stops coming is given up',
+    'a download that stalls is given up',
     () => {
       answer = (response, bytes) => void response.write(bytes.subarray(0, 100));
       return { from: published(), limits: { stallMs: 300 } };
@@ -146,7 +146,7 @@ const faults: [name: string, arrange: () => { from: Release; limits?: object }, 
     /: nothing came for 0\.3 s after 0\.0 MB/,
   ],
   [
-    'a file that comes too slowly is given up',
+    'a download that is too slow is given up',
     () => {
       answer = (response) => {
         const timer = setInterval(() => response.write('x'), 50);
@@ -157,7 +157,7 @@ const faults: [name: string, arrange: () => { from: Release; limits?: object }, 
     /: not complete after 0\.7 s/,
   ],
   [
-    'a file without an end is not read further than its limit',
+    'a file without an end is read only up to its limit',
     () => {
       answer = (response) => {
         const more = (): void =>
@@ -182,7 +182,7 @@ const faults: [name: string, arrange: () => { from: Release; limits?: object }, 
     /: cannot be reached \(.*\); building/,
   ],
   [
-    'an archive that is not there is given up',
+    'a missing archive is given up',
     () => {
       answer = (response) => response.writeHead(404).end();
       return { from: published() };
@@ -191,7 +191,7 @@ const faults: [name: string, arrange: () => { from: Release; limits?: object }, 
   ],
 ];
 
-test.each(faults)('%s, which is said, and leaves no file', async (_name, arrange, sentence) => {
+test.each(faults)('%s, with the reason in the log, and leaves no file', async (_name, arrange, sentence) => {
   const { from, limits } = arrange();
   const root = newRoot();
   const { found, said } = await fetchInto(root, from, limits);
@@ -209,7 +209,7 @@ test('an interrupted download leaves no file', async () => {
   expect(filesIn(root)).toEqual([]);
 });
 
-test('nothing is downloaded where the programs are there, or where the caller asks for those that are built', async () => {
+test('nothing is downloaded if the programs exist, or if the caller wants built programs', async () => {
   const assets = mkdtempSync(join(temp, 'assets-'));
   for (const name of [...inServer, 'etcd']) writeFileSync(join(assets, name), '', { mode: 0o755 });
   const options = { env: { KUBEBUILDER_ASSETS: assets }, cacheDir: newRoot(), release: published() };

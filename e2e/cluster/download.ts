@@ -9,12 +9,12 @@ import { signsOfLife } from './progress.ts';
 
 /** A published file. */
 export interface Archive {
-  /** For people. */
+  /** The name in log lines and errors. */
   readonly name: string;
   readonly url: string;
   /** 128 hexadecimal digits, from the publisher's list. */
   readonly sha512: string;
-  /** More than this is not read. */
+  /** A longer file is refused. */
   readonly maxBytes: number;
 }
 
@@ -31,7 +31,7 @@ export interface DownloadOptions {
 }
 
 /**
- * Writes the archive to `file`, by way of the proxy that the environment names.
+ * Downloads the archive to `file`, through the proxy that the environment names.
  * Guarantees: if it resolves, the file has the SHA-512 of the publisher's list; if it rejects, no file is left.
  * Errors: with a sentence that names archive and reason (no answer, status, cut, stalled, too slow, too long, another
  * SHA-512); with the signal's reason when that aborts.

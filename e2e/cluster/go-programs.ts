@@ -5,7 +5,7 @@ import { findGo } from './go-toolchain.ts';
 import { signsOfLife } from './progress.ts';
 import { processIdentity, signalGroup, spawnBound, toolEnvironment } from './processes.ts';
 
-/** Programs that are built, pinned, from a Go module of this repository; most of these hold versions and no code. */
+/** Programs that are built from a Go module of this repository. Most of these modules only pin versions. */
 export interface GoPrograms<Name extends string> {
   /** The folder of the go.mod. */
   moduleDir: string;
@@ -17,7 +17,7 @@ export interface GoPrograms<Name extends string> {
   packages: Readonly<Record<Name, string>>;
   /** Further flags of `go build` for a version (linker flags, tags). */
   flags: (version: string) => readonly string[];
-  /** What to expect of a cold build, for the progress line. */
+  /** How long a cold build takes, for the progress line. */
   cold: string;
 }
 
@@ -52,7 +52,7 @@ export function pinnedVersion({ moduleDir, versionOf }: Pick<GoPrograms<string>,
 /**
  * The programs, in this order of preference: the assets folder, the cache, a build with Go (seconds when Go's own
  * cache is warm).
- * Guarantees: a program is complete or absent (built aside, then renamed); two callers never build at once.
+ * Guarantees: a program is complete or absent (built aside, then renamed); two callers never build at the same time.
  */
 export async function findGoPrograms<Name extends string>(
   programs: GoPrograms<Name>,
@@ -66,7 +66,7 @@ export async function findGoPrograms<Name extends string>(
   const found = programsIn(dirs, names);
   if (found) return found;
   return underLock(dir, log, async () => {
-    // Asked again under the lock: whoever held it may have built what is missing.
+    // Checked again under the lock: its last holder may have built the missing programs.
     const missing = names.filter((name) => !programsIn(dirs, [name]));
     if (missing.length > 0) await build(programs, missing, { ...options, root, dir, log });
     return programsIn(dirs, names)!;
@@ -76,7 +76,7 @@ export async function findGoPrograms<Name extends string>(
 /** The default of `log`. */
 export const toStderr = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** The path of each program in the first of the folders that has it; undefined where one is missing in all of them. */
+/** The path of each program in the first folder that has it; undefined if no folder has one of the programs. */
 export function programsIn<Name extends string>(
   dirs: readonly string[],
   names: readonly Name[],
@@ -85,7 +85,7 @@ export function programsIn<Name extends string>(
   return found.every(([, path]) => path) ? (Object.fromEntries(found) as Record<Name, string>) : undefined;
 }
 
-/** Makes the folder, and does the work while no other process does the same. */
+/** Makes the folder, and does the work under the folder's lock. */
 export async function underLock<T>(dir: string, log: (line: string) => void, work: () => Promise<T>): Promise<T> {
   mkdirSync(dir, { recursive: true });
   const unlock = await lock(`${dir}.lock`, log);
@@ -164,7 +164,7 @@ function goSettings(): Record<string, string> {
   return Object.fromEntries(names.map((n) => [n, process.env[n] ?? '']));
 }
 
-/** A lock file with its holder inside; one whose holder is gone is taken over. */
+/** Takes a lock file, which names its holder. A lock whose holder is gone is taken over. Returns how to release it. */
 async function lock(path: string, log: (line: string) => void): Promise<() => void> {
   mkdirSync(dirname(path), { recursive: true });
   const mine = `${process.pid} ${processIdentity(process.pid) ?? ''}`;
@@ -199,7 +199,7 @@ function readHolder(path: string): { pid: number; identity: string } | undefined
   }
 }
 
-/** Whether a file is there that this process may run. */
+/** Whether the file exists and this process may run it. */
 export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
@@ -209,7 +209,7 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/** The first program of this name in the folders of the PATH, and in further ones; undefined where there is none. */
+/** The first program of this name in the folders of the PATH, then in `folders`; undefined if there is none. */
 export function findOnPath(program: string, folders: readonly string[] = []): string | undefined {
   const path = (process.env['PATH'] ?? '').split(delimiter);
   return [...path, ...folders].map((folder) => join(folder, program)).find(isExecutable);

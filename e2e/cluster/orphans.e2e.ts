@@ -19,7 +19,7 @@ describe('what a run leaves on the machine', () => {
     await exited(owner);
     await until('all its processes are gone', async () => processesOfRun(run).length === 0, { timeoutMs: 10_000 });
     await until('its folder is gone', async () => !existsSync(dirname(kubeconfig)), { timeoutMs: 10_000 });
-    // Another run may have been given the same network meanwhile.
+    // Another run may have claimed the same network since.
     const left = (): boolean =>
       heldNetworks().some(
         ({ network, run: holder }) =>
@@ -37,8 +37,8 @@ describe('what a run leaves on the machine', () => {
     expect(existsSync(dirname(kubeconfig))).toBe(false);
   });
 
-  test('what a crashed run left is given back by the next run', async () => {
-    // A registry of its own: the runs of this machine are none of this test's business.
+  test('the next run releases what a crashed run left', async () => {
+    // A registry of its own, so that the other runs of this machine are left alone.
     const temp = mkdtempSync(join(tmpdir(), 'svc-orphans-'));
     const registry = join(temp, `svc-cluster-${process.getuid?.() ?? 0}`);
     const run = randomBytes(6).toString('hex');

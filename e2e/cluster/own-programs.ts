@@ -4,7 +4,7 @@ import { toolEnvironment } from './processes.ts';
 
 const dist = join(import.meta.dirname, '../../dist');
 
-/** Our programs as they are shipped, made by the build before. From the sources they take three times as long to start. */
+/** Our programs as they are shipped, from an earlier build. From the sources they take three times as long to start. */
 export const builtPrograms = {
   svc: join(dist, 'svc/svc.js'),
   supervise: join(dist, 'svc/supervise.js'),

@@ -25,7 +25,7 @@ describe('a cluster with two process nodes', () => {
     expect(Date.now() - started).toBeLessThan(60_000);
   });
 
-  test('hands out kubeconfigs whose rights are those of the user', async () => {
+  test('writes kubeconfigs with the rights of the user', async () => {
     const kubeconfig = await cluster.kubeconfigFor('jane', ['developers']);
     expect(await cluster.kubectl(['auth', 'whoami'], { kubeconfig })).toMatch(/jane[\s\S]*developers/);
     await expect(cluster.kubectl(['get', 'nodes'], { kubeconfig })).rejects.toThrow('forbidden');

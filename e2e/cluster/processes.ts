@@ -32,7 +32,7 @@ export function spawnBound(command: readonly string[], options: ChildOptions): C
   });
 }
 
-/** The environment our own tools get: nothing of the user's but what finding programs and temp folders needs. */
+/** The environment of our own tools: of the user's variables only those that find programs and temporary folders. */
 export function toolEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   const env: Record<string, string> = { PATH: process.env['PATH'] ?? '/usr/bin:/bin' };
   for (const name of ['HOME', 'TMPDIR', 'LANG']) if (process.env[name]) env[name] = process.env[name];
@@ -40,8 +40,8 @@ export function toolEnvironment(extra: Readonly<Record<string, string>> = {}): R
 }
 
 /**
- * As `toolEnvironment`, for the programs of Kubernetes: with Go's own default they spend an eighth of their processor time
- * on collecting garbage, as their heaps have just begun to grow. Above the limit they collect as often as they need to.
+ * As `toolEnvironment`, for the programs of Kubernetes. With Go's default they spend an eighth of their CPU time on
+ * garbage collection while their heaps are small. Above the memory limit they collect as often as they need to.
  */
 export function kubernetesEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   return toolEnvironment({ GOGC: '400', GOMEMLIMIT: '1GiB', ...extra });
@@ -57,7 +57,7 @@ export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Resolves when the child has ended; at once if it has. */
+/** Resolves when the child has ended; immediately if it already has. */
 export function exited(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return Promise.resolve();
   return new Promise((resolve) => {
@@ -66,7 +66,7 @@ export function exited(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Pids that carry the marker of the run (or part of one), the caller's own excepted. */
+/** Pids of the processes with the marker of a run, or of a part of a run; without the caller's own. */
 export function processesOfRun(run: string): number[] {
   const marker = `${runMarker}=${run}`;
   const wanted = (entry: string): boolean => entry === marker || entry.startsWith(`${marker}/`);
@@ -78,7 +78,7 @@ export function processesOfRun(run: string): number[] {
     try {
       if (readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').some(wanted)) found.push(pid);
     } catch {
-      // It ended meanwhile, or belongs to somebody else.
+      // It has ended, or belongs to another user.
     }
   }
   return found;
@@ -101,8 +101,8 @@ export async function killRun(run: string): Promise<void> {
 }
 
 /**
- * Something that tells two processes with the same pid apart: the start time.
- * Undefined when there is no such process.
+ * The start time of a process, which tells it from another process with the same pid.
+ * Undefined if there is no such process.
  */
 export function processIdentity(pid: number): string | undefined {
   try {

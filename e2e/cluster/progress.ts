@@ -1,8 +1,11 @@
 import { systemClock, type Clock } from '../../src/base/clock.ts';
 
-/** What a program needs to know of the stream that it reports to. */
+/** The stream that progress is reported to, and the clock. */
 export interface ProgressOptions {
-  /** True where a person watches; false where the lines are kept, as in a log of CI. Default: whether stderr is a terminal. */
+  /**
+   * True where a person watches; false where the lines are kept, as in a log of CI. Default: whether stderr is a
+   * terminal.
+   */
   terminal?: boolean;
   /** Default the machine's clock. */
   clock?: Clock;
@@ -10,7 +13,7 @@ export interface ProgressOptions {
 
 /**
  * Calls `say` while a long step runs: every 5 s at a terminal, once a minute where lines are kept.
- * Returns what ends it.
+ * Returns a function that ends the calls.
  */
 export function signsOfLife(
   say: () => void,

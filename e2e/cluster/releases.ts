@@ -3,7 +3,7 @@ import type { Archive } from './download.ts';
 /** A program of a control plane. */
 export type BinaryName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubectl';
 
-/** A published archive, and which of its members are programs of ours. */
+/** A published archive, and which of its members are wanted. */
 export interface ReleaseArchive extends Archive {
   /** Program → path of its member. */
   readonly members: Readonly<Partial<Record<BinaryName, string>>>;
@@ -14,7 +14,7 @@ export interface ReleaseArchive extends Archive {
  *
  * Every SHA-512 is copied from its publisher's own list: `CHANGELOG/CHANGELOG-1.36.md` of kubernetes/kubernetes for the
  * server archives, `envtest-releases.yaml` of kubernetes-sigs/controller-tools for the archives that bring etcd v3.6.8.
- * To move to another version copy both anew; a version whose list cannot be read stays out.
+ * To move to another version copy both again; a version whose list cannot be read must not be added.
  */
 export interface Release {
   readonly version: string;

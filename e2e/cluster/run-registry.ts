@@ -8,17 +8,17 @@ import { fileURLToPath } from 'node:url';
 import { killRun, processIdentity, signalGroup, toolEnvironment } from './processes.ts';
 
 /**
- * What a run of the harness holds on this machine, so that somebody can give it back when the run cannot.
+ * A run of the harness. A record says what it holds on this machine, so that this can be released if the run cannot.
  *
  * Flow: `openRun` writes a record and starts a reaper that waits on a pipe; networks are claimed one by one;
- * `close` gives everything back. When the owner dies without closing, the pipe closes and the reaper does it; when
- * the reaper died too, the next `openRun` finds a record whose owner is gone and does it.
+ * `close` releases everything. If the owner dies without closing, the pipe closes and the reaper releases everything.
+ * If the reaper died too, the next `openRun` finds a record whose owner is gone, and releases everything.
  */
 export interface Run {
   readonly id: string;
   /** Where the run keeps its files. */
   readonly dir: string;
-  /** Whether this process may make networks the machine's own. */
+  /** Whether this process may make networks local to this machine. */
   readonly realAddresses: boolean;
   /** Claims the number of a free network: 1 … 250, unique on the machine. */
   claimNetwork(): number;
@@ -49,7 +49,7 @@ export function networkPrefix(n: number, realAddresses: boolean): { pods: string
   return { pods: realAddresses ? `198.18.${n}` : `127.17.${n}`, loopback: `127.18.${n}` };
 }
 
-/** Registers a run owned by this process, after giving back what crashed runs left. */
+/** Registers a run owned by this process, after it has released what crashed runs left. */
 export async function openRun(options: RunOptions = {}): Promise<Run> {
   await reapDeadRuns();
   const id = randomBytes(6).toString('hex');
@@ -58,7 +58,7 @@ export async function openRun(options: RunOptions = {}): Promise<Run> {
   if (readdirSync(dir).length > 0) throw new Error(`the folder ${dir} is not empty: a cluster needs a new one`);
   const keep = options.keep ?? options.dir !== undefined;
   const identity = processIdentity(process.pid) ?? '';
-  // Written aside and renamed: whoever starts at this moment must not read half a record and think the run dead.
+  // Written aside and renamed: a run that starts at this moment must not read half a record and take this run for dead.
   const record: RunRecord = { owner: process.pid, ownerIdentity: identity, dir, keep };
   whileFoldersGo(() => {
     mkdirSync(runs, { recursive: true });
@@ -81,7 +81,7 @@ export async function openRun(options: RunOptions = {}): Promise<Run> {
   };
 }
 
-/** Gives back everything a run holds: processes, addresses, files, record. Harmless when there is nothing left. */
+/** Releases everything that a run holds: processes, addresses, files, record. Does nothing if nothing is left. */
 export async function giveBack(id: string): Promise<void> {
   const record = readRecord(id);
   await killRun(id);
@@ -95,12 +95,12 @@ export async function giveBack(id: string): Promise<void> {
   removeEmptyRegistry();
 }
 
-/** The last run takes the folders of the registry with it: what is empty goes, `runs` first. */
+/** Removes the folders of the registry if they are empty, `runs` first: the last run leaves no folder. */
 function removeEmptyRegistry(): void {
   try {
     for (const dir of [runs, networks, join(registry, 'data'), registry]) removeIfThere(dir);
   } catch {
-    // Not empty: another run has it.
+    // Not empty: another run uses it.
   }
 }
 
@@ -112,7 +112,7 @@ function removeIfThere(dir: string): void {
   }
 }
 
-/** Does `work` again where the end of another run removed a folder in between. */
+/** Repeats `work` if the end of another run removed a folder in between. */
 function whileFoldersGo(work: () => void): void {
   for (let tries = 0; ; tries++) {
     try {
@@ -157,7 +157,7 @@ function claimNetwork(run: string, realAddresses: boolean): number {
   throw new Error(`all ${lastNetwork} networks of ${networks} are in use`);
 }
 
-/** The reaper costs a shell until it is needed: `read` ends when the owner's end of the pipe is closed. */
+/** Until it is needed, the reaper is only a shell: its `read` ends when the owner's end of the pipe is closed. */
 function startReaper(id: string): ChildProcess {
   const script = fileURLToPath(new URL('./reap.ts', import.meta.url));
   const reaper = spawn('/bin/sh', ['-c', 'read -r _; exec "$0" "$@"', process.execPath, script, id], {
@@ -184,12 +184,12 @@ function canAddNetworks(): boolean {
 }
 
 /**
- * A route makes every address of the network this machine's own. No address is put on a device: the kernel announces such
- * a change to all programs, and Chromium then aborts its requests.
+ * A local route makes every address of the network an address of this machine. No address is put on a device: the
+ * kernel announces such a change to all programs, and Chromium then aborts its requests.
  */
 function addNetwork(n: number): void {
   const { pods } = networkPrefix(n, true);
-  // The node's own address first: what is sent to the network comes from it, for which it has to be the machine's.
+  // The node's own address first: it is the source of what is sent to the network, and a source has to be local.
   localRoute('replace', `${pods}.1/32`);
   localRoute('replace', `${pods}.0/24`, 'src', `${pods}.1`);
 }
@@ -209,10 +209,10 @@ function localRoute(verb: 'replace' | 'del', network: string, ...more: string[])
   execFileSync('ip', ['route', verb, 'local', network, 'dev', 'lo', ...more], { stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
-/** A network, `198.18.N.0/24`, that a run has made this machine's own, whole or its node's address alone. */
+/** A network `198.18.N.0/24` with a local route on this machine, for all of it or for its node's address alone. */
 export interface HeldNetwork {
   readonly network: string;
-  /** The run that has claimed it; undefined when no record names one, as after a run that left it behind. */
+  /** The run that has claimed the network; undefined if no record names one, as after a crash. */
   readonly run: string | undefined;
 }
 

@@ -26,7 +26,7 @@ if (!Number.isInteger(nodes) || nodes < 2 || nodes > 20) {
   process.exit(2);
 }
 
-/** Said before anything starts, so that no line of the tour is taken for more than it shows. */
+/** Shown before anything starts, so that readers of the tour know which parts are stand-ins. */
 const standIns = `Real here: etcd, API server, controller manager, scheduler, kubectl, and every program of this product.
 Stand-ins, and how to run each for real:
   nodes             start containers as processes, without a kubelet   on a cluster of your own: docs/guides/install.md
@@ -72,7 +72,7 @@ if (report.failures.length > 0) {
   report.show(`\ndemo: ${report.failures.length} line(s) not as expected: ${report.failures.join('; ')}`);
   process.exit(1);
 }
-// Interrupted on the way up: the run's reaper gives back what a cluster had taken so far, when this process is gone.
+// Interrupted during the start: when this process is gone, the run's reaper releases what the cluster has taken.
 if (stopping && !stage) process.exit(130);
 report.show(
   stopping

@@ -2,7 +2,7 @@ import { connect, createServer, type Server } from 'node:net';
 
 /**
  * `kubectl port-forward` for process nodes: a loopback port whose connections reach the pod from a loopback address,
- * as they would inside the pod. `target` is asked for each connection, so that a pod that moved is found.
+ * as they would inside the pod. `target` is called for each connection, so that connections follow a pod that moved.
  */
 export async function forward(
   target: () => Promise<{ ip: string; port: number }>,

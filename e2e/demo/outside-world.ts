@@ -10,7 +10,7 @@ import { FakePlatform } from '../../src/testing/fake-platform/fake-platform.ts';
 import { builtPrograms } from '../cluster/own-programs.ts';
 import { compileCacheDir } from '../../src/testing/cache-dir.ts';
 
-/** What the minter talks to outside the cluster, played on loopback: key service, hosting platform, cloud issuer. */
+/** Stand-ins on loopback for what the minter calls outside the cluster: key service, hosting platform, cloud issuer. */
 export interface OutsideWorld {
   appId: number;
   /** Full name of the key version that `minter tools import-pk` made. */
@@ -18,20 +18,20 @@ export interface OutsideWorld {
   platform: FakePlatform;
   issuer: FakeIssuer;
   kms: FakeKms;
-  /** What the minter's image carries here: where the key service is, and whom to trust. */
+  /** The environment of the minter's image: the address of the key service, and the CA to trust. */
   minterEnv: Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** Starts it and brings the App's key into the key service the way an installer does. */
+/** Starts the stand-ins and imports the App's key into the key service, as an installer does. */
 export async function startOutsideWorld(options: {
   org: string;
   repositories: readonly string[];
-  /** Listens on every address and calls itself so. Default: `localhost`, on loopback. */
+  /** The host name in URLs and certificates; the stand-ins then listen on every address. Default: `localhost`. */
   publicHost?: string;
   /** Port of the key service. Default: a free one. */
   kmsPort?: number;
-  /** Authority of its certificates. Default: one of its own. */
+  /** The CA of the certificates. Default: a new one. */
   authority?: KeyPairPem;
 }): Promise<OutsideWorld> {
   const { publicHost = 'localhost' } = options;
@@ -75,7 +75,7 @@ export async function startOutsideWorld(options: {
   };
 }
 
-/** `minter tools import-pk`, the real command, with the names of the sample. Resolves with the version's full name. */
+/** Runs the real `minter tools import-pk` with the names of the sample. Resolves with the key version's full name. */
 function importKey(kmsPort: number, pem: string): Promise<string> {
   const flags = [
     '-project-id',

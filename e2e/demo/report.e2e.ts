@@ -1,7 +1,7 @@
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { createReport } from './report.ts';
 
-/** What is printed of a step that takes twenty minutes. */
+/** The lines that are printed for a step of twenty minutes. */
 async function linesOfALongStep(terminal: boolean): Promise<string[]> {
   const clock = new FakeClock();
   const lines: string[] = [];
@@ -18,7 +18,7 @@ async function linesOfALongStep(terminal: boolean): Promise<string[]> {
   return lines;
 }
 
-test('where the lines are kept, a step is a line at its start, one a minute and one at its end', async () => {
+test('in a log, a step has a line at its start, one a minute and one at its end', async () => {
   const lines = await linesOfALongStep(false);
   expect(lines).toHaveLength(22);
   expect(lines[0]).toBe('   0.0 s  building …\n');
@@ -26,6 +26,6 @@ test('where the lines are kept, a step is a line at its start, one a minute and 
   expect(lines.at(-1)).toBe('1200.0 s    done in 1200.0 s\n');
 });
 
-test('at a terminal a step shows every five seconds that it is alive', async () => {
+test('at a terminal, a step has a line every five seconds', async () => {
   expect(await linesOfALongStep(true)).toHaveLength(242);
 });

@@ -1,13 +1,13 @@
 import { systemClock } from '../../src/base/clock.ts';
 import { signsOfLife, type ProgressOptions } from '../cluster/progress.ts';
 
-/** What the demo says while it works: steps with elapsed time, and findings with a verdict. */
+/** The demo's output: steps with elapsed time, and checks with a verdict. */
 export interface Report {
-  /** Runs a slow step; prints its name at once, signs of life, and its time at the end. */
+  /** Runs a slow step; prints its name at the start, progress in between, and its duration at the end. */
   step<T>(name: string, work: (note: (text: string) => void) => Promise<T>): Promise<T>;
   /** One line of the tour: what was expected, what came, and whether they agree. */
   expect(what: string, ok: boolean, got: string): void;
-  /** Text as it is. */
+  /** Prints text unchanged. */
   show(text: string): void;
   readonly failures: readonly string[];
 }

@@ -15,14 +15,14 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 export const minterUrl = 'http://minter.platform-agent.svc.cluster.local:8080';
 export const agentEmail = 'platform-agent@demo-project.iam.gserviceaccount.com';
 
-/** The whole product in motion: what the demo shows and what e2e tests lean on. */
+/** The whole product, running: the demo shows it, and end-to-end tests use it. */
 export interface Stage {
   cluster: Cluster;
   world: OutsideWorld;
   /** The query server through a loopback port, as `kubectl port-forward` gives it. */
   queryTarget: QueryTarget;
   query(promql: string, params?: Record<string, string>): Promise<QueryAnswer>;
-  /** Asks a ready minter pod for a token, as an identity of the cloud issuer. */
+  /** Requests a token from a ready minter pod, as an identity of the cloud issuer. */
   mint(email: string, change?: MintChange): Promise<{ status: number; body: string }>;
   load: LoadStats;
   stop(): Promise<void>;
@@ -33,7 +33,7 @@ export interface StageOptions {
   nodes?: number;
   /** Loopback port of the query server; 0 takes a free one. */
   queryPort?: number;
-  /** Set up to which point: `operator` leaves samples and shop out. Default: everything. */
+  /** How far to set up: `operator` leaves samples and shop out. Default: everything. */
   upTo?: 'operator' | 'everything';
   /** Requests to each service of the shop, a second. Default 20. */
   perSecond?: number;
@@ -80,7 +80,9 @@ function aborted(signal: AbortSignal | undefined): Promise<never> {
   });
 }
 
-/** Everything after the outside world. What it starts is added to `stops`; a cluster half up ends with this process. */
+/**
+ * Starts all but the outside world; `stops` gets how to stop each part. A half-started cluster ends with this process.
+ */
 async function bringUp(
   options: StageOptions & { binaries: Binaries },
   world: OutsideWorld,
@@ -135,7 +137,7 @@ const crds = ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments'].
   (plural) => `crd/${plural}.svc.dev`,
 );
 
-/** The samples as they are in the repository; only the addresses of the outside world are put in. */
+/** Applies the samples of the repository; only the addresses of the outside world are replaced. */
 async function applySamples(cluster: Cluster, world: OutsideWorld, report: Report): Promise<void> {
   await report.step('kubectl apply: the shop, and config/samples (a policy, two monitors, a minter)', async () => {
     const samples = ['namespaces', 'clustertrafficpolicy', 'trafficmonitor-checkout', 'trafficmonitor-catalog'];
@@ -206,7 +208,7 @@ export async function readyPods(
     .map((pod) => ({ name: pod.metadata.name, ip: pod.status!.podIP! }));
 }
 
-/** Keeps the load's targets current once a second; a control plane that is away leaves the last ones in place. */
+/** Updates the load's targets once a second. While the control plane is down, the last targets stay. */
 function watchShop(cluster: Cluster, signal: AbortSignal): LoadTargets {
   const targets: { catalog: readonly string[]; checkout: readonly string[] } = { catalog: [], checkout: [] };
   const refresh = async (): Promise<void> => {
@@ -228,7 +230,7 @@ async function reachQuery(cluster: Cluster, port: number, stops: (() => unknown)
       if (!pod) throw new Error('no query pod is ready');
       last = { ip: pod.ip, port: 9095 };
     } catch (error) {
-      // While the API server is away, the pod is where it was.
+      // While the API server is down, the last address is used.
       if (!last) throw error;
     }
     return last;
@@ -248,7 +250,7 @@ async function reachQuery(cluster: Cluster, port: number, stops: (() => unknown)
   return { host: '127.0.0.1', port: forwarded.port, ca: Buffer.from(secret, 'base64').toString('utf8') };
 }
 
-/** What differs from a good request. */
+/** How a token request differs from a valid one. */
 export interface MintChange {
   audience?: string;
   scope?: string;

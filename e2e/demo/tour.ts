@@ -40,7 +40,7 @@ async function showQueries(stage: Stage, report: Report): Promise<void> {
   report.expect(rateQuery, !(rate instanceof Error) && busy(rate), text(rate));
 }
 
-/** The same through `kubectl svc`, which reaches the query server through its own port-forward. */
+/** Shows queries through `kubectl svc`, which reaches the query server through its own port-forward. */
 async function showPlugin(stage: Stage, report: Report): Promise<void> {
   const plugin: Plugin = await installPlugin(stage.cluster);
   const show = async (args: readonly string[], good: (stdout: string) => boolean): Promise<void> => {

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { findGoPrograms } from '../cluster/go-programs.ts';
 import type { FindOptions, GoPrograms } from '../cluster/go-programs.ts';
 
-/** What people install the chart with. */
+/** The program that installs the chart. */
 const helm = {
   moduleDir: fileURLToPath(new URL('./module/', import.meta.url)),
   versionOf: 'helm.sh/helm/v4',

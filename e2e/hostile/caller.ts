@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 
-/** Who calls: with a certificate of the product's authority, with a token, or as anybody. */
+/** The identity of a caller: a certificate of the product's CA, a token, or no credentials. */
 export interface Identity {
   readonly name: string;
   readonly cert?: string;
@@ -16,23 +16,23 @@ export interface Target {
   readonly port: number;
   /** Absent: plain TCP. `ca` is trusted for the server's certificate. */
   readonly tls?: { readonly ca: string; readonly servername: string };
-  /** HTTP/2 is spoken: by ALPN under TLS, from the first byte without. */
+  /** The listener speaks HTTP/2: by ALPN with TLS, from the first byte without TLS. */
   readonly h2?: boolean;
-  /** HTTP/1.1 is not spoken. */
+  /** The listener does not speak HTTP/1.1. */
   readonly h2Only?: boolean;
 }
 
-/** Attackers call from here; those who must be answered meanwhile call from 127.0.0.1. */
+/** Attackers call from this address. Callers that must be answered during an attack call from 127.0.0.1. */
 export const attackerAddress = '127.0.0.66';
 
 export interface Line {
   readonly socket: Socket;
-  /** What came so far, one character a byte. */
+  /** The bytes that were received so far, one character a byte. */
   readonly text: () => string;
   readonly closed: Promise<void>;
 }
 
-/** A connection whose errors are of no interest. Resolves when bytes can be sent, or when it is known that none can. */
+/** Opens a connection and ignores its errors. Resolves when bytes can be sent, or when the connection is closed. */
 export async function callLine(
   target: Target,
   identity: Identity,
@@ -70,7 +70,7 @@ export function statusOf(line: Line): number {
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(line.text())?.[1] ?? 0);
 }
 
-/** Sends bytes and waits for an answer's first byte, the close, or the time; then hangs up. */
+/** Sends bytes, waits for an answer, for the close, or for `ms`, and closes the line. Returns the answer's status. */
 export async function say(line: Line, bytes: string | Buffer, ms: number): Promise<number> {
   if (!line.socket.destroyed) line.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   await Promise.race([

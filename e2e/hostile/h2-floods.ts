@@ -34,15 +34,15 @@ const many = (count: number, make: (i: number) => Buffer): Buffer =>
   Buffer.concat(Array.from({ length: count }, (_, i) => make(i)));
 const streamId = (i: number): number => i * 2 + 1;
 
-/** What is sent after the preface. */
+/** The frames of each flood, sent after the preface. */
 export const floods: Readonly<Record<string, () => Buffer>> = {
-  'streams that are reset at once': () =>
+  'streams that are reset immediately': () =>
     many(5_000, (i) =>
       Buffer.concat([frame('headers', 5, streamId(i), fields), frame('reset', 0, streamId(i), u32(8))]),
     ),
   'streams that never end': () => many(3_000, (i) => frame('headers', 4, streamId(i), fields)),
   SETTINGS: () => many(20_000, () => frame('settings', 0, 0, Buffer.from([0, 4, 0, 1, 0, 0]))),
-  'an endless SETTINGS': () =>
+  'one SETTINGS frame of 2,500 settings': () =>
     frame(
       'settings',
       0,
@@ -69,15 +69,15 @@ export const floods: Readonly<Record<string, () => Buffer>> = {
         many(8_000, () => Buffer.from([0xbe])),
       ]),
     ),
-  'a header block that is no HPACK': () => frame('headers', 5, 1, Buffer.alloc(8_000, 0xff)),
+  'a header block that is not HPACK': () => frame('headers', 5, 1, Buffer.alloc(8_000, 0xff)),
   'empty DATA': () => Buffer.concat([frame('headers', 4, 1, fields), many(20_000, () => frame('data', 0, 1))]),
   PRIORITY: () =>
     many(20_000, (i) => frame('priority', 0, streamId(i), Buffer.concat([u32(streamId(i + 1)), Buffer.from([1])]))),
   'WINDOW_UPDATE beyond every window': () => many(10, () => frame('window', 0, 0, u32(0x7fffffff))),
   'WINDOW_UPDATE of one byte': () => many(20_000, () => frame('window', 0, 0, u32(1))),
-  'frames that no one knows': () => many(10_000, () => Buffer.from([0, 0, 1, 0xfa, 0, 0, 0, 0, 0, 0])),
+  'frames of an unknown type': () => many(10_000, () => Buffer.from([0, 0, 1, 0xfa, 0, 0, 0, 0, 0, 0])),
   'a frame that is too large': () => Buffer.from([0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]),
-  'a stream of the server': () => frame('headers', 5, 2, fields),
+  'a stream with an id of the server': () => frame('headers', 5, 2, fields),
   'no window for any answer': () =>
     Buffer.concat([
       frame('settings', 0, 0, Buffer.from([0, 4, 0, 0, 0, 0])),
@@ -85,7 +85,7 @@ export const floods: Readonly<Record<string, () => Buffer>> = {
     ]),
 };
 
-/** Sends one flood, leaves the connection time to be ended, and hangs up. */
+/** Sends one flood, gives the server time to close the connection, and closes it. */
 export async function flood(target: Target, identity: Identity, name: string): Promise<void> {
   const line = await callLine(target, identity, { alpn: 'h2' });
   if (line.socket.destroyed) throw new Error(`no connection for the flood: ${name}`);

@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { callLine, statusOf, type Identity, type Line, type Target } from './caller.ts';
 
 /**
- * Opens plain connections from many addresses and says a little on each; those that the listener does not close stay
- * until `release`.
+ * Opens plain connections from eight addresses, and sends at most the beginning of a request on each. Connections that
+ * the listener does not close stay open until `release`.
  */
 export async function holdConnections(
   target: Target,
@@ -31,7 +31,7 @@ export async function holdConnections(
   };
 }
 
-/** A sender that never comes to an end, and how long it was listened to. */
+/** A sender that never finishes its request, and how long the listener kept its connection. */
 export interface Slow {
   readonly what: string;
   readonly target: Target;
@@ -49,7 +49,7 @@ const slowly: Readonly<Record<string, { first: string; drip: string }>> = {
   },
 };
 
-/** One of each against a listener, all at once. */
+/** Starts one slow sender of each kind against a listener, in parallel. */
 export async function startSlow(target: Target, identity: Identity): Promise<Slow[]> {
   return Promise.all(
     Object.entries(slowly).map(async ([what, { first, drip }]) => {

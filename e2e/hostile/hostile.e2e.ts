@@ -7,15 +7,18 @@ import { sendMutations } from './mutation.ts';
 import { startWorld, type HostileWorld } from './world.ts';
 
 /**
- * Hostile callers against every port of every program, as anybody and with each identity that it admits. All traffic
- * stays in 127.0.0.0/8. After each case: the process lives, other callers are answered, and memory is given back.
+ * Hostile callers attack every port of every program, without credentials and with each identity that the port admits.
+ * All traffic stays in 127.0.0.0/8. After each case the process lives, other callers are answered, and memory is free.
  */
 const seed = Number(process.env['HOSTILE_SEED'] ?? 20_240_601);
-/** Within this another caller is answered. Units: ms. */
+/** Another caller must be answered within this time. Units: ms. */
 const promptMs = 250;
-/** What a process may have grown by after any case: heaps keep some of what they once took. Units: bytes. */
+/** How much resident memory may grow: heaps keep some of the memory that they once took. Units: bytes. */
 const grownBytes = 160 * 1024 * 1024;
-/** What it may still use of it after a collection: caches, and series and spans that it took in. Units: bytes. */
+/**
+ * How much memory in use may grow, after a garbage collection: by caches, and by accepted series and spans. Units:
+ * bytes.
+ */
 const keptBytes = 24 * 1024 * 1024;
 
 const plain = ['metrics', 'otlp-http', 'scrape', 'query-health', 'minter', 'minter-admin'];
@@ -30,7 +33,7 @@ const pairs = listeners.flatMap((listener) =>
     ...(mutual.includes(listener) ? ['svc-query', 'svc-controller', 'svc-agent'] : []),
   ].map((who) => [listener, who] as const),
 );
-/** What speaks HTTP/2, and as whom it is spoken there. */
+/** Each listener that speaks HTTP/2, and the identities that flood it. */
 const h2Pairs = [
   ['otlp-grpc', 'anybody'],
   ['query', 'anybody'],
@@ -42,7 +45,7 @@ let world: HostileWorld;
 let slow: Slow[];
 beforeAll(async () => {
   world = await startWorld();
-  // The slow ones take as long as the longest timeout: they run beside everything else.
+  // The slow senders take as long as the longest timeout, so they run beside all tests.
   slow = (
     await Promise.all(
       listeners.map((listener) =>
@@ -97,7 +100,7 @@ async function probe(target: Target): Promise<number> {
   return performance.now() - started;
 }
 
-/** A method that is not there is answered by the server itself. */
+/** Calls an unknown method, which the server itself answers. */
 function grpcProbe(target: Target): Promise<void> {
   const client = new Client(`127.0.0.1:${target.port}`, credentials.createInsecure());
   const bytes = (data: Buffer): Buffer => data;
@@ -110,7 +113,7 @@ function grpcProbe(target: Target): Promise<void> {
   });
 }
 
-/** The best of three: what else runs on the machine is not the listener's fault. */
+/** Takes the best of three probes: other load on the machine is not the listener's fault. */
 async function answersPromptly(target: Target): Promise<void> {
   let best = Infinity;
   for (let i = 0; i < 3 && best > promptMs; i++) best = Math.min(best, await probe(target));
@@ -132,7 +135,7 @@ async function unharmed(target: Target): Promise<void> {
 describe.each(pairs)('%s, called by %s', (listener, who) => {
   const target = (): Target => targetOf(listener);
 
-  test('refuses what is malformed', async () => {
+  test('refuses malformed requests', async () => {
     expect(await sendMalformed(target(), identityOf(who))).toEqual([]);
     await unharmed(target());
   });
@@ -153,7 +156,7 @@ describe.each(h2Pairs)('%s over HTTP/2, called by %s', (listener, who) => {
 test.each([...listeners, 'otlp-grpc'])('%s answers others while a caller holds connections', async (listener) => {
   const { open, release } = await holdConnections(targetOf(listener), 1_500);
   try {
-    // As many as a listener allows one address, or those that it has not heard the end of.
+    // The listener keeps as many as it allows an address, or those whose request has not ended.
     expect(open()).toBeGreaterThan(100);
     for (let i = 0; i < 3; i++) await answersPromptly(targetOf(listener));
   } finally {
@@ -162,12 +165,12 @@ test.each([...listeners, 'otlp-grpc'])('%s answers others while a caller holds c
   await unharmed(targetOf(listener));
 });
 
-test('a sender that comes to no end is cut in time, whatever it is slow at', async () => {
+test('a sender that never finishes is cut off in time, whatever it is slow at', async () => {
   const late = await Promise.all(
     slow.map(async ({ what, target, ended }) => {
       const { ms, status } = await ended;
       const isBody = what.includes('body') || what.includes('chunks');
-      // A body is not waited for once its answer is known; otherwise it must come within the time of a request.
+      // A listener may answer without the body; otherwise the body must come within the time limit of a request.
       const limitMs = isBody ? 30_000 : 5_000;
       return ms > limitMs + 1_500 ? `${target.listener}: ${what}, ${Math.round(ms)} ms, ${status}` : '';
     }),
@@ -180,7 +183,7 @@ test('the query server still answers with what its agent has', async () => {
   expect(await world.agentsUp()).toBe('1');
 });
 
-test('every listener counts what it refused, and nothing failed', async () => {
+test('every listener counts refused requests, and no listener counts a failure', async () => {
   for (const [scraper, names] of [
     ['metrics', ['metrics', 'webhook']],
     ['scrape', ['otlp-grpc', 'otlp-http', 'scrape', 'remote-read', 'span-stream', 'capture-config']],

@@ -23,8 +23,8 @@ export function malformedRequests(token: string | undefined): { name: string; by
     'a coding after chunked': post('Transfer-Encoding: chunked, identity\r\n', '0\r\n\r\n'),
     'a hidden coding': post('Transfer-Encoding: xchunked\r\n', '0\r\n\r\n'),
     'a negative length': post('Content-Length: -1\r\n', ''),
-    'a length that is no number': post('Content-Length: 1e3\r\n', 'x'.repeat(1_000)),
-    'a chunk size that is none': post('Transfer-Encoding: chunked\r\n', 'zz\r\nabc\r\n0\r\n\r\n'),
+    'a length that is not an integer': post('Content-Length: 1e3\r\n', 'x'.repeat(1_000)),
+    'a chunk size that is not a number': post('Transfer-Encoding: chunked\r\n', 'zz\r\nabc\r\n0\r\n\r\n'),
     'a chunk size beyond 64 bits': post('Transfer-Encoding: chunked\r\n', `${'f'.repeat(20)}\r\nabc`),
     'a chunk extension of 64 KiB': post('Transfer-Encoding: chunked\r\n', `1;${'x'.repeat(65_536)}\r\na\r\n0\r\n\r\n`),
     'NUL in a field': get('/', 'X: a\0b\r\n'),
@@ -67,12 +67,12 @@ export function malformedRequests(token: string | undefined): { name: string; by
     'many ranges': get('/', `Range: bytes=${'0-,'.repeat(1_000)}0-\r\n`),
     'a token of 20 KiB': get('/', `Authorization: Bearer ${'x'.repeat(20 * 1024)}\r\n`),
     'a user of a front proxy': get('/', 'X-Remote-User: system:admin\r\nX-Remote-Group: system:masters\r\n'),
-    'two thousand requests at once': get('/').repeat(2_000),
+    'two thousand pipelined requests': get('/').repeat(2_000),
   }).map(([name, bytes]) => ({ name, bytes, refused: false }));
   return [...refused, ...odd];
 }
 
-/** Each on a connection of its own, some at a time. Result: what was not refused, or not answered in time. */
+/** Sends each on a connection of its own, 20 at a time. Returns what was not refused, or not answered in time. */
 export async function sendMalformed(target: Target, identity: Identity): Promise<string[]> {
   const wrong: string[] = [];
   const requests = malformedRequests(identity.token);

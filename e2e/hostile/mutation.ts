@@ -60,7 +60,7 @@ const review = {
   },
 };
 
-/** Requests that the listener takes: method, path, body, its type. */
+/** Valid requests of each listener: method, path, body, content type. */
 const requests: Readonly<Record<string, readonly (readonly [string, string, (string | object)?, string?])[]>> = {
   metrics: [
     ['GET', '/readyz?verbose&exclude=caches'],
@@ -152,7 +152,7 @@ function validRequests(target: Target, { token }: Identity): Buffer[] {
   });
 }
 
-/** A sequence of numbers below 1 that a seed decides (mulberry32). */
+/** Pseudo-random numbers in [0, 1), determined by the seed (mulberry32). */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -219,7 +219,7 @@ function mutated(bytes: Buffer, random: () => number): Buffer {
   return out;
 }
 
-/** Sends `count` mutations of what the listener takes. What is not answered is hung up on: it may lack its end. */
+/** Sends `count` mutations of valid requests. Waits shortly for answers: a mutated request may have lost its end. */
 export async function sendMutations(target: Target, identity: Identity, seed: number, count: number): Promise<void> {
   const random = randomOf(seed);
   const valid = validRequests(target, identity);

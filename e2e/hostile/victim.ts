@@ -4,7 +4,7 @@ import { until } from '../../src/testing/until.ts';
 import { builtPrograms, nodeEnvironment } from '../cluster/own-programs.ts';
 import { exited, signalGroup, spawnBound } from '../cluster/processes.ts';
 
-/** A process of ours under attack, and what it said. */
+/** A process of ours under attack, and its log. */
 export class Victim {
   readonly name: string;
   readonly #child: ChildProcess;
@@ -21,7 +21,7 @@ export class Victim {
     for (const stream of [child.stdout!, child.stderr!]) {
       stream.on('data', (chunk: Buffer) => {
         this.#log = `${this.#log}${chunk.toString()}`.slice(-1_000_000);
-        // A line of this kind is short and written whole.
+        // Such a line is short and arrives in one chunk.
         for (const [, bytes] of chunk.toString().matchAll(/"memory in use","bytes":(\d+)\}/g))
           this.#memories.push(Number(bytes));
       });
@@ -65,7 +65,7 @@ export class Victim {
       .map((line) => JSON.parse(line) as Record<string, unknown>);
   }
 
-  /** Errors: with the end of the log when the process ended. */
+  /** Errors: the process has ended; the error has the end of its log. */
   mustLive(): void {
     const { exitCode, signalCode } = this.#child;
     if (exitCode === null && signalCode === null) return;
@@ -77,12 +77,12 @@ export class Victim {
     return Number(kb) * 1024;
   }
 
-  /** Resident memory taken since the start: with what V8 has not given back. Units: bytes. */
+  /** Growth of resident memory since the start, with what V8 has not released yet. Units: bytes. */
   grown(): number {
     return this.rss() - this.#before;
   }
 
-  /** Memory taken since the start that is still in use after a collection. Units: bytes. */
+  /** Growth since the start of the memory in use, after a garbage collection. Units: bytes. */
   async kept(): Promise<number> {
     const kept = (await this.#inUse()) - this.#inUseBefore;
     this.#mostKept = Math.max(this.#mostKept, kept);

@@ -14,7 +14,7 @@ import { freePorts } from '../cluster/ports.ts';
 import { callLine, type Identity, type Target } from './caller.ts';
 import { Victim } from './victim.ts';
 
-/** Every program of the product with all its ports on loopback, in front of stand-ins for what it talks to. */
+/** Every program of the product with all its ports on loopback, and stand-ins for the servers that it calls. */
 export interface HostileWorld {
   readonly victims: readonly Victim[];
   readonly targets: readonly Target[];
@@ -23,7 +23,7 @@ export interface HostileWorld {
   readonly reader: Identity;
   /** By common name. */
   readonly certificates: Readonly<Record<'svc-query' | 'svc-controller' | 'svc-agent', Identity>>;
-  /** What the query server answers for `sum(svc_agent_up)`, asked of the agents; undefined for a degraded answer. */
+  /** The query server's value of `sum(svc_agent_up)`; undefined for a degraded answer. */
   agentsUp(): Promise<string | undefined>;
   stop(): Promise<(number | null)[]>;
 }
@@ -86,7 +86,7 @@ async function startApi(ca: KeyPairPem): Promise<FakeApiServer> {
     metadata: { name: 'extension-apiserver-authentication', namespace: 'kube-system' },
     data: { 'client-ca-file': ca.cert },
   });
-  // Every token is good, and may do everything: what a caller with rights can send is the point.
+  // Every token is valid and has all rights, so that attacks reach the code after authorization.
   const always = (plural: string, status: object): void =>
     api.script(
       { plural },
@@ -137,7 +137,7 @@ async function startOperator(kubeconfig: string, api: FakeApiServer): Promise<St
     { KUBECONFIG: kubeconfig },
     async (self) => self.said('webhooks are served').length > 0 && answers(metrics, '/livez'),
   );
-  // The operator has an authority of its own making.
+  // The operator makes a CA of its own.
   const secret = await until('the authority', async () =>
     api.storage.find(coreResources.secrets, 'svc-system', names.controllerTls),
   );
@@ -160,7 +160,7 @@ async function agentPorts(): Promise<AgentPorts> {
   return Object.fromEntries(agentListeners.map((name, i) => [name, free[i]!])) as AgentPorts;
 }
 
-/** The agent's pod as a query server finds it, so that hostile questions reach the fan-out. */
+/** Puts the agent's pod where the query server finds it, so that hostile queries reach the fan-out. */
 function putAgentPod(api: FakeApiServer): void {
   const metadata = { namespace: 'svc-system', name: 'svc-agent-1', labels: objectLabels('agent') };
   const spec = { nodeName: 'node-1', containers: [{ name: 'agent' }] };

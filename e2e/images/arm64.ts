@@ -1,6 +1,6 @@
 /**
- * What an arm64 image needs to be started on another machine: an emulator of its processor, and, where the public base
- * image is out of reach, an arm64 Node with its libraries.
+ * What an arm64 image needs to run on a machine of another architecture: an emulator, and, if the public base image is
+ * out of reach, an arm64 Node with its libraries.
  */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -24,7 +24,7 @@ const nodePackage = {
 /** Where Debian's packages for foreign architectures put the libraries. */
 const libraries = '/usr/aarch64-linux-gnu/lib';
 const loader = 'ld-linux-aarch64.so.1';
-/** What Node loads. */
+/** The libraries that Node loads. */
 const names = ['libc.so.6', 'libdl.so.2', 'libgcc_s.so.1', 'libm.so.6', 'libpthread.so.0', 'libstdc++.so.6'];
 
 /** The program that runs arm64 programs here; undefined where none is installed. */
@@ -51,7 +51,7 @@ export async function addArm64Node(root: string): Promise<void> {
 
 /**
  * Path of an arm64 Node, from the cache or, once, from the registry of npm.
- * Errors: the archive is another than the one whose hash is here, or the checkout pins another Node.
+ * Errors: the archive has another hash than the one above, or the checkout pins another Node.
  */
 async function findArm64Node(): Promise<string> {
   const { name, version, sha512 } = nodePackage;

@@ -20,7 +20,7 @@ export function buildahOn({ root, runroot }: ImageStorage): Buildah {
   };
 }
 
-/** What makes an image differ from the one that it is made from. */
+/** How an image differs from the image that it is made from. */
 export interface Change {
   readonly env?: Readonly<Record<string, string>>;
   /** A folder of this machine whose content is put into a folder of the image. */

@@ -1,6 +1,6 @@
 /**
- * Stand-ins for the public base images of the Dockerfile, which may be out of reach: Node of this checkout with the
- * libraries that it loads, and for building a shell beside it.
+ * Stand-ins for the public base images of the Dockerfile, which may be out of reach: the Node of this checkout with the
+ * libraries that it loads, and, in the image for builds, a shell.
  */
 import { execFile } from 'node:child_process';
 import { chmodSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -19,7 +19,7 @@ export const nodeVersion = (): string =>
 /** Where Node is in the public base. */
 export const nodeInBase = '/nodejs/bin/node';
 
-/** Whom this machine trusts, an image trusts: a registry may stand behind a proxy of one's own. */
+/** Images trust the same CAs as this machine: a registry may be behind a proxy with a CA of its own. */
 const certificates = '/etc/ssl/certs/ca-certificates.crt';
 
 /** A builder: shell, Node and npm. Kept in the storage. */
@@ -35,7 +35,7 @@ export function standInBuilder(buildah: Buildah, log: (line: string) => void): P
   });
 }
 
-/** Node at the path of the public base, what it loads, certificates, and users by name. No shell. Kept in the storage. */
+/** A base: Node at the path of the public base, its libraries, CAs, and user names. No shell. Kept in the storage. */
 export function standInBase(buildah: Buildah, log: (line: string) => void): Promise<string> {
   return kept(buildah, `localhost/svc-e2e-base:${nodeVersion()}`, log, {
     programs: { [nodeInBase]: nodeProgram },

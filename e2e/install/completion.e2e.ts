@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { builtPrograms } from '../cluster/own-programs.ts';
 import { svc } from './tools.ts';
 
-/** The script that `svc completion bash` prints, asked by bash itself as if keys had been pressed. */
+/** The script that `svc completion bash` prints, run by bash as if a user had pressed Tab. */
 
 let script: string;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
   script = stdout;
 }, 30_000);
 
-/** The program that the script asks, as the PATH would have it. */
+/** A shell function in place of the `svc` on the PATH, which the script calls. */
 const program = `svc() { '${process.execPath}' '${builtPrograms.svc}' "$@"; }`;
 
 function completions(...words: string[]): string[] {
@@ -31,7 +31,7 @@ test('commands and subcommands are offered', () => {
   expect(completions('svc', 'agent', '')).toContain('init-config');
 });
 
-test('flags of the command at hand are offered, and the values of those with a fixed set', () => {
+test('flags of the current command are offered, and the values of flags with a fixed set', () => {
   expect(completions('svc', 'install', '--query-r')).toEqual(['--query-replicas']);
   expect(completions('svc', 'uninstall', '--query-r')).toEqual([]);
   expect(completions('svc', 'operator', '--custom-metrics', '')).toEqual(['auto', 'force', 'off']);

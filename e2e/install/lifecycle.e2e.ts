@@ -8,7 +8,7 @@ import { until } from '../../src/testing/until.ts';
 import { findHelm } from '../helm/programs.ts';
 import { chart, repository, run, runWell, svc, type Outcome } from './tools.ts';
 
-/** Installing and removing for real: what the commands say is what happens. */
+/** Installs and uninstalls on a real cluster: what the commands report is what happens. */
 
 let cluster: Cluster;
 let helm: string;
@@ -36,7 +36,7 @@ async function expectWell(outcome: Promise<Outcome>): Promise<Outcome> {
 }
 
 describe('svc install and uninstall', () => {
-  test('a server dry run shows what would come, and changes nothing', async () => {
+  test('a server dry run shows the objects that would be created, and changes nothing', async () => {
     const { stdout, stderr } = await expectWell(svc(['install', '--dry-run=server'], env()));
     expect(stdout).toContain('deployment.apps/svc-controller -n svc-system created (server dry run)');
     expect(stdout).toContain('+          image: svc-operator:0.1.0');
@@ -52,7 +52,7 @@ describe('svc install and uninstall', () => {
     expect(stderr).toContain('deployment/svc-query: 1/1 replicas');
   }, 180_000);
 
-  test('the same again changes nothing; another setting shows the line that changes', async () => {
+  test('a dry run with the same settings shows no change; another setting shows the changed line', async () => {
     const same = await expectWell(svc(['install', '--dry-run=server', '--query-replicas=1'], env()));
     expect(same.stdout).toBe('');
     expect(same.stderr).toContain('0 would be created, 0 would be configured');
@@ -63,7 +63,7 @@ describe('svc install and uninstall', () => {
     expect(other.stdout).toMatch(/^\+\s+- --log-level=debug$/m);
   });
 
-  test('fields that others own are not taken unless asked', async () => {
+  test('fields that others own are taken only with --force-conflicts', async () => {
     await kubectl(
       'apply',
       '--server-side',
@@ -78,18 +78,18 @@ describe('svc install and uninstall', () => {
     await expectWell(svc(['install', '--dry-run=server', '--log-level=debug', '--force-conflicts'], env()));
   });
 
-  /** The objects that `svc uninstall` names with this word for what became of them. */
+  /** The objects that `svc uninstall` lists with this outcome. */
   const named = (stderr: string, verb: string): string[] =>
     stderr.split('\n').flatMap((line) => (line.endsWith(` ${verb}`) ? [line.slice(0, -verb.length - 1)] : []));
 
-  test('uninstalling says first, on request, what would go', async () => {
+  test('svc uninstall --dry-run lists what would be deleted, and deletes nothing', async () => {
     const before = await traces();
     const { stderr } = await expectWell(svc(['uninstall', '--dry-run'], env()));
     const announced = named(stderr, 'would be deleted');
     expect(announced).toContain('namespace/svc-system');
     const names = new Set(announced.map((title) => title.split('/').at(-1)));
     const unnamed = before.map((name) => name.split('/').at(-1)).filter((name) => !names.has(name));
-    // The API server registers a version of the kinds by itself, for as long as their definitions are there.
+    // The API server itself makes the APIService of our kinds, for as long as their CRDs exist.
     expect(unnamed).toEqual(['v1alpha1.svc.dev']);
     expect(await traces()).toEqual(before);
   });
@@ -99,7 +99,7 @@ describe('svc install and uninstall', () => {
       .filter((path) => path.endsWith('var/lib/svc-agent'))
       .flatMap((path) => readdirSync(path));
 
-  test('without being asked the data on the nodes stays, and nothing else', async () => {
+  test('without --delete-data the data on the nodes stays, and nothing else', async () => {
     await kubectl('apply', '-f', join(repository, 'config/samples/namespaces.yaml'));
     await kubectl('apply', '-f', join(repository, 'config/samples/trafficmonitor-checkout.yaml'));
     await until('data of the agent', async () => dataFiles().length > 0);
@@ -108,7 +108,7 @@ describe('svc install and uninstall', () => {
     expect(stderr).toContain('data on the nodes stays in /var/lib/svc-agent');
     const deleted = named(stderr, 'deleted');
     expect(deleted.filter((title) => !announced.includes(title))).toEqual([]);
-    // What has an owner that went is collected by Kubernetes, at times before it is asked for.
+    // Kubernetes collects objects whose owner is deleted, sometimes before the command deletes them.
     expect(deleted.length).toBeGreaterThan(announced.length / 2);
     expect(await traces()).toEqual([]);
     expect(dataFiles()).not.toEqual([]);
@@ -185,7 +185,7 @@ describe('svc install and uninstall', () => {
 describe('the chart', () => {
   const release = ['svc-operator', chart];
 
-  test('takes over what another way installed, upgrades, and keeps the kinds when it goes', async () => {
+  test('takes over an installation by manifest, upgrades, and keeps the CRDs when it is uninstalled', async () => {
     await kubectl('apply', '--server-side', '-f', join(repository, 'manifests/install.yaml'));
     expect((await run(helm, ['install', ...release], env())).stderr).toContain('cannot be imported');
     const uid = ['get', 'deployment', 'svc-controller', '-n', 'svc-system', '-o', 'jsonpath={.metadata.uid}'];
@@ -195,7 +195,7 @@ describe('the chart', () => {
     expect(await kubectl(...uid)).toBe(before);
     const labels = await kubectl('get', 'namespace', 'svc-system', '-o', 'jsonpath={.metadata.labels}');
     expect(labels).toContain('"pod-security.kubernetes.io/enforce":"privileged"');
-    // Equal values are owned by both managers; a changed one is taken over once, and is Helm's own from then on.
+    // Both managers own fields of equal value; Helm takes over a changed field once, and owns it alone from then on.
     await runWell(helm, ['upgrade', ...release, '--set', 'logLevel=warn', '--force-conflicts'], env());
     await runWell(helm, ['upgrade', ...release, '--set', 'logLevel=debug'], env());
     const args = ['get', 'deployment', 'svc-controller', '-n', 'svc-system', '-o', 'yaml'];
@@ -205,7 +205,7 @@ describe('the chart', () => {
     await until('the end of the namespace', async () => !(await traces()).includes('namespace/svc-system'), {
       timeoutMs: 60_000,
     });
-    // What the operator had made outside its namespace is the garbage collector's, through the owner.
+    // The garbage collector removes what the operator made outside its namespace, by owner references.
     await until('nothing but the kinds', async () => (await traces()).every((name) => /svc\.dev$/.test(name)), {
       timeoutMs: 60_000,
     });
@@ -221,7 +221,7 @@ describe('the chart', () => {
     expect(await kubectl('get', 'namespace', 'svc-system', '-o', 'jsonpath={.metadata.labels}')).toContain(enforced);
   }, 120_000);
 
-  test('leaves a namespace alone that somebody else made, and says what it needs', async () => {
+  test('leaves a namespace alone that Helm did not make, and says which label it needs', async () => {
     await expectWell(svc(['uninstall'], env()));
     await kubectl('create', 'namespace', 'svc-system');
     const labels = (): Promise<string> =>

@@ -7,7 +7,7 @@ import { findBinaries } from '../cluster/binaries.ts';
 import { findHelm } from '../helm/programs.ts';
 import { chart, objectsOf, repository, run, runWell, svc } from './tools.ts';
 
-/** Four ways to install, one set of objects. Each is asked as its users ask it. */
+/** Four ways to install make the same objects. The tests run each way as its users do. */
 
 let helm: string;
 let kubectl: string;
@@ -38,7 +38,7 @@ function leaves(value: object, path = ''): string[] {
   );
 }
 
-describe('as they come', () => {
+describe('with default settings', () => {
   const oneFile = objectsOf(readFileSync(join(repository, 'manifests/install.yaml'), 'utf8'));
 
   test('the one file has what an installation needs', () => {
@@ -52,18 +52,18 @@ describe('as they come', () => {
       expect([...oneFile.keys()]).toContain(name);
   });
 
-  test('kustomize gives the same', async () => {
+  test('kustomize makes the same objects', async () => {
     const { stdout } = await runWell(kubectl, ['kustomize', join(repository, 'config/default')]);
     expectSame(objectsOf(stdout), oneFile);
   });
 
-  test('the chart gives the same', async () => expectSame(await template(), oneFile));
+  test('the chart makes the same objects', async () => expectSame(await template(), oneFile));
 
-  test('svc install gives the same', async () => expectSame(await installed(), oneFile));
+  test('svc install makes the same objects', async () => expectSame(await installed(), oneFile));
 });
 
 describe('with settings', () => {
-  /** Each setting of `svc install` by its flag, with the values of the chart that are the same. */
+  /** Each flag of `svc install` with a value, and the chart values that mean the same. */
   const settingsOf: Readonly<Record<string, readonly [flag: string, values: Readonly<Record<string, string>>]>> = {
     namespace: ['observability', { 'namespace.name': 'observability' }],
     'svc-image': [
@@ -113,10 +113,10 @@ describe('with settings', () => {
     'minter-namespaces': ['pay', { 'minterNamespaces[0]': 'pay' }],
     'log-level': ['debug', { logLevel: 'debug' }],
   };
-  /** What only the chart has: who makes and keeps objects, and where they may run. A minter has a test of its own. */
+  /** Values that only the chart has: what it makes and keeps, and where pods may run. The minter has its own test. */
   const chartOnly = /^(namespace\.create|crds\.|image\.digest|tolerations|vcsMinter\.)/;
 
-  test('the chart and svc install agree on every one of them, and no setting of either is left out', async () => {
+  test('the chart and svc install agree on every setting, and no setting of either is left out', async () => {
     const names = Object.keys(installSettingTable).map((key) => key.replaceAll(/[A-Z]/g, (c) => `-${c.toLowerCase()}`));
     expect(Object.keys(settingsOf).toSorted()).toEqual(names.toSorted());
     const values = Object.fromEntries(Object.values(settingsOf).flatMap(([, of]) => Object.entries(of)));
@@ -163,7 +163,7 @@ describe('with settings', () => {
     });
   });
 
-  test('the old names work too, with one warning each that names the new one', async () => {
+  test('the old names of variables work too, each with a warning that has the new name', async () => {
     const { GITOPS_ORG, GITOPS_REPO, ...rest } = settings;
     const old = await svc(['install', '--dry-run=client'], { ...rest, VCS_ORG: GITOPS_ORG, VCS_REPO: GITOPS_REPO });
     const current = await svc(['install', '--dry-run=client'], settings);
@@ -175,7 +175,7 @@ describe('with settings', () => {
     ]);
   });
 
-  test('the chart refuses a value that it does not know, or that cannot be', async () => {
+  test('the chart refuses unknown and invalid values', async () => {
     for (const [value, said] of [
       ['replica=3', /replica/],
       ['replicas=0', /replicas/],
@@ -189,7 +189,7 @@ describe('with settings', () => {
     expect(stderr).toMatch(/vcsMinter.org is needed for a minter/);
   });
 
-  test('svc install refuses what cannot be, and names it', async () => {
+  test('svc install refuses invalid settings, and names them', async () => {
     for (const [args, env, said] of [
       [['--replicas=9'], {}, /--replicas/],
       [[], { ...settings, VCS_APP_ID: 'app' }, /VCS_APP_ID/],

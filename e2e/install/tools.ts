@@ -14,7 +14,7 @@ export interface Outcome {
   stderr: string;
 }
 
-/** Runs a program to its end; nothing of this process' environment reaches it but what tools need. */
+/** Runs a program to its end. Of this process' environment it gets only what tools need. */
 export function run(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { env: toolEnvironment(env), stdio: ['ignore', 'pipe', 'pipe'] });
@@ -26,7 +26,7 @@ export function run(program: string, args: readonly string[], env: Record<string
   });
 }
 
-/** As `run`; rejects with what the program said when it fails. */
+/** As `run`; rejects with the program's stderr if it fails. */
 export async function runWell(
   program: string,
   args: readonly string[],
@@ -37,11 +37,11 @@ export async function runWell(
   return outcome;
 }
 
-/** `svc …` as it is shipped. */
+/** Runs the built `svc`. */
 export const svc = (args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> =>
   run(process.execPath, [builtPrograms.svc, ...args], nodeEnvironment(env));
 
-/** Objects by `Kind namespace/name`. `helm.sh/resource-policy` is Helm's own, and means nothing to anybody else. */
+/** Objects by `Kind namespace/name`, without the annotation `helm.sh/resource-policy`, which only Helm reads. */
 export function objectsOf(text: string): Map<string, KubeObject> {
   const objects = parseAllDocuments(text).flatMap((document) => {
     const object = document.toJS() as KubeObject | null;

@@ -8,17 +8,17 @@ import { seriesOf, type Series } from './scrape.ts';
 import { clientScript, lumpScript, serverScript } from './traffic.ts';
 
 const node = 'node-1';
-/** What the client sends in plain TCP at once. Headers of packets, and other requests, come on top in flows. */
+/** The bytes that the client sends in one TCP connection. Flows also count packet headers and other requests. */
 const lumpBytes = 20 * 1024 * 1024;
 /** The instrument asks for the metadata of three clouds before it starts, and waits for each. Units: ms. */
 const patienceMs = 150_000;
 
-/** As `until`, with as much patience as a start takes. */
+/** As `until`, but waits as long as a start may take. */
 function eventually<T>(what: string, probe: () => Promise<T | undefined | false>): Promise<T> {
   return until(what, probe, { timeoutMs: patienceMs });
 }
 
-/** All checks, one after the other; each is told in a line. Resolves with how many failed. */
+/** Runs all checks one after the other, and prints a line for each. Resolves to the number of failed checks. */
 export async function runChecks(
   binary: string,
   version: InstrumentVersion,
@@ -74,7 +74,7 @@ async function begin(
   return stage.addNode(node, '127.0.0.1', {
     command: [binary],
     env: { OTEL_EBPF_NETWORK_AGENT_IP: server.gateway },
-    // The file that goes to every node says 127.0.0.1:4318 and @svc-obi-health, as in a pod.
+    // The instrument's file, the same for every node, names 127.0.0.1:4318 and @svc-obi-health, as in a pod.
     healthSocket: '@svc-obi-health',
     agentFlags: { 'kernel-check': 'true', 'instrument-version': version },
   });
@@ -141,7 +141,7 @@ async function runAll(
       }),
     );
   } else {
-    await check('that the kernel has no kprobes is the reason in the status', () =>
+    await check('the status gives the missing kprobes of the kernel as the reason', () =>
       eventually('KernelUnsupported', async () => {
         const { conditions = [] } = await stage.status('namespaces/shop/trafficmonitors/web');
         const capturing = conditions.find((c) => c.type === 'Capturing');
@@ -152,13 +152,13 @@ async function runAll(
   }
   const before = instrument.starts;
   await check(
-    'a changed policy changes what is captured of flows: the port of the server appears, of kept connections too',
+    "a changed policy changes the labels of flows: the server's port appears, also for kept connections",
     async () => {
       await flowPolicy(stage, ['dst.port']);
       await running(before + 1);
       return eventually('the port', async () => {
         const found = (await toWeb()).map((s) => s.labels);
-        // A connection that the client has kept is older than the instrument that was just started.
+        // A kept connection is older than the instrument, which was just started; its flows need the port, too.
         const without = found.find((labels) => labels['server_port'] === undefined);
         if (without || !found.some((labels) => labels['server_port'] === '8080'))
           throw new Error(JSON.stringify(without ?? found.slice(0, 3)));

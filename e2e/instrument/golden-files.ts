@@ -6,12 +6,12 @@ import type { InstrumentVersion } from '../../src/capture/index.ts';
 import { toolEnvironment } from '../cluster/processes.ts';
 
 const folder = join(import.meta.dirname, '../../src/capture/testdata');
-/** The folder for each version: v0.12 reads what v0.10 reads. */
+/** The folder of each version's golden files: v0.12 reads the same files as v0.10. */
 const folderOf: Readonly<Record<InstrumentVersion, string>> = { 'v0.9': 'v0.9', 'v0.10': 'v0.10', 'v0.12': 'v0.10' };
-/** It says within a second what it runs with, on a machine that does nothing else. Units: ms. */
+/** How long the instrument may take to print its configuration: one second on an idle machine. Units: ms. */
 const answerMs = 60_000;
 
-/** Files that the golden tests hold for a version of the instrument, by name of the case and node. */
+/** The golden configuration files of a version of the instrument, by case and node. */
 function goldenFiles(version: InstrumentVersion): Map<string, string> {
   const files = new Map<string, string>();
   const own = join(folder, folderOf[version]);
@@ -25,8 +25,8 @@ function goldenFiles(version: InstrumentVersion): Map<string, string> {
 }
 
 /**
- * Starts the instrument with each golden file, and ends it when it has said what it runs with, which it does once it has
- * checked the file. Resolves with how many there are and, for those it has refused, its words.
+ * Starts the instrument with each golden file, and ends it when it has printed its configuration, which it does after
+ * it has checked the file. Resolves to the number of files, and the instrument's error for each refused file.
  */
 export async function refusedFiles(
   binary: string,
@@ -49,7 +49,7 @@ export async function refusedFiles(
   return { files: files.size, refused };
 }
 
-/** Why the instrument does not run with a file; null when it has begun to. */
+/** Why the instrument refuses a file; null if it accepts the file. */
 function refusal(binary: string, path: string, env: Readonly<Record<string, string>>): Promise<string | null> {
   const child = spawn(binary, ['-config', path], {
     env: toolEnvironment({ OTEL_EBPF_NETWORK_AGENT_IP: '127.0.0.1', OTEL_EBPF_LOG_CONFIG: 'yaml', ...env }),

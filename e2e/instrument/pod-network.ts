@@ -44,7 +44,7 @@ function ip(...args: string[]): void {
 }
 
 export interface PodProcess {
-  /** The pod's, so that the process is in the pod's control group, where one can be made. */
+  /** The uid of the pod: puts the process into the pod's control group, if one can be made. */
   uid?: string;
   /** More variables. */
   env?: Readonly<Record<string, string>>;
@@ -77,7 +77,7 @@ export class PodNetwork {
         ip('-n', namespace, 'link', 'set', 'eth0', 'up');
         ip('-n', namespace, 'link', 'set', 'lo', 'up');
         ip('-n', namespace, 'route', 'add', 'default', 'via', gateway);
-        // Of these devices alone: the machine's own setting stays.
+        // Turns on forwarding for this device alone: the machine's own setting stays.
         writeFileSync(`/proc/sys/net/ipv4/conf/${device}/forwarding`, '1');
       }
       return network;

@@ -13,7 +13,7 @@ setInterval(() => net.connect(9000, '${server}', function () { this.end('ping');
 `;
 }
 
-/** One TCP connection that carries so many bytes to the server. */
+/** Sends `bytes` bytes to the server in one TCP connection. */
 export function lumpScript(server: string, bytes: number): string {
   return `require('node:net').connect(9000, '${server}', function () { this.end(Buffer.alloc(${bytes})); });`;
 }

@@ -2,10 +2,10 @@ import { captureCapabilities } from '../../src/render/agent/instrument.ts';
 import type { Check } from './check.ts';
 import { countsOn } from './check-requests.ts';
 
-/** What the container has and the instrument asks for on this kernel: for SYS_RESOURCE only on those before 5.11. */
+/** The capabilities that the instrument needs on this kernel. It needs SYS_RESOURCE only before Linux 5.11. */
 const capabilities = captureCapabilities.filter((name) => name !== 'SYS_RESOURCE');
 
-/** Each capability taken away: what the status says, and that it is over when the node is repaired. */
+/** Takes each capability away: the status reports it, and clears when the capabilities are back. */
 export const missingCapabilities: readonly Check[] = [
   ...capabilities.map((name): Check => ({
     what: `without CAP_${name} the status says so`,
@@ -26,7 +26,7 @@ export const missingCapabilities: readonly Check[] = [
     },
   },
   {
-    what: 'with all of them the same monitor captures again, Go as well',
+    what: 'with all capabilities the same monitor captures again, Go as well',
     run: async (stage) => {
       await stage.instrument.stop();
       stage.startInstrument();

@@ -26,7 +26,7 @@ export const clock: readonly Check[] = [
       }),
   },
   {
-    what: 'it is set ten minutes back: what a scrape shows is exact, and once the clock has caught up, what is stored',
+    what: 'the clock is set ten minutes back: scrapes are exact, and stored samples once the clock has caught up',
     run: (stage) =>
       withoutRestart(stage, async () => {
         await attached(stage, 'node');

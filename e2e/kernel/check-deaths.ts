@@ -15,7 +15,7 @@ async function killInstrument(stage: KernelStage): Promise<void> {
   );
 }
 
-/** kill -9 of each part, and what is counted through it. */
+/** kill -9 of each part, and which requests are counted nevertheless. */
 export const deaths: readonly Check[] = [
   {
     what: 'the agent is killed ten times under traffic: the instrument is left alone, and not one request is lost',
@@ -48,7 +48,7 @@ export const deaths: readonly Check[] = [
     },
   },
   {
-    what: 'agent and instrument are killed at once: both come back, and count exactly from then on',
+    what: 'agent and instrument are killed together: both come back, and count exactly from then on',
     run: async (stage) => {
       await stage.agent.end('SIGKILL');
       await killInstrument(stage);

@@ -3,7 +3,7 @@ import type { Check } from './check.ts';
 import { watched } from './check-requests.ts';
 import type { KernelStage } from './stage.ts';
 
-/** Bytes of a body that a flow carries at once. */
+/** The size of the one request body whose flow is checked. Units: bytes. */
 const lump = 2_000_000;
 
 async function flowsTo(stage: KernelStage, server: string): Promise<number> {

@@ -4,13 +4,13 @@ import type { KernelStage } from './stage.ts';
 import { standardTraffic } from './traffic.ts';
 import { until } from '../../src/testing/until.ts';
 
-/** The same traffic to two pods: that of `node` is counted exactly, that of `late` not at all. */
+/** Sends the same traffic to two pods: requests to `node` are counted exactly, requests to `late` not at all. */
 async function countedWithoutLate(stage: KernelStage): Promise<void> {
   await attached(stage, 'node');
   const [late, since] = [await mark(stage, 'late'), await mark(stage, 'node')];
   await stage.send('late', standardTraffic);
   await stage.send('node', standardTraffic);
-  // What was sent last is counted: what was sent before it would be by now, too.
+  // The requests to `node` were sent last. As they are counted, requests to `late` would be counted by now, too.
   await exactSince(stage, 'node', since);
   const more = Object.keys(minus((await mark(stage, 'late')).before, late.before));
   if (more.length > 0) throw new Error(`of late ${more.join(', ')} are counted`);
@@ -19,7 +19,7 @@ async function countedWithoutLate(stage: KernelStage): Promise<void> {
 /** A monitor that appears, changes and goes. */
 export const monitors: readonly Check[] = [
   {
-    what: 'a port on which nobody listens is told as such: pods are found by the names of their control groups',
+    what: 'a port without a listener is reported as such: pods are found by the names of their control groups',
     run: (stage) => {
       stage.monitor('closed', { selector: { matchLabels: { app: 'late' } }, ports: [{ port: 7 }] });
       return stage.condition('closed', 'Capturing', 'False/PortNotOpen');
@@ -41,7 +41,7 @@ export const monitors: readonly Check[] = [
     },
   },
   {
-    what: 'a monitor that changes no longer captures what it stopped naming, and the others go on',
+    what: 'a changed monitor no longer captures what it no longer selects, and the other monitors go on',
     run: async (stage) => {
       stage.monitor('late', { selector: { matchLabels: { tier: 'late' } }, ports: [{ port: 9_999 }] });
       await stage.condition('late', 'Programmed', 'True/Programmed');
@@ -49,7 +49,7 @@ export const monitors: readonly Check[] = [
     },
   },
   {
-    what: 'a monitor that goes is gone, and nothing else',
+    what: 'a deleted monitor captures nothing any more, and the other monitors go on',
     run: async (stage) => {
       stage.removeMonitor('late');
       await stage.condition('shop', 'Programmed', 'True/Programmed');
@@ -61,7 +61,7 @@ export const monitors: readonly Check[] = [
     what: 'nothing restarts the instrument while nothing changes',
     run: async (stage) => {
       const before = stage.instrument.state!;
-      // The time of several looks of everybody who could ask for it.
+      // Long enough for every part that could restart the instrument to look several times.
       await new Promise((resolve) => setTimeout(resolve, 15_000));
       const same = await until('its state', () => stage.instrument.state);
       if (same.pid !== before.pid || same.starts !== before.starts)

@@ -10,13 +10,13 @@ interface Protocols {
   readonly protocol: Protocol;
   readonly what: string;
   readonly calls: readonly Calls[];
-  /** Says whether the processes are watched already; it is compared with nothing. */
+  /** A call whose count shows that the processes are watched; the number itself is not checked. */
   readonly warm: Calls;
   readonly metric: (version: InstrumentVersion) => string;
   readonly pod: string;
-  /** The name under which a series counts. */
+  /** The name under which a series is counted; empty for other series. */
   readonly nameOf: (labels: Readonly<Record<string, string>>) => string;
-  /** The same for a call. */
+  /** The name under which a call is counted. */
   readonly named: (call: string) => string;
 }
 
@@ -103,7 +103,7 @@ const each: readonly Check[] = protocols.map((one) => ({
   },
 }));
 
-/** Protocols beside HTTP, which the instrument tells from what is sent. */
+/** Protocols other than HTTP, which the instrument recognizes by the bytes that are sent. */
 export const otherProtocols: readonly Check[] = [
   { what: 'the client is watched', real: true, run: (stage) => attached(stage, 'node') },
   ...each,

@@ -17,7 +17,7 @@ import {
 
 export const watched = ['node', 'python', 'go', 'tls'] as const satisfies readonly ServerName[];
 
-/** What a server has printed. */
+/** The counts of the requests that a server has printed. */
 export function truth(stage: KernelStage, pod: string): Counts {
   return countsOf(stage.pod(pod).seen);
 }
@@ -27,8 +27,8 @@ async function served(stage: KernelStage, pod: string): Promise<Counts> {
 }
 
 /**
- * Sends one request at a time until the instrument has counted one: what comes after is counted too. A new run of the
- * instrument counts from the start, so that any other number than before says so.
+ * Sends one request at a time until the instrument has counted one: later requests are then counted, too. A new run of
+ * the instrument counts from 0, so any change of the count shows a new request.
  */
 export async function attached(stage: KernelStage, name: ServerName): Promise<void> {
   const warmed = async (metric: string, pod: string): Promise<number> =>
@@ -53,7 +53,7 @@ export async function attached(stage: KernelStage, name: ServerName): Promise<vo
   );
 }
 
-/** Until the counts of a server are what it has printed. */
+/** Waits until the counts of a server equal what it has printed. */
 export async function exact(stage: KernelStage, name: ServerName): Promise<void> {
   await exactScraped(stage, name, { known: {}, before: {} });
 }
@@ -65,12 +65,12 @@ export interface Mark {
 }
 
 export async function mark(stage: KernelStage, name: ServerName): Promise<Mark> {
-  // The first answer after a death may be degraded: only then is the connection to the dead process found broken.
+  // The first answer after a process died may be degraded: it is the first to find the connection broken.
   const before = await until(`what is stored of ${name}`, () => stored(stage, name), stage.patience(30_000));
   return { known: truth(stage, name), before };
 }
 
-/** The same of what a scrape shows, which knows nothing of earlier runs of the instrument. */
+/** As `mark`, but from a scrape, which has the current run of the instrument alone. */
 export async function scraped(stage: KernelStage, name: ServerName): Promise<Mark> {
   return { known: truth(stage, name), before: await served(stage, name) };
 }
@@ -79,7 +79,7 @@ export async function exactScraped(stage: KernelStage, name: ServerName, since: 
   await same(stage, name, () => served(stage, name), since);
 }
 
-/** Until a server's counts have grown by what it has printed since then, through restarts of whoever counts. */
+/** Waits until a server's stored counts have grown by what it has printed since, across restarts of the counters. */
 export async function exactSince(stage: KernelStage, name: ServerName, since: Mark): Promise<void> {
   await same(stage, name, () => stored(stage, name), since);
 }
@@ -94,7 +94,7 @@ async function same(
     `the counts of ${name}`,
     async () => {
       const sent = stage.pod('client').seen.filter(({ to }) => to === name).length;
-      // Its lines come after its answers.
+      // A server prints its lines after its answers.
       if (stage.pod(name).seen.length !== sent)
         throw new Error(`it has told of ${stage.pod(name).seen.length} of ${sent}`);
       const wrong = difference(minus(truth(stage, name), known), minus(await counted(), before));
@@ -106,8 +106,8 @@ async function same(
 }
 
 /**
- * What all stored samples of a server's series grew by. A counter starts anew with the instrument; that is a reset, as
- * PromQL knows them, and no loss.
+ * The increase of a server's stored series. A counter starts at 0 with each run of the instrument: that is a counter
+ * reset, as in PromQL, and not a loss.
  */
 async function stored(stage: KernelStage, pod: string): Promise<Counts> {
   const { port } = await stage.queryServer();
@@ -134,7 +134,7 @@ export function minus(all: Counts, before: Counts): Counts {
   );
 }
 
-/** Standard traffic to a server, counted exactly from here on. */
+/** Sends standard traffic to a server, and waits until it is counted exactly. */
 export async function countsOn(stage: KernelStage, name: ServerName): Promise<void> {
   await attached(stage, name);
   const since = await mark(stage, name);
@@ -147,7 +147,7 @@ async function clientSide(stage: KernelStage, port: number): Promise<Counts> {
   return countsOfSeries(series.filter(({ labels }) => labels['server_port'] === String(port)));
 }
 
-/** Until the instrument's counts of the client's requests to a port are those that the client has printed. */
+/** Waits until the instrument's counts of the client's requests to a port equal what the client has printed. */
 function clientCounts(stage: KernelStage, port: number, grouped: (counts: Counts) => Counts): Promise<string> {
   const wanted = grouped(countsOf(stage.pod('client').seen.filter((one) => one.port === port)));
   return until(
@@ -162,8 +162,8 @@ function clientCounts(stage: KernelStage, port: number, grouped: (counts: Counts
 }
 
 /**
- * `SSL_read` returns -1 while no answer has come, and leaves in its buffer what the read before put there. The
- * instrument before v0.10 looks at the buffer all the same: bpf/generictracer/libssl.c.
+ * `SSL_read` returns -1 while no answer has come, and leaves in its buffer what the read before put there. Before v0.10
+ * the instrument takes the buffer for an answer nevertheless: bpf/generictracer/libssl.c.
  */
 const statusOfBefore =
   'a fault of the instrument: of each request it tells the status of the answer before it, since it takes what a read of nothing left in the buffer for the answer';
@@ -217,14 +217,15 @@ export const requests: readonly Check[] = [
       const found = series
         .filter(({ labels }) => labels['http_route'] === '/slow')
         .reduce((sum, s) => sum + s.value, 0);
-      // It sees more of a request than the workload's own code does, and less than the client. 5 % is for the clocks.
+      // The instrument sees more of a request than the workload's code, and less than the client. 5 % are for the
+      // clocks.
       if (found < own * 0.95 || found > asked * 1.05)
         throw new Error(`${found} s; ${own} s in the server, ${asked} s for the client`);
       return `${slow.length} slow ones: ${found.toFixed(3)} s, of which the server knows ${own.toFixed(3)} s`;
     },
   })),
   {
-    what: 'PromQL through the query server, over mutual TLS, gives the same numbers, and is whole',
+    what: 'PromQL through the query server, over mutual TLS, gives the same numbers, and is not degraded',
     run: async (stage) => {
       const { port } = await stage.queryServer();
       const query = 'sum by (k8s_pod_name) (http_server_request_duration_count{http_route!="/warm"})';

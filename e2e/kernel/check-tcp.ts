@@ -10,7 +10,7 @@ const refusals = 3;
 /** Connections that the client opens for one request each. */
 const ended = 5;
 
-/** Of connections between the client and a server, whichever end was asked. */
+/** The sum of a metric over the connections between the client and a server, in both directions. */
 async function statistic(stage: KernelStage, metric: string, server: string): Promise<number> {
   const ends = new Set(['client', server]);
   return (await stage.series(metric))
@@ -22,7 +22,7 @@ async function statistic(stage: KernelStage, metric: string, server: string): Pr
 /** TCP statistics, which the instrument takes from another place of the kernel than requests. */
 export const tcp: readonly Check[] = [
   {
-    what: 'a monitor asks for TCP statistics too: the file is taken, and requests are still counted',
+    what: 'a monitor also names TCP statistics: the file is accepted, and requests are still counted',
     run: async (stage) => {
       stage.monitor('shop', {
         selector: { matchLabels: { tier: 'shop' } },

@@ -6,7 +6,7 @@ import type { Linux } from './linux.ts';
 import { python } from './needs.ts';
 import { agentPod } from './orders.ts';
 
-/** In the order in which they need each other. One that a kernel has built in has no file. */
+/** Kernel modules in the order of their dependencies. A module that the kernel has built in has no file. */
 const modules = [
   ...['virtio_ring', 'virtio', 'virtio_pci_legacy_dev', 'virtio_pci_modern_dev', 'virtio_pci', 'virtio_blk'],
   ...['veth', 'sch_ingress', 'cls_bpf', 'inet_diag', 'tcp_diag', 'tls'],
@@ -15,10 +15,10 @@ const modules = [
 /** What the probe of an accelerator prints. */
 export const probeAnswer = 'the kernel has started';
 
-/** The word for the kernel that asks for a shell on the third serial port. */
+/** The kernel parameter that requests a shell on the third serial port. */
 export const shellWord = 'svc.shell';
 
-/** Loads the modules, mounts the root image and goes on there; with `svc.probe` it says that it runs, and ends. */
+/** Loads the modules, mounts the root image and continues there; with `svc.probe` it only prints `probeAnswer`. */
 const firstInit = `#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
@@ -79,7 +79,9 @@ export async function makeInitialRam(linux: Linux, dir: string): Promise<string>
   return image;
 }
 
-/** The root image: Node, Python and a few tools of this machine with their libraries, and the folder of the programs. */
+/**
+ * The root image: Node, Python and a few tools of this machine with their libraries, and the folder of the programs.
+ */
 export async function makeRootImage(programs: string, dir: string): Promise<string> {
   const root = join(dir, 'root');
   for (const path of ['usr/bin', 'usr/lib64', 'proc', 'sys', 'dev', 'run', 'tmp', 'work', 'etc', 'var/tmp']) {
@@ -137,7 +139,7 @@ function programPath(name: string): string {
   return found;
 }
 
-/** A program, and the libraries that its loader finds for it here. */
+/** Copies a program, and the libraries that the loader of this machine finds for it. */
 async function copyProgram(program: string, root: string, to: string): Promise<void> {
   const { stdout } = await runWell('ldd', [program]);
   for (const [, library] of stdout.matchAll(/(\/\S+) \(0x/g)) copyInto(library!, root, library!);
@@ -158,5 +160,5 @@ async function copyPython(root: string): Promise<void> {
   const isKept = (path: string): boolean =>
     !left.has(path.slice(library.length + 1).split('/')[0]!) && existsSync(path);
   cpSync(library, join(root, library), { recursive: true, dereference: true, filter: isKept });
-  // Modules in C have libraries of their own; a server of HTTP needs none of those that are missing here.
+  // The libraries of Python's C modules are not copied: an HTTP server needs none of them.
 }

@@ -1,6 +1,6 @@
 /**
- * The program in the machine: starts the product and the workloads, runs the checks, and reports in lines of JSON on its
- * standard output. Usage: inside.mjs <orders.json> <work folder>.
+ * The program in the machine: starts the product and the workloads, runs the checks, and reports in lines of JSON on
+ * its standard output. Usage: inside.mjs <orders.json> <work folder>.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,12 +17,12 @@ import { tcp } from './check-tcp.ts';
 import type { Orders, Report } from './orders.ts';
 import { KernelStage } from './stage.ts';
 
-/** In this order: `kernel` and `requests` are what the later ones begin with. */
+/** The groups in their order: later groups rely on `kernel` and `requests`. */
 const groups: Readonly<Record<string, readonly Check[]>> = {
   kernel,
   requests,
   flows,
-  // Before TCP statistics, for which the monitor names its families.
+  // Before `tcp`, which restricts the monitor to some families of metrics.
   protocols: otherProtocols,
   tcp,
   monitors,
@@ -72,7 +72,7 @@ async function runChecks(stage: KernelStage): Promise<void> {
           continue;
         }
         report({ kind: 'check', outcome: 'failed', what: told, seen: (error as Error).message });
-        // At the first one, since what fails after it may only follow from it, and takes its time.
+        // The logs at the first failure, since later failures may only follow from it, and take long.
         if (!failed) tellWords(stage);
         failed = true;
       }
@@ -105,5 +105,5 @@ if (orders.keep && stage !== undefined) {
 }
 await stage?.stop();
 report({ kind: 'end' });
-// Whatever still hangs on a socket: the machine is switched off next.
+// Exits even if a socket is still open: the machine is switched off next.
 process.stdout.write('', () => process.exit(0));

@@ -12,7 +12,7 @@ export interface Linux {
   readonly modules: ReadonlyMap<string, string>;
 }
 
-/** What Debian's package of the newest kernel for virtual machines depends on is that kernel. */
+/** Debian's meta package, which depends on the newest kernel for virtual machines. */
 const metaPackage = 'linux-image-cloud-amd64';
 
 /** The kernel of the newest package that apt knows; fetched once, into the cache outside the checkout. */
@@ -27,7 +27,7 @@ export async function findLinux(log: (line: string) => void): Promise<Linux> {
     const aside = `${dir}.new`;
     rmSync(aside, { recursive: true, force: true });
     mkdirSync(aside, { recursive: true });
-    // apt-get puts the file where it is started.
+    // apt-get downloads into its working directory.
     await runWell('sh', ['-c', 'cd "$1" && apt-get download "$2" 2>&1', 'sh', aside, name]);
     const file = readdirSync(aside).find((entry) => entry.endsWith('.deb'));
     if (file === undefined) throw new Error(`apt-get download ${name} has left no package`);

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 import { probeAnswer, shellWord } from './images.ts';
 
-/** What runs the machine's instructions: this machine's own processors (kvm) or a translation (tcg). */
+/** How the guest's instructions run: on this machine's own processors (kvm), or translated (tcg). */
 export type Acceleration = 'kvm' | 'tcg';
 
 export interface MachineOptions {
@@ -16,9 +16,9 @@ export interface MachineOptions {
   readonly memoryMb: number;
   /** Path of a Unix socket on which a shell of the machine answers; absent for none. */
   readonly shell?: string;
-  /** More words for the kernel. */
+  /** Further kernel parameters. */
   readonly words?: string;
-  /** Gets what the kernel prints. */
+  /** Path of a file that gets the kernel's output. */
   readonly console: string;
   /** Takes each line of the second serial port. */
   readonly onLine: (line: string) => void;
@@ -51,7 +51,7 @@ export class VirtualMachine {
     createInterface({ input: this.#child.stdout! }).on('line', options.onLine);
   }
 
-  /** Resolves when it is off. */
+  /** Resolves when the machine is off. */
   off(): Promise<void> {
     return exited(this.#child);
   }
@@ -65,7 +65,7 @@ export class VirtualMachine {
 /** Units: ms. A kernel that starts at all does so in two seconds. */
 const probeMs = 10_000;
 
-/** Whether guests run on the processors themselves: some machines have the device, and guests that never begin. */
+/** Whether guests can use KVM: some machines have its device, but guests never start on it. */
 export async function findAcceleration(
   options: Pick<MachineOptions, 'kernel' | 'initialRam' | 'console'>,
 ): Promise<Acceleration> {

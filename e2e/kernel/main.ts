@@ -28,19 +28,19 @@ INSTRUMENT names the real instrument, a static program; without it a stand-in ta
 
   --only A,B      only these groups of checks: requests, flows, protocols, tcp, monitors, deaths,
                   capabilities, clock
-  --version V     of the instrument: its file is rendered for it (default v0.10; others: v0.9, v0.12)
-  --memory MB     of the machine (default 3584)
+  --version V     version of the instrument, for which its file is rendered (default v0.10; others: v0.9, v0.12)
+  --memory MB     memory of the machine (default 3584)
   --slowness N    every wait takes this many times what it takes on an idle machine (default: 1 with KVM, 6 without)
-  --limit S       end it after this many seconds (default 1500; with the real instrument, whose restarts each take a minute
-                  without KVM, 3600)
-  --keep          with everything in it after the checks, until Ctrl-C; from the start a shell of the machine answers on
-                  a socket, whose name is told: socat -,raw,echo=0 UNIX-CONNECT:<name>
+  --limit S       end the machine after this many seconds (default 1500; with the real instrument, whose restarts each
+                  take a minute without KVM, 3600)
+  --keep          keep the machine running after the checks, until Ctrl-C; from the start a shell of the machine answers
+                  on a socket, whose name is printed: socat -,raw,echo=0 UNIX-CONNECT:<name>
   --debug         the instrument logs at its most talkative level, and each request that it sees, into
                   /work/stage/instrument.log of the machine
   --help          this text
 `;
 
-/** Without KVM every instruction is translated. */
+/** The default slowness: without KVM every instruction is translated. */
 const slowness: Readonly<Record<Acceleration, number>> = { kvm: 1, tcg: 6 };
 
 const counts: Record<Outcome, number> = { passed: 0, failed: 0, skipped: 0 };
@@ -61,7 +61,7 @@ interface Options {
   readonly limitMs: number;
   readonly keep: boolean;
   readonly debug: boolean;
-  /** 0 for what the acceleration says. */
+  /** 0 for the default of the acceleration. */
   readonly slowness: number;
 }
 
@@ -96,7 +96,9 @@ function parseOptions(): Options | null {
   };
 }
 
-/** The real instrument's own check of what we would give it: on this machine, because it asks nothing of the kernel. */
+/**
+ * Lets the real instrument check the files that we render: on this machine, as the check needs nothing of the kernel.
+ */
 async function checkGoldenFiles(instrument: string | null, version: InstrumentVersion): Promise<void> {
   const what = "golden files: the instrument's own check refuses none of them";
   if (instrument === null) return check('skipped', what, 'only the real instrument has one');

@@ -2,7 +2,7 @@ import { whyNoMachine } from './needs.ts';
 
 const all = { platform: 'linux', has: () => true, exists: () => true };
 
-test('a machine with everything has no reason', () => {
+test('a machine that has everything is accepted', () => {
   expect(whyNoMachine(all)).toBeNull();
 });
 
@@ -14,6 +14,6 @@ test('each missing program is named once, by the package that brings it', () => 
   expect(whyNoMachine({ ...all, exists: () => false })).toBe('programs are missing: apt-get install python3');
 });
 
-test('another system than Linux is told what is the matter', () => {
+test('a system other than Linux is refused with the reason', () => {
   expect(whyNoMachine({ ...all, platform: 'darwin' })).toMatch(/must be Linux/);
 });

@@ -1,6 +1,6 @@
 import type { Machine } from '../kubelet/needs.ts';
 
-/** A program that has to be there, and the Debian package that brings it. */
+/** The required programs, each with its Debian package. */
 const programs: Readonly<Record<string, string>> = {
   'qemu-system-x86_64': 'qemu-system-x86',
   busybox: 'busybox-static',
@@ -15,7 +15,7 @@ const programs: Readonly<Record<string, string>> = {
 
 export const python = '/usr/bin/python3';
 
-/** Why no machine can be started here, in one sentence that says what to do; null where it can. */
+/** Why no machine can be started here, in one sentence that says what to do; null if it can. */
 export function whyNoMachine(machine: Pick<Machine, 'platform' | 'has' | 'exists'>): string | null {
   if (machine.platform !== 'linux') return 'the root image is made of programs of this machine, which must be Linux';
   const missing = Object.entries(programs)

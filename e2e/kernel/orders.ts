@@ -1,14 +1,14 @@
 import type { InstrumentVersion } from '../../src/capture/index.ts';
 
-/** What the command on the host tells the program in the machine: a file in its root image. */
+/** The orders of the command on the host to the program in the machine: a file in the machine's root image. */
 export interface Orders {
   /** Folder of the programs. */
   readonly programs: string;
   /** The program of the real instrument; null for the stand-in. */
   readonly instrument: string | null;
-  /** Its version, which decides what its file looks like. */
+  /** The instrument's version, which decides what its file looks like. */
   readonly version: InstrumentVersion;
-  /** Every wait takes this many times what it takes on this machine's own processors. */
+  /** The factor for every time limit, relative to a machine that runs on real processors. */
   readonly slowness: number;
   /** Names of groups of checks; empty for all. */
   readonly only: readonly string[];
@@ -24,11 +24,11 @@ export const agentPod = `svc-agent-${nodeName}`;
 
 export type Outcome = 'passed' | 'failed' | 'skipped';
 
-/** What comes back: lines of JSON. */
+/** The reports of the machine: one line of JSON each. */
 export type Report =
   | { readonly kind: 'step'; readonly text: string }
   | { readonly kind: 'check'; readonly outcome: Outcome; readonly what: string; readonly seen: string }
-  /** The last words of a program, where something failed. */
+  /** The end of a program's log, after a failure. */
   | { readonly kind: 'words'; readonly of: string; readonly text: string }
   | { readonly kind: 'end' };
 

@@ -9,7 +9,7 @@ import { programFiles } from './orders.ts';
 
 const own = import.meta.dirname;
 
-/** Puts everything that runs in the machine, beside Node and Python themselves, into a folder. */
+/** Builds everything that runs in the machine, except Node and Python themselves, into a folder. */
 export async function buildPrograms(dir: string, log: (line: string) => void): Promise<void> {
   const to = (name: keyof typeof programFiles): string => join(dir, programFiles[name]);
   mkdirSync(dir, { recursive: true });
@@ -21,7 +21,7 @@ export async function buildPrograms(dir: string, log: (line: string) => void): P
     bundleFile('e2e/kernel/workloads/client.ts', to('client')),
     bundleFile('e2e/kernel/workloads/protocols.ts', to('calls')),
   ]);
-  // The bundle reads its version from where an image has it.
+  // The bundle reads its version from this file, at the same place as in an image.
   copyFileSync(join(root, 'package.json'), join(dir, 'package.json'));
   copyFileSync(join(own, 'workloads/server.py'), to('python'));
   const go = await findGo(defaultCacheDir(), log);

@@ -1,4 +1,4 @@
-/** What client and server among the workloads agree on, beside HTTP. */
+/** What client and server among the workloads share for protocols other than HTTP. */
 
 export type Protocol = 'redis' | 'postgres' | 'grpc';
 

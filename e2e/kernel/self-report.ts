@@ -13,8 +13,8 @@ interface Series {
 }
 
 /**
- * Stands for services that instrument themselves, where the stand-in has taken the instrument's place: what a workload
- * has printed of its requests is posted to the stand-in as its own metrics and spans.
+ * Does the captures of the stand-in, which sees no traffic: posts the requests that a workload has printed to the
+ * stand-in, as metrics and spans of a service that instruments itself.
  */
 export class SelfReport {
   readonly #pod: string;
@@ -55,7 +55,7 @@ export class SelfReport {
     this.#waiting.push(seen);
   }
 
-  /** Posts everything so far, and the spans since the last time. An instrument that is away hears nothing. */
+  /** Posts all counts so far, and the spans since the last post. Errors are ignored: the stand-in may be down. */
   async post(): Promise<void> {
     const nowNs = Date.now() * 1e6;
     const resource = Object.entries({

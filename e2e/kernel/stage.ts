@@ -40,8 +40,9 @@ const reports = '127.0.0.1:14318';
 const selfReportMs = 1_000;
 
 /**
- * The command of the instrument with the rights that its container has, and no others. If `without` is undefined, those
- * of `sys-admin`, since this kernel refuses uprobes without SYS_ADMIN; otherwise those of the default except that one.
+ * The command of the instrument with the capabilities that its container has, and no others. If `without` is undefined,
+ * those of the privileges `sys-admin`, since this kernel refuses uprobes without SYS_ADMIN; otherwise those of the
+ * default privileges except `without`.
  */
 function asInPod(instrument: string, without: string | undefined): string[] {
   const granted = [...captureCapabilities, ...(without === undefined ? ['SYS_ADMIN'] : [])];
@@ -58,14 +59,14 @@ function asInPod(instrument: string, without: string | undefined): string[] {
 interface RunningPod {
   readonly end: PodEnd;
   readonly child: ChildProcess;
-  /** What it has printed of its requests. */
+  /** The requests that the workload has printed. */
   readonly seen: Seen[];
 }
 
 /**
- * The product on this kernel: the capture part of the operator over the scripted API server, the bundled agent and query
- * server as processes, an instrument under the product's supervisor, and pods that are network namespaces and control
- * groups with a workload each.
+ * The product on this kernel: the capture part of the operator over the scripted API server, the bundled agent and
+ * query server as processes, an instrument under the product's supervisor, and pods that are network namespaces and
+ * control groups with a workload each.
  */
 export class KernelStage {
   readonly orders: Orders;
@@ -99,7 +100,7 @@ export class KernelStage {
     );
   }
 
-  /** An API server with a node, and pods without anything that runs in them. */
+  /** Starts an API server that has a node and the operator's certificate; nothing else runs yet. */
   static async open(orders: Orders, dir: string): Promise<KernelStage> {
     mkdirSync(dir, { recursive: true });
     const api = await FakeApiServer.start({ resources: kinds.map(({ resource }) => resource) });
@@ -132,7 +133,7 @@ export class KernelStage {
     return this.#ca.cert;
   }
 
-  /** A limit for what takes up to `ms` on a machine's own processors: it takes longer on emulated ones. Units: ms. */
+  /** The time limit for work that takes up to `ms` on real processors: more on emulated ones. Units: ms. */
   patience(ms: number): { timeoutMs: number } {
     return { timeoutMs: ms * this.orders.slowness };
   }
@@ -153,7 +154,7 @@ export class KernelStage {
   }
 
   startOperator(): void {
-    // A few restarts are free; whoever checks what the budget does checks it elsewhere.
+    // Restarts are never limited here: other tests check the restart budget.
     const restartBudget = { burst: 100, refillMs: 1_000 };
     this.#operator = startCaptureOperator({
       ...{ client: this.api.client(), clock: systemClock, agentPort, restartBudget },
@@ -188,7 +189,7 @@ export class KernelStage {
     );
   }
 
-  /** Starts the instrument's container, without one of its capabilities where one is named. */
+  /** Starts the instrument's container, without the named capability, if one is named. */
   startInstrument(without?: string): void {
     const own =
       this.orders.instrument === null
@@ -222,7 +223,7 @@ export class KernelStage {
     });
   }
 
-  /** The query server, started when it is first asked for. */
+  /** The query server, started by the first call. */
   async queryServer(): Promise<QueryProcess> {
     return (this.#query ??= await this.#startQuery());
   }
@@ -244,14 +245,14 @@ export class KernelStage {
     return this.#pods.get(name)!;
   }
 
-  /** The client sends these to a server, one after the other. Resolves when all are answered. */
+  /** Has the client send requests to a server, one after the other. Resolves when all are answered. */
   async send(to: ServerName, requests: readonly Requests[], port: number = servers[to].port): Promise<void> {
     const { tls } = servers[to];
     const id = this.#nextOrder++;
     await this.#order({ id, target: { name: to, ip: this.pod(to).end.ip, port, tls }, requests });
   }
 
-  /** The client sends these calls, one after the other. Resolves when all are answered. */
+  /** Has the client send calls, one after the other. Resolves when all are answered. */
   async call(protocol: Protocol, calls: readonly Calls[]): Promise<void> {
     await this.#order({ id: this.#nextOrder++, protocol, ip: this.pod('calls').end.ip, calls });
   }
@@ -265,7 +266,7 @@ export class KernelStage {
     throw new Error(`the traffic to ${'calls' in order ? order.protocol : order.target.name}: ${error}`);
   }
 
-  /** Series of a metric of the agent, of one pod where one is named. */
+  /** The series of a metric on the agent's page; if `pod` is given, those of the pod. */
   async series(metric: string, pod?: string): Promise<Series[]> {
     const all = await seriesOf('http://127.0.0.1:9090/metrics', metric);
     return pod === undefined ? all : all.filter(({ labels }) => labels['k8s_pod_name'] === pod);
@@ -292,8 +293,8 @@ export class KernelStage {
   }
 
   /**
-   * Until a condition, such as `True/TrafficSeen`, is that of the newest generation, with these words in its message.
-   * Resolves to the message.
+   * Waits until a condition of the newest generation is `wanted`, such as `True/TrafficSeen`, with `words` in its
+   * message. Resolves to the message.
    */
   async condition(monitor: string, type: string, wanted: string, words = ''): Promise<string> {
     return until(
@@ -320,7 +321,7 @@ export class KernelStage {
     await this.api.stop();
   }
 
-  /** As its container has it; the only field that it is given is the address of the node. */
+  /** The environment of the instrument's container. Its only value from a pod field is the address of the node. */
   get #instrumentEnv(): Record<string, string> {
     const hostIp = this.pod('client').end.gateway;
     return Object.fromEntries(instrumentEnv.map((one) => [one.name, 'value' in one ? one.value : hostIp]));
@@ -350,7 +351,7 @@ export class KernelStage {
       go: [this.#program('go')],
     };
     const env = {
-      // How the stand-in tells whose a process is.
+      // The stand-in finds the pod of a process by this.
       HOSTNAME: name,
       PORT: String(server?.port ?? 0),
       ...(server?.tls ? { TLS_CERT: join(this.#dir, 'tls.crt'), TLS_KEY: join(this.#dir, 'tls.key') } : {}),
@@ -394,7 +395,7 @@ export class KernelStage {
     return uid;
   }
 
-  /** As the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
+  /** Reports an end as the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
   #tellEnd({ exitCode, log, at, backoffMs }: Ended): Promise<void> {
     const message = exitCode === 0 ? {} : { message: log };
     const terminated = { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', ...message, finishedAt: at };

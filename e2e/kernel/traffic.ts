@@ -1,4 +1,4 @@
-/** The known traffic: the requests that the client sends, and the counts that must come of them. */
+/** The known traffic: the requests that the client sends, and the counts that must result. */
 
 export interface Target {
   /** Name of the pod. */
@@ -12,10 +12,10 @@ export interface Requests {
   readonly method: string;
   /** `%` becomes the number of the request. */
   readonly path: string;
-  /** As the instrument names the path where it has only seen requests. */
+  /** The route that the instrument derives from requests alone. */
   readonly route: string;
   readonly count: number;
-  /** Of the body; absent for none. */
+  /** The size of the body; absent for no body. */
   readonly bytes?: number;
   /** Each goes over a connection of its own, which ends with the answer; otherwise they share one that stays open. */
   readonly closes?: true;
@@ -33,13 +33,13 @@ export interface Seen {
   readonly status: number;
   readonly route: string;
   readonly seconds: number;
-  /** Of the client's lines: whom it asked. */
+  /** The server; in the client's lines alone. */
   readonly to?: string;
   readonly port?: number;
   readonly tls?: boolean;
 }
 
-/** What every server gets. */
+/** The requests that every server gets. */
 export const standardTraffic: readonly Requests[] = [
   { method: 'GET', path: '/cart/%', route: '/cart/*', count: 10 },
   { method: 'GET', path: '/missing', route: '/missing', count: 7 },
@@ -49,11 +49,11 @@ export const standardTraffic: readonly Requests[] = [
   { method: 'GET', path: '/slow', route: '/slow', count: 4 },
 ];
 
-/** Requests that say whether a process is watched already; they are counted, and compared with nothing. */
+/** Requests that show whether a process is watched already; their counts are compared with nothing. */
 export const warmRoute = '/warm';
 export const warmUp: readonly Requests[] = [{ method: 'GET', path: warmRoute, route: warmRoute, count: 1 }];
 
-/** `GET /cart/* 200` → how many: one line for each kind of request. Without those that only warm up. */
+/** How many requests there are of each kind, such as `GET /cart/* 200`. Warm-up requests are left out. */
 export type Counts = Readonly<Record<string, number>>;
 
 export function countsOf(seen: readonly Pick<Seen, 'method' | 'route' | 'status'>[]): Counts {
@@ -94,7 +94,7 @@ export function countsOfSeries(
   return sorted(counts);
 }
 
-/** What is in one and not, or with another number, in the other; empty where they are equal. */
+/** The kinds of requests whose counts differ, as text; empty if the counts are equal. */
 export function difference(wanted: Counts, found: Counts): string {
   const keys = [...new Set([...Object.keys(wanted), ...Object.keys(found)])].sort();
   return keys

@@ -12,9 +12,9 @@ interface Index {
   absent: { what: string; why: string }[];
 }
 
-/** What `support-bundle` takes from a real cluster, and what it leaves there. */
+/** What `support-bundle` collects from a real cluster, and what it leaves out. */
 export function bundleCases(stage: () => Stage, plugin: () => Plugin): void {
-  /** Makes a bundle and gives its files by path. */
+  /** Makes a bundle and returns its files by path. */
   const make = async (...args: string[]): Promise<{ outcome: Outcome; files: Map<string, string>; index: Index }> => {
     const dir = await mkdtemp(join(tmpdir(), 'svc-bundle-'));
     try {
@@ -42,7 +42,7 @@ export function bundleCases(stage: () => Stage, plugin: () => Plugin): void {
       expect(index.files.map(({ path }) => path).sort()).toEqual(
         [...files.keys()].filter((path) => path !== 'README.md' && path !== 'index.json').sort(),
       );
-      // Fewer than all pods would be a bundle that lacks what one looks for.
+      // The bundle has to cover every pod.
       const pods = (await json('-n', 'svc-system', 'get', 'pods')).items as unknown as { metadata: { name: string } }[];
       const found = pods.map(({ metadata: { name } }) => {
         const metrics = files.get(`metrics/svc-system/${name}.txt`) ?? '';
@@ -54,7 +54,7 @@ export function bundleCases(stage: () => Stage, plugin: () => Plugin): void {
           log: logs.some(([, text]) => text !== ''),
         };
       });
-      // Flows are on, so agents are on the host's network, where whoever scrapes has to show a token.
+      // Flows are on, so agents are on the host's network, where a scrape needs a token.
       const isAgent = (name: string): boolean => name.startsWith('svc-agent-');
       expect({ found, absent: index.absent }).toEqual({
         found: pods.map(({ metadata: { name } }) => ({ name, ofItself: !isAgent(name), ofTraffic: false, log: true })),
@@ -87,7 +87,7 @@ export function bundleCases(stage: () => Stage, plugin: () => Plugin): void {
       expect([...addresses].filter((address) => !ranges.test(address) && !known.includes(`"${address}"`))).toEqual([]);
     }, 120_000);
 
-    test('of somebody without rights is made all the same, and names each right that is missing', async () => {
+    test('is made without any rights, too, and names each missing right', async () => {
       const { files: whole } = await make();
       const { outcome, files, index } = await make('--as', 'nobody');
       const lists = [...whole.keys()].filter((path) => /^((objects|cluster|parts)\/\w+|events)\.yaml$/.test(path));

@@ -10,7 +10,7 @@ interface Steps {
   pods: { pod: string; captured: boolean; steps: { asks: string; answer: string; fact: string; way?: string }[] }[];
 }
 
-/** `status`, `explain` and `diff` against a real cluster: what they say is what is. */
+/** `status`, `explain` and `diff` against a real cluster: their output is true. */
 export function captureCases(stage: () => Stage, installed: () => Plugin): void {
   const plugin = (args: readonly string[]): Promise<Outcome> => installed().svc(args);
   const diff = async (text: string, ...args: string[]): Promise<Outcome> => {
@@ -22,7 +22,7 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
   const sample = 'config/samples/trafficmonitor-checkout.yaml';
 
   describe('status', () => {
-    test('of the product with its samples is well, and tells each part', async () => {
+    test('of the product with its samples is good, and lists each part', async () => {
       const { code, stdout, stderr } = await plugin(['status', '--wait', '--timeout', '90s']);
       expect({ code, stderr: code === 0 ? '' : `${stdout}${stderr}` }).toEqual({ code: 0, stderr: '' });
       for (const line of ['✓ leader: ', '✓ svc-agent: 2/2 ready', '✓ shop/checkout: ready', '✓ nodes: 2 Running'])
@@ -30,7 +30,7 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
       expect(stdout).toMatch(/✓ svc-ca: ends in \d+ days/);
     }, 120_000);
 
-    test('names the node whose agent is gone, ends with 1, and is well again afterwards', async () => {
+    test('names a node without an agent, exits with 1, and is good again afterwards', async () => {
       const quota = {
         apiVersion: 'v1',
         kind: 'ResourceQuota',
@@ -81,7 +81,7 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
         expect(steps.find(({ asks }) => asks === 'config')!.fact).toMatch(/^sha256:[0-9a-f]{12}, Running/);
     }, 90_000);
 
-    test('of a pod with a port that nobody listed names the port, and where to add it', async () => {
+    test('of a pod with an unlisted port names the port, and where to add it', async () => {
       const pod = {
         apiVersion: 'v1',
         kind: 'Pod',
@@ -105,7 +105,7 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
   });
 
   describe('diff', () => {
-    test('of what is applied already is 0, of an edit 1 with the lines, and 0 again once it is applied', async () => {
+    test('exits with 0 for applied objects, with 1 and the lines for an edit, with 0 once it is applied', async () => {
       const before = await readRepositoryFile(sample);
       expect(await diff(before)).toEqual({ code: 0, stdout: '', stderr: '' });
       const edited = before.replace('- port: 8080', '- port: 8080\n    - port: 9100');
@@ -123,7 +123,7 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
       await cluster.kubectl(['apply', '-f', '-'], { stdin: before });
     }, 60_000);
 
-    test('refuses what the schema and what the rules of the API server refuse, by field', async () => {
+    test('refuses what the schema or the rules of the API server refuse, by field', async () => {
       const of = (spec: object): string =>
         JSON.stringify({
           apiVersion: 'svc.dev/v1alpha1',

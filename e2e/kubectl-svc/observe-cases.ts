@@ -37,7 +37,7 @@ export function observeCases(stage: () => Stage, plugin: () => Plugin): void {
     expect(lines).toHaveLength(5);
     for (const line of lines) {
       expect(line).toMatch(/^\S+Z node-[12] \S+ → \S+ [A-Z]+ \/\S* \d{3} [\d.]+(µs|ms|s)$/);
-      // It serves orders, and asks the catalog for each.
+      // Checkout serves orders, and calls the catalog for each.
       expect(line).toMatch(/ shop\/checkout-\S+ → | → shop\/checkout-/);
     }
     const one = messages((await observe('-A', '--node', 'node-1', '-o', 'json')).stdout);
@@ -45,7 +45,7 @@ export function observeCases(stage: () => Stage, plugin: () => Plugin): void {
     expect((await observe('-n', 'shop', '--type', 'span', '--status', '1-199')).stdout).toBe('');
   }, 60_000);
 
-  test('a follower lives through the death of an agent, is told of it, and shows the node again', async () => {
+  test('observe -f survives the death of an agent, warns of it, and shows the node again', async () => {
     const { cluster } = stage();
     const child = spawn(
       cluster.binaries.kubectl,

@@ -11,7 +11,7 @@ export interface Plugin {
   svc(args: readonly string[], env?: Record<string, string>): Promise<Outcome>;
   /** `kubectl ARGS` with the plugin in the PATH. */
   kubectl(args: readonly string[], env?: Record<string, string>): Promise<Outcome>;
-  /** Where it lies, and the environment that it runs in. */
+  /** The plugin's folder, and the environment that it runs in. */
   readonly dir: string;
   readonly env: Record<string, string>;
   remove(): Promise<void>;
@@ -22,7 +22,9 @@ const shipped: Readonly<Record<string, string>> = {
   'kubectl_complete-svc': builtPrograms['kubectl-complete-svc'],
 };
 
-/** Puts programs into a folder of their own, by default `kubectl-svc` and `kubectl_complete-svc` as they are shipped. */
+/**
+ * Puts programs into a folder of their own, by default `kubectl-svc` and `kubectl_complete-svc` as they are shipped.
+ */
 export async function installPlugin(
   cluster: Pick<Cluster, 'binaries' | 'kubeconfig'>,
   programs = shipped,

@@ -4,7 +4,7 @@ import { until } from '../../src/testing/until.ts';
 import type { Outcome } from '../install/tools.ts';
 import type { Plugin } from './plugin.ts';
 
-/** What `query`, `top`, `version` and completion do, by the real kubectl, mostly through port-forwards. */
+/** Tests `query`, `top`, `version` and completion with the real kubectl, mostly through port-forwards. */
 export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
   const svc = (...args: string[]): Promise<Outcome> => plugin().svc(args);
 
@@ -16,7 +16,7 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
       expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'VALUE\n    2\n', stderr: '' });
     });
 
-    test('with --server a token counts, and what is missing is told with a way out', async () => {
+    test('with --server a token decides, and an error says how to get access', async () => {
       const { cluster } = stage();
       const [pod] = await readyPods(cluster, 'svc-system', 'app.kubernetes.io/component=query');
       const direct = [`--server=https://${pod!.ip}:9095`, '--tls-server-name=svc-query.svc-system.svc'];
@@ -44,7 +44,7 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
       expect(await svc('query', '1 + 1', '--as', 'ann')).toEqual({ code: 0, stdout: '2\n', stderr: '' });
     });
 
-    test('who may not is told which right is missing', async () => {
+    test('without rights the error names the missing right', async () => {
       const nobody = await svc('query', '1', '--as', 'nobody');
       expect(nobody).toMatchObject({ code: 1, stderr: expect.stringMatching(/forbidden.*\n {2}needed: .*list pods/) });
       const elsewhere = await svc('query', '1', '--operator-namespace', 'shop');
@@ -53,7 +53,7 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
   });
 
   describe('query', () => {
-    test('a range is drawn, or listed', async () => {
+    test('a range is shown as a graph, or as CSV', async () => {
       const graph = await svc('query', '--since', '5m', '-o', 'graph', 'sum(svc_agent_up)');
       expect(graph.stdout).toMatch(/ 2 ┤ *[\u2801-\u28ff]+$/m);
       expect(graph.stdout.trimEnd().split('\n').at(-1)).toBe('⠶ {}  2');
@@ -80,14 +80,14 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
       expect((await svc('query', '--help')).code).toBe(0);
     });
 
-    test('how it was executed and what it cost is told on request', async () => {
+    test('--explain and --stats report how the query was executed, and what it cost', async () => {
       const { stdout, stderr } = await svc('query', '--explain', '--stats', 'sum(svc_agent_up)');
       expect(stdout).toBe('VALUE\n    2\n');
       expect(stderr).toMatch(/executed: (whole|agg|series|off)\n(.*\n)*stats: evalTotalTime /);
       expect(stderr).toContain('node-1');
     });
 
-    test('a reader that has seen enough is no error', async () => {
+    test('an output pipe that is closed early is not an error', async () => {
       const { cluster } = stage();
       const command = `'${cluster.binaries.kubectl}' svc query '{__name__=~".+"}' 2>err | head -1; echo \${PIPESTATUS[0]} >&2; cat err >&2`;
       const { stdout, stderr } = spawnSync('bash', ['-c', command], {
@@ -100,7 +100,7 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
     });
   });
 
-  test('top shows the shop: both workloads, their requests, and the catalog failing now and then', async () => {
+  test('top shows both workloads of the shop, their pods, and the other kinds', async () => {
     const top = await until('traffic of the shop', () => svc('top', '-n', 'shop', '--window', '1m', '-o', 'json'), {
       good: ({ stdout }) => (JSON.parse(stdout || '{}') as { items?: { p99Seconds?: number }[] }).items?.length === 2,
     });
@@ -130,9 +130,9 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
   });
 }
 
-/** To be run last: it takes a node away. */
+/** Must run last: it kills a node. */
 export function withoutANode(stage: () => Stage, plugin: () => Plugin): void {
-  test('an answer that lacks a node says so beside the numbers, or is refused on request', async () => {
+  test('an answer that lacks a node has a warning, or is refused with --partial-response=false', async () => {
     await stage().cluster.nodes[1]!.kill();
     const { code, stdout, stderr } = await until(
       'a degraded answer',

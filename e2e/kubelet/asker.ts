@@ -1,4 +1,4 @@
-/** Questions to the product as a client in the cluster asks them: at the Service's address, with a token. */
+/** Queries the product as a client in the cluster does: at the Service's address, with a token. */
 import { instantQuery, type QueryAnswer, type QueryTarget } from '../demo/query-client.ts';
 import { publishedAuthority } from './check-rollouts.ts';
 import type { Stage } from './check.ts';
@@ -33,7 +33,7 @@ export async function openAsker(stage: Stage): Promise<Asker> {
       try {
         return await instantQuery(target, promql);
       } finally {
-        // As in a pod that mounts it: the authority that was published last, also while the API server is away.
+        // As in a pod that mounts the CA: the one published last is used, also while the API server is down.
         void publishedAuthority(stage).then(
           (published) => (ca = published),
           () => {},

@@ -1,4 +1,4 @@
-/** Who gets in, through the names, certificates, tokens and tunnels of a real cluster. */
+/** Access to the product through the names, certificates, tokens and tunnels of a real cluster. */
 import { join } from 'node:path';
 import { until } from '../../src/testing/until.ts';
 import { repository, runWell } from '../install/tools.ts';
@@ -7,7 +7,7 @@ import type { Check, Stage } from './check.ts';
 import { podsOf } from './product.ts';
 import { ask, runPods } from './shop.ts';
 
-/** The namespace that the agents' metrics are open to without any setting. */
+/** The namespace that may scrape the agents by default. */
 export const collectorNamespace = 'gmp-system';
 const client = { namespace: 'shop', name: 'client' };
 const collector = { namespace: collectorNamespace, name: 'collector' };
@@ -62,7 +62,7 @@ export const access: readonly Check[] = [
     },
   },
   {
-    what: 'kubectl svc asks through a port-forward of the kubelet',
+    what: 'kubectl svc queries through a port-forward of the kubelet',
     async run(stage) {
       const answer = await plugin(stage, ['query', '--output', 'json', 'sum(svc_agent_up)']);
       if (!/"1"/.test(answer) || /"degraded":\s*true/.test(answer)) throw new Error(answer);

@@ -1,4 +1,4 @@
-/** A HorizontalPodAutoscaler of the real controller manager, through the aggregator, by numbers that are known. */
+/** A HorizontalPodAutoscaler of the real controller manager, through the aggregator, with known request rates. */
 import { until } from '../../src/testing/until.ts';
 import type { Check } from './check.ts';
 import { Meter } from './meter.ts';
@@ -7,7 +7,7 @@ import { isReady, podsOf, type Pod } from './product.ts';
 import { serverPod } from './shop.ts';
 
 const app = 'catalog';
-/** Requests to all pods together: divisible by every number of pods up to the wanted one. */
+/** Requests to all pods together: divisible by every number of pods up to the wanted number. */
 const perSecond = 24;
 const target = 6;
 const wantedPods = perSecond / target;

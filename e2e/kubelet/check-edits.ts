@@ -7,9 +7,9 @@ import type { Check, Stage } from './check.ts';
 import { podsOf } from './product.ts';
 import { runPods, watchWeb } from './shop.ts';
 
-/** An edit takes at most this long to be in force, from when it was made or from the end of gathering. Units: ms. */
+/** An edit takes effect within this time after it was made, or after the end of gathering. Units: ms. */
 const limitMs = 20_000;
-/** No gathering takes longer than the budget of a namespace needs for one more restart. Units: ms. */
+/** The longest gathering: until the budget of a namespace allows one more restart. Units: ms. */
 const gatheringMs = 130_000;
 const monitorPath = '/apis/svc.dev/v1alpha1/namespaces/shop/trafficmonitors/web';
 
@@ -48,7 +48,7 @@ function inForce(monitor: Monitor, generation: number): boolean {
   return row?.status === 'True' && (row.observedGeneration ?? 0) >= generation;
 }
 
-/** The time until which edits are gathered, as the status says it; null while it says none. Units: ms since the epoch. */
+/** The time in the status until which edits are gathered; null if it has none. Units: ms since the epoch. */
 function gatheredUntil(monitor: Monitor): number | null {
   const time = /the next restart is at (\S+Z)/.exec(programmedOf(monitor)?.message ?? '')?.[1];
   // The status names whole seconds.
@@ -58,12 +58,12 @@ function gatheredUntil(monitor: Monitor): number | null {
 export interface Edit {
   readonly generation: number;
   readonly at: number;
-  /** The last time that was stated before it was in force. */
+  /** The end of gathering that the status stated last before the edit took effect. */
   stated: number | null;
   done: number | null;
 }
 
-/** How long an edit took that is in force: from when it was made, or from the end of a stated gathering. */
+/** How long a done edit took: from when it was made, or from the stated end of gathering. */
 export const tookMs = ({ at, stated, done }: Edit): number => Math.max(0, done! - Math.max(at, stated ?? 0));
 
 async function restartsOfInstrument(stage: Stage): Promise<number> {
@@ -72,7 +72,7 @@ async function restartsOfInstrument(stage: Stage): Promise<number> {
   return all.filter((c) => c.name === 'instrument').reduce((sum, c) => sum + c.restartCount, 0);
 }
 
-/** The file that the running instrument was started with, as it lies on the node. */
+/** The file that the running instrument was started with, read on the node. */
 async function runningFile(stage: Stage): Promise<string> {
   const [agent] = await podsOf(stage.api, 'svc-system', 'app.kubernetes.io/component=agent');
   const volumes = join(stage.dir, 'kubelet/pods', agent!.metadata.uid, 'volumes/kubernetes.io~empty-dir');
@@ -82,7 +82,7 @@ async function runningFile(stage: Stage): Promise<string> {
 
 export const edits: readonly Check[] = [
   {
-    what: 'edits in a row are each in force in time, none is declared failed, and no container restarts',
+    what: 'edits in a row each take effect in time, none is reported as failed, and no container restarts',
     async run(stage) {
       const { edits: count, editSeconds } = stage.orders;
       await runPods(stage.kubectl, 'shop', 'web', 'client');

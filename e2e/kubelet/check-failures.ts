@@ -11,7 +11,7 @@ interface WithStatus {
 
 export const failures: readonly Check[] = [
   {
-    what: 'a container that the runtime refuses for its capabilities is told as MissingCapability',
+    what: 'a container that the runtime refuses for its capabilities is reported as MissingCapability',
     async run({ api, kubectl, node }) {
       if (!node.refusal) return 'not tried: this machine withholds no capability';
       await runPods(kubectl, 'shop', 'web');
@@ -78,16 +78,16 @@ interface MinterSpec {
 }
 
 interface Broken {
-  /** Of a minter made for the check, and deleted after it. */
+  /** The name of a minter that exists during the check alone. */
   readonly name: string;
-  /** What its spec has instead of that of the minter that works. */
+  /** Changes to the spec of the working minter. */
   readonly change: (spec: MinterSpec) => object;
   /** The condition to wait for. */
   readonly type: string;
   readonly isExpected: (condition: Condition) => boolean;
 }
 
-/** What the status of a minter says that differs in one thing from the minter that works. */
+/** Makes a copy of the working minter with one change, and waits for the expected condition in its status. */
 async function saysOf({ api, kubectl }: Pick<Stage, 'api' | 'kubectl'>, broken: Broken): Promise<string> {
   const { name, change, type, isExpected } = broken;
   const path = '/apis/svc.dev/v1alpha1/namespaces/platform-agent/minterdeployments';

@@ -1,4 +1,4 @@
-/** What the kubelet and the runtime made of the product's pods. */
+/** The product's pods, as the kubelet and the runtime run them. */
 import { availableParallelism, loadavg } from 'node:os';
 import type { Check, Stage } from './check.ts';
 import { isReady, podsOf, type Pod } from './product.ts';
@@ -9,7 +9,7 @@ async function allPods(stage: Stage): Promise<Pod[]> {
   return (await Promise.all(namespaces.map((namespace) => podsOf(stage.api, namespace)))).flat();
 }
 
-/** What the kernel says of a process that is started in a container by `kubectl exec`. */
+/** The kernel's status of a process that `kubectl exec` starts in a container. */
 async function processStatus(stage: Stage, pod: Pod, container: string): Promise<Map<string, string>> {
   const text = await stage.kubectl([
     ...['-n', pod.metadata.namespace, 'exec', pod.metadata.name, '-c', container, '--'],
@@ -71,10 +71,10 @@ export const pods: readonly Check[] = [
         .filter(({ type, reason }) => type === 'Warning' && reason === 'Unhealthy')
         .map(({ involvedObject, message }) => `${involvedObject.name}: ${message}`);
       const wrong = warnings.filter((message) => !message.includes('Readiness probe'));
-      // The delay before the first probe is what a start takes on an ordinary node, not on one that is busy with others.
+      // The delay before the first probe suits an ordinary node, not a busy one.
       if (wrong.length > 0 && busy()) return `not judged, the machine is busy: ${wrong.join('; ')}`;
       if (wrong.length > 0) throw new Error(wrong.join('; '));
-      // Not ready is what a pod is until it is; the kubelet has no quieter word for it.
+      // During a start, failed readiness probes are normal; the kubelet reports them as warnings all the same.
       return warnings.length === 0 ? 'none of readiness either' : warnings.join('; ');
     },
   },

@@ -37,7 +37,7 @@ const ends = {
 } as const;
 type Name = keyof typeof ends;
 
-/** From, to, port. Something listens on each, so that a connection that fails was refused by a policy. */
+/** From, to, port. Each port has a listener, so a policy refused every connection that fails. */
 const allowed: readonly [Name, Name, number][] = [
   ['collector', 'agent', 9_090],
   ['collector', 'query', 9_096],
@@ -121,7 +121,7 @@ export const policies: readonly Check[] = [
         [denied, false],
       ] as const) {
         for (const [from, to, port] of table) {
-          // A pod that has just started is let in when the engine has seen it.
+          // A new pod can connect only after the engine has seen it.
           const right = await until('', async () => (await connect(stage, from, to, port)) === wanted, {
             timeoutMs: 8_000,
           }).catch(() => false);

@@ -28,7 +28,7 @@ interface Request {
   readonly status: number;
 }
 
-/** One in so many is for a token: what one caller may have in a minute is limited. */
+/** One in so many requests is for a token: the tokens of a caller are limited by the minute. */
 const mintEvery = 100;
 
 const targets: readonly Target[] = [
@@ -46,7 +46,7 @@ const targets: readonly Target[] = [
     selector: 'app.kubernetes.io/component=minter',
     port: 8_080,
     tls: false,
-    // Not /version: a minter that is about to leave says there that it is not ready, and mints all the same.
+    // Not /version: there a terminating minter reports that it is not ready, although it still mints.
     request({ world }, n) {
       const body = JSON.stringify({ org_name: 'acme', repositories: ['gitops'], scope: 'platform-agent-scope' });
       const post = { method: 'POST', path: '/token', body };
@@ -58,7 +58,7 @@ const targets: readonly Target[] = [
   },
 ];
 
-/** The authority that the product publishes for its callers. */
+/** The CA that the product publishes for its callers. */
 export async function publishedAuthority(stage: Stage): Promise<string> {
   const path = '/api/v1/namespaces/svc-system/configmaps/svc-ca-bundle';
   return Object.values((await stage.api.request<{ data: Record<string, string> }>('GET', path)).data).join('\n');
@@ -84,7 +84,7 @@ function send(host: string, to: Target, request: Request, ca: string): Promise<v
   });
 }
 
-/** Requests at a steady pace until `done`; resolves with how many, and what became of those that were lost. */
+/** Sends requests at a steady pace until `done`. Resolves to their number, and the errors of lost requests. */
 async function load(
   ask: (n: number) => Promise<void>,
   done: Promise<unknown>,
@@ -108,7 +108,7 @@ async function load(
   return { sent, lost };
 }
 
-/** Requests under way while `work` is done, and for ten seconds more, in which the last of the old pods drain. */
+/** Sends requests during `work` and for ten seconds more, in which the last of the old pods drain. */
 async function underLoad(stage: Stage, target: Target, what: string, work: () => Promise<string>): Promise<string> {
   const { namespace, deployment } = target;
   const path = `/api/v1/namespaces/${namespace}/services/${deployment}`;

@@ -6,8 +6,8 @@ import type { Check, Stage } from './check.ts';
 import { ctr } from './node.ts';
 
 /**
- * Until Kubernetes' garbage collector takes what a deleted object owned: after faults of the API server it is away for a
- * minute or two, and what is left meanwhile says nothing about the product.
+ * Waits until Kubernetes' garbage collector deletes what a deleted object owned. After faults of the API server it
+ * pauses for a minute or two; objects that are left during that time are not the product's fault.
  */
 async function collectorWorks({ api, kubectl }: Stage): Promise<void> {
   const path = '/api/v1/namespaces/default/configmaps';
@@ -34,7 +34,7 @@ export const uninstall: readonly Check[] = [
       await collectorWorks(stage);
       await kubectl(['delete', 'pods', '-n', 'svc-system', '-l', 'app=debug']);
       await kubectl(['delete', 'tm,ctp,md', '-A', '--all', '--timeout=90s'], patience);
-      // The rights were applied by hand here, for one namespace, and go by hand.
+      // The rights were applied by hand here, for one namespace, and are deleted by hand.
       for (const file of ['config/minter/rights.yaml', 'manifests/install.yaml']) {
         await kubectl(['delete', '-f', join(repository, file), '--timeout=150s'], patience);
       }

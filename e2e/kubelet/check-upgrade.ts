@@ -84,7 +84,7 @@ export const upgrade: readonly Check[] = [
     },
   },
   {
-    what: 'a rollout of the DaemonSet that a person asks for replaces the agent once, and the operator lets it be',
+    what: 'a restart of the DaemonSet by a user replaces the agent once, and the operator does not revert it',
     async run({ api, kubectl }) {
       const agents = (): Promise<Pod[]> => podsOf(api, 'svc-system', 'app.kubernetes.io/component=agent');
       const before = namesOf(await agents());
@@ -96,7 +96,7 @@ export const upgrade: readonly Check[] = [
       );
       if (isDeepStrictEqual(before, after)) throw new Error('it is the same pod');
       const took = (Date.now() - began) / 1_000;
-      // What the operator takes back, it takes back within its next look.
+      // If the operator reverts a change, it does so in its next reconcile.
       await new Promise((resolve) => setTimeout(resolve, 5_000));
       const later = namesOf(await agents());
       if (!isDeepStrictEqual(later, after)) throw new Error(`${later.join()} in place of ${after.join()}`);

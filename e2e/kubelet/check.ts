@@ -16,7 +16,7 @@ export interface Stage extends Product {
   readonly log: (line: string) => void;
 }
 
-/** One thing that holds, or does not. Resolves with what was seen; rejects with what is wrong. */
+/** One property of the product. `run` resolves to what was seen, or rejects with what is wrong. */
 export interface Check {
   readonly what: string;
   readonly run: (stage: Stage) => Promise<string | void>;

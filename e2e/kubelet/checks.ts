@@ -11,7 +11,7 @@ import { rollouts } from './check-rollouts.ts';
 import { uninstall } from './check-uninstall.ts';
 import { upgrade } from './check-upgrade.ts';
 
-/** In this order; the last ones take the product apart. */
+/** The groups in their order: the last ones break and remove the product. */
 const groups: Readonly<Record<string, readonly Check[]>> = {
   pods,
   access,
@@ -25,7 +25,7 @@ const groups: Readonly<Record<string, readonly Check[]>> = {
   uninstall,
 };
 
-/** Runs them one after the other; each is reported in a line, and as an outcome. */
+/** Runs the checks one after the other. Prints a line for each, and returns its outcome. */
 export async function runChecks(stage: Stage): Promise<Outcome[]> {
   const { only } = stage.orders;
   const unknown = only.filter((name) => !(name in groups));

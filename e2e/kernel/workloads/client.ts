@@ -1,7 +1,7 @@
 /**
  * The client among the workloads. It takes orders as lines on its standard input, sends the requests of an order one
- * after the other, over connections that stay open where the order does not say otherwise, and prints a line for each
- * answer and one at the end of the order.
+ * after the other, over connections that stay open unless the order says otherwise, and prints a line for each answer
+ * and one at the end of the order.
  */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';

@@ -1,6 +1,7 @@
 /**
  * The Node server among the workloads; with TLS_CERT and TLS_KEY it speaks TLS. Environment: PORT.
- * Every workload answers the same paths, and prints a line for each request that it has answered: its own truth.
+ * Every server among the workloads answers the same paths, and prints a line for each answered request: the truth that
+ * the instrument's counts are compared with.
  */
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -15,7 +16,7 @@ interface Answer {
   readonly afterMs?: number;
 }
 
-/** What a request gets. `route` is the template of the path. */
+/** The answer to a request. `route` is the template of the path. */
 function answerTo(method: string, path: string): Answer {
   if (method === 'POST' && path === '/orders') return { status: 201, route: '/orders', body: 'o'.repeat(5_000) };
   if (method === 'DELETE' && path.startsWith('/orders/')) return { status: 204, route: '/orders/*' };
@@ -44,7 +45,7 @@ function serve(req: IncomingMessage, res: ServerResponse): void {
 const { TLS_CERT: cert, TLS_KEY: key } = env;
 const server =
   cert && key ? createTlsServer({ cert: readFileSync(cert), key: readFileSync(key) }, serve) : createServer(serve);
-// A connection that waits for the next order of traffic stays.
+// Connections stay open between two orders of traffic.
 server.keepAliveTimeout = 3_600_000;
 server.requestTimeout = 0;
 server.listen(Number(env['PORT']), () => process.stdout.write('{"listening":true}\n'));

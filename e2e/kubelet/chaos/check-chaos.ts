@@ -1,6 +1,6 @@
 /**
- * A bad quarter of an hour, or a part of one: faults one after the other, in an order that the seed decides, while known
- * numbers are sent and asked for. An oracle judges every answer and, at the end, every stored sample.
+ * Chaos for up to a quarter of an hour: faults one after the other, in an order that the seed decides, while known
+ * numbers are sent and queried. An oracle judges every answer and, at the end, every stored sample.
  */
 import { setTimeout as lasting } from 'node:timers/promises';
 import type { Condition } from '../../../src/api/meta.ts';
@@ -17,16 +17,16 @@ import { runPods, watchWeb } from '../shop.ts';
 
 const route = '/chaos';
 const series = `http_server_request_duration_count{http_route="${route}"}`;
-/** A container that was killed four times waits up to 80 s for the kubelet; the rest is the machine's. Units: ms. */
+/** The kubelet's back-off after four kills is up to 80 s; the rest is for a slow machine. Units: ms. */
 const recoveryMs = 240_000;
-/** A kubelet tells within this time what became of a container. Units: ms. */
+/** A kubelet reports the end of a container within this time. Units: ms. */
 const unnoticedMs = 3_000;
 
 interface WithConditions {
   status?: { conditions?: Condition[] };
 }
 
-/** What has to hold before a fault is over; throws with what does not hold. */
+/** Checks that the product has recovered from a fault. Errors: what has not. */
 async function whole(stage: Stage, asker: Asker, meter: Meter, pod: string, sentBefore: number): Promise<true> {
   const { api } = stage;
   for (const [namespace, count] of [
@@ -61,7 +61,7 @@ interface Answers {
   readonly wrong: string[];
 }
 
-/** Asks once a second until `over` is aborted, and judges each answer. */
+/** Queries once a second until `over` is aborted, and judges each answer. */
 async function watch(asker: Asker, meter: Meter, pod: string, over: AbortSignal): Promise<Answers> {
   const seen: Answers = { right: 0, degraded: 0, none: 0, wrong: [] };
   while (!over.aborted) {
@@ -69,7 +69,7 @@ async function watch(asker: Asker, meter: Meter, pod: string, over: AbortSignal)
     try {
       const { status, body } = await asker.query(series);
       if (status !== 200) throw new Error(`${status}`);
-      // Samples from before the pods were known to a new agent are in a series of their own.
+      // Samples that a new agent took before it knew the pods are in a series of their own.
       const values = (body.data?.result ?? []).map(({ value }) => Number(value[1]));
       const value = values.length === 0 ? null : Math.max(...values);
       const answer = { isDegraded: body.degraded === true, missingNodes: body.missingNodes ?? [], value };
@@ -93,8 +93,8 @@ async function stored(asker: Asker, sinceMs: number): Promise<Sample[]> {
 }
 
 /**
- * Resolves with the time since which `holds` does. It must go on holding for as long as the API server may not know yet
- * that something broke. Units: ms since the epoch.
+ * Resolves to the time since which `holds` succeeds. It has to succeed for `unnoticedMs`, in which the API server may
+ * not know yet that something broke. Units: ms since the epoch.
  */
 async function settled(what: string, holds: () => Promise<true>): Promise<number> {
   let since: number | null = null;
@@ -112,7 +112,7 @@ async function settled(what: string, holds: () => Promise<true>): Promise<number
   return since!;
 }
 
-/** Faults until the time is over and each kind has been. Resolves with the times of recovery by fault. Units: ms. */
+/** Causes faults until the time is over and each kind has run. Resolves to the recovery times by fault. Units: ms. */
 async function trouble(stage: Stage, recovered: () => () => Promise<true>): Promise<Map<string, number[]>> {
   const { chaosSeconds, seed } = stage.orders;
   const random = new Random(seed);

@@ -1,4 +1,4 @@
-/** Faults of a node and its control plane: each is done, lasts, and is taken back. */
+/** Faults of a node and its control plane: each is caused, lasts, and is undone. */
 import { execFileSync, type ExecFileSyncOptions } from 'node:child_process';
 import { rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { storePath } from '../surroundings.ts';
 
 export interface Fault {
   readonly name: string;
-  /** Resolves when it is over; what it has broken may take longer. */
+  /** Resolves when the fault is over; recovery may take longer. */
   readonly run: (stage: Stage, random: Random) => Promise<void>;
 }
 
@@ -66,7 +66,7 @@ function signal(pid: number | undefined, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It ended meanwhile.
+    // It has ended already.
   }
 }
 
@@ -90,7 +90,7 @@ const stopped = (name: string, of: (stage: Stage) => Component): Fault => ({
   },
 });
 
-/** No packet of a query server reaches the agent's port for questions. */
+/** Drops all packets to the agent's port for queries. */
 const cut: Fault = {
   name: 'query cut off from the agent for ten seconds',
   async run() {
@@ -106,7 +106,7 @@ const cut: Fault = {
   },
 };
 
-/** The answers of the agent leave its pod at 32 kbit/s, which is less than those of the product's own questions need. */
+/** Limits the agent's answers to 32 kbit/s, which is less than the answers to the product's own queries need. */
 const slowed: Fault = {
   name: 'answers of the agent slowed to 32 kbit/s for ten seconds',
   async run() {
@@ -122,13 +122,13 @@ const slowed: Fault = {
   },
 };
 
-/** Nothing is left of the file system that the agent's store is on. */
+/** Fills the file system of the agent's store. */
 const filled: Fault = {
   name: 'disk of the store full for fifteen seconds',
   async run() {
     const file = join(storePath, 'filler');
     const { bavail, bsize } = statfsSync(storePath);
-    // Root may use the blocks that others may not: what these can use is all that has to go.
+    // Takes the blocks that other users may use; root's reserve is not needed for the fault.
     execFileSync('fallocate', ['--length', String(bavail * bsize), file]);
     try {
       await lasting(15_000);
@@ -138,7 +138,7 @@ const filled: Fault = {
   },
 };
 
-/** Over when every query server presents a new certificate; a kubelet takes a minute or more to hand it to them. */
+/** Ends when every query server presents a new certificate; a kubelet takes a minute or more to update the mount. */
 const replaced: Fault = {
   name: 'certificate of query replaced',
   async run({ api, kubectl }) {
@@ -155,7 +155,7 @@ const replaced: Fault = {
   },
 };
 
-/** Rotates the authority. The waits of hours between the steps are cut short. Ends when no process trusts the old one. */
+/** Rotates the CA without the hours of waiting between the steps. Ends when no process trusts the old CA. */
 const authorityReplaced: Fault = {
   name: 'authority replaced',
   async run({ api, kubectl }) {
@@ -169,7 +169,7 @@ const authorityReplaced: Fault = {
 /** The serial number of the certificate that a query server presents. */
 function serialNumberAt(host: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    // Only the certificate is looked at; whether it is trusted is for the questions that go on meanwhile.
+    // Only reads the certificate; the queries that run at the same time show whether it is trusted.
     const socket = connect({ host, port: 9_095, rejectUnauthorized: false, timeout: 5_000 });
     socket.once('secureConnect', () => {
       const { serialNumber } = socket.getPeerCertificate();

@@ -9,11 +9,11 @@ test.each<[string, Answer, string]>([
   ['the newest acknowledged value', whole(10), 'right'],
   ['a value that was sent and not yet acknowledged', whole(12), 'right'],
   ['a value from before an acknowledgement', whole(9), '9, and 10 had been acknowledged before it was asked'],
-  ['nothing, as if it were all', whole(null), '0, and 10 had been acknowledged before it was asked'],
-  ['a value that nobody sent', whole(13), '13, and 12 is all that was sent'],
-  ['nothing, for want of the node', degraded('node-1'), 'degraded'],
-  ['a want of nothing', degraded(), 'degraded, and no node is missing'],
-  ['the want of another node', degraded('node-7'), 'degraded for nodes that do not exist: node-7'],
+  ['no value, and no mark', whole(null), '0, and 10 had been acknowledged before it was asked'],
+  ['a value that was never sent', whole(13), '13, and 12 is all that was sent'],
+  ['a mark that the node is missing', degraded('node-1'), 'degraded'],
+  ['a mark without a missing node', degraded(), 'degraded, and no node is missing'],
+  ['a mark that an unknown node is missing', degraded('node-7'), 'degraded for nodes that do not exist: node-7'],
 ])('an answer with %s', (_, answer, verdict) => {
   expect(judge(answer, known)).toBe(verdict);
 });
@@ -24,7 +24,7 @@ test('before anything was acknowledged, an answer may have no value', () => {
 
 const sent = (value: number, isAcknowledged: boolean): Sent => ({ value, at: value * 1000 + 500, isAcknowledged });
 
-test('an acknowledged value that is not stored is lost; one that was not acknowledged is not', () => {
+test('an acknowledged value that is not stored is lost; an unacknowledged value is not', () => {
   const all = [sent(1, true), sent(2, true), sent(3, false)];
   expect(lostOf(all, [[1.5, '1']])).toEqual([sent(2, true)]);
   expect(
@@ -41,7 +41,7 @@ test('an acknowledged value that is not stored is lost; one that was not acknowl
   ).toEqual([]);
 });
 
-test('a stored sample that nobody sent is named', () => {
+test('a stored sample that was never sent is reported', () => {
   const all = [sent(1, true), sent(2, false)];
   expect(
     inventedOf(all, [
@@ -57,12 +57,12 @@ test('a stored sample that nobody sent is named', () => {
   ).toEqual([[9, '4']]);
 });
 
-test('of times, the middle and the longest', () => {
+test('a spread has the median and the longest time', () => {
   expect(spread([3, 1, 20])).toEqual({ median: 3, longest: 20 });
   expect(spread([])).toEqual({ median: 0, longest: 0 });
 });
 
-test('a time that is sent in nanoseconds is stored as the millisecond that it was', () => {
+test('a time that is sent in nanoseconds is stored as the same millisecond', () => {
   const times = Array.from({ length: 1_000 }, (_, i) => 1_795_451_070_066 + 501 * i);
   expect(times.map((at) => Math.floor(inNanoseconds(at) / 1e6))).toEqual(times);
 });

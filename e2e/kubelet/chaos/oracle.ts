@@ -1,24 +1,24 @@
 /** Judges answers and stored samples by what was sent; pure. */
 import type { Sent } from '../meter.ts';
 
-/** An answer to the question for the newest count of a pod. */
+/** An answer to the query for the newest count of a pod. */
 export interface Answer {
   readonly isDegraded: boolean;
   readonly missingNodes: readonly string[];
-  /** The count; null where the answer has none. */
+  /** The count; null if the answer has none. */
   readonly value: number | null;
 }
 
-/** What was known when it was asked, and when it was answered. */
+/** What had been sent at the time of a query and of its answer. */
 export interface Known {
-  /** The newest value that the agent had answered for before the question. */
+  /** The newest value that the agent had acknowledged before the query. */
   readonly acknowledged: number;
   /** The newest value that had been sent by the time of the answer. */
   readonly newest: number;
   readonly nodes: readonly string[];
 }
 
-/** `right`, `degraded`, or a sentence that says what is wrong with it. */
+/** `right`, `degraded`, or a sentence that says what is wrong with the answer. */
 export function judge(answer: Answer, { acknowledged, newest, nodes }: Known): string {
   if (answer.isDegraded) {
     const strange = answer.missingNodes.filter((name) => !nodes.includes(name));
