@@ -1,11 +1,11 @@
 /**
- * Runs in the network of an agent's pod, where OTLP is taken on the loopback address, and posts metrics there.
+ * Runs in the network namespace of an agent's pod, whose loopback address takes OTLP, and posts metrics there.
  * Shape: a line of standard input is `{id, body}` with the protobuf in base64; a line of output is `{id, status}`,
  * where 0 stands for no answer, and for a 200 that refuses some of the points.
  */
 import { createInterface } from 'node:readline';
 
-/** As long as the instrument's exporter waits. Units: ms. */
+/** How long a post waits for its answer, as the instrument's exporter does. Units: ms. */
 const patienceMs = 10_000;
 
 async function post(body: Uint8Array<ArrayBuffer>): Promise<number> {
@@ -16,7 +16,7 @@ async function post(body: Uint8Array<ArrayBuffer>): Promise<number> {
       body,
       signal: AbortSignal.timeout(patienceMs),
     });
-    // A part of the points may be refused, which the body says.
+    // The body of a 200 reports points that were refused.
     const { byteLength } = await answer.arrayBuffer();
     return answer.status === 200 && byteLength > 0 ? 0 : answer.status;
   } catch {

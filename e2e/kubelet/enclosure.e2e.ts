@@ -18,9 +18,9 @@ const groupsOf = (dir: string): string[] =>
   hierarchies().filter((path) => existsSync(join(path, `svc-node-${basename(dir)}`)));
 
 needing(root).test(
-  'of a run that is killed no process stays, and the next run removes its folder and groups',
+  'a killed run leaves no process, and the next run removes its folder and control groups',
   async () => {
-    // A registry of its own: the runs of this machine are none of this test's business.
+    // A registry of its own, so that the other runs of this machine are left alone.
     const temp = mkdtempSync(join(tmpdir(), 'svc-enclosure-'));
     const env = toolEnvironment({ TMPDIR: temp });
     const holding = "console.log(enclosure.dir); await enclosure.run(['sleep', '600'], {});";
@@ -29,8 +29,8 @@ needing(root).test(
     createInterface({ input: owner.stdout }).once('line', (line) => (dir = line));
     await until('it is open', async () => dir !== '');
     const run = `node-${basename(dir)}`;
-    // setpriv, the shells and unshare each start the next program or become it; `sleep` is the last. Before it runs, one
-    // of them may not yet have asked the kernel to kill its child when it dies (PR_SET_PDEATHSIG).
+    // `sleep` is the last program of a chain of setpriv, shells and unshare. Before it runs, one of these may not yet
+    // have asked the kernel to kill its child when it dies itself (PR_SET_PDEATHSIG).
     await until('the program runs in it', async () =>
       processesOfRun(run).some((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'sleep'),
     );

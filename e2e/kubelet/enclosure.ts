@@ -1,7 +1,7 @@
 /**
- * Where a node runs without touching the machine: namespaces of its own for network, mounts, processes and control
- * groups. When its first process ends, the kernel takes containers, mounts, devices and rules with it, so that nothing
- * has to be found and removed one by one, however a run ended. What is left are empty control groups and a folder.
+ * Lets a node run without changes to the machine: in namespaces of its own for network, mounts, processes and control
+ * groups. When its first process ends, the kernel removes containers, mounts, devices and rules, however the run ended.
+ * Only empty control groups and a folder are left.
  */
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,15 +14,15 @@ export interface Enclosure {
   readonly dir: string;
   /** Whether no other run is under way on this machine. */
   readonly isAlone: boolean;
-  /** Starts the program that the enclosure is for; resolves with its exit code. */
+  /** Runs a program in the enclosure; resolves to its exit code. */
   run(command: readonly string[], env: Readonly<Record<string, string>>): Promise<number>;
-  /** Ends it, and waits until nothing of it is left. Harmless a second time. */
+  /** Kills the program, and waits until nothing of the enclosure is left. A second call does nothing. */
   close(): Promise<void>;
 }
 
 const registry = join(tmpdir(), `svc-node-${process.getuid?.() ?? 0}`);
 
-/** Makes a new one, after giving back what runs left that were killed. */
+/** Makes an enclosure, after it has removed what killed runs left. */
 export async function openEnclosure(): Promise<Enclosure> {
   mkdirSync(registry, { recursive: true });
   let isAlone = true;
@@ -40,10 +40,10 @@ export async function openEnclosure(): Promise<Enclosure> {
     dir,
     isAlone,
     run(command, env) {
-      // A process' control group has to be its own before it makes a namespace of it.
+      // The process has to be in its control group before it makes the namespace, whose root that group becomes.
       const enter = groups.map((group) => `echo $$ > ${group}/cgroup.procs`).join(' && ');
       const namespaces = 'unshare --net --mount --pid --fork --kill-child --mount-proc --cgroup --ipc --uts';
-      // The shell inside reaps what containers leave behind, as the first process of a machine does.
+      // The shell inside reaps orphans of containers, as the first process of a machine does.
       const script = `${enter} && exec ${namespaces} -- /bin/sh -c '"$@"; exit $?' sh "$@"`;
       child = spawnBound(['/bin/sh', '-c', script, 'sh', ...command], {
         run: `node-${basename(dir)}`,
@@ -66,12 +66,12 @@ export async function openEnclosure(): Promise<Enclosure> {
   };
 }
 
-/** A control group of every hierarchy of this machine. Returns their folders. */
+/** Makes a control group in every hierarchy of this machine. Returns the groups' folders. */
 function makeGroups(name: string): string[] {
   return hierarchies().map((root) => {
     const group = join(root, `svc-node-${name}`);
     mkdirSync(group, { recursive: true });
-    // A new group of cpuset has no processors; nothing can enter it before it has.
+    // A new cpuset group has no processors, and until it has some, no process can enter it.
     for (const file of ['cpuset.cpus', 'cpuset.mems']) {
       const inherited = readText(join(root, file)) ?? readText(join(root, `${file}.effective`));
       if (inherited?.trim() && readText(join(group, file)) !== null) writeFileSync(join(group, file), inherited.trim());
@@ -92,7 +92,7 @@ export function hierarchies(mounts = readFileSync('/proc/self/mounts', 'utf8')):
 
 async function giveBack(dir: string): Promise<void> {
   const name = `svc-node-${basename(dir)}`;
-  // The kernel takes a moment to bury the last process of a namespace.
+  // The kernel takes a moment to end the last process of a namespace.
   for (let i = 0; i < 100; i++) {
     if (hierarchies().every((root) => removeGroup(join(root, name)))) break;
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -100,7 +100,7 @@ async function giveBack(dir: string): Promise<void> {
   rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** False while something is still in it. */
+/** Removes a group and its subgroups. False while a process is still in one of them. */
 function removeGroup(path: string): boolean {
   try {
     for (const entry of readdirSync(path, { withFileTypes: true })) {

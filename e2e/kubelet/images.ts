@@ -1,9 +1,9 @@
 /**
  * The product's images, built from the Dockerfile as it is, and the stand-in of the instrument in an image of its own.
  *
- * The public base images may be out of reach. `BUILDER` and `BASE` of the environment name others (`public`: those of the
- * Dockerfile); without them two stand-ins are made of what this machine has: Node with the libraries that it loads, and
- * for building a shell and npm beside it.
+ * The public base images may be out of reach. `BUILDER` and `BASE` of the environment name others (`public`: those of
+ * the Dockerfile); without them two stand-ins are made of what this machine has: Node with the libraries that it loads,
+ * and, in the image for builds, also a shell and npm.
  */
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ export interface ImageFile {
 }
 
 const outsideFolder = '/outside-world';
-/** Port on the pod's own loopback: only there does the minter talk to a key service other than the real one. */
+/** A port on the pod's loopback address: the minter accepts a key service other than the real one only there. */
 const kmsPort = 18_443;
 
 export interface ImageOptions {
@@ -34,12 +34,12 @@ export interface ImageOptions {
   readonly authority: string;
   /** Where the key service of the outside world is, host:port. */
   readonly keyService: string;
-  /** Whether no other run is under way: containers of builds that are left are then of a killed one, and can go. */
+  /** Whether no other run is under way: leftover build containers are then of a killed run, and can be removed. */
   readonly isAlone: boolean;
   readonly log: (line: string) => void;
 }
 
-/** Builds everything; layers are kept, so that a second time takes seconds where no source has changed. */
+/** Builds all images. Layers are kept: while no source changes, the next build takes seconds. */
 export async function buildImages(options: ImageOptions): Promise<ImageFile[]> {
   const { dir, log } = options;
   mkdirSync(dir, { recursive: true });
@@ -71,7 +71,7 @@ export async function buildImages(options: ImageOptions): Promise<ImageFile[]> {
   writeFileSync(join(minterFiles, 'ca.crt'), options.authority);
   writeFileSync(join(minterFiles, 'start.mjs'), startMinter(options.keyService));
   return [
-    // The stand-in reads nothing from the kernel, so what this kernel lacks explains nothing.
+    // No kernel check: the stand-in uses nothing of the kernel, so a missing feature would explain nothing.
     await derive(buildah, 'built/svc', 'docker.io/library/svc-operator:0.1.0', dir, {
       env: { SVC_KERNEL_CHECK: 'false' },
     }),

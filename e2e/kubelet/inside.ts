@@ -27,13 +27,13 @@ async function main(): Promise<number> {
     binaries: programs.controlPlane,
     serviceCidr: serviceRange,
     nodeMonitorGraceSeconds: 40,
-    // Pods reach it through the Service `kubernetes`, at the node's address.
+    // Pods reach the API server through the Service `kubernetes`, at the node's address.
     apiServerFlags: [
       '--bind-address=0.0.0.0',
       `--advertise-address=${nodeAddress}`,
       '--endpoint-reconciler-type=lease',
     ],
-    // A check of autoscaling waits for one look, not for the quarter of a minute between two of them.
+    // The autoscaler syncs every 3 s instead of 15 s, so that the checks of autoscaling take less time.
     controllerManagerFlags: [
       '--horizontal-pod-autoscaler-sync-period=3s',
       '--horizontal-pod-autoscaler-initial-readiness-delay=1s',
@@ -79,7 +79,7 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-// The end of this process is the end of the enclosure: nothing inside is stopped one by one.
+// The enclosure ends with this process, so nothing inside has to be stopped one by one.
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {

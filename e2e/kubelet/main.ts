@@ -3,9 +3,9 @@
  *
  *     make e2e-node ARGS='--edits 20 --edit-seconds 600 --rollouts 10 --chaos-seconds 3600'
  *
- * Needs Linux and root; says what to install. Everything runs in namespaces of its own and is gone at the end, also after
- * Ctrl-C; of kill -9 a folder and empty groups stay, which the next run removes. Building the images uses the network; the
- * node has none.
+ * Needs Linux and root; says what to install. Everything runs in namespaces of its own and is gone at the end, also
+ * after Ctrl-C. After kill -9 a folder and empty control groups stay until the next run removes them. Building the
+ * images uses the network; the node has none.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -24,10 +24,10 @@ const help = `usage: node e2e/kubelet/main.ts [options]
 Brings up one real Kubernetes node, installs the product on it, checks it in real pods, and takes everything away.
 
   --edits N          edits of a monitor in a row (default 8)
-  --edit-seconds S   in this time (default 120)
+  --edit-seconds S   time in which these edits are made (default 120)
   --rollouts N       rollouts of query and minter under load (default 3)
-  --chaos-seconds S  faults in a row for so long, each kind once at least (default 300; an hour: 3600)
-  --seed N           order of the faults (default: of this moment; the log has it)
+  --chaos-seconds S  how long faults follow one another, each kind at least once (default 300; an hour: 3600)
+  --seed N           order of the faults (default: from the clock; the log shows it)
   --only A,B         only these checks, by the name of their file (edits, rollouts, …)
   --report FILE      write the outcomes there, in the form of Jest's JSON report
   --keep             stay up after the checks until Ctrl-C, and say how to get in
@@ -110,12 +110,12 @@ async function main(): Promise<number> {
 }
 
 const outsideHost = 'outside.test';
-/** The only port besides those of platform and issuer that a minter may reach. */
+/** The only port other than those of platform and issuer that a minter may reach. */
 const kmsPort = 443;
 
 try {
   const code = await main();
-  // What was interrupted (a build of images) ends with this process.
+  // An interrupted build of images ends with this process.
   process.exit(code);
 } catch (error) {
   say(error instanceof Error ? error.message : String(error));

@@ -1,4 +1,7 @@
-/** Sends known numbers in the instrument's place, so that what is stored and answered can be compared with what was sent. */
+/**
+ * Sends known numbers in the instrument's place, so that what is stored and answered can be compared with what was
+ * sent.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +20,7 @@ export interface Sent {
   readonly value: number;
   /** The time on the point. Units: ms since the epoch. */
   readonly at: number;
-  /** Whether the agent has answered that it has it. */
+  /** Whether the agent has acknowledged the value. */
   isAcknowledged: boolean;
 }
 
@@ -28,19 +31,19 @@ export interface MeterOptions {
   readonly everyMs: number;
   /** The pods whose requests it counts. */
   readonly pods: () => readonly Pod[];
-  /** By how many requests the count of each of them grows at each post. */
+  /** By how many requests the count of each pod grows at each post. */
   readonly step: () => number;
 }
 
 /**
- * A time on a point, for which the agent stores the millisecond it is given in. It is the middle of the millisecond,
- * because a double of today's nanoseconds is up to 128 ns off, and may be in the millisecond before.
+ * The time of a point that the agent stores as the millisecond `ms`: the middle of that millisecond. A double of
+ * today's nanoseconds is up to 128 ns off, so its beginning might be stored as the millisecond before.
  */
 export const inNanoseconds = (ms: number): number => ms * 1e6 + 500_000;
 
 /**
  * Counts made-up requests of pods and posts the counts, as the instrument would.
- * Guarantees: the count of a pod never falls. A post that is not answered is not repeated: the next one holds its requests.
+ * Guarantees: the count of a pod never falls. A post without an answer is not repeated: the next one has its requests.
  */
 export class Meter {
   /** What was sent for each pod, by name. */
@@ -59,7 +62,7 @@ export class Meter {
     this.#timer = setInterval(() => this.#postAll(), options.everyMs);
   }
 
-  /** The newest value of a pod that the agent has answered for; 0 before the first. */
+  /** The newest value of a pod that the agent has acknowledged; 0 before the first. */
   acknowledged(pod: string): number {
     return this.sent.get(pod)?.findLast(({ isAcknowledged }) => isAcknowledged)?.value ?? 0;
   }

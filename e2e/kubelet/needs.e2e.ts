@@ -12,8 +12,8 @@ test('a machine with everything can bring up a node', () => {
 });
 
 test.each<[string, Partial<Machine>, string]>([
-  ['another system', { platform: 'darwin' }, 'a node needs Linux: run it in a virtual machine'],
-  ['another user than root', { uid: 1_000 }, 'a node needs root: run it with sudo'],
+  ['a system other than Linux', { platform: 'darwin' }, 'a node needs Linux: run it in a virtual machine'],
+  ['a user other than root', { uid: 1_000 }, 'a node needs root: run it with sudo'],
   [
     'a machine without container programs',
     { has: (program) => !['containerd', 'ctr', 'runc', 'nft'].includes(program) },
@@ -29,7 +29,7 @@ test.each<[string, Partial<Machine>, string]>([
     { refuses: () => 'unshare: unshare failed: Operation not permitted' },
     'this machine refuses what containers are made of (unshare: unshare failed: Operation not permitted): run it on another one',
   ],
-])('%s is told what to do', (_, lack, reason) => {
+])('%s is refused, and the reason says what to do', (_, lack, reason) => {
   expect(whyNoNode({ ...able, ...lack })).toBe(reason);
 });
 
@@ -47,7 +47,7 @@ test('a machine that withholds CAP_SYS_RESOURCE is recognized by its bounding se
   expect(withholdsResources('CapBnd:\t000001ffffffffff\n')).toBe(false);
 });
 
-test('an edit that was gathered counts from the end of the stated time, another from when it was made', () => {
+test('a gathered edit is timed from the stated end of gathering, another edit from when it was made', () => {
   expect(tookMs({ generation: 2, at: 1_000, stated: null, done: 4_000 })).toBe(3_000);
   expect(tookMs({ generation: 2, at: 1_000, stated: 61_000, done: 64_000 })).toBe(3_000);
   expect(tookMs({ generation: 2, at: 1_000, stated: 61_000, done: 60_500 })).toBe(0);

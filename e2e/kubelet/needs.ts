@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { findOnPath } from '../cluster/go-programs.ts';
 
-/** A program that has to be there, and the Debian package that brings it. */
+/** The required programs, each with its Debian package. */
 const programs: Readonly<Record<string, string>> = {
   containerd: 'containerd',
   ctr: 'containerd',
@@ -27,14 +27,14 @@ export interface Machine {
   readonly has: (program: string) => boolean;
   /** Whether a file exists. */
   readonly exists: (path: string) => boolean;
-  /** Tries what containers are made of; resolves to what was refused, empty for nothing. */
+  /** Tries what containers are made of. Returns what was refused; empty if nothing was. */
   readonly refuses: () => string;
 }
 
 /** Where Debian's package puts the network plugins of containers. */
 export const cniPlugins = '/usr/lib/cni';
 
-/** Why no node can be brought up here, in one sentence that says what to do; null where it can. */
+/** Why no node can be brought up here, in one sentence that says what to do; null if it can. */
 export function whyNoNode(machine: Machine): string | null {
   if (machine.platform !== 'linux') return 'a node needs Linux: run it in a virtual machine';
   if (machine.uid !== 0) return 'a node needs root: run it with sudo';
@@ -57,7 +57,7 @@ export function thisMachine(): Machine {
   };
 }
 
-/** A namespace of each kind, with a file system in layers, a bridge and a table of rules in it. */
+/** Run in new namespaces of each kind: makes a layered file system, a bridge and a table of rules. */
 const trial = `
 set -e
 mount -t tmpfs none /mnt

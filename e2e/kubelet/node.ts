@@ -19,7 +19,10 @@ export interface Node {
   readonly kubelet: Component;
   readonly kubeProxy: Component;
   readonly policyEngine: Component;
-  /** Has the runtime refuse the capability that this machine withholds, or leave it out; null if it withholds none. */
+  /**
+   * For a machine that withholds a capability, else null: `forbid` makes the runtime refuse containers that want the
+   * capability, `allow` makes the runtime drop it.
+   */
   readonly refusal: { allow(): void; forbid(): void } | null;
 }
 
@@ -33,7 +36,7 @@ export interface NodeOptions {
   readonly log: (line: string) => void;
 }
 
-/** Starts it, loads the images and waits until the node is Ready. */
+/** Starts the programs of the node, loads the images and waits until the node is Ready. */
 export async function startNode(options: NodeOptions): Promise<Node> {
   const { dir, plane, programs, log } = options;
   const write = (name: string, text: string, mode = 0o600): string => {
@@ -170,7 +173,7 @@ state = "/run/containerd"
 
 /**
  * A runc that leaves out the capability which this machine withholds, so that the instrument's container can start.
- * After `forbid` it is runc as it is, which refuses that container.
+ * After `forbid` it is the unchanged runc, which refuses that container.
  */
 function runtimeWrapper(write: Write, dir: string): { program: string; allow(): void; forbid(): void } {
   const flag = join(dir, 'runc-as-it-is');

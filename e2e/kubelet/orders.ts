@@ -2,7 +2,7 @@ import type { KeyPair } from '../cluster/pki.ts';
 import type { ImageFile } from './images.ts';
 import type { Programs } from './programs.ts';
 
-/** What a person may choose. */
+/** The options of the command. */
 export interface Orders {
   readonly edits: number;
   readonly editSeconds: number;
@@ -17,7 +17,7 @@ export interface Orders {
   readonly report: string;
 }
 
-/** What the process outside hands to the one inside. */
+/** What the process outside the enclosure passes to the process inside. */
 export interface Given {
   readonly dir: string;
   /** When the command began. Units: ms since the epoch. */

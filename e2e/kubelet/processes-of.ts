@@ -1,7 +1,7 @@
 /** Processes of the product's containers, found by their command lines: that needs no API server and no runtime. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The parts of the product that run in containers, and what the command line of each one's program holds. */
+/** The parts of the product that run in containers, each with a pattern for the command line of its program. */
 export const parts = {
   agent: /\/svc\.js agent /,
   query: /\/svc\.js query /,
@@ -12,7 +12,7 @@ export const parts = {
 } as const satisfies Readonly<Record<string, RegExp>>;
 export type Part = keyof typeof parts;
 
-/** Pids of a part in ascending order, so that the newest is last; empty where none runs. */
+/** Pids of a part in ascending order, so that the newest is last; empty if none runs. */
 export function processesOf(part: Part): number[] {
   const found: number[] = [];
   for (const entry of readdirSync('/proc')) {
@@ -26,14 +26,14 @@ function commandOf(pid: number): string {
   return readText(`/proc/${pid}/cmdline`).replaceAll('\0', ' ');
 }
 
-/** Whether it is in a group that the kubelet made: what runs beside the containers may have the same words. */
+/** Whether a process is in a control group of the kubelet: programs outside of containers may match a pattern, too. */
 const isContained = (pid: number): boolean => readText(`/proc/${pid}/cgroup`).includes('kubepods');
 
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // It ended meanwhile.
+    // The process has ended.
     return '';
   }
 }

@@ -1,4 +1,4 @@
-/** The product on the node: installed as the README says, with the samples and a minter whose world is played here. */
+/** The product on the node: installed as the README says, with the samples, and a minter over a stand-in world. */
 import { join } from 'node:path';
 import type { Api } from '../cluster/api.ts';
 import type { Kubectl } from '../cluster/kubectl.ts';
@@ -12,7 +12,7 @@ export interface Product {
 
 const file = (path: string): string => join(repository, path);
 
-/** The README's commands, and the wait until everything that the operator makes is there and ready. */
+/** Runs the README's commands, and waits until everything that the operator makes is ready. */
 export async function install({ kubectl }: Product, log: (line: string) => void): Promise<void> {
   await kubectl(['apply', '--server-side', '-f', file('manifests/install.yaml')]);
   log('manifests/install.yaml is applied');
@@ -29,7 +29,7 @@ export function rollout(kubectl: Kubectl, namespace: string, workload: string): 
   return kubectl(['-n', namespace, 'rollout', 'status', workload, '--timeout=240s'], { timeoutMs: 250_000 });
 }
 
-/** A minter of the sample, with the addresses of the world outside; resolves when it is Ready. */
+/** Installs the sample's minter with the addresses of the outside world; resolves when it is Ready. */
 export async function installMinter({ kubectl }: Product, world: OutsideWorld): Promise<void> {
   await kubectl(['apply', '-f', file('config/samples/namespaces.yaml'), '-f', file('config/minter/rights.yaml')]);
   await kubectl([

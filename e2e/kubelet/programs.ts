@@ -29,7 +29,7 @@ export interface Programs {
   readonly kubeRouter: string;
 }
 
-/** Finds or builds them; the first time on a machine takes a quarter of an hour on two cores. */
+/** Finds or builds the programs; the first time on a machine takes a quarter of an hour on two cores. */
 export async function findPrograms(): Promise<Programs> {
   const controlPlane = await findBinaries();
   const node = await findNodeBinaries();

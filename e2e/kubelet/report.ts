@@ -9,7 +9,7 @@ export interface Outcome {
   readonly endTime: number;
 }
 
-/** The outcomes in the form of Jest's report, a group of checks as a suite, so that `make test` counts them with the rest. */
+/** The outcomes as a Jest report, each group of checks as a suite, so that `make test` counts them with the rest. */
 export function reportOf(outcomes: readonly Outcome[]): JestReport {
   const groups = [...new Set(outcomes.map(({ group }) => group))];
   const failed = outcomes.filter(({ passed }) => !passed).length;

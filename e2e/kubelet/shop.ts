@@ -1,4 +1,4 @@
-/** Pods of a team on the node, of the product's own image: a server that is watched, and one to ask from. */
+/** Pods of a team on the node, with the product's own image: servers to watch, and to send requests from. */
 import type { Kubectl } from '../cluster/kubectl.ts';
 
 const server = `require('http').createServer((q, a) => a.end('hello')).listen(8080)`;
@@ -26,7 +26,7 @@ export async function runPods(kubectl: Kubectl, namespace: string, ...names: str
   await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', '--timeout=60s', ...wanted], { timeoutMs: 70_000 });
 }
 
-/** A policy whose pace of restarts does not hold up an edit, and a monitor of the pods `app=web`. */
+/** Applies a policy whose pace of restarts does not delay an edit, and a monitor of the pods `app=web`. */
 export async function watchWeb(kubectl: Kubectl): Promise<void> {
   const policy = {
     apiVersion: 'svc.dev/v1alpha1',
@@ -44,14 +44,14 @@ export async function watchWeb(kubectl: Kubectl): Promise<void> {
   await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], { stdin: JSON.stringify(list) });
 }
 
-/** Runs a program of Node in a pod, as a module; resolves with what it printed. */
+/** Runs a Node module in a pod; resolves to its output. */
 export function runIn(kubectl: Kubectl, namespace: string, name: string, script: string): Promise<string> {
   return kubectl(['-n', namespace, 'exec', name, '--', 'node', '--input-type=module', '-e', script]);
 }
 
 /**
- * A request from inside a pod. Resolves with status and the beginning of the body, or `error CODE`.
- * Shape: `ca` is a PEM text; without one the certificate is not verified.
+ * Sends a request from inside a pod. Resolves to status and the beginning of the body, or `error CODE`.
+ * Shape: `ca` is PEM; without `ca` the certificate is not verified.
  */
 export async function ask(
   kubectl: Kubectl,

@@ -1,21 +1,21 @@
-/** What the inside of an enclosure needs before a node can start in it. Runs as one of its first processes. */
+/** Prepares the inside of an enclosure for the start of a node. Runs in one of the enclosure's first processes. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hierarchies } from './enclosure.ts';
 
-/** Address of the node: of the bridge that its pods are on. */
+/** Address of the node, on the bridge of its pods. */
 export const nodeAddress = '10.244.0.1';
 export const podRange = '10.244.0.0/24';
 export const serviceRange = '10.96.0.0/16';
 /** Where the name server of the cluster listens. */
 export const dnsAddress = '10.244.0.1';
 export const bridge = 'cni0';
-/** Where the agent's store is on the node: on a file system of its own, so that it can be filled. */
+/** Where the agent's store is on the node: on a file system of its own, which a fault can fill. */
 export const storePath = '/var/lib/svc-agent';
 const storeSize = '256M';
 
-/** What the kubelet would set for the whole machine: it gets files of the same content instead. */
+/** Settings that the kubelet would change for the whole machine: it gets copies of the files instead. */
 const machineWide = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops'];
 
 function exec(program: string, ...args: string[]): void {
@@ -23,8 +23,8 @@ function exec(program: string, ...args: string[]): void {
 }
 
 /**
- * Folders and devices of a node's own.
- * Guarantees: nothing under /etc, /var/lib, /var/log, /run and no setting of the machine is changed by what runs here.
+ * Makes folders and devices for the node alone.
+ * Guarantees: what runs here changes nothing under /etc, /var/lib, /var/log and /run, and no setting of the machine.
  */
 export function prepareSurroundings(dir: string): void {
   exec('mount', '--make-rshared', '/');
@@ -54,16 +54,16 @@ export function prepareSurroundings(dir: string): void {
   exec('ip', 'link', 'add', bridge, 'type', 'bridge');
   exec('ip', 'addr', 'add', `${nodeAddress}/24`, 'dev', bridge);
   exec('ip', 'link', 'set', bridge, 'up');
-  // Without a way out, a packet to the address of a Service is refused before a rule can send it on.
+  // Without a default route, a packet to the address of a Service is refused before a rule can redirect it.
   exec('ip', 'route', 'add', 'default', 'via', nodeAddress.replace(/\d+$/, '254'), 'dev', bridge, 'onlink');
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
-  // Packets between pods of the bridge pass the rules of policies only so.
+  // Only with this setting do packets between pods on the bridge pass the rules of policies.
   const bridged = '/proc/sys/net/bridge/bridge-nf-call-iptables';
   if (existsSync(bridged)) writeFileSync(bridged, '1');
   exec('hostname', 'node-1');
 }
 
-/** The kernel gives the loop device back with the last mount of it. */
+/** The kernel frees the loop device with its last mount. */
 function mountStore(image: string): void {
   exec('truncate', '--size', storeSize, image);
   exec('mkfs.ext4', '-q', image);
@@ -71,13 +71,13 @@ function mountStore(image: string): void {
   exec('mount', '-o', 'loop', image, storePath);
 }
 
-/** The same hierarchies again: a mount made inside shows the group of this enclosure as its root. */
+/** Mounts the same hierarchies again: a mount made inside has the group of this enclosure as its root. */
 function mountControlGroups(): void {
   const outside = hierarchies().map((path) => ({ path, options: optionsOf(path) }));
   exec('mount', '-t', 'sysfs', 'sysfs', '/sys');
   if (outside.length === 1) {
     exec('mount', '-t', 'cgroup2', 'cgroup2', '/sys/fs/cgroup');
-    // Of a group that hands controllers on to others, only the others may hold processes.
+    // A group that delegates controllers to subgroups may not hold processes itself.
     exec(
       'sh',
       '-c',

@@ -17,14 +17,14 @@ export interface AuditEntry {
 }
 
 export interface Audit {
-  /** For the API server. */
+  /** Flags of the API server. */
   flags: string[];
-  /** Everything so far, in the order it was answered, watches left out. */
+  /** All requests so far, in the order of their answers. */
   entries(): AuditEntry[];
   remove(): void;
 }
 
-/** The API server's own record of who asked for what: the one witness that sees every request. */
+/** The API server's audit log: the one record that has every request and its user. */
 export function createAudit(): Audit {
   const dir = mkdtempSync(join(tmpdir(), 'svc-audit-'));
   const policy = join(dir, 'policy.yaml');

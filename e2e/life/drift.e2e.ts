@@ -1,4 +1,4 @@
-/** Somebody edits or deletes what the operator renders, or adds to it; and nobody does anything for a while. */
+/** Others edit, delete or add to what the operator renders; then nothing happens, and the operator writes nothing. */
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import type { KubeObject } from '../../src/api/meta.ts';
@@ -48,7 +48,7 @@ const patch = (path: string, body: object, manager: string): Promise<KubeObject>
 const at = (object: unknown, path: readonly (string | number)[]): unknown =>
   path.reduce<unknown>((value, step) => (value as Record<string | number, unknown> | undefined)?.[step], object);
 
-/** How long after the change the repair was asked for, by the API server's own clock. */
+/** The time from the change to the operator's repair request, by the API server's own clock. */
 function repairMs(path: string, since: number): number {
   const name = path.split('/').at(-1);
   const writes = stage.audit
@@ -121,11 +121,11 @@ describe('an edit is undone, and an Event names the manager', () => {
     took.push(repairMs(path, since));
   });
 
-  test('within a second, three of four', () => {
+  test('of three objects in four, within a second', () => {
     expect(took).toHaveLength(edits.length);
     const sorted = took.toSorted((a, b) => a - b);
     console.log(`an edit is undone within (ms): ${sorted.map(Math.round).join(', ')}`);
-    // A machine that does other things besides delays some of them; what the operator itself takes shows in the rest.
+    // Other load on the machine delays some repairs; the operator's own time shows in the others.
     expect(sorted[Math.floor(sorted.length * 0.75)]).toBeLessThan(1_000);
   });
 
@@ -167,7 +167,7 @@ describe('the kinds of another operator', () => {
     at(await stage.find(monitor), ['spec', 'podMetricsEndpoints', 0, 'interval']);
   const ready = () => stage.until(policyPath, 'Ready', 'True');
 
-  test('are filled when they come, and an edit of what is in them is undone within a second', async () => {
+  test('get our objects once they exist, and an edit of these is undone within a second', async () => {
     expect(await stage.find(monitor)).toBeUndefined();
     await installMonitorKinds(stage.cluster);
     await until('the monitor', async () => (await interval()) === '30s');
@@ -186,7 +186,7 @@ describe('the kinds of another operator', () => {
     await until('it again', () => stage.find(monitor));
   });
 
-  test('are missed by nobody when they go, and filled again when they come back', async () => {
+  test('can be removed without harm, and get our objects again when they are back', async () => {
     const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podmonitors.monitoring.coreos.com';
     await stage.cluster.api.request('DELETE', crd);
     await until('the end of the kind', async () => (await stage.find(crd)) === undefined);
@@ -235,7 +235,7 @@ describe('what is not ours is left alone', () => {
 });
 
 const isWrite = ({ verb }: { verb: string }): boolean => /^(create|update|patch|delete|deletecollection)$/.test(verb);
-/** Writes of the operator, but for Events about what it did and the renewals of its lease, which are its heartbeat. */
+/** Writes of the operator, except its Events and the renewals of its lease. */
 const writes = (since = 0) =>
   stage.audit
     .entries()
@@ -249,7 +249,10 @@ const quietFor = (ms: number): boolean => {
 /** How long the quiet cluster is watched; `npm run soak:quiet` takes ten minutes. */
 const quietMs = Number(process.env['SVC_QUIET_SECONDS'] ?? 15) * 1_000;
 
-/** Says of the minter's pods what a kubelet would. Without it their Deployment gives up after ten minutes, which is news. */
+/**
+ * Reports the minter's pods as running, as a kubelet would. Otherwise their Deployment gives up after ten minutes, and
+ * the operator has a change to write.
+ */
 async function minterPodsRun(): Promise<void> {
   const pods = '/api/v1/namespaces/agents/pods';
   const { items } = await stage.get<KubeObject & { items: KubeObject[] }>(pods);
@@ -277,7 +280,7 @@ test(
   3 * quietMs + 60_000,
 );
 
-test('its metrics are for who may get them, by a token that is meant for the API server', async () => {
+test('the operator serves metrics to accounts that may get them, with a token for the API server', async () => {
   await stage.kubectl('create', 'serviceaccount', 'scraper', '-n', 'shop');
   await stage.kubectl(
     ...['create', 'clusterrolebinding', 'test-scraper', '--clusterrole=svc-metrics-reader'],
@@ -309,13 +312,13 @@ describe('the rights of the operator', () => {
     expect(denied.map((e) => `${e.verb} ${e.resource} ${e.namespace}/${e.name}`)).toEqual([]);
   });
 
-  test('are no more than what was used, save what the life of an installation needs', async () => {
+  test('are no more than what was used, except rights that other situations need', async () => {
     const granted = await grants();
     const used = new Set(
       stage.audit
         .entries()
         .filter((e) => e.user === operatorUser && e.code < 400)
-        // An apply of what is not there needs the right to create, and says so with its answer.
+        // An apply that creates an object is answered with 201, and needs the right to create as well.
         .flatMap((e) =>
           [e.verb, ...(e.verb === 'patch' && e.code === 201 ? ['create'] : [])].map((verb) => `${verb} ${e.resource}`),
         ),
@@ -325,15 +328,15 @@ describe('the rights of the operator', () => {
     expect(unexplained.toSorted()).toEqual([]);
   });
 
-  test('one status is written at most once in five seconds, save for a new generation', () => {
+  test('one status is written at most once in five seconds, except for a new generation', () => {
     for (const path of [policyPath, monitorPath]) {
       const name = path.split('/').at(-1);
       const times = stage.audit
         .entries()
         .filter((e) => e.user === operatorUser && e.name === name && e.resource.endsWith('/status'))
         .map((e) => e.at);
-      // The first word (Pending) and the first verdict may follow each other; the platform's own conditions are a
-      // second writer with as many writes.
+      // The first status (Pending) and the first verdict may follow each other closely. The platform's own conditions
+      // have a second writer, with as many writes.
       expect(times).not.toHaveLength(0);
       const fast = times.filter((t, i) => i > 0 && t - times[i - 1]! < 4_900).length;
       expect(fast).toBeLessThanOrEqual(4);
@@ -341,17 +344,17 @@ describe('the rights of the operator', () => {
   });
 });
 
-/** Rights that a cluster in its ordinary life does not use, and when they are. */
+/** Rights that this test does not use, and when the operator needs them. */
 const explained: [RegExp, string][] = [
-  [/^delete /, 'what a later version renders no more is pruned'],
-  [/^(bind|escalate) clusterroles$/, 'asked by the API server when a role is handed out; no request of its own'],
-  [/^update [a-z]+\/finalizers$/, 'asked by the admission of owner references; no request of its own'],
+  [/^delete /, 'objects that a later version no longer renders are pruned'],
+  [/^(bind|escalate) clusterroles$/, 'checked by the API server when a role is bound; not a request of its own'],
+  [/^update [a-z]+\/finalizers$/, 'checked by the admission of owner references; not a request of its own'],
   [/^(get|list|watch) /, 'a cache reads by list and watch, a single look by get; one rule grants the three'],
-  [/^patch events$/, 'an Event that repeats is counted up'],
+  [/^patch events$/, 'a repeated Event is counted up'],
   [/^patch leases$/, 'a lease that another holder left'],
   [/^(create|patch|update) secrets$/, 'certificates of its own namespace, and their authority when it changes'],
-  [/^(create|patch) (apiservices|rolebindings)$|^bind roles$/, 'where autoscalers are offered captured metrics'],
-  [/^(create|patch) validatingwebhookconfigurations$/, 'where admission webhooks are on'],
+  [/^(create|patch) (apiservices|rolebindings)$|^bind roles$/, 'if captured metrics are registered for autoscalers'],
+  [/^(create|patch) validatingwebhookconfigurations$/, 'if admission webhooks are on'],
 ];
 
 /** `verb resource` for everything that the operator's account is given. */

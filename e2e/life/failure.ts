@@ -34,12 +34,12 @@ async function othersGoOn(): Promise<void> {
   });
 }
 
-/** Runs commands as a condition gives them, joined by `&&`. */
+/** Runs the commands of a condition's message, which are joined by `&&`. */
 async function run(commands: string): Promise<void> {
   for (const command of commands.split(' && ')) await stage.kubectl(...command.split(' ').slice(1));
 }
 
-/** An Event with this reason, about any object. */
+/** Waits for an Event with this reason, about any object. */
 const told = (reason: string): Promise<boolean> =>
   until(`an Event ${reason}`, async () => (await stage.events(reason)).length > 0);
 
@@ -76,7 +76,7 @@ export function failure(of: () => LifeStage): void {
     await stage.until(minterPath, 'RulesValid', 'Unknown', 'NoPodAnswered');
   });
 
-  test('a certificate that is not there', async () => {
+  test('a missing Secret for TLS', async () => {
     await run(grantSecret('agents', 'minter-tls', 'svc-system'));
     await change(minterPath, { spec: { tls: { secretName: 'minter-tls' } } });
     const stalled = await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
@@ -210,7 +210,7 @@ export function failure(of: () => LifeStage): void {
     });
   });
 
-  test('a namespace that was not given to the operator: the message has the command that gives it', async () => {
+  test('a namespace without rights for the operator: the message has the command that grants them', async () => {
     await stage.kubectl('create', 'namespace', 'elsewhere');
     const there = { name: 'minter', namespace: 'elsewhere' };
     await stage.apply([
@@ -272,7 +272,7 @@ export function failure(of: () => LifeStage): void {
     });
   });
 
-  test('a CRD that somebody removes', async () => {
+  test('a CRD that is removed', async () => {
     const name = 'trafficmonitors.svc.dev';
     await stage.kubectl('delete', 'crd', name);
     const stalled = await stage.until(policyPath, 'Stalled', 'True', 'MissingDependency');

@@ -22,7 +22,7 @@ let operator: RunningOperator | undefined;
 const objects = [aMinter(), aMonitor(), aPolicy({ defaults: { protocols: ['HTTP'] } }), appCredentials];
 const paths = [minterPath, monitorPath, policyPath];
 
-/** Server-side, as Flux does it; client-side with its annotation, as Argo CD does unless it is set to server-side. */
+/** Ways to apply: server-side as Flux does, or client-side with the annotation, as Argo CD does by default. */
 const styles: [string, string[]][] = [
   [
     'by kubectl as Flux does it, server-side',
@@ -60,13 +60,13 @@ async function allObserved(): Promise<void> {
   await stage.until(minterPath, 'Ready', 'False', 'MinimumReplicasUnavailable');
 }
 
-/** Everything that an observer would call the outcome, without fields that differ each time an object is created. */
+/** The children and the conditions that a user sees, without fields that differ each time an object is created. */
 async function endState(): Promise<Record<string, unknown>> {
   const state: Record<string, unknown> = {};
   for (const [kind, path] of children) {
     const { metadata, ...rest } = await stage.get(path);
     const { status: _, ...body } = rest as { status?: unknown; spec?: Record<string, unknown> };
-    // Addresses are given out by the server.
+    // The API server assigns addresses.
     if (kind === 'Service') for (const name of ['clusterIP', 'clusterIPs']) delete body.spec?.[name];
     state[kind] = JSON.parse(canonicalJson({ labels: metadata.labels, body })) as unknown;
   }
@@ -83,7 +83,7 @@ async function endState(): Promise<Record<string, unknown>> {
 }
 
 const removeAll = async (): Promise<void> => {
-  // As pruning does: in the background, and the children go with their owner.
+  // Deletes as pruning does: in the background, and the children go with their owner.
   await stage.kubectl('delete', '--cascade=background', 'ctp/default');
   await stage.kubectl('-n', 'shop', 'delete', '--cascade=background', 'tm/checkout');
   await stage.kubectl('-n', 'agents', 'delete', '--cascade=background', 'md/minter');
@@ -92,9 +92,9 @@ const removeAll = async (): Promise<void> => {
 };
 
 /**
- * Objects applied the way GitOps controllers apply them: by other field managers, client-side and server-side, in any
- * order, pruned and created again; and what such controllers read from the statuses that we wrote. kubectl applies in
- * their stead. Our copy of the kstatus rules and another Lua interpreter stand in for their health checks:
+ * Applies objects as GitOps controllers do: by other field managers, client-side and server-side, in any order, pruned
+ * and created again. Then reads the statuses that we wrote as such controllers do. kubectl stands in for the
+ * controllers; our copy of the kstatus rules and another Lua interpreter stand in for their health checks.
  * `make e2e-peers` runs the real ones.
  */
 export function gitops(of: () => LifeStage): void {
@@ -107,7 +107,7 @@ export function gitops(of: () => LifeStage): void {
   describe('the end state is the same', () => {
     let expected: Record<string, unknown>;
 
-    test('when objects are there before the operator', async () => {
+    test('when objects exist before the operator', async () => {
       await stage.apply(objects, ...styles[0]![1]);
       // The operator has not seen them yet, and their status says so.
       for (const path of paths) expect(kstatus(await stage.get(path)).status).toBe('InProgress');
@@ -117,7 +117,7 @@ export function gitops(of: () => LifeStage): void {
       expect(Object.keys(expected)).toHaveLength(children.length + paths.length);
     });
 
-    test.each(styles)('when they are applied over and over %s', async (_style, flags) => {
+    test.each(styles)('when they are applied again and again %s', async (_style, flags) => {
       const generations = async (): Promise<(number | undefined)[]> =>
         Promise.all([...paths, minterDeploymentPath].map(async (path) => (await stage.get(path)).metadata.generation));
       const before = await generations();
@@ -137,7 +137,7 @@ export function gitops(of: () => LifeStage): void {
       expect(await endState()).toEqual(expected);
     });
 
-    test('when they change while nobody runs, and the operator comes back', async () => {
+    test('when they change while no operator runs', async () => {
       await operator!.stop();
       await removeAll();
       await stage.apply(objects, ...styles[2]![1]);
@@ -160,7 +160,7 @@ export function gitops(of: () => LifeStage): void {
       );
     });
 
-    test('by the rules of kstatus and our health script for Argo CD, what is ready is Current, what waits for pods InProgress', async () => {
+    test('kstatus and our Argo CD script read ready objects as Current, a waiting minter as InProgress', async () => {
       for (const path of [policyPath, monitorPath]) {
         const object = await stage.get(path);
         expect(kstatus(object)).toMatchObject({ status: 'Current' });
@@ -171,7 +171,7 @@ export function gitops(of: () => LifeStage): void {
       expect(await argoHealth(minter)).toMatchObject({ status: 'Progressing' });
     });
 
-    test('by the rules of kstatus and our health script for Argo CD, what needs a person is Failed', async () => {
+    test('kstatus and our Argo CD script read a stalled minter as Failed', async () => {
       await stage.kubectl('-n', 'agents', 'delete', 'secret', 'vcs-app-credentials');
       await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
       const minter = await stage.get(minterPath);
@@ -181,7 +181,7 @@ export function gitops(of: () => LifeStage): void {
       await stage.until(minterPath, 'AppCredentialsFound', 'True');
     });
 
-    test('no state on the way from old to new reads as done', async () => {
+    test('no state between an old and a new generation reads as done', async () => {
       const seen: KubeObject[] = [];
       let done = false;
       const watching = until('the end', async () => {

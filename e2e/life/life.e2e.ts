@@ -2,7 +2,7 @@ import { failure } from './failure.ts';
 import { gitops } from './gitops.ts';
 import { startLifeStage, type LifeStage } from './stage.ts';
 
-/** The operator on one control plane, as that takes long to start. */
+/** Both groups share one control plane, which takes long to start. */
 let stage: LifeStage;
 
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => stage?.stop());
 
 describe('objects that GitOps controllers bring', () => gitops(() => stage));
-describe('what goes wrong', () => {
+describe('failures around the operator', () => {
   // An Event of the tests above must not satisfy a test below.
   beforeAll(() => stage.kubectl('delete', 'events', '--all', '-A'));
   failure(() => stage);

@@ -5,18 +5,18 @@ import type { Target } from '../hostile/caller.ts';
 import { startWorld, type HostileWorld } from '../hostile/world.ts';
 
 /**
- * What a rolling update does to callers: after SIGTERM a Service sends requests for some seconds more. Each listener
- * behind a Service gets them on new connections, on kept ones and, where it speaks it, over HTTP/2; none may be lost.
+ * In a rolling update a Service still sends requests for some seconds after SIGTERM. Each listener behind a Service
+ * gets requests on new connections, on kept connections and, if it speaks HTTP/2, over HTTP/2; none may be lost.
  */
 const behindServices: Readonly<Record<string, { path: string; status: number }>> = {
   query: { path: '/-/healthy', status: 200 },
   'custom-metrics': { path: '/livez', status: 200 },
   webhook: { path: '/nothing-here', status: 404 },
-  // Not ready any more, and answered all the same.
+  // The minter is no longer ready, but still answers.
   minter: { path: '/version', status: 503 },
 };
 const everyMs = 40;
-/** How long the Service goes on. Units: ms. */
+/** How long requests still come after SIGTERM. Units: ms. */
 const lateMs = 2_000;
 
 let world: HostileWorld;
@@ -85,7 +85,7 @@ class Http2Caller {
   }
 }
 
-test('after SIGTERM it is not ready at once, and no request of the seconds that follow is lost', async () => {
+test('SIGTERM makes a program unready immediately, and no request of the next seconds is lost', async () => {
   const agents = Object.keys(behindServices).map(
     (name) =>
       [name, target(name).tls ? new TlsAgent({ keepAlive: true }) : new PlainAgent({ keepAlive: true })] as const,
@@ -130,7 +130,7 @@ test('after SIGTERM it is not ready at once, and no request of the seconds that 
   expect(lost).toEqual([]);
   expect(sent).toBeGreaterThan(300);
   expect(await ended).toEqual(['operator', 'query', 'minter'].map((name) => ({ name, code: 0 })));
-  // They ended by themselves, soon after the last caller.
+  // The programs ended by themselves, soon after the last request.
   expect(performance.now() - started).toBeLessThan(lateMs + 15_000);
   for (const [, agent] of agents) agent.destroy();
   http2.end();

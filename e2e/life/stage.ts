@@ -13,7 +13,7 @@ import { createAudit, type Audit } from './audit.ts';
 
 /**
  * A real control plane without nodes, and the real operator in this process under exactly the rendered role. Pods stay
- * pending, which is enough for everything that is about objects.
+ * pending, which is enough for tests about objects.
  */
 export interface LifeStage {
   cluster: Cluster;
@@ -24,7 +24,7 @@ export interface LifeStage {
   find(path: string): Promise<KubeObject | undefined>;
   /** The condition of an object; undefined while it is not there. */
   condition(path: string, type: string): Promise<Condition | undefined>;
-  /** Waits for a condition with this status, and reason where one is given. */
+  /** Waits for a condition with this status, and with this reason if one is given. */
   until(path: string, type: string, status: string, reason?: string): Promise<Condition>;
   /** Notes of all Events with this reason. */
   events(reason: string): Promise<string[]>;
@@ -34,7 +34,7 @@ export interface LifeStage {
 
 export interface RunningOperator {
   lines: Record<string, unknown>[];
-  /** Resolves when it has ended; rejects with what ended it. */
+  /** Stops the operator. Rejects if the operator ended with an error. */
   stop(): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export async function startLifeStage(): Promise<LifeStage> {
   };
   await installCrds(cluster);
   // The garbage collector of the controller manager discovers new kinds every 30 s. Until then it cannot look up the
-  // owners of our children, and retries with back-off. A restart discovers our kinds at once.
+  // owners of our children, and retries with back-off. A restart discovers our kinds immediately.
   await cluster.controllerManager.restart();
   await kubectl('apply', '--server-side', '-f', join(repository, 'manifests/install.yaml'));
   // The operator's own Deployment would never get a running pod here: only its role and account are needed.

@@ -41,7 +41,7 @@ const restarts: Readonly<Record<string, readonly string[]>> = {};
 describe.each(releases)('what %s left in a cluster', (version) => {
   test('is taken over, and no pod restarts except those that the changelog names', async () => {
     await applyRelease(stage, version);
-    // As the upgrade guide says: the operator's rights for minters are given for each namespace.
+    // As the upgrade guide says, the operator's rights for minters are granted in each namespace.
     await stage.apply([renderMinterRights('svc-system', 'platform-agent')]);
     const workloads = [agent, query, releasedMinter];
     await until('the ReplicaSets', async () => {
@@ -52,7 +52,7 @@ describe.each(releases)('what %s left in a cluster', (version) => {
     const sets = await replicaSets('platform-agent');
     operator = await stage.startOperator();
     await stage.until(policyPath, 'Ready', 'True');
-    // Written when everything of the platform has been applied.
+    // The operator writes this condition once it has applied everything of the platform.
     await stage.until(policyPath, 'CertificateExpiring', 'False');
     await stage.until(
       '/apis/svc.dev/v1alpha1/namespaces/platform-agent/minterdeployments/minter',
@@ -64,7 +64,7 @@ describe.each(releases)('what %s left in a cluster', (version) => {
     const changed = workloads.filter((_, i) => !isDeepStrictEqual(after[i], before[i]));
     expect(changed).toEqual(restarts[version] ?? []);
     if (!changed.includes(releasedMinter)) expect(await replicaSets('platform-agent')).toEqual(sets);
-    // What was there is owned now, so that removing its owner removes it.
+    // The old objects have an owner now, so they are removed with it.
     const { metadata } = await stage.get(releasedMinter);
     expect(metadata.ownerReferences).toMatchObject([{ kind: 'MinterDeployment', name: 'minter', controller: true }]);
   });
@@ -128,14 +128,14 @@ describe('the next version', () => {
     expect(await replicaSets('agents')).toEqual(sets);
   });
 
-  test('finds nothing stored in another version than the one that is served', async () => {
+  test('finds no object stored in a version that is not served', async () => {
     for (const name of ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments']) {
       const crd = await stage.get(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}.svc.dev`);
       expect((crd['status'] as { storedVersions: string[] }).storedVersions).toEqual(['v1alpha1']);
     }
   });
 
-  test('rotates the signing key by a change of the version: the pods roll, the next one is only checked', async () => {
+  test('rotates the signing key: a next version is only checked, a new version is used by the pods', async () => {
     const key = 'projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions';
     const patch = (kms: object): Promise<string> =>
       stage.kubectl('-n', 'agents', 'patch', 'md', 'minter', '--type=merge', '-p', JSON.stringify({ spec: { kms } }));
@@ -154,8 +154,8 @@ describe('the next version', () => {
   });
 });
 
-describe('the end', () => {
-  test('a deleted MinterDeployment takes everything of it along, and the Secret of its owner stays', async () => {
+describe('removal', () => {
+  test('a deleted MinterDeployment removes all its objects, and the Secret that a user made stays', async () => {
     await stage.kubectl('-n', 'agents', 'delete', 'md', 'minter', '--wait');
     await until('nothing of it', async () => {
       const kinds =
@@ -175,7 +175,7 @@ describe('the end', () => {
     expect(await stage.find('/api/v1/namespaces/agents/secrets/vcs-app-credentials')).toBeDefined();
   });
 
-  test('deleted monitors and policies go at once: nothing holds them back, with or without an operator', async () => {
+  test('deleted monitors and policies are gone immediately, with or without an operator', async () => {
     await stage.kubectl('-n', 'shop', 'delete', 'tm', 'checkout', '--timeout=10s');
     expect(await stage.find(monitorPath)).toBeUndefined();
     await operator.stop();
@@ -185,7 +185,7 @@ describe('the end', () => {
 
   test('a deleted installation leaves nothing behind', async () => {
     await stage.kubectl('delete', '--wait', '--timeout=100s', '-f', join(repository, 'manifests/install.yaml'));
-    // Rights that were given in single namespaces are taken by whoever gave them, as the guide says.
+    // Rights in single namespaces are removed by whoever granted them, as the guide says.
     await stage.kubectl('delete', 'rolebindings', '-A', '-l', 'app.kubernetes.io/name=svc-operator');
     await until(
       'nothing of it in the cluster',

@@ -12,8 +12,8 @@ import {
 import { ShiftedClock } from '../../src/testing/shifted-clock.ts';
 
 /**
- * Key service, issuer keys and platform each slow, down and lying, in turn and together, while 200 requests a second
- * arrive, one in ten of them hostile. Whatever happens: no grant beyond what was asked and allowed, no answer after
+ * Key service, issuer keys and platform are slow, down or wrong, one by one and together, while 200 requests a second
+ * arrive, one in ten of them hostile. Whatever happens: no grant beyond what was requested and allowed, no answer after
  * the caller gave up, only the documented statuses, and full service again without a restart.
  */
 
@@ -40,7 +40,7 @@ beforeAll(async () => {
   // Every mint signs, so that every mint meets the faults of the key service.
   minter = await startMinter(world, { clock, env: { APP_JWT_REUSE_SECONDS: '0' } });
   await untilReady(minter);
-  // One for each request of a storm: none waits on this side while others hang.
+  // A connection for each request of a storm: no request waits on this side while others hang.
   pool = new Pool(minter.url, { connections: perPhase, pipelining: 1 });
 });
 
@@ -81,7 +81,7 @@ function storm(): Promise<Seen[]> {
   });
 }
 
-/** What holds for every answer in any weather. */
+/** Checks what must hold for every answer, whatever the fault. */
 function judge(seen: readonly Seen[]): { granted: number } {
   const granted = seen.filter((answer) => answer.status === 200);
   for (const answer of seen) {
@@ -99,7 +99,7 @@ function judge(seen: readonly Seen[]): { granted: number } {
   return { granted: granted.length };
 }
 
-/** `answered` is the status of every request that the rules allow: 200 where the minter has all that a grant needs. */
+/** `answered` is the status of every request that the rules allow: 200 if the fault leaves all that a grant needs. */
 type Weather = [sentence: string, answered: 200 | 502 | 503, arrange: () => void];
 
 const weathers: Weather[] = [
@@ -112,7 +112,7 @@ const weathers: Weather[] = [
   ['a platform that is down', 502, () => world.platform.faults.set('create_token', { drop: true })],
   ['a platform that never answers', 502, () => world.platform.faults.set('create_token', { hang: true })],
   [
-    'a platform that grants more than was asked',
+    'a platform that grants more than was requested',
     502,
     () =>
       world.platform.faults.set('create_token', {
@@ -120,18 +120,18 @@ const weathers: Weather[] = [
       }),
   ],
   [
-    'a platform that is out of requests',
+    'a platform whose rate limit is reached',
     503,
     () => world.platform.faults.set('create_token', { status: 429, body: {} }),
   ],
-  ['issuer keys that are away', 200, () => (world.issuer.fault = { status: 500 })],
+  ['an issuer that does not serve its keys', 200, () => (world.issuer.fault = { status: 500 })],
   [
     'an issuer that serves a page instead of keys',
     200,
     () => (world.issuer.fault = { contentType: 'text/html', body: '<p>' }),
   ],
   [
-    'everything at once',
+    'several faults together',
     503,
     () => {
       world.kms.faults = { delayMs: 300, signatureCrc: 'wrong' };
@@ -146,7 +146,7 @@ test.each(weathers)(
   '%s: every allowed request is answered with %i, and service comes back without a restart',
   async (_sentence, answered, arrange) => {
     arrange();
-    // The cached keys and the cached installation expire, so that both are asked for again in this weather.
+    // The cached keys and the cached installation expire, so that the minter requests both again during the fault.
     clock.shift(11 * 60_000);
     const seen = await storm();
     judge(seen);
@@ -162,14 +162,14 @@ test.each(weathers)(
   },
 );
 
-test('in fair weather every request of the agent is granted and every hostile one refused', async () => {
+test('without a fault every request of the agent is granted, and every hostile request is refused', async () => {
   const seen = await storm();
   expect(judge(seen).granted).toBe(perPhase * 0.9);
   const hostile = seen.filter((answer) => answer.hostile).map(({ status }) => status);
   expect(hostile).toEqual(Array(perPhase * 0.1).fill(403));
 });
 
-test('nothing secret was logged in all of this', () => {
+test('no secret was logged in any of these tests', () => {
   expect(minter.output()).toContain('"decision":"allow"');
   expect(minter.output()).not.toMatch(/ghs_|PRIVATE KEY|eyJ[A-Za-z0-9_-]{20}/);
 });

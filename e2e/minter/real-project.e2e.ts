@@ -7,11 +7,11 @@ import { needing, type Need } from '../../src/testing/needs.ts';
 import { startMinterWorld } from '../../src/testing/minter-world/world.ts';
 
 /**
- * Holds the fakes to reality: the same minter against a real key version and a real App. It needs an organisation of
- * one's own, so it runs only where the environment names it:
+ * Checks that the fakes are like reality: runs the same minter with a real key version and a real App. It needs a real
+ * organisation, so it runs only if the environment names one:
  *   MINTER_REAL_ORG, MINTER_REAL_APP_ID, MINTER_REAL_KEY_VERSION, MINTER_REAL_REPOSITORY,
  *   MINTER_REAL_TOKEN (an identity token, format full), MINTER_REAL_AUDIENCE, MINTER_REAL_EMAIL
- * The key service's client finds its credentials by itself. It mints one token and revokes it.
+ * The key service's client finds its credentials by itself. The test mints one token and revokes it.
  */
 const { env } = process;
 const need = ['ORG', 'APP_ID', 'KEY_VERSION', 'REPOSITORY', 'TOKEN', 'AUDIENCE', 'EMAIL'].map(
@@ -45,7 +45,7 @@ onlyWithProject('the real key signs for the real App, and its installation is fo
   expect([code, out.join('')]).toEqual([0, expect.stringContaining('installation: found')]);
 });
 
-onlyWithProject('a mint is granted exactly what was asked, and a wider request is refused', async () => {
+onlyWithProject('a mint is granted exactly what was requested, and a wider request is refused', async () => {
   const world = await startMinterWorld({ org: real('ORG') });
   await world.writeRules({
     '.yaml': [

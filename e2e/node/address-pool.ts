@@ -7,7 +7,7 @@ export interface AddressPool {
   loopbackOf(podIP: string): string;
 }
 
-/** Hands addresses out in turn, so that one is not used again at once. */
+/** Hands out addresses in turn, so that a released address is not used again immediately. */
 export function createAddressPool(prefixes: { pods: string; loopback: string }): AddressPool {
   const held = new Map<string, number>();
   let last = 1;

@@ -34,13 +34,13 @@ const aPod = (policy: 'Always' | 'OnFailure' | 'Never', state?: ContainerState, 
 });
 
 test.each([
-  ['a pod never started is pending and will run', aPod('Never'), true, 'Pending'],
-  ['what ran is started again under Always', aPod('Always', running), true, 'Running'],
-  ['what ran is started again under OnFailure', aPod('OnFailure', running), true, 'Running'],
-  ['what ran has failed under Never', aPod('Never', running), false, 'Failed'],
-  ['what had succeeded stays so under OnFailure', aPod('OnFailure', ended(0)), false, 'Succeeded'],
-  ['what had failed is tried again under OnFailure', aPod('OnFailure', ended(1)), true, 'Running'],
-  ['a pod that is over stays over', aPod('Never', ended(0), 'Succeeded'), false, 'Succeeded'],
+  ['a pod that never started is pending and will run', aPod('Never'), true, 'Pending'],
+  ['a container that ran is started again under Always', aPod('Always', running), true, 'Running'],
+  ['a container that ran is started again under OnFailure', aPod('OnFailure', running), true, 'Running'],
+  ['a container that ran has failed under Never', aPod('Never', running), false, 'Failed'],
+  ['a container that succeeded stays so under OnFailure', aPod('OnFailure', ended(0)), false, 'Succeeded'],
+  ['a container that failed is started again under OnFailure', aPod('OnFailure', ended(1)), true, 'Running'],
+  ['a pod that succeeded stays so', aPod('Never', ended(0), 'Succeeded'), false, 'Succeeded'],
 ])('%s', (_name, pod, willRun, phase) => {
   const records = adoptContainers(pod, now);
   expect(records[0]?.willRun).toBe(willRun);

@@ -2,9 +2,9 @@ import type { ContainerRecord } from './pod-status.ts';
 import type { Container, Pod } from './types.ts';
 
 /**
- * The containers of a pod as this node last left them, from the status it wrote then. In a new pod none has run.
- * After a restart of the node what ran is found dead, with exit code 255 and reason Unknown (as a kubelet reports it),
- * and will run again where the restart policy allows; init containers run anew.
+ * The containers of a pod as this node last left them, from the status that it wrote then. In a new pod none has run.
+ * After a restart of the node, containers that ran are dead, with exit code 255 and reason Unknown as a kubelet reports
+ * it. They will run again if the restart policy allows; init containers always run again.
  * Shape: pure. Order: init containers and sidecars as written, then the others.
  */
 export function adoptContainers(pod: Pod, now: string): ContainerRecord[] {

@@ -29,6 +29,6 @@ process.on('message', (request: NodeRequest) => {
     reply({ id: request.id, error: error instanceof Error ? error.message : String(error) });
   }
 });
-// The owner is gone: so are we, and with us our containers.
+// The owner is gone: the node ends, and its containers with it.
 process.on('disconnect', () => void stop());
 reply({ id: 'started' });

@@ -4,7 +4,7 @@ import type { ImageTable } from './container/images.ts';
 import type { ObjectCache } from './object-cache.ts';
 import type { Pod } from './types.ts';
 
-/** How long a container that ended waits before it is started again: at once the first time, then doubling. */
+/** How long an ended container waits for its restart: not at all the first time, then `initialMs`, then doubling. */
 export interface Backoff {
   initialMs: number;
   maxMs: number;
@@ -12,7 +12,7 @@ export interface Backoff {
   resetMs: number;
 }
 
-/** What a kubelet does, also after an end with code 0. */
+/** A kubelet's back-off, which it also keeps after an end with code 0. */
 export const kubeletBackoff: Backoff = { initialMs: 10_000, maxMs: 300_000, resetMs: 600_000 };
 
 /** What the pods of a node share. */
@@ -32,7 +32,7 @@ export interface NodeContext {
   readonly compileCacheDir: string;
   log(what: string, error?: unknown): void;
   event(pod: Pod, type: 'Normal' | 'Warning', reason: string, message: string): void;
-  /** Takes a pod that has ended off the API server. */
+  /** Deletes a pod that has ended from the API server. */
   deletePod(pod: Pod): Promise<void>;
   /** Drops what is kept in memory for a pod. */
   forget(podUid: string): void;

@@ -12,7 +12,7 @@ export interface NodeObjectOptions {
 const capacity = { cpu: '8', memory: '16Gi', pods: '110', 'ephemeral-storage': '100Gi' };
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 
-/** Creates the Node, or takes over the one of an earlier life, and writes its status. */
+/** Creates the Node, or takes over the Node of an earlier process, and writes its status. */
 export async function registerNode(api: Api, options: NodeObjectOptions): Promise<void> {
   const labels = {
     'kubernetes.io/hostname': options.name,
@@ -33,7 +33,7 @@ export async function registerNode(api: Api, options: NodeObjectOptions): Promis
   await writeNodeStatus(api, options);
 }
 
-/** The Ready condition and its companions, addresses, capacity. */
+/** Writes the node's conditions, addresses and capacity. */
 export async function writeNodeStatus(api: Api, options: NodeObjectOptions): Promise<void> {
   await api.request(
     'PATCH',

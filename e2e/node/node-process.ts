@@ -16,18 +16,18 @@ import { keyOf } from './types.ts';
 import type { Pod } from './types.ts';
 import { watch } from './watch.ts';
 
-/** Everything a process node is told at its start. */
+/** The configuration of a process node. */
 export interface NodeConfig {
-  /** Marker of everything it starts: `RUN/NAME`. */
+  /** The marker of every process that the node starts: `RUN/NAME`. */
   run: string;
   name: string;
-  /** Its folder: `pods/` of this life and the ones before, `host/` the node's disk. */
+  /** The node's folder: `pods/` has the pods of this process and of earlier ones, `host/` is the node's disk. */
   dir: string;
   prefixes: { pods: string; loopback: string };
   kubeletPort: number;
   server: string;
   ca: string;
-  /** As system:node:NAME. */
+  /** The certificate of system:node:NAME. */
   client: KeyPair;
   serving: KeyPair;
   version: string;
@@ -117,7 +117,7 @@ export async function runNode(config: NodeConfig, log: (line: string) => void): 
   const heartbeat = beat(
     async (round) => {
       await renewLease(api, config.name);
-      // The lease is the heartbeat; the status is written again now and then, and soon after a revival.
+      // The lease is the heartbeat. The status is written again in every fifth round, and soon after a restart.
       if (round % 5 === 1) await writeNodeStatus(api, self);
     },
     config.heartbeatMs,

@@ -6,12 +6,12 @@ export type DataKind = 'configmaps' | 'secrets';
 
 /**
  * Config maps and secrets that pods of this node use, each by its own watch: a node may read nothing else.
- * Guarantees: `changed` is called for every pod that asked for an object when it appears, changes or goes.
+ * Guarantees: when an object appears, changes or goes, `changed` is called for every pod that uses it.
  */
 export interface ObjectCache {
-  /** The object, or undefined when there is none. Waits for the first answer. Errors: when none came within 3 s. */
+  /** The object, or undefined if there is none. Waits for the first answer. Errors: no answer within 3 s. */
   get(kind: DataKind, namespace: string, name: string, podUid: string): Promise<DataObject | undefined>;
-  /** Forgets a pod; what nobody uses any more is no longer watched. */
+  /** Forgets a pod; objects that no pod uses any more are no longer watched. */
   release(podUid: string): void;
   close(): void;
 }

@@ -1,16 +1,16 @@
 import type { Condition, Container, ContainerStatus, Pod, PodStatus, Terminated } from './types.ts';
 
-/** What a node knows of one container of a pod. */
+/** A node's record of one container of a pod. */
 export interface ContainerRecord {
   readonly spec: Container;
   readonly kind: 'init' | 'sidecar' | 'main';
-  /** How often it was started again. */
+  /** How often the container was restarted. */
   restarts: number;
   waiting?: { reason: string; message?: string };
   running?: { startedAt: string; containerID: string };
-  /** The latest end. It is the state while nothing follows, else the last state. */
+  /** The latest end: the container's state if it will not run again, else its last state. */
   terminated?: Terminated;
-  /** True while it is about to be, or was, started again. */
+  /** True while the container runs or is about to be started. */
   willRun: boolean;
   started: boolean;
   ready: boolean;
@@ -24,8 +24,8 @@ export interface PodFacts {
 }
 
 /**
- * The status that a node writes for a pod, from what it knows of the containers.
- * Shape: pure. Conditions of other owners are kept as they are in the pod.
+ * The status that a node writes for a pod, from its records of the containers.
+ * Shape: pure. Conditions of other owners are not part of it: the node's patch leaves them alone.
  */
 export function podStatus(pod: Pod, records: readonly ContainerRecord[], facts: PodFacts): PodStatus {
   const inits = records.filter((r) => r.kind !== 'main');
@@ -65,7 +65,7 @@ export function podStatus(pod: Pod, records: readonly ContainerRecord[], facts: 
   };
 }
 
-/** Pending until every container has been started once; over when none will run again. */
+/** Pending until every container has been started once; Succeeded or Failed when none will run again. */
 export function podPhase(records: readonly ContainerRecord[]): string {
   const failedInit = records.some((r) => r.kind === 'init' && over(r) && r.terminated?.exitCode !== 0);
   if (failedInit) return 'Failed';

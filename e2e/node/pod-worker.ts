@@ -26,9 +26,9 @@ interface Managed extends ContainerRecord {
 /**
  * One pod on a process node: brings it to what its spec says, and keeps it there.
  *
- * Flow: every event (spec, source of a volume, end of a process, probe, timer) asks for a round; rounds run one after
+ * Flow: every event (spec, source of a volume, end of a process, probe, timer) requests a round. Rounds run one after
  * the other; each looks at the whole pod and does what is due, then writes the status.
- * Guarantees: a pod marked for deletion is taken off the API server only when none of its processes lives.
+ * Guarantees: a pod marked for deletion is removed from the API server only when none of its processes lives.
  */
 export class PodWorker {
   readonly #node: NodeContext;
@@ -68,20 +68,20 @@ export class PodWorker {
     return this.#pod;
   }
 
-  /** A newer version of the same pod. */
+  /** Takes a newer version of the same pod. */
   update(pod: Pod): void {
     this.#pod = pod;
     this.#writer.seen(pod.status);
     this.poke();
   }
 
-  /** The object is gone from the API server: kill what still runs, and forget it. */
+  /** The object is gone from the API server: kills what still runs, and forgets the pod. */
   remove(): void {
     this.#gone = true;
     this.poke();
   }
 
-  /** Asks for a round. */
+  /** Requests a round. */
   poke(): void {
     this.#again = true;
     this.#round ??= this.#rounds().finally(() => (this.#round = undefined));
@@ -258,7 +258,7 @@ export class PodWorker {
     const whenStarted = (): void => {
       const { livenessProbe: live, readinessProbe: ready } = c.spec;
       if (live) {
-        // One period later than a kubelet: many processes starting at once on a small machine are slow, not dead.
+        // One period later than a kubelet: many processes that start together on a small machine are slow, not dead.
         const firstMs = ((live.initialDelaySeconds ?? 0) + (live.periodSeconds ?? 10)) * 1000;
         watchOver('Liveness', live, (ok, why) => void (ok || killed('liveness', live, why)), { firstMs });
       }
@@ -273,7 +273,7 @@ export class PodWorker {
     if (!startup) return whenStarted();
     watchOver('Startup', startup, (ok, why) => {
       if (!ok) return killed('startup', startup, why);
-      // It has done its work: a startup probe is not asked again in this run.
+      // A startup probe that has succeeded is not repeated in this run of the container.
       for (const stop of c.stopProbes.splice(0)) stop();
       c.started = true;
       c.ready = c.spec.readinessProbe === undefined;

@@ -15,7 +15,7 @@ export interface NodeReply {
   error?: string;
 }
 
-/** A node of the cluster, in the hands of a test. */
+/** A node of the cluster, as a test controls it. */
 export interface ProcessNode {
   readonly name: string;
   readonly ip: string;
@@ -24,7 +24,7 @@ export interface ProcessNode {
   readonly running: boolean;
   /** As if the machine lost power: kill -9 of everything on it, no heartbeat, no last status. */
   kill(): Promise<void>;
-  /** Power again: the same name, address and disk; its pods are started anew. Harmless while it runs. */
+  /** Power returns: same name, address and disk; its pods are started again. Does nothing while the node runs. */
   revive(): Promise<void>;
   /** Sends a signal (default SIGKILL) to one container's process; `pod` is `namespace/name`. */
   killContainer(pod: string, container: string, signal?: NodeJS.Signals): Promise<void>;
@@ -91,7 +91,7 @@ export async function startProcessNode(config: NodeConfig): Promise<ProcessNode>
         signalGroup(child.pid, 'SIGKILL');
         await exited(child);
       }
-      // Where the kernel does not kill them with their parent, they are found by their marker.
+      // Children that the kernel has not killed with their parent are found by their marker.
       await killRun(config.run);
     },
     async revive() {

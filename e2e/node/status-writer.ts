@@ -5,12 +5,12 @@ import type { Pod, PodStatus } from './types.ts';
 
 /**
  * Writes one pod's status, the latest only, until the API server has taken it.
- * Guarantees: what `flushed` waits for is written or the pod is gone.
+ * Guarantees: when `flushed` resolves, the latest status is written or the pod is gone.
  */
 export interface StatusWriter {
   write(status: PodStatus): void;
   /**
-   * Takes note of what the API server has. While nothing is heard of a node, the control plane marks its pods as not
+   * Takes note of the status that the API server has. While a node is silent, the control plane marks its pods as not
    * ready: the next write corrects that, as a kubelet's does.
    */
   seen(status: PodStatus | undefined): void;
@@ -43,7 +43,7 @@ export function createStatusWriter(api: Api, pod: Pod, onError: (error: unknown)
         failures = 0;
         if (wanted === status) wanted = undefined;
       } catch (error) {
-        // Gone, or another pod of the same name by now: there is nobody left to tell.
+        // The pod is gone, or another pod has its name by now: nothing is left to write.
         if (error instanceof ApiError && (error.status === 404 || error.status === 409)) stopped = true;
         else {
           onError(error);
@@ -72,7 +72,7 @@ export function createStatusWriter(api: Api, pod: Pod, onError: (error: unknown)
 const isReady = ({ conditions }: PodStatus): boolean =>
   conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
-/** The API server merges conditions by type and pod addresses by address: the latter must be told to replace. */
+/** The API server merges conditions by type, but also pod addresses by address: those the patch has to replace. */
 function patchOf(uid: string, status: PodStatus, generation: number | undefined): object {
   return {
     metadata: { uid },
@@ -84,7 +84,7 @@ function patchOf(uid: string, status: PodStatus, generation: number | undefined)
   };
 }
 
-/** A change of a transition time alone is not written: it only ever changes together with a status. */
+/** For comparison: transition times only ever change together with the status of their condition. */
 function withoutTimes(status: PodStatus): PodStatus {
   return {
     ...status,

@@ -15,7 +15,7 @@ export interface WatchHandler<T> {
 
 /**
  * Lists, then watches, and again from where it stopped, until `signal` aborts.
- * Guarantees: after every gap too long to resume, `replace` gives the whole truth.
+ * Guarantees: after every gap that is too long to resume, `replace` gets the whole list.
  */
 export async function watch<T extends { metadata: Meta }>(
   api: Api,
@@ -64,7 +64,7 @@ async function follow<T extends { metadata: Meta }>(
   const stream = await api.stream(url(path, params), signal);
   alive();
   const lines = createInterface({ input: stream, crlfDelay: Infinity });
-  // readline hands errors of its input to nobody: without this, an aborted stream would end the process.
+  // readline does not handle errors of its input: without this, an aborted stream would end the process.
   stream.once('error', () => lines.close());
   for await (const line of lines) {
     if (signal.aborted) break;

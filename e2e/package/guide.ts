@@ -20,7 +20,7 @@ export async function blocksOf(guide: string): Promise<Block[]> {
 
 /**
  * A text after the change that a `diff` block shows: its lines begin with a space, `-` or `+`.
- * Errors: throws where the lines before the change are not in the text exactly once.
+ * Errors: the lines before the change are not in the text exactly once.
  */
 export function changed(text: string, diff: string): string {
   const lines = diff.trimEnd().split('\n');

@@ -12,7 +12,7 @@ export function runShell(script: string, cwd: string, env: Record<string, string
       cwd,
       env: toolEnvironment(env),
       stdio: ['ignore', 'pipe', 'pipe'],
-      // What a script leaves running ends with it.
+      // A group of its own, so that processes that a script leaves running end with it.
       detached: true,
     });
     const late = setTimeout(() => signalGroup(child.pid!, 'SIGKILL'), timeoutMs);

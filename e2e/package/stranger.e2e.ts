@@ -4,7 +4,7 @@ import { blocksOf, changed, type Block } from './guide.ts';
 import { bringPackages } from './project.ts';
 import { stageRelease, type Stage } from './stage.ts';
 
-/** What a stranger does with a release folder alone, by the guide, as far as that needs no cluster. */
+/** What a stranger can do with a release folder alone, by the guide's steps that need no cluster. */
 
 const minutes = 60_000;
 let stage: Stage;
@@ -37,9 +37,9 @@ test('the archive takes at most 3 MB, and its manifest names exact versions and 
 });
 
 describe('the guide, in its order', () => {
-  test('makes a project that passes its tests and the strictest type check at once', async () => {
+  test('makes a project that passes its tests and the strictest type check unchanged', async () => {
     const { dependencies } = await manifestOfPackage();
-    // `init` wants a new folder, and npm finds the packages in place.
+    // `init` needs a new folder, so the packages are moved there just before npm looks for them.
     await bringPackages([...Object.keys(dependencies), 'typescript', '@types/node'], join(stage.dir, 'brought'));
     const output = await stage.run(step('make').replace(/^npm install$/m, 'mv ../brought/node_modules .\nnpm install'));
     expect(output).toMatch(/pass 4\n.*fail 0\n/);
@@ -55,7 +55,7 @@ describe('the guide, in its order', () => {
     expect(excerpts.filter(({ text }, i) => !texts[i]!.includes(text))).toEqual([]);
   });
 
-  test('changes it: the test first, which fails until kind and plan follow', async () => {
+  test('changes the project: first the test, which fails until kind and plan are changed', async () => {
     const [first, ...rest] = blocks.filter(({ language }) => language === 'diff');
     const edit = async ({ label, text }: Block): Promise<void> =>
       writeFile(project(label), changed(await readFile(project(label), 'utf8'), text));
@@ -69,7 +69,7 @@ describe('the guide, in its order', () => {
     expect(await stage.run(offline, folder)).toMatch(/pass 5\n.*fail 0\n/);
   });
 
-  test('a project with other names is green at once too', async () => {
+  test('a project with other names passes unchanged, too', async () => {
     await stage.run('npx svc-operator init web-shops --kind WebShop --group acme.test');
     const green = `mv ${project('node_modules')} .\nnpm install\nnpm test\nnpm run check`;
     expect(await stage.run(green, 'web-shops')).toMatch(/pass 4\n.*fail 0\n/);

@@ -9,7 +9,7 @@ import { openTab, startBrowser, type Tab } from './tab.ts';
 
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
 const tokenScript = `sessionStorage.setItem('svc-token', 'of-ann')`;
-/** Never runs what waits for idle time: the page stays as it is right after the first rows. */
+/** Never runs idle callbacks: the page stays as it is right after the first rows. */
 const neverIdle = 'globalThis.requestIdleCallback = () => 0;';
 let stage: QueryStage;
 let browser: Browser;
@@ -80,7 +80,7 @@ needing(browserNeed).describe('the first view of 500 workloads', () => {
     expect([await tab.violations(), tab.complaints]).toEqual([[], []]);
   });
 
-  test('the keyboard goes from the first rows to those that came later, up to the last', async () => {
+  test('the keyboard goes from the first rows to rows that were drawn later, up to the last', async () => {
     await open('services');
     await lastRow().waitFor();
     const index = (): Promise<string> =>
@@ -116,8 +116,8 @@ needing(browserNeed).describe('the first view of 500 workloads', () => {
     ['services?window=1h&filter=shop', 'services?window=1h'],
     ['services?window=1y', 'services?window=5m'],
     ['map?window=15m', 'topology?by=workload&window=15m'],
-  ])('/%s asks once for %s, before its own code has loaded', async (path, question) => {
-    // The page's own code is held back until the question is asked.
+  ])('/%s requests %s once, before the code of the page has loaded', async (path, question) => {
+    // The code of the page is held back until the request is sent.
     const { promise: isAsked, resolve } = Promise.withResolvers<void>();
     await open(path, tokenScript, async (context) => {
       context.on('request', (request) => request.url().includes('/api/v1/') && resolve());
@@ -132,7 +132,7 @@ needing(browserNeed).describe('the first view of 500 workloads', () => {
     expect(tab.complaints).toEqual([]);
   });
 
-  test('a view that begins with no question asks nothing early', async () => {
+  test('a view that needs no data at first sends no early request', async () => {
     await open('graph');
     await tab.page.locator('.panel').first().waitFor();
     expect(asked).toEqual([]);

@@ -17,8 +17,8 @@ const environment = (container: Partial<Container>): Promise<Record<string, stri
   );
 
 test.each([
-  ['expands what is set', 'a $(A) b', 'a 1 b'],
-  ['leaves what is not set', '$(B)', '$(B)'],
+  ['expands a variable that is set', 'a $(A) b', 'a 1 b'],
+  ['leaves a variable that is not set', '$(B)', '$(B)'],
   ['takes a doubled dollar as one', '$$(A)', '$(A)'],
   ['leaves a lone dollar', '$A 5$', '$A 5$'],
 ])('%s', (_name, text, expected) => {
@@ -38,7 +38,7 @@ test('later variables win and may use earlier ones', async () => {
   expect(env).toEqual({ C_K: 'v', P: 'own', IP: '198.18.1.7', URL: 'http://198.18.1.7:v', LABEL: 'x' });
 });
 
-test('names a missing key, and forgives an optional one', async () => {
+test('a missing key is an error that names it, unless the key is optional', async () => {
   const ref = { name: 's', key: 'none' };
   await expect(environment({ env: [{ name: 'X', valueFrom: { secretKeyRef: ref } }] })).rejects.toMatchObject({
     reason: 'CreateContainerConfigError',
@@ -48,7 +48,7 @@ test('names a missing key, and forgives an optional one', async () => {
   expect(await environment({ env: [{ name: 'X', valueFrom: { secretKeyRef: optional } }] })).toEqual({});
 });
 
-test('a limit that is no quantity is an error, which names it', () => {
+test('a limit that is not a quantity is an error that names it', () => {
   const container = { name: 'c', image: 'i', resources: { limits: { cpu: '5 apples' } } };
   expect(() => resourceValue(pod, container, { resource: 'limits.cpu' })).toThrow('"5 apples" is not a quantity');
 });

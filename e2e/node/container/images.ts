@@ -4,7 +4,7 @@ import { builtPrograms } from '../../cluster/own-programs.ts';
 import { WaitingError } from '../types.ts';
 import type { Container } from '../types.ts';
 
-/** What stands for a container image on a process node: a program on this machine. */
+/** The stand-in for a container image on a process node: a program on this machine. */
 export interface Image {
   /** Program and first arguments, absolute paths. */
   entrypoint: readonly string[];
@@ -28,13 +28,13 @@ export function ownImages(): ImageTable {
     fileURLToPath(new URL('../../../src/testing/instrument/main.ts', import.meta.url)),
   ];
   return {
-    // The stand-in reads nothing from the kernel, so a check of this kernel would say nothing about it.
+    // No kernel check: the stand-in of the instrument uses nothing of the kernel.
     'svc-operator': { entrypoint: [process.execPath, builtPrograms.svc], env: { SVC_KERNEL_CHECK: 'false' } },
     'svc-minter': { entrypoint: [process.execPath, builtPrograms.minter] },
     'ebpf-instrument': {
       entrypoint: standIn,
       env: {
-        // The container's first process is the supervisor, from a volume; this is what it finds in the image.
+        // The container's first process is the supervisor, from a volume. It runs this command as the instrument.
         SVC_INSTRUMENT_COMMAND: JSON.stringify(standIn),
         STANDIN_LISTEN: `{nodeIP}:${instrumentReceiverPort}`,
         STANDIN_LOOPBACK: '{loopback}',

@@ -97,7 +97,7 @@ export function createLauncher(node: NodeContext, podDir: string, podIP: string,
   };
 }
 
-/** What every container has, whatever its image. */
+/** The environment of every container, whatever its image. */
 function baseEnvironment(node: NodeContext, pod: Pod, home: string): Record<string, string> {
   const server = new URL(node.api.server);
   return {
@@ -113,7 +113,7 @@ function baseEnvironment(node: NodeContext, pod: Pod, home: string): Record<stri
   };
 }
 
-/** Token and authority by file, so that the client sees both rotate. */
+/** Writes a kubeconfig that names token and CA by file, so that the client sees both rotate. */
 async function writePodKubeconfig(node: NodeContext, pod: Pod, home: string, tokenDir: string): Promise<string> {
   const path = join(home, 'kubeconfig');
   const config = {

@@ -11,8 +11,8 @@ export interface LogLine {
 }
 
 /**
- * The log of one run of one container: a file with `<time> <stream> <text>` lines, and the one before it once the file
- * has reached its cap.
+ * The log of one run of one container: a file with `<time> <stream> <text>` lines. A file that reaches its cap is kept
+ * beside the next one, as `.1`.
  * Guarantees: never more than about twice `capBytes` on disk, unless one line alone is longer than the cap; a finished
  * line is readable as soon as it was written.
  */
@@ -41,7 +41,7 @@ export class ContainerLog {
     return new Promise((resolve) => lines.once('close', resolve));
   }
 
-  /** No more lines will come: followers end. */
+  /** Ends the log, and with it all followers. */
   end(): void {
     this.#ended = true;
     this.#events.emit('end');

@@ -12,9 +12,9 @@ export interface ProbeListener {
  * Probes until stopped: first after `initialDelaySeconds` (or `firstMs`), then every `periodSeconds`.
  * The verdict turns good after `successThreshold` successes in a row and bad after `failureThreshold` failures
  * in a row.
- * `eager` asks every half second until the first good verdict, so that what becomes ready is seen to be ready soon;
- * early failures then neither count nor are reported. Only for readiness: with a liveness probe, counting faster would
- * kill what is only slow to start.
+ * `eager` probes every half second until the first good verdict, so that readiness is noticed soon; failures before
+ * that verdict neither count nor are reported. Only for readiness: eager liveness probes would kill containers that are
+ * only slow to start.
  */
 export function startProbe(
   probe: Probe,

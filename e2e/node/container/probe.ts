@@ -5,7 +5,7 @@ import { spawnBound, signalGroup } from '../../cluster/processes.ts';
 import type { ProcessSpec } from './process.ts';
 import type { Container, Probe } from '../types.ts';
 
-/** What a probe may touch. */
+/** The container that is probed, and how to reach it. */
 export interface ProbeTarget {
   podIP: string;
   container: Container;
@@ -15,7 +15,7 @@ export interface ProbeTarget {
   command: (argv: readonly string[]) => ProcessSpec;
 }
 
-/** Undefined on success, else why not. */
+/** Undefined on success, else why the attempt failed. */
 export type ProbeResult = string | undefined;
 
 /** One attempt of a probe, within its timeout. Any status of 200 to 399 is a success. */

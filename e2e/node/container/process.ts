@@ -5,7 +5,7 @@ import { ContainerLog } from './log.ts';
 
 /** How a run of a container ended. */
 export interface Exit {
-  /** 128 + signal number where a signal ended it. */
+  /** 128 + signal number if a signal ended the process. */
   exitCode: number;
   finishedAt: Date;
   /** Set when the process could not be started at all. */
@@ -19,7 +19,7 @@ export interface ContainerProcess {
   readonly log: ContainerLog;
   readonly exit: Promise<Exit>;
   readonly command: ProcessSpec;
-  /** To the process, or with `group` to everything it started too. */
+  /** Sends a signal to the process; with `group` also to all processes that it started. */
   signal(signal: NodeJS.Signals, group?: boolean): void;
 }
 
@@ -30,7 +30,7 @@ export interface ProcessSpec {
   cwd: string;
 }
 
-/** Starts it; a program that cannot be started ends with exit code 128 and `startError`. */
+/** Starts a container's process; a program that cannot be started ends with exit code 128 and `startError`. */
 export function startProcess(spec: ProcessSpec, logPath: string, logCapBytes: number): ContainerProcess {
   mkdirSync(spec.cwd, { recursive: true });
   const log = new ContainerLog(logPath, logCapBytes);
@@ -47,7 +47,7 @@ export function startProcess(spec: ProcessSpec, logPath: string, logCapBytes: nu
   ]);
   const exit = new Promise<Exit>((resolve) => {
     const finish = (end: Exit): void => {
-      // What it started must not live on; then the pipes close and the log is whole.
+      // Processes that it started must not live on. When they have ended, the pipes close and the log is complete.
       if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL');
       void output.then(() => {
         log.end();

@@ -13,7 +13,7 @@ const rewrite = createRewriter({
 
 test.each([
   [
-    'replaces a mount path behind an equals sign',
+    'replaces a mount path after an equals sign',
     '--data-dir=/var/lib/svc-agent',
     '--data-dir=/n/host/var/lib/svc-agent',
   ],
@@ -23,12 +23,12 @@ test.each([
   ['leaves a path inside another alone', '/opt/etc/svc/x', '/opt/etc/svc/x'],
   ['leaves the path of a URL alone', 'https://host/etc/svc', 'https://host/etc/svc'],
   ['replaces the path of a file URL', 'file:///etc/svc/x', 'file:///n/vol/etc/svc/x'],
-  ['replaces each of several', '/etc/svc/a:/etc/svc/b', '/n/vol/etc/svc/a:/n/vol/etc/svc/b'],
+  ['replaces several paths in one text', '/etc/svc/a:/etc/svc/b', '/n/vol/etc/svc/a:/n/vol/etc/svc/b'],
   ['replaces the wildcard address by the address of the pod', '0.0.0.0:9090', '198.18.1.7:9090'],
   ['replaces the loopback address by that of the pod', 'http://127.0.0.1:4318/v1', 'http://127.18.1.7:4318/v1'],
   ['leaves other addresses alone', '10.0.0.0/8 127.0.0.10 1127.0.0.1', '10.0.0.0/8 127.0.0.10 1127.0.0.1'],
   ['leaves localhost alone: it is the machine', 'http://localhost:1', 'http://localhost:1'],
-  ['tells abstract sockets apart', '@svc-obi-health', '@svc-obi-health-abc'],
+  ["appends the pod's suffix to an abstract socket", '@svc-obi-health', '@svc-obi-health-abc'],
 ])('%s', (_name, text, expected) => {
   expect(rewrite(text)).toBe(expected);
 });

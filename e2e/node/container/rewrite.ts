@@ -13,7 +13,7 @@ export interface Surroundings {
  * Rewrites arguments and environment values, so that a process sees what the container would have seen:
  * mount paths → folders, `0.0.0.0` → the pod's address, `127.0.0.1` → the pod's loopback, `@svc-obi-health` → the pod's
  * own socket.
- * Shape: pure. One pass: what was put in is never rewritten again.
+ * Shape: pure. One pass: a replacement is never rewritten again.
  * Caveats: a path, address or socket that is built inside the process, or read from a file, stays as it is.
  * `localhost` stays too: it is the way to reach something on the machine itself.
  */
@@ -24,7 +24,7 @@ export function createRewriter(around: Surroundings): (text: string) => string {
     .sort((a, b) => b.mountPath.length - a.mountPath.length);
   const targets = new Map(mounts.map((m) => [m.mountPath, m.target]));
   const paths = mounts.map((m) => m.mountPath.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
-  // A path starts where no other path or word goes on, and ends at a slash or where a path cannot go on.
+  // A mount path must not continue another path or word. It ends at a slash, or at a character that ends a path.
   const path = paths === '' ? '(?!)' : `(?:(?<![\\w./-])|(?<=file://))(?:${paths})(?=/|$|[^\\w.-])`;
   const pattern = new RegExp(
     `(?<path>${path})|(?<![\\d.])(?<any>0\\.0\\.0\\.0)(?![\\d.])|(?<![\\d.])(?<own>127\\.0\\.0\\.1)(?![\\d.])|(?<socket>@svc-obi-health)(?![\\w-])`,

@@ -6,9 +6,9 @@ import { dirname, join } from 'node:path';
 export type Payload = ReadonlyMap<string, { data: Uint8Array; mode: number }>;
 
 /**
- * Makes a folder hold exactly these files, all at once: they lie in a hidden folder, `..data` points to it, and each
- * visible name is a link through `..data`. A reader sees the old set or the new one.
- * Returns whether anything changed.
+ * Makes a folder hold exactly these files, atomically: the files are in a hidden folder, `..data` points to that
+ * folder, and each visible name is a link through `..data`. A reader sees the old set or the new one. Returns whether
+ * anything changed.
  * Source: the layout is kubelet's, and programs that watch mounted config maps count on it.
  */
 export async function writeAtomically(folder: string, payload: Payload): Promise<boolean> {

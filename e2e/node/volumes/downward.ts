@@ -7,12 +7,12 @@ export interface PodAddresses {
   hostIP: string;
 }
 
-/** What a node offers: the value of a limit that is not set. */
+/** The node's capacity: the value of a limit that is not set. */
 const nodeCapacity: Readonly<Record<string, string>> = { cpu: '8', memory: '16Gi', 'ephemeral-storage': '100Gi' };
 
 /**
  * The value of a `fieldRef`, as text.
- * Errors: names the path where it is not one of the downward API's.
+ * Errors: the path is not one of the downward API's; the error names it.
  */
 export function fieldValue(pod: Pod, addresses: PodAddresses, ref: FieldRef): string {
   const { metadata, spec } = pod;

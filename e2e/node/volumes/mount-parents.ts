@@ -7,8 +7,8 @@ interface Mount {
 }
 
 /**
- * A program may be told the folder above its mounts: `/etc/app` where `/etc/app/rules` is mounted. That folder is made
- * under `root`, with a link for each mount, and comes back as one more mount.
+ * Lets a program use the folder above its mounts, such as `/etc/app` if `/etc/app/rules` is mounted: makes that folder
+ * under `root`, with a link for each mount, and returns it as a further mount.
  * Caveats: only the folder right above, and none of the first level: `/etc` is more than its mounts.
  */
 export async function mountParents(mounts: readonly Mount[], root: string): Promise<Mount[]> {

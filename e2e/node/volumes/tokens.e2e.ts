@@ -20,7 +20,7 @@ function scriptedApi(now: () => number, refusals = 0): { api: Api; paths: string
   return { api: { request } as unknown as Api, paths };
 }
 
-test('asks for a new token only after four fifths of the life of the old one', async () => {
+test('requests a new token only after four fifths of the life of the old one', async () => {
   let now = 0;
   const { api, paths } = scriptedApi(() => now);
   const source = createTokenSource(api, () => now);

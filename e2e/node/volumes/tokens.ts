@@ -41,7 +41,7 @@ export function createTokenSource(api: Api, now: () => number = Date.now): Token
           },
         }),
       );
-      // The server may give a longer life than asked for; the asked one is what the reader counts on.
+      // The server may grant a longer life than requested; readers count on the requested one.
       const life = Math.min(expirationSeconds * 1000, Date.parse(status.expirationTimestamp) - now());
       held.set(key, { token: status.token, renewAt: now() + life * 0.8 });
       return status.token;
@@ -53,7 +53,7 @@ export function createTokenSource(api: Api, now: () => number = Date.now): Token
   };
 }
 
-/** The API server learns a moment after the binding which node a pod is on; until then it forbids. Up to 2 s. */
+/** Retries for 2 s: the API server takes a moment to learn which node a pod is bound to, and forbids until then. */
 async function afterAuthorization<T>(call: () => Promise<T>): Promise<T> {
   for (let left = 20; ; left--) {
     try {

@@ -21,14 +21,14 @@ export interface VolumeSettings {
   tokens: TokenSource;
 }
 
-/** Where a volume lies on this machine. */
+/** The path of a volume on this machine. */
 export function volumePath(volume: Volume, settings: VolumeSettings): string {
   if (volume.hostPath) return join(settings.hostDir, normalize(volume.hostPath.path));
   return join(settings.podDir, 'volumes', volume.name);
 }
 
 /**
- * Makes every volume of a pod hold what it should now. Called again whenever a source changed.
+ * Fills every volume of a pod from its sources. Called again whenever a source changed.
  * Errors: `WaitingError` ContainerCreating, with what is missing.
  */
 export async function materialise(pod: Pod, settings: VolumeSettings): Promise<void> {
