@@ -1,4 +1,4 @@
-/** Made-up answers of the page's own API, the same for the same sizes: what the views are driven with. */
+/** Made-up answers of the page's own API, for tests of the views. Equal sizes give equal answers. */
 import type {
   NodeReport,
   ObjectItem,
@@ -92,7 +92,7 @@ export function fixtureServices(size: FixtureSize): ServiceSummary[] {
   });
 }
 
-/** `turn` changes the numbers and nothing else, as time does. */
+/** A topology. `turn` changes its numbers and nothing else, as time does. */
 export function fixtureTopology(size: FixtureSize, turn = 0): Topology {
   const random = numbers();
   const workloads = workloadsOf(size);

@@ -17,7 +17,7 @@ const workloads = Array.from({ length: 500 }, (_, i) => ({
   ip: `10.${Math.floor(i / 250)}.0.${(i % 250) + 1}`,
   node: nodes[i % nodes.length]!,
 }));
-/** Each calls four others: the next three, and one of another namespace. */
+/** Each workload calls four others: the next three, and one of another namespace. */
 const calls = workloads.flatMap((source, i) =>
   [1, 2, 3, 137].map((step) => ({ source, target: workloads[(i + step) % workloads.length]! })),
 );
@@ -53,7 +53,7 @@ needing(browserNeed).describe('the page over 50 nodes and 500 workloads', () => 
       const labels = { app: name, 'pod-template-hash': 'x' };
       index.setPod({ ...pod, labels, ips: [ip], hostNetwork: false, fromMs: 0, ended: false }, now);
     }
-    // All agents share one processor here: each is given the time of fifty.
+    // All agents share one processor here, so each gets more time to answer.
     const flags = { agentTimeout: '100s', queryTimeout: '100s' };
     stage = await startQueryStage({ nodes, pageDir, flags, addresses: { index, synced: true } });
     for (const i of workloads.keys()) requests('http_server_request_duration', i, i % 10 === 0 ? 0.2 : 0.01);
@@ -85,7 +85,7 @@ needing(browserNeed).describe('the page over 50 nodes and 500 workloads', () => 
     return Number((json.data as { result: { value: [number, string] }[] }).result[0]!.value[1]);
   };
 
-  test('Services lists all of them with their numbers, and the filter narrows them', async () => {
+  test('Services lists all workloads with their numbers, and the filter narrows the list', async () => {
     await open('services');
     await tab.page.getByText('500 workloads', { exact: true }).waitFor();
     await tab.page.getByRole('searchbox').fill('ns:team-7 is:failing');
@@ -101,7 +101,7 @@ needing(browserNeed).describe('the page over 50 nodes and 500 workloads', () => 
     expect([await tab.violations(), tab.complaints]).toEqual([[], []]);
   }, 240_000);
 
-  test('Map draws all of them, and folds them by namespace', async () => {
+  test('Map draws all workloads, and folds them by namespace', async () => {
     await open('map');
     await tab.page.getByText('500 nodes, 2000 edges').waitFor();
     await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 10_000 });

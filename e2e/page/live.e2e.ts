@@ -16,7 +16,7 @@ let stage: StreamStage;
 let browser: Browser;
 let tab: Tab;
 let page: Page;
-/** What the page asked of the stream. */
+/** The page's requests to the stream. */
 let asked: StreamRequest[];
 let count = 0;
 
@@ -24,9 +24,9 @@ interface Opened {
   readonly width: number;
   readonly dark: boolean;
   readonly port: number;
-  /** Answers to all requests but the stream are made up. */
+  /** Whether answers to all requests except the stream are made up. */
   readonly madeUp: boolean;
-  /** The tab's clock can be put forward. */
+  /** Whether the test can advance the tab's clock. */
   readonly clock: boolean;
 }
 
@@ -44,7 +44,7 @@ async function open(path: string, options: Partial<Opened> = {}): Promise<void> 
     },
   });
   page = tab.page;
-  // Each test has a stage and certificates of its own: on a busy machine that takes its time.
+  // Each test has a stage and certificates of its own: that takes long on a busy machine.
   page.setDefaultTimeout(40_000);
 }
 
@@ -143,7 +143,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     expect(tab.complaints.filter((text) => !/status of 400/.test(text))).toEqual([]);
   });
 
-  test('what one types into a filter stays while rows come', async () => {
+  test('text typed into a filter stays while rows come', async () => {
     await open('live');
     await page.getByText('Nothing yet').waitFor();
     await page.getByLabel('Path').pressSequentially('/half');
@@ -202,7 +202,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     expect(tab.complaints).toEqual([]);
   });
 
-  test('a node that goes is named with the reason, and one that comes back is not', async () => {
+  test('a missing node is named with the reason until it is back', async () => {
     const [agent, other] = stage.agents;
     push(agent!, '/1');
     await open('live');
@@ -217,7 +217,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     await row('GET /back').waitFor();
   });
 
-  test('thousands of spans a second leave the page in hand, and each is shown, passed or counted as lost', async () => {
+  test('the page stays usable with thousands of spans a second, and each is received or counted as lost', async () => {
     await open('live');
     await page.getByText('live · 2 nodes').waitFor();
     let pushed = 0;
@@ -253,7 +253,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     expect(tab.complaints).toEqual([]);
   });
 
-  test('who has no token is asked for one, and who may not read is told so', async () => {
+  test('a user without a token is asked for one, and a user without rights is told so', async () => {
     const locked = await startStreamStage(['node-1'], {
       pageDir,
       flags: { loopbackExempt: 'false' },
@@ -284,7 +284,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     [375, true],
     [1280, false],
     [2560, true],
-  ])('at %p px, dark: %p: nothing is wrong with it, with a span open and without', async (width, dark) => {
+  ])('at %p px, dark: %p: the page has no violation, with and without an open span', async (width, dark) => {
     const [agent, other] = stage.agents;
     push(agent!, '/fails', { statusCode: 503, status: 'error' });
     push(agent!, '/not-found', { statusCode: 404 });
@@ -322,13 +322,13 @@ needing(browserNeed).describe('the stream on the page', () => {
     expect(tab.complaints).toEqual([]);
   });
 
-  test('the newest spans stay while one is read, and are asked for again when nothing is read any more', async () => {
+  test('the newest spans stay while a span is open, and are requested again once it is closed', async () => {
     const [agent] = stage.agents;
     push(agent!, '/read');
     await open('service?ns=shop&name=gateway&kind=Deployment', { madeUp: true, clock: true });
     await row('GET /read').click();
     await details().waitFor();
-    // Another window is another question: the details are gone with the rows.
+    // Another window is another request: the details close with the rows.
     await page.getByLabel('Window').selectOption('15m');
     await details().waitFor({ state: 'detached' });
     await row('GET /read').waitFor();
@@ -346,7 +346,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     expect(tab.complaints).toEqual([]);
   });
 
-  test('from one service to another the title changes, and the new one has the focus', async () => {
+  test('a link from one service to another changes the title and moves the focus', async () => {
     push(stage.agents[0]!, '/asked', {
       kind: 'client',
       peer: { namespace: 'shop', name: 'cart-1', workload: { kind: 'Deployment', name: 'cart' } },

@@ -24,7 +24,7 @@ async function open(path = '/', port = stage.server.port): Promise<void> {
   ({ page, complaints } = tab);
 }
 
-/** The same with a tab of its own way: a clock that can be put forward, or answers that are made up. */
+/** As `open`, with `before` to prepare the tab: for a clock that can be advanced, or for made-up answers. */
 async function openWith(path: string, before: (context: BrowserContext) => Promise<unknown>): Promise<void> {
   tab = await openTab(browser, `https://localhost:${stage.server.port}${path}`, { width: 1200, before });
   ({ page, complaints } = tab);
@@ -40,7 +40,7 @@ async function beginDrag(): Promise<void> {
 const isZoomed = (): boolean => new URL(page.url()).searchParams.has('g0.end_input');
 
 const expression = () => page.getByRole('textbox', { name: 'PromQL expression' });
-/** What the editor holds, line by line. */
+/** The text in the editor. */
 const written = async () => (await page.locator('.cm-line').allTextContents()).join('\n');
 const run = () => page.getByRole('button', { name: 'Run' });
 const rows = () => page.locator('table.result tbody tr');
@@ -48,14 +48,14 @@ const option = (name: string) => page.locator('.cm-tooltip-autocomplete').getByR
 const token = (): Promise<string | null> => page.evaluate(`sessionStorage.getItem('svc-token')`);
 const invalid = () => expression().getAttribute('aria-invalid');
 
-/** Writes a query as a person does, in place of the one that is there. */
+/** Types a query in place of the current one. */
 async function write(query: string): Promise<void> {
   await expression().press('Control+a');
   await expression().press('Delete');
   await expression().pressSequentially(query);
 }
 
-/** What is used of a canvas, by code that runs in the browser. */
+/** The part of a canvas that code in the browser uses here. */
 interface Canvas {
   readonly width: number;
   readonly height: number;
@@ -102,7 +102,7 @@ needing(browserNeed).describe('the query page', () => {
     await write('sum by (serv');
     await option('service_name').waitFor();
     await expression().press('Tab');
-    // The editor closes brackets by itself; a closing bracket that is typed all the same replaces it.
+    // The editor closes brackets by itself; a typed closing bracket replaces the inserted one.
     await expression().pressSequentially(') (rat');
     await option('rate').first().waitFor();
     await expression().press('Tab');
@@ -198,7 +198,7 @@ needing(browserNeed).describe('the query page', () => {
     expect([await tab.violations(), complaints]).toEqual([[], []]);
   });
 
-  test('an error shows its place, takes the old answer away, and is gone with the next query', async () => {
+  test('an error shows its position, replaces the old answer, and is gone with the next query', async () => {
     await open('/graph?g0.expr=svc_agent_up');
     await run().click();
     await page.getByText(/^3 series in/).waitFor();
@@ -216,11 +216,11 @@ needing(browserNeed).describe('the query page', () => {
     await run().press('Enter');
     await page.getByText(/^1 series in/).waitFor();
     expect([await error.count(), await invalid()]).toEqual([0, 'false']);
-    // The browser itself notes answers of 400; nothing else was wrong.
+    // The browser itself logs answers of 400; nothing else may be logged.
     expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([]);
   });
 
-  test('a query that a link brought is run by nothing but the user', async () => {
+  test('a query from a link runs only when the user runs it', async () => {
     await open('/?g0.expr=count(http_server_request_duration_count)');
     await page.getByText('A link brought this query. Read it, then press Run.').waitFor();
     const asked: string[] = [];
@@ -239,7 +239,7 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('a live query that takes longer than its interval ends, and is asked again after that', async () => {
+  test('a live query that takes longer than its interval is answered, and then sent again', async () => {
     let asked = 0;
     const { promise: mayAnswer, resolve: letAnswer } = Promise.withResolvers<void>();
     await openWith('/graph?g0.expr=svc_agent_up', async (context) => {
@@ -265,11 +265,11 @@ needing(browserNeed).describe('the query page', () => {
   });
 
   test.each([
-    ['/graph', 'its example'],
-    ['/graph?g0.expr=svc_agent_up&g0.tab=0&g0.range_input=60m', 'as Prometheus writes links'],
-  ])('%s (%s) asks once', async (path) => {
+    ['/graph', 'the example query'],
+    ['/graph?g0.expr=svc_agent_up&g0.tab=0&g0.range_input=60m', 'a link as Prometheus writes it'],
+  ])('%s (%s) sends one query', async (path) => {
     const asked: string[] = [];
-    /** How many questions there were when the first was answered: later ones are those of the live view. */
+    /** How many requests there were when the first was answered: later ones are those of the live view. */
     let first: number | undefined;
     await openWith(path, async (context) => {
       await context.addInitScript({ content: `sessionStorage.setItem('svc-ran', '["svc_agent_up"]')` });
@@ -281,7 +281,7 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('a zoom leaves the panels that came after the graph was drawn', async () => {
+  test('a zoom keeps panels that were added after the graph was drawn', async () => {
     await open('/graph?g0.expr=svc_agent_up');
     await run().click();
     await page.locator('.chart').waitFor();
@@ -318,7 +318,7 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('how a query ran on the agents is of the query that is shown', async () => {
+  test('the plan on the agents is that of the query that is shown', async () => {
     await open('/graph?g0.expr=svc_agent_up');
     await run().click();
     await page.getByText('How it ran on the agents').click();
@@ -388,33 +388,7 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]);
   });
 
-  test('a live query that is refused for want of a token is asked again once the user has signed in', async () => {
-    const tokens: (string | undefined)[] = [];
-    await openWith('/graph?g0.expr=svc_agent_up', async (context) => {
-      await context.clock.install();
-      await context.route(/\/api\/v1\/query\?/, async (route) => {
-        const { authorization } = route.request().headers();
-        tokens.push(authorization);
-        await (authorization === undefined ? route.fulfill({ status: 401, json: {} }) : route.continue());
-      });
-    });
-    await run().click();
-    const refused = page.locator('.panel .note');
-    await refused.waitFor();
-    const before = tokens.length;
-    for (let i = 0; i < 3; i++) await page.clock.fastForward(5_500);
-    await refused.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByLabel(/Bearer token/).fill('sesame');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText(/^3 series in/).waitFor();
-    expect(new Set(tokens.slice(before))).toEqual(new Set(['Bearer sesame']));
-    const answered = tokens.length;
-    await page.clock.fastForward(5_500);
-    await until('the next question', () => tokens.length > answered);
-    expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]);
-  });
-
-  test('with a node gone the answer is there, and the page says which node it lacks', async () => {
+  test('with a node down the answer is shown, and the page says which node is missing', async () => {
     await stage.cluster.agents[1]!.stop();
     await open('/?g0.expr=sum(svc_agent_up)');
     await run().click();

@@ -16,7 +16,7 @@ export interface TabOptions {
 /** A page with an empty history of its own. */
 export interface Tab {
   readonly page: Page;
-  /** What the console complained about, and requests to anybody but the page's own server. */
+  /** Errors and warnings of the console, and requests to servers other than the page's own. */
   readonly complaints: readonly string[];
   /** What axe finds against WCAG 2.2 AA, as `rule: element`, and ids that two elements have. */
   violations(): Promise<string[]>;
@@ -30,7 +30,7 @@ export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: findChromium()!, args: ['--no-sandbox'] });
 }
 
-/** Opens an address. Whatever a test waits for on the page times out after 15 seconds. */
+/** Opens an address. Every wait on the page times out after 15 seconds. */
 export async function openTab(browser: Browser, url: string, options: TabOptions = {}): Promise<Tab> {
   const { width = 1280, height = 900, dark = false, before } = options;
   const context = await browser.newContext({
@@ -62,7 +62,7 @@ export async function openTab(browser: Browser, url: string, options: TabOptions
   };
 }
 
-/** What is used of a canvas, by code that runs in the browser. */
+/** The part of a canvas that code in the browser uses here. */
 interface Canvas {
   readonly width: number;
   readonly height: number;

@@ -28,7 +28,7 @@ let tab: Tab;
 let page: Page;
 let complaints: readonly string[];
 
-/** What the server answers every question with. */
+/** The state of every answer of the server. */
 type State = 'whole' | 'empty' | 'degraded' | 'forbidden' | 'loading';
 
 const refused = {
@@ -128,7 +128,7 @@ needing(browserNeed).describe('the views of the page', () => {
   ] as const;
 
   test.each(views.flatMap(([path, title]) => sizes.map(([width, dark]) => [path, title, width, dark] as const)))(
-    '%s (%s) at %p px, dark: %p: nothing is wrong with it',
+    '%s (%s) at %p px, dark: %p: has no violation, overflow or complaint',
     async (path, title, width, dark) => {
       await open(path, { width, dark });
       await page.getByRole('heading', { level: 1, name: title }).waitFor();
@@ -137,7 +137,7 @@ needing(browserNeed).describe('the views of the page', () => {
     },
   );
 
-  /** What a reader finds in each state, whatever the view. */
+  /** Words that every view shows in each state. */
   const words: Readonly<Record<Exclude<State, 'whole'>, RegExp>> = {
     empty: /\bno(thing)?\b|\bnone\b/i,
     degraded: /node-3/,
@@ -148,7 +148,7 @@ needing(browserNeed).describe('the views of the page', () => {
 
   test.each(
     views.slice(0, -1).flatMap(([path, title]) => states.map((state, i) => [path, title, state, i % 2 === 0] as const)),
-  )('%s (%s), %s, on a phone: %p: says so, and nothing is wrong with it', async (path, title, state, isPhone) => {
+  )('%s (%s), %s, on a phone: %p: shows the state without any problem', async (path, title, state, isPhone) => {
     await open(path, { width: isPhone ? 375 : 1280, state });
     await page.getByRole('heading', { level: 1, name: title }).waitFor();
     await page.locator('main').getByText(words[state]).first().waitFor();
@@ -162,7 +162,7 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(complaints.filter((text) => !expected.some((one) => one.test(text)))).toEqual([]);
   }
 
-  test('services are filtered as one types, and the address restores it', async () => {
+  test('services are filtered while the user types, and the address restores the filter', async () => {
     await open('services');
     await page.getByText('20 workloads').waitFor();
     await page.getByRole('searchbox').pressSequentially('ns:shop is:failing');
@@ -172,7 +172,7 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(await page.locator('tbody tr .workload b').allTextContents()).toEqual(['orders', 'checkout']);
   });
 
-  test('a service says of each pod whether it is captured, and of one that is not why', async () => {
+  test('a service shows for each pod whether it is captured, and if not, why', async () => {
     await open('service?ns=shop&name=gateway&kind=Deployment');
     const pods = page.getByRole('region', { name: 'Pods' }).locator('tbody tr');
     await pods.first().waitFor();
@@ -202,7 +202,7 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(Math.min(...tops)).toBe((await page.getByRole('alert').boundingBox())!.y);
   });
 
-  test('the chosen window goes along to a service, to the map and back', async () => {
+  test('the chosen window is kept on the way to a service, to the map and back', async () => {
     await open('services?window=1h');
     await page.getByRole('link', { name: 'shop/gateway Deployment' }).click();
     await page.getByRole('heading', { name: /^Calls/ }).waitFor();
@@ -234,7 +234,7 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('a tap on the box of a namespace chooses nothing, one on a workload chooses it', async () => {
+  test('a tap on a workload chooses it, a tap on the box of a namespace chooses nothing', async () => {
     await open('map');
     await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 1_000 });
     /** A place on the page, from the drawing library's own geometry. */

@@ -1,4 +1,4 @@
-/** Names of Services, as a real CoreDNS answers for them and the resolvers of real processes look them up. */
+/** Names of Services: a real CoreDNS serves them, and the resolvers of real processes look them up. */
 import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -81,7 +81,7 @@ needing(root, peerNeed('coredns')).describe('names that CoreDNS gives', () => {
     [names.controller, names.controllerTls],
   ])('every name in the certificate of %s leads to its Service', async (name, secret) => {
     const { spec } = await service('svc-system', name);
-    // The certificate of the operator is for its webhook too, whose Service comes with admission.
+    // The operator's certificate is also for its webhook, whose Service exists only with admission webhooks on.
     const found = (await certified(secret)).filter((one) => one.split('.')[0] === name);
     expect(found).toEqual(expect.arrayContaining([`${name}.svc-system.svc`, `${name}.svc-system.svc.cluster.local`]));
     expect(await Promise.all(found.map((one) => dns.lookUp(one)))).toEqual(found.map(() => [spec.clusterIP]));
@@ -163,7 +163,7 @@ needing(root, peerNeed('coredns')).describe('names that CoreDNS gives', () => {
       controller?.close();
     });
 
-    test('the name leads there, and to its new address when it has moved, with nothing lost', async () => {
+    test('the name leads to the receiver, also after it has moved, with nothing lost', async () => {
       await serve(0);
       const first = await startReceiver(0);
       await exportTo('receiver.shop');
@@ -171,7 +171,7 @@ needing(root, peerNeed('coredns')).describe('names that CoreDNS gives', () => {
       await allAt(first);
       await first.stop();
       await point();
-      await until('the failure is told', exported, { good: ({ state }) => state === 'Failing' });
+      await until('the failure is reported', exported, { good: ({ state }) => state === 'Failing' });
       const second = await startReceiver(1);
       await serve(1);
       await point();

@@ -10,19 +10,19 @@ import { findPeer } from './programs.ts';
 
 const run = promisify(execFile);
 
-/** A real CoreDNS over a cluster's API server, and how programs come to ask it. */
+/** A real CoreDNS over a cluster's API server, and ways to look up names with it. */
 export interface NameServer {
-  /** Goes before a command: the program sees the resolv.conf that a kubelet gives to a pod of this namespace. */
+  /** Words to put before a command: its program sees the resolv.conf of a pod of this namespace. */
   asPodOf(namespace: string): string[];
   /** The IPv4 addresses of a name, sorted, as libc finds them in a pod of svc-system. Errors: the resolver's. */
   lookUp(name: string): Promise<string[]>;
-  /** What an SRV record leads to, by the servers of resolv.conf alone. */
+  /** The targets of an SRV record, looked up with the servers of resolv.conf alone. */
   services(name: string): Promise<{ name: string; port: number }[]>;
   close(): Promise<void>;
 }
 
 /**
- * Starts it, and waits until it has the cluster's objects. `outside` maps names that end in `example` to their
+ * Starts CoreDNS, and waits until it has the cluster's objects. `outside` maps names that end in `example` to their
  * addresses; no other name outside of the cluster exists.
  */
 export async function startNameServer(

@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** A local port in front of another one, which counts what comes back. */
+/** A local port that passes connections on to another one, and counts the bytes that come back. */
 export interface CountingProxy {
   readonly port: number;
   /** Bytes from the server behind it. */

@@ -32,13 +32,13 @@ needing(peerNeed('kustomize-controller')).describe("Flux's kustomize-controller"
     await stage?.stop();
   }, 60_000);
 
-  test('waits for our objects while no operator has looked at them', async () => {
+  test('waits for our objects while no operator has observed them', async () => {
     const ready = await flux.push([policy, aMonitor()]);
     expect(ready).toMatchObject({ status: 'False', reason: 'HealthCheckFailed' });
     expect(ready.message).toMatch(/ClusterTrafficPolicy\/default status: 'InProgress'/);
   });
 
-  test('takes them as ready when they are', async () => {
+  test('counts our objects as ready when they are', async () => {
     await stage.startOperator();
     await stage.until(monitorPath, 'Ready', 'True');
     await stage.until(policyPath, 'Ready', 'True');
@@ -47,7 +47,7 @@ needing(peerNeed('kustomize-controller')).describe("Flux's kustomize-controller"
     expect(managedFields?.map(({ manager }) => manager)).toContain('kustomize-controller');
   });
 
-  test('finds nothing to correct in what the operator has written to', async () => {
+  test('finds nothing to correct in objects that the operator has written to', async () => {
     const before = await generations();
     const versions = async (): Promise<unknown> => {
       const { managedFields = [] } = (await stage.get(policyPath)).metadata;
@@ -77,7 +77,7 @@ needing(peerNeed('kustomize-controller')).describe("Flux's kustomize-controller"
     expect(await stage.find(minterDeploymentPath)).toBeDefined();
     expect(ready).toMatchObject({ status: 'False', reason: 'HealthCheckFailed' });
     expect(ready.message).toContain('MinterDeployment/agents/minter');
-    // Its children are the operator's: with their owner they go, and Flux knows nothing of them.
+    // The minter's children belong to the operator: they go with their owner, and Flux does not know them.
     expect(await flux.push([policy])).toMatchObject({ status: 'True' });
     expect(await stage.find(minterPath)).toBeUndefined();
     await until('the end of the child', async () => (await stage.find(minterDeploymentPath)) === undefined);

@@ -16,7 +16,7 @@ import { findPeer } from './programs.ts';
 export interface Flux {
   /** Makes these objects the newest revision of the source, and waits until the Kustomization has finished with it. */
   push(objects: readonly object[]): Promise<Condition>;
-  /** Has the Kustomization reconciled once more, without a change in Git. */
+  /** Requests another reconcile of the Kustomization, without a change in Git. */
   reconcile(): Promise<Condition>;
   stop(): Promise<void>;
 }
@@ -25,7 +25,7 @@ const namespace = 'flux-system';
 const source = { kind: 'GitRepository', name: 'config' };
 const kustomizations = `/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/${namespace}/kustomizations`;
 
-/** The kinds that it watches, without their schemas: its own programs write and read them here. */
+/** The kinds that Flux watches, without schemas: only Flux and this file write them. */
 const definitions = [
   ['kustomize.toolkit.fluxcd.io', 'Kustomization', 'kustomizations'],
   ['source.toolkit.fluxcd.io', 'GitRepository', 'gitrepositories'],
@@ -51,7 +51,7 @@ const definitions = [
   },
 }));
 
-/** Starts it with a Kustomization that prunes and waits for health, for `timeout` at most. */
+/** Starts Flux with a Kustomization that prunes, and waits for health for `timeout` at most. */
 export async function startFlux(cluster: Cluster, timeout: string): Promise<Flux> {
   const dir = mkdtempSync(join(tmpdir(), 'svc-flux-'));
   const artifacts = createServer((req, res) => {
@@ -102,7 +102,7 @@ export async function startFlux(cluster: Cluster, timeout: string): Promise<Flux
     metadata: { generation: number };
     status?: { lastAttemptedRevision?: string; lastHandledReconcileAt?: string; conditions?: Condition[] };
   }
-  /** Its Ready condition once it has finished what it was last asked for. */
+  /** The Kustomization's Ready condition, once it has finished the last requested reconcile. */
   const ended = async (): Promise<Condition> => {
     const end = performance.now() + 120_000;
     for (;;) {

@@ -3,13 +3,13 @@ import type { KubeObject } from '../../src/api/meta.ts';
 import { startJudge, type Judge } from './judge.ts';
 import { findPeer } from './programs.ts';
 
-/** What Flux (by kstatus) and Argo CD (by gitops-engine) say of objects. */
+/** The verdicts of Flux (by kstatus) and Argo CD (by gitops-engine) on objects. */
 export interface GitOpsJudges {
   /** kstatus, the library of cli-utils. */
   kstatus(object: KubeObject): Promise<{ status: string; message: string }>;
-  /** Health by gitops-engine; with `config/argocd/health.lua` for our kinds. Null where it has no opinion. */
+  /** Health by gitops-engine; with `config/argocd/health.lua` for our kinds. Null if it has no opinion. */
   health(object: KubeObject): Promise<{ status: string; message?: string } | null>;
-  /** What gitops-engine finds different between Git and the cluster: both sides; undefined where nothing differs. */
+  /** Both sides of what gitops-engine finds different between Git and the cluster; undefined if nothing differs. */
   difference(git: object, live: KubeObject): Promise<{ wanted: unknown; found: unknown } | undefined>;
   close(): Promise<void>;
 }
@@ -29,7 +29,7 @@ interface ArgoAnswer {
 
 const script = readFileSync(new URL('../../config/argocd/health.lua', import.meta.url), 'utf8');
 
-/** Starts both programs. Errors of theirs about an object reject the question. */
+/** Starts both programs. An error of a program about an object rejects the call. */
 export async function startGitOpsJudges(): Promise<GitOpsJudges> {
   const flux: Judge<KubeObject, { status: string; message: string; error?: string }> = startJudge(
     await findPeer('kstatus'),

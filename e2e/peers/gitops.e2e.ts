@@ -33,7 +33,7 @@ const git: [path: string, object: KubeObject][] = [
   [minterPath, aMinter()],
 ];
 
-/** Server-side or, with the annotation that a three-way comparison starts from, client-side. */
+/** Client-side, with the annotation that a three-way comparison starts from, or server-side. */
 const styles: [string, string[]][] = [
   ['client-side', ['--field-manager=argocd-controller']],
   ['server-side', ['--server-side', '--force-conflicts', '--field-manager=argocd-controller']],
@@ -56,7 +56,7 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the engines of Flux 
     await stage?.stop();
   }, 60_000);
 
-  test('before an operator runs nothing of ours counts as done', async () => {
+  test('before an operator runs, none of our objects counts as done', async () => {
     for (const [path] of git) {
       const object = await stage.get(path);
       expect([path, (await judges.kstatus(object)).status]).toEqual([path, 'InProgress']);
@@ -64,14 +64,14 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the engines of Flux 
     }
   });
 
-  test('what is ready is Current and Healthy, what waits for pods is InProgress and Progressing', async () => {
+  test('ready objects are Current and Healthy, a waiting minter is InProgress and Progressing', async () => {
     await stage.startOperator();
     await settled();
     for (const [path, status, health] of [
       [policyPath, 'Current', 'Healthy'],
       [monitorPath, 'Current', 'Healthy'],
       [minterPath, 'InProgress', 'Progressing'],
-      // A child, which both judge by rules of their own for its kind.
+      // A child of the minter; both engines judge its kind by rules of their own.
       [minterDeploymentPath, 'InProgress', 'Progressing'],
     ] as const) {
       const object = await stage.get(path);
@@ -80,7 +80,7 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the engines of Flux 
     }
   });
 
-  test('what needs a person is Failed and Degraded', async () => {
+  test('a stalled minter is Failed and Degraded', async () => {
     await stage.kubectl('-n', 'agents', 'delete', 'secret', 'vcs-app-credentials');
     await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
     const minter = await stage.get(minterPath);
@@ -91,7 +91,7 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the engines of Flux 
   });
 
   test.each(styles)(
-    'applied %s, nothing differs from Git once the operator has written to it',
+    'applied %s, no object differs from Git after the operator has written to it',
     async (_style, flags) => {
       await stage.apply(
         git.map(([, object]) => object),
@@ -118,7 +118,7 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the engines of Flux 
     const compared: string[] = [];
     for (const object of objects) {
       const { apiVersion, kind, metadata } = object;
-      // The stage scales it to nothing: the operator runs in this process.
+      // The stage scales this Deployment to 0: the operator runs in this process.
       if (kind === 'Deployment' && metadata.name === 'svc-controller') continue;
       const scope = metadata.namespace === undefined ? [] : ['-n', metadata.namespace];
       const [version, group] = apiVersion!.split('/').toReversed();

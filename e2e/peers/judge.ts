@@ -1,14 +1,14 @@
 import { createInterface } from 'node:readline';
 import { exited, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 
-/** A program that answers each line of JSON with one. */
+/** A program that answers each line of JSON with a line of JSON. */
 export interface Judge<Question, Answer> {
-  /** Asks; questions are answered in their order. Errors: when the program has ended. */
+  /** Sends a question; questions are answered in their order. Errors: the program has ended. */
   ask(question: Question): Promise<Answer>;
   close(): Promise<void>;
 }
 
-/** Starts it; it ends with this process. */
+/** Starts a program as a judge; it ends with this process. */
 export function startJudge<Question, Answer>(program: string): Judge<Question, Answer> {
   const child = spawnBound([program], {
     run: `judge-${process.pid}`,

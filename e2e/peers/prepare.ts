@@ -1,4 +1,4 @@
-/** Builds every peer that is not in the cache. One that cannot be built is named, and its tests are skipped. */
+/** Builds every peer that is not in the cache. A peer that cannot be built is named, and its tests are skipped. */
 import { findPeer, peerNames } from './programs.ts';
 
 for (const name of peerNames) {

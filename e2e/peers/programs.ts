@@ -41,7 +41,7 @@ const peers = {
 export type PeerName = keyof typeof peers;
 export const peerNames = Object.keys(peers) as PeerName[];
 
-/** Absolute path of a peer's program, from the cache or built. Errors: what the build said. */
+/** Absolute path of a peer's program, from the cache or built. Errors: the build fails; with its output. */
 export async function findPeer(name: PeerName): Promise<string> {
   const programs: GoPrograms<string> = peers[name];
   return (await findGoPrograms(programs))[name]!;
@@ -58,7 +58,7 @@ function moduleDir(folder: string): string {
   return fileURLToPath(new URL(`./${folder}/`, import.meta.url));
 }
 
-/** A program of ours around a library: its text is part of its version. */
+/** A program of ours around a library: the program's sources are part of its version. */
 function ofOurs(name: string, versionOf: string, cold: string): GoPrograms<string> {
   const dir = moduleDir(name);
   const sources = ['go.mod', 'main.go'].map((file) => readFileSync(`${dir}${file}`, 'utf8'));

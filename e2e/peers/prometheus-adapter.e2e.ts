@@ -1,4 +1,4 @@
-/** A real prometheus-adapter behind the query server: autoscalers get its metrics beside ours, as it answers them. */
+/** A real prometheus-adapter behind the query server: autoscalers get its metrics unchanged, beside ours. */
 import { fileURLToPath } from 'node:url';
 import { needing } from '../../src/testing/needs.ts';
 import type { Values } from '../autoscaling/answers.ts';
@@ -15,7 +15,7 @@ let cluster: Cluster;
 let adapter: PrometheusAdapter;
 const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(args);
 const raw = async <T>(path: string): Promise<T> => JSON.parse(await kubectl('get', '--raw', path)) as T;
-/** A pod that is only there to have a name: the adapter looks pods up before it asks Prometheus. */
+/** A pod that never runs: the adapter looks up a pod's name before it queries Prometheus. */
 const worker = {
   apiVersion: 'v1',
   kind: 'Pod',
@@ -46,7 +46,7 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
   }, 60_000);
 
   test.each(['v1beta1', 'v1beta2'])(
-    'metrics of pods and services that only it knows come through the aggregator in %s',
+    'metrics of pods and services that only the adapter has come through the aggregator in %s',
     async (version) => {
       for (const [resource, kind, name, query] of [
         ['services', 'Service', 'queue', ''],
@@ -72,7 +72,7 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
     200_000,
   );
 
-  test('discovery shows its metrics beside ours, each once', async () => {
+  test("discovery shows the adapter's metrics beside ours, each once", async () => {
     const { resources } = await until(
       'its metrics',
       () => raw<{ resources: { name: string }[] }>(`${custom}/v1beta2`),
@@ -85,7 +85,7 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
     expect(new Set(names).size).toBe(names.length);
   }, 100_000);
 
-  test('its external metrics are answered beside ours', async () => {
+  test("the adapter's external metrics are answered beside ours", async () => {
     const path = '/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue_length?labelSelector=queue%3Da';
     const { items } = await until('rows', () => raw<{ items: object[] }>(path), {
       good: (list) => list.items.length > 0,
@@ -93,14 +93,14 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
     expect(items).toMatchObject([{ metricName: 'queue_length', value: '7' }]);
   });
 
-  test('what it does not know either is not found, for an object and for a metric', async () => {
+  test('an object or a metric that the adapter does not have either is not found', async () => {
     const of = (object: string): Promise<string> =>
       kubectl('get', '--raw', `${custom}/v1beta2/namespaces/shop/${object}`);
     await expect(of('services/queue/nothing')).rejects.toThrow(/could not find the metric nothing/);
     await expect(of('services/other/queue_depth')).rejects.toThrow(/could not find/);
   });
 
-  test('once it has gone, its metrics fail with its address and are not taken for zero', async () => {
+  test('once the adapter is gone, its metrics fail with its address and are not taken for zero', async () => {
     await adapter.kill();
     const path = `${custom}/v1beta2/namespaces/shop/services/queue/queue_depth`;
     await until('the failure', () => kubectl('get', '--raw', path).catch((error: Error) => error.message), {

@@ -13,14 +13,14 @@ import { findPeer } from './programs.ts';
 /** A real prometheus-adapter on loopback, over a real Prometheus that scrapes a shop's queues. */
 export interface PrometheusAdapter {
   readonly url: string;
-  /** The authority of its certificate, PEM. */
+  /** The CA of its certificate, PEM. */
   readonly ca: string;
   /** Ends the adapter; Prometheus stays. */
   kill(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What the shop says of its queues. */
+/** The shop's metrics of its queues. */
 const exposition = `queue_depth{namespace="shop",pod="worker-1"} 4.2
 queue_depth{namespace="shop",service="queue"} 4.2
 queue_length{namespace="shop",queue="a"} 7

@@ -1,6 +1,6 @@
 /**
- * The stand-ins that other tests use for Flux and Argo CD, beside what they stand in for: kstatus of cli-utils, and
- * gitops-engine with gopher-lua for our health script.
+ * Compares the stand-ins that other tests use for Flux and Argo CD with the originals: kstatus of cli-utils, and
+ * gitops-engine, which runs our health script in gopher-lua.
  */
 import type { ConditionStatus, KubeObject } from '../../src/api/meta.ts';
 import { argoHealth } from '../../src/testing/gitops/argo-health.ts';
@@ -12,7 +12,7 @@ import { peerNeed } from './programs.ts';
 let judges: GitOpsJudges;
 const statuses: (ConditionStatus | undefined)[] = [undefined, 'True', 'False', 'Unknown'];
 
-/** Every object of ours that these can tell apart: what was observed, three conditions, deletion, suspension. */
+/** Objects in all states that the tools can tell apart: by observed generation, conditions, deletion, suspension. */
 function* objects(): Generator<KubeObject> {
   for (const kind of ['TrafficMonitor', 'MinterDeployment'])
     for (const deletionTimestamp of [undefined, '2026-01-02T03:04:05Z'])
@@ -29,7 +29,7 @@ function* objects(): Generator<KubeObject> {
   yield { apiVersion: 'svc.dev/v1alpha1', kind: 'TrafficMonitor', metadata: { name: 'a', generation: 2 }, spec: {} };
 }
 
-/** In both orders, because a reader may take the first that it finds. */
+/** Each set of conditions in both orders, because a tool may take the first condition that it finds. */
 function* conditionSets(): Generator<object[]> {
   for (const ready of statuses)
     for (const reconciling of statuses)
@@ -59,7 +59,7 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the stand-ins for Gi
   });
   afterAll(() => judges.close());
 
-  test('kstatus of these tests says of every object what kstatus of cli-utils says', async () => {
+  test('our kstatus gives every object the same status as the kstatus of cli-utils', async () => {
     const different: unknown[] = [];
     let compared = 0;
     for (const object of objects()) {
@@ -71,12 +71,12 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the stand-ins for Gi
     expect(compared).toBeGreaterThan(3_000);
   });
 
-  test('our health script says in the Lua of these tests what it says under gitops-engine in gopher-lua', async () => {
+  test('our health script gives the same result in the Lua of these tests as in gitops-engine', async () => {
     const different: unknown[] = [];
     let compared = 0;
     for (const [i, object] of [...objects()].entries()) {
-      // Argo CD does not ask the script about a deleted object. Each run starts a Lua interpreter, which takes time:
-      // every seventh object still covers each sort.
+      // Argo CD does not run the script for a deleted object. Each run starts a Lua interpreter, which takes time:
+      // every seventh object still covers each kind of state.
       if (object.metadata.deletionTimestamp !== undefined || i % 7 !== 0) continue;
       const [ours, theirs] = [await argoHealth(object), await judges.health(object)];
       compared++;

@@ -12,7 +12,7 @@ const states = {
   partial: /protocol after \d+ ms: the answer is not whole: .*replica="b"/,
 };
 
-needing(peerNeed('thanos')).describe('a real Thanos that takes its replicas as one', () => {
+needing(peerNeed('thanos')).describe('a real Thanos that merges its replicas', () => {
   longTermSuite({
     start: startThanos,
     flags: { longTermApi: 'query', longTermLabels: 'cluster=eu,tenant_id' },

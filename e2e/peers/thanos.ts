@@ -8,7 +8,7 @@ import { freePorts } from '../cluster/ports.ts';
 import type { LongTermPeer } from '../query/long-term-suite.ts';
 import { findPeer } from './programs.ts';
 
-/** One process of Thanos, which can be started anew with further flags at the same addresses. */
+/** One process of Thanos, which can be restarted with further flags at the same addresses. */
 interface Part {
   readonly grpc: string;
   readonly url: string;
@@ -26,8 +26,8 @@ export interface Thanos extends LongTermPeer {
 }
 
 /**
- * Thanos Query over three receivers, which it must have: two replicas of cluster `eu`, and one of cluster `us`.
- * Every series has the external labels `cluster`, `replica` and `tenant_id`, of which Query hides `replica`.
+ * Starts Thanos Query over three receivers, all of them required: two replicas of cluster `eu`, and one of cluster
+ * `us`. Every series has the external labels `cluster`, `replica` and `tenant_id`, of which Query hides `replica`.
  */
 export async function startThanos(): Promise<Thanos> {
   const program = await findPeer('thanos');
@@ -67,7 +67,7 @@ export async function startThanos(): Promise<Thanos> {
           async () => {
             if (started.exitCode !== null)
               throw new Error(readFileSync(join(dir, `${name}.log`), 'utf8').slice(-2_000));
-            // Not ready is 503; one that asks for credentials answers 401.
+            // 503 means not ready; a server that requires credentials answers 401.
             return (await fetch(`${url}/-/ready`, { signal: AbortSignal.timeout(1_000) })).status < 500;
           },
           { timeoutMs: 60_000 },

@@ -1,4 +1,4 @@
-/** The alerts that we ship, under promtool: each fires on what it is for, and not on what comes close. */
+/** The alerts that we ship, run by promtool: each fires on its problem, and not on series that come close to it. */
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,10 +16,10 @@ type Series = readonly (readonly [series: string, values: string])[];
 /** Samples are a minute apart, from 1970 on; values are in promtool's notation. */
 interface Case {
   readonly at: string;
-  /** Of the alert, beside those of its rule. */
+  /** Labels of the alert other than those of its rule. */
   readonly labels: Record<string, string>;
   readonly fires: Series;
-  /** What comes close, and is fine. */
+  /** Series that come close to the problem, but are fine. */
   readonly quiet: Series;
 }
 
@@ -151,13 +151,13 @@ function run(...args: string[]): { code: number | null; said: string } {
 
 const rules = (): Rule[] => groups.flatMap((group) => group.rules);
 
-test('promtool takes the rules, and every one has a case here', () => {
+test('promtool accepts the rules, and every rule has a case here', () => {
   expect(run('check', 'rules', '--lint=all', '--lint-fatal', 'rules.yaml')).toMatchObject({ code: 0 });
   expect(Object.keys(cases)).toEqual(rules().map(({ alert }) => alert));
 });
 
 test.each(Object.entries(cases))(
-  '%s fires on what it is for, and not on what is fine',
+  '%s fires on its problem, and not on series that are fine',
   async (alert, { at, labels, fires, quiet }) => {
     const rule = rules().find((one) => one.alert === alert)!;
     const filled = (template: string): string =>

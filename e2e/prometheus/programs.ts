@@ -2,7 +2,10 @@ import { fileURLToPath } from 'node:url';
 import { findGoPrograms } from '../cluster/go-programs.ts';
 import type { FindOptions, GoPrograms } from '../cluster/go-programs.ts';
 
-/** The peer and oracle: Prometheus 3 as its Go module pins it. Cloud discovery is left out: it is most of a build. */
+/**
+ * The peer and oracle: Prometheus 3 as its Go module pins it. Cloud discovery is left out: it would be most of the
+ * build.
+ */
 const prometheus = {
   moduleDir: fileURLToPath(new URL('./module/', import.meta.url)),
   versionOf: 'github.com/prometheus/prometheus',

@@ -80,7 +80,7 @@ function histogramMessage(histogram: FloatHistogram, time: number): Uint8Array {
   return message.number(15, time).take();
 }
 
-/** Sends the compressed body of one request. Errors: with the status and body of any answer but success. */
+/** Sends the compressed body of one request. Errors: any answer but success; with its status and body. */
 export async function postWrite(url: string, body: Uint8Array<ArrayBuffer>): Promise<void> {
   const response = await fetch(`${url}/api/v1/write`, {
     method: 'POST',

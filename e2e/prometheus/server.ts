@@ -10,17 +10,17 @@ import { findPrometheus } from './programs.ts';
 export interface PeerOptions {
   /** Experimental features, by Prometheus' names. */
   readonly features?: readonly string[];
-  /** A folder for config and data that is kept; used again, it has the data. Default: one removed at the end. */
+  /** A folder for config and data, kept for further starts. Default: a folder that is removed at the end. */
   readonly dir?: string;
   /** A data folder to serve. Default: `data` in the folder above. */
   readonly dataDir?: string;
   /** The text of prometheus.yml; relative paths in it are relative to `dir`. Default: nothing is scraped. */
   readonly config?: string;
-  /** One core for Go. */
+  /** Limits Go to one core. */
   readonly oneCore?: boolean;
-  /** Goes before the command: a program that runs another, as `taskset` does. */
+  /** Words to put before the command: a program that runs another, as `taskset` does. */
   readonly wrapper?: readonly string[];
-  /** Its port, where it must be that of one before it. Default: a free one. */
+  /** The port, if it must be that of a previous peer. Default: a free one. */
   readonly port?: number;
   /** Further command-line flags. */
   readonly flags?: readonly string[];
@@ -33,9 +33,9 @@ export interface Peer {
   readonly pid: number;
   /** CPU seconds used so far. Source: /proc. */
   cpuSeconds(): number;
-  /** Ends it, if it still runs. */
+  /** Ends the process, if it still runs. */
   stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
-  /** What an instant query finds: the samples of a range selector, or one of each series. */
+  /** The result of an instant query: the samples of a range selector, or one sample of each series. */
   samples(query: string): Promise<{ metric: Record<string, string>; values: [time: number, value: string][] }[]>;
 }
 
@@ -110,7 +110,7 @@ async function ready(child: ChildProcess, url: string): Promise<void> {
   while (Date.now() < end) {
     if (child.exitCode !== null) throw new Error(`Prometheus ended with ${child.exitCode} before it was ready`);
     try {
-      // Not ready is 503; a server that asks for credentials answers 401.
+      // 503 means not ready; a server that requires credentials answers 401.
       if ((await fetch(`${url}/-/ready`, { signal: AbortSignal.timeout(1_000) })).status < 500) return;
     } catch {
       // Not listening yet.

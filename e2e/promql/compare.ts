@@ -30,7 +30,10 @@ interface PeerSeries {
   readonly histograms?: readonly PeerHistogram[];
 }
 
-/** Labels as a key. A number in the label `value` is rounded to ten digits: the results of sinh and the like differ. */
+/**
+ * Labels as a key. A number in the label `value` is rounded to ten digits: results of sinh and similar functions
+ * differ.
+ */
 function keyOf(labels: Labels): string {
   const rounded = labels.map(([name, value]): [string, string] =>
     name === 'value' && /^-?\d+(?:\.\d+)?$/.test(value) ? [name, Number(value).toPrecision(10)] : [name, value],
@@ -39,7 +42,7 @@ function keyOf(labels: Labels): string {
 }
 
 /**
- * Puts points under a key. Where two label sets differ only beyond the tenth digit they are one, with the sum of both.
+ * Adds points under a key. Two label sets that differ only beyond the tenth digit are one, with the sum of both.
  */
 function addPoints(found: Map<string, Map<string, Point>>, key: string, points: Iterable<[string, Point]>): void {
   const known = found.get(key) ?? new Map<string, Point>();
@@ -54,7 +57,7 @@ function addPoints(found: Map<string, Map<string, Point>>, key: string, points: 
 type Point = readonly number[];
 type Points = ReadonlyMap<string, Point>;
 
-/** As wide as in Prometheus' own test runner: its logarithms, powers and sums in other orders differ by noise. */
+/** The tolerance of Prometheus' own test runner: logarithms, powers and sums in another order differ by noise. */
 const epsilon = 1e-6;
 
 /** What differs between our answer (or error) and the peer's; null when they agree. */

@@ -10,21 +10,21 @@ import {
 export interface HostileFuzzOptions {
   readonly count: number;
   readonly seed: number;
-  /** Takes each question that broke something, with what it broke. */
+  /** Called with each question that broke a rule, and with the rules that it broke. */
   found(question: AdversarialQuestion, broken: readonly string[]): void;
 }
 
-/** Longest that a process may compute without a turn for other work. */
+/** Longest time that a process may compute without a turn for other work. */
 const longestCpuMs = 100;
 const timeoutSeconds = 1;
 
 /**
- * Asks a query server over two agents, each a process of its own, random questions that are made to block it. Each one
- * must get a documented status, leave a small query beside it answered, keep every slice of processor time within the
- * bound (one that is too long is measured twice more, because a shared core may be slow once), and keep memory within
- * that of the containers.
- * Resolves with how many held, and how many answers had each status.
- * Errors: those of the stage; a process that ends is one.
+ * Sends random queries that are made to block it to a query server over two agents, each a process of its own. Each
+ * query must get a documented status, leave a small query at the same time answered, keep every slice of processor
+ * time within the bound (a query with a longer slice is run up to twice more, because a shared core may be slow once),
+ * and keep memory within the limits of the containers.
+ * Resolves with the number of queries that passed, and the number of answers of each status.
+ * Errors: those of the stage, among them that a process has ended.
  */
 export async function fuzzHostile({ count, seed, found }: HostileFuzzOptions): Promise<{
   readonly held: number;
@@ -35,7 +35,7 @@ export async function fuzzHostile({ count, seed, found }: HostileFuzzOptions): P
   const byStatus: Record<number, number> = {};
   let held = 0;
   try {
-    // The first queries compile the code that all share, so their slices do not count.
+    // The first queries compile the code that all queries share, so their slices do not count.
     for (let i = 0; i < 3; i++) await stage.ask({ name: 'a first one', query: 'sum(load)' }, 10);
     await reports(stage);
     for (let i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 import { fuzz } from './fuzz.ts';
 
 describe('over random expressions and series', () => {
-  test('ours and a real Prometheus agree in value, error type and annotations', async () => {
+  test('our engine and a real Prometheus agree in value, error type and annotations', async () => {
     const { agreed, answered, disagreements } = await fuzz({ count: 400, seed: 7 });
     expect(disagreements).toEqual([]);
     expect(agreed).toBe(400);

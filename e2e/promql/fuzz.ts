@@ -8,17 +8,17 @@ import { remoteWrite } from '../prometheus/remote-write.ts';
 import { startPeer, type Peer } from '../prometheus/server.ts';
 import { difference, type PeerAnswer } from './compare.ts';
 
-/** One expression on which ours and the peer differ. */
+/** An expression on which our engine and the peer differ. */
 export interface Disagreement {
   readonly query: string;
   readonly mode: 'instant' | 'range';
   readonly what: string;
 }
 
-/** How a run went. */
+/** The outcome of a run. */
 export interface FuzzOutcome {
   readonly agreed: number;
-  /** Expressions whose instant query ours answered with a value, not an error. */
+  /** Expressions whose instant query our engine answered with a value, not an error. */
   readonly answered: number;
   readonly disagreements: readonly Disagreement[];
 }
@@ -37,8 +37,8 @@ const features = [
 ] as const;
 
 /**
- * Asks ours and a real Prometheus the same random expressions over the same random series, each as an instant and as a
- * range query, and compares value, error type and annotations.
+ * Evaluates the same random expressions over the same random series in our engine and in a real Prometheus, each as an
+ * instant and as a range query, and compares value, error type and annotations.
  */
 export async function fuzz(options: {
   readonly count: number;
@@ -75,7 +75,7 @@ export async function fuzz(options: {
     }
   };
   try {
-    // The peer goes through series in the order in which it met them first, which decides between equal values.
+    // The peer reads series in the order in which it first received them, and this order decides between equal values.
     await remoteWrite(
       peer.url,
       world.map(({ labels }) => ({ labels, samples: [{ time: start - 3_600_000, value: 0 }] })),

@@ -12,8 +12,8 @@ import type { QueryStage } from '../../src/testing/query/query-stage.ts';
 import { ShiftedClock } from '../../src/testing/shifted-clock.ts';
 
 /**
- * Recorded answers of a real Prometheus against the whole way: agents with stores of their own behind mutual TLS, a
- * query server in front, each query on all paths of execution. The data is not part of this repository.
+ * Compares recorded answers of a real Prometheus with those of the whole stack: agents with stores of their own behind
+ * mutual TLS, and a query server, with each query on all execution paths. The data is not part of this repository.
  */
 
 const acrossNodes = ['agg', 'series', 'off'] as const;
@@ -26,21 +26,21 @@ function read(path: string): string {
   return gunzipSync(readFileSync(join(conformanceDir, path))).toString();
 }
 
-/** The series of each agent, their node label being the agent's own. */
+/** Spreads series over agents. Their node label is left out, because each agent adds its own. */
 function spread(rows: readonly Row[], nodes: number): Map<string, Row[]> {
   const agents = new Map<string, Row[]>();
   rows.forEach((row, i) => {
     const own = labelValue(row.labels, nodeLabel);
     const node = nodes === 3 && own !== '' ? own : `node-${i % nodes}`;
     const labels = row.labels.filter(([name]) => name !== nodeLabel);
-    // Series that differed by their node alone must still differ.
+    // Series that differ only by their node must still differ when they are on one agent.
     const kept = node === own || own === '' ? labels : [...labels, ['origin', own] as const];
     agents.set(node, [...(agents.get(node) ?? []), { ...row, labels: kept }]);
   });
   return agents;
 }
 
-/** The stage has the date of the data, or its retention would delete the data while the queries run. */
+/** Starts a stage whose clock shows the date of the data: otherwise retention would delete the data during queries. */
 async function startWith(agents: ReadonlyMap<string, readonly Row[]>, end: number): Promise<QueryStage> {
   const clock = new ShiftedClock(end * 1000);
   const stage = await startQueryStage({ nodes: [...agents.keys()].sort(), clock, flags: { agentTimeout: '60s' } });
@@ -59,7 +59,7 @@ interface Told {
   readonly path: unknown;
 }
 
-/** The query with all of its selectors for one node; as it is when it does not parse. */
+/** The query with all of its selectors limited to one node; unchanged if it does not parse. */
 function forNode(query: string, node: string): string {
   try {
     return print(withMatchers(parse(query, features), [{ type: '=', name: nodeLabel, value: node }]));
@@ -69,7 +69,7 @@ function forNode(query: string, node: string): string {
   }
 }
 
-/** Whether nodes send partial states of this query: where none does, `agg` and `series` are one path. */
+/** Whether nodes send partial states of this query: if not, `agg` and `series` are the same path. */
 function hasPartialStates(query: string): boolean {
   try {
     const { fragments } = planQuery(parse(query, features), { partitionLabel: nodeLabel });
@@ -81,8 +81,8 @@ function hasPartialStates(query: string): boolean {
 }
 
 /**
- * The answers by all paths that differ for this query, of which the lowest, `off`, is the last. An answer names the path
- * that it came by: the highest of those that are the same.
+ * The answers on all paths that differ for this query; the last answer is that of the lowest path, `off`. An answer
+ * names its path: the highest of the paths that are the same for this query.
  */
 async function askAll(
   stage: QueryStage,
@@ -110,7 +110,7 @@ async function askAll(
   return told;
 }
 
-/** What differs between the paths, or from the recorded answer where that is for the same series. */
+/** The first difference between the paths, or between `off` and the recorded answer if one is given. */
 function problemOf(told: readonly Told[], golden: GoldenAnswer | null): string | null {
   const off = told.at(-1);
   const other = told.find(({ text }) => text !== off!.text);
@@ -138,7 +138,7 @@ needing(conformanceData).describe('the recorded queries', () => {
     ['demo', 1, 'with each other'],
     ['demo', 20, 'with each other'],
   ])('of %s over %i agents, compared %s', (data, nodes, compared) => {
-    test('are answered alike on all paths', async () => {
+    test('have the same answer on all paths', async () => {
       const file = JSON.parse(read(`golden/${data}.golden.json.gz`)) as GoldenFile;
       const agents = spread(parseOpenMetrics(read(`input/${data}.om.gz`)), nodes);
       const stage = await startWith(agents, file.end);
@@ -166,7 +166,7 @@ needing(conformanceData).describe('the recorded queries', () => {
         `${data} over ${nodes} agents, compared ${compared}: answers by path ${JSON.stringify(taken)}\n`,
       );
       expect(problems).toEqual([]);
-      // Each path was taken, and not only asked for.
+      // Each path was taken, and not only requested.
       expect(Object.keys(taken)).toEqual(expect.arrayContaining([...paths]));
     }, 600_000);
   });

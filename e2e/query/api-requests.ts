@@ -1,4 +1,4 @@
-/** One request to the query API, put to a real Prometheus and to us. */
+/** One request to the query API, sent to a real Prometheus and to us. */
 export interface ApiRequest {
   readonly path: string;
   readonly params: Readonly<Record<string, string | readonly string[]>>;
@@ -25,7 +25,7 @@ const instantQueries = [
 ];
 const rangeQueries = ['svc_agent_up', 'odd', '1', '"s"', 'svc_agent_up[1m]', 'sum(odd)', 'sort(svc_agent_up)', 'sum('];
 
-/** Answered alike, value by value, but for our own two fields and the order of an instant vector. `now` in seconds. */
+/** Requests with equal answers, except for our two extra fields and the order of instant vectors. `now` in seconds. */
 export function sameRequests(now: number): ApiRequest[] {
   const at = String(now);
   const start = String(now - 60);
@@ -117,7 +117,7 @@ export function sameRequests(now: number): ApiRequest[] {
   ];
 }
 
-/** Refused with the same status and error type; the words are ours, where theirs are those of a Go library. */
+/** Requests refused with the same status and error type. Messages differ: Prometheus' come from Go libraries. */
 export function refusedRequests(now: number): ApiRequest[] {
   const up = { query: 'svc_agent_up', time: String(now) };
   return [
@@ -134,7 +134,9 @@ export function refusedRequests(now: number): ApiRequest[] {
   ];
 }
 
-/** Answered with the same fields of the same types at every level; ours may have more. Values differ by server. */
+/**
+ * Requests whose answers have the same fields and types at every level; ours may have more. Values differ by server.
+ */
 export function alikeRequests(now: number): ApiRequest[] {
   const at = String(now);
   return [

@@ -10,7 +10,7 @@ import { findPrometheus } from '../prometheus/programs.ts';
 import { startConfigured } from './configured-prometheus.ts';
 import type { ConfiguredPrometheus } from './configured-prometheus.ts';
 
-/** The programs that people point at a Prometheus API, pointed at ours: over TLS, with a token. */
+/** Clients of the Prometheus API, used with ours: over TLS, with a token. */
 
 const now = Math.floor(Date.now() / 1000) * 1000;
 const at = String(now / 1000);
@@ -75,7 +75,7 @@ test('promtool query: instant, range, series and labels', async () => {
   await expect(tool('instant', url, 'sum(')).rejects.toThrow(/parse error/);
 });
 
-test('a Prometheus that reads us by remote_read computes what we compute', async () => {
+test('a Prometheus that reads from us by remote_read computes the same answers as we do', async () => {
   for (const query of [
     'svc_agent_up',
     'sum by (service_name) (rate(http_server_request_duration_count[2m]))',
@@ -105,7 +105,7 @@ test('a Prometheus that federates from us stores our series with their own times
   });
 });
 
-test('a parsed query has the tree that the real one gives', async () => {
+test('a parsed query has the same tree as in Prometheus', async () => {
   for (const query of [
     'sum by (a) (rate(x{b="c"}[5m] offset 1m))',
     'topk(3, x) / on (z) group_left (y) b',

@@ -9,12 +9,12 @@ import { findPrometheus } from '../prometheus/programs.ts';
 /** A real Prometheus with a configuration of the test's own. */
 export interface ConfiguredPrometheus {
   readonly url: string;
-  /** The `data` of an instant query. Errors: the API's own sentence. */
+  /** The `data` of an instant query. Errors: the error message of the API. */
   query(query: string, time: string): Promise<unknown>;
   stop(): Promise<void>;
 }
 
-/** Starts it and waits until it answers. */
+/** Starts Prometheus with this configuration, and waits until it is ready. */
 export async function startConfigured(config: string): Promise<ConfiguredPrometheus> {
   const { prometheus } = await findPrometheus();
   const dir = mkdtempSync(join(tmpdir(), 'svc-prometheus-'));

@@ -16,7 +16,7 @@ import type { ApiRequest } from './api-requests.ts';
 const now = Math.floor(Date.now() / 60_000) * 60_000;
 const nodes = ['node-1', 'node-2', 'node-3'];
 let peer: Peer;
-/** A second one that scrapes, so that it has targets and metadata; its series are not compared. */
+/** A second Prometheus, which scrapes and so has targets and metadata; its series are not compared. */
 let scraping: Peer;
 let stage: QueryStage;
 let target: Server;
@@ -94,7 +94,7 @@ const named = (requests: ApiRequest[]): [string, ApiRequest][] =>
     return [`${verb} ${request.path} ${JSON.stringify(request.params)}`, request];
   });
 
-/** The body as an object, without the fields that only we have, and with vectors sorted. */
+/** An answer with its body as an object, without the fields that only we have, and with vectors sorted. */
 function comparable({ text, ...head }: Answer): object {
   if (!head.type.includes('json')) return { ...head, text };
   const body = JSON.parse(text) as Record<string, unknown>;
@@ -112,7 +112,7 @@ test.each(named(sameRequests(now / 1000)))('the same answer: %s', async (_name, 
   expect(comparable(await ours(request))).toEqual(comparable(await theirs(request)));
 });
 
-test.each(named(refusedRequests(now / 1000)))('refused alike: %s', async (_name, request) => {
+test.each(named(refusedRequests(now / 1000)))('refused as by Prometheus: %s', async (_name, request) => {
   const refusal = ({ status, type, text }: Answer): object => {
     const body = JSON.parse(text) as Record<string, unknown>;
     return { status, type, keys: Object.keys(body).sort(), errorType: body['errorType'], kind: body['status'] };
@@ -123,8 +123,8 @@ test.each(named(refusedRequests(now / 1000)))('refused alike: %s', async (_name,
 });
 
 /**
- * Where a value lacks a field that the model has, or has it with another type. Of two lists only the first elements are
- * compared, where both have one.
+ * Paths of the fields that a value lacks, or has with another type than the model. Of two lists only the first
+ * elements are compared, if both lists have any.
  */
 function lacks(value: unknown, model: unknown, at: string): string[] {
   const kind = (one: unknown): string => (Array.isArray(one) ? 'list' : one === null ? 'null' : typeof one);
@@ -140,11 +140,11 @@ function lacks(value: unknown, model: unknown, at: string): string[] {
   );
 }
 
-test.each(named(alikeRequests(now / 1000)))('every field that theirs has: %s', async (_name, request) => {
+test.each(named(alikeRequests(now / 1000)))("every field that Prometheus' answer has: %s", async (_name, request) => {
   const [a, b] = [await ours(request), await theirs(request)];
   expect([a.status, a.type]).toEqual([b.status, b.type]);
   const [mine, model] = [a, b].map(({ text }) => JSON.parse(text) as { data: Record<string, unknown> });
-  // Keys that are names of things and not fields: metrics, and labels of a target.
+  // Keys that are names of metrics or of a target's labels are data, not fields: they are not compared.
   if (request.path === '/api/v1/metadata') {
     expect(lacks(Object.values(mine!.data)[0], Object.values(model!.data)[0], 'entry')).toEqual([]);
     return;
@@ -157,7 +157,7 @@ test.each(named(alikeRequests(now / 1000)))('every field that theirs has: %s', a
   expect(lacks(mine, model, 'body')).toEqual([]);
 });
 
-test('flags that clients look up are there under the same names, with the same defaults', async () => {
+test('flags that clients look up have the same names and defaults', async () => {
   const flags = async (answer: Promise<Answer>): Promise<Record<string, string>> =>
     (JSON.parse((await answer).text) as { data: Record<string, string> }).data;
   const request: ApiRequest = { path: '/api/v1/status/flags', params: {}, form: false };

@@ -19,26 +19,26 @@ import { startPeer, type Peer } from '../prometheus/server.ts';
 export interface LongTermPeer {
   /** The part of its URLs before /api/v1. */
   readonly url: string;
-  /** Where agents send their samples by remote write; it may be several. */
+  /** URLs that agents send their samples to by remote write. */
   readonly writeUrls?: readonly string[];
-  /** Where the agents of another cluster, `us`, send theirs. */
+  /** The URL that agents of another cluster, `us`, send their samples to. */
   readonly foreignWriteUrl?: string;
-  /** Takes a sample, where agents cannot send it. */
+  /** Adds a sample; for a store without remote write. */
   append?(labels: Readonly<Record<string, string>>, t: number, value: number): void;
-  /** Brings it from `well` into a state, or from any state back to `well`. */
+  /** Brings the store from `well` into a state, or from any state back to `well`. */
   be(state: LongTermState): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface LongTermCase {
   readonly start: () => Promise<LongTermPeer>;
-  /** Settings of the query server, beside address and age. */
+  /** Flags of the query server other than `longTermUrl` and `longTermAfter`. */
   readonly flags: Readonly<Record<string, string>>;
-  /** States it can be brought into, and what the answer says of each. */
+  /** States that the store can be brought into, each with the warning of answers in that state. */
   readonly states: Readonly<Partial<Record<Exclude<LongTermState, 'well'>, RegExp>>>;
 }
 
-/** Ninety minutes, of which the agents have the last forty. Times that are no whole seconds show rounding. */
+/** Samples cover ninety minutes; agents have the last forty. Times that are no whole seconds make rounding visible. */
 const end = Math.floor(Date.now() / 60_000) * 60_000 - 863;
 const interval = 30_000;
 const samples = 181;
@@ -82,8 +82,8 @@ const queries = [
 ];
 
 /**
- * What is true of every long-term store behind the query server, compared with one Prometheus that has everything.
- * The same for the stand-in and for the real ones.
+ * Declares the tests that every long-term store behind the query server must pass, the stand-in and real ones.
+ * Answers are compared with those of one Prometheus that has all samples.
  */
 export function longTermSuite({ start, flags, states }: LongTermCase): void {
   let dir: string;
@@ -113,7 +113,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
     return exports;
   };
 
-  /** Takes samples in as an agent does: into its store, where it still has them, and into the exports' queues. */
+  /** Takes in samples as an agent does: those that it still keeps into its store, and all into its export queues. */
   const takeIn = async (node: string, n: number): Promise<void> => {
     const { store } = stage.cluster.agents[n]!;
     const exports = exportsOf(node, node, [`${oracle.url}/api/v1/write`, ...(peer.writeUrls ?? [])]);
@@ -153,7 +153,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
     await exports.close();
   };
 
-  /** Nodes of equal names in another cluster, with other values of the same series. */
+  /** Sends samples of a node in another cluster, with the name and series of our first node, but other values. */
   const takeInForeign = async (url: string): Promise<void> => {
     const exports = exportsOf('foreign', nodes[0]!, [url]);
     const nowhere: IngestStore = {
@@ -176,7 +176,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
 
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), 'svc-long-term-'));
-    // Agents that send the past at once overtake each other; live ones do not.
+    // Agents that send their whole past in one go overtake each other; live agents do not.
     oracle = await startPeer({ config: 'storage: {tsdb: {out_of_order_time_window: 3h}}\n' });
     peer = await start();
     stage = await startQueryStage({ nodes, flags: longTerm() });
@@ -203,7 +203,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
   const expectWhole = (query: string, { json }: ApiAnswer, data: unknown): void =>
     expect([query, json.degraded, json.warnings ?? [], json.data]).toEqual([query, false, [], data]);
 
-  test('a range across the boundary is what one store with everything gives, wherever the boundary lies', async () => {
+  test('a range across the boundary equals that of one store with all samples, for each boundary', async () => {
     for (const longTermAfter of ['30m', '17m', '39m20s']) {
       const { port } = await stage.replica({ flags: { ...longTerm(), longTermAfter } });
       for (const query of queries) {
@@ -213,14 +213,14 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
     }
   });
 
-  test('each sample on both sides of the boundary is there, once', async () => {
+  test('each sample on both sides of the boundary is returned once', async () => {
     for (const name of [counter, gauge]) {
       const params = { query: `${name}[80m]`, time: String(end / 1000) };
       expectWhole(params.query, await stage.ask('/api/v1/query', params), await theirs('/api/v1/query', params));
     }
   });
 
-  test('series, label names and values of older times are those of one store with everything', async () => {
+  test('series, label names and values of older times equal those of one store with all samples', async () => {
     const times = { start: String((end - 80 * 60_000) / 1000), end: String(end / 1000) };
     for (const [path, params] of [
       ['/api/v1/series', { 'match[]': '{service_name="shop"}' }],
@@ -236,7 +236,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
   });
 
   test.each(Object.entries(states) as [LongTermState, RegExp][])(
-    'a store that is %s is reported; the agents answer their part, and whoever wants all or nothing gets an error',
+    'a store that is %s is reported: answers have the part of the agents, or are errors if partial ones are refused',
     async (state, reason) => {
       await peer.be(state);
       try {
@@ -250,7 +250,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
         };
         const { values } = result[0]!;
         expect(values.length).toBeGreaterThan(100);
-        // The first of the agents' samples may be of one node alone, where the boundary lies between the two.
+        // The first value may be of one node alone, if the boundary is between the samples of the two nodes.
         expect(values.slice(1)).toEqual(whole.result[0]!.values.slice(1 - values.length));
         const strict = await stage.ask('/api/v1/query_range', { ...params, partial_response: 'false' });
         expect(strict.status).toBe(503);

@@ -1,4 +1,4 @@
-/** The stand-in for a long-term store and a real Prometheus pass the same suite, by each API that we read by. */
+/** The stand-in for a long-term store and a real Prometheus pass the same suite, over each API that we read from. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ async function standIn(): Promise<LongTermPeer> {
 async function prometheus(): Promise<LongTermPeer> {
   const dir = mkdtempSync(join(tmpdir(), 'svc-long-term-peer-'));
   const [port] = await freePorts(1);
-  // The hash of no known password: every request is refused.
+  // No known password has this hash, so every request is refused.
   const hash = `$2y$04$${'a'.repeat(53)}`;
   writeFileSync(join(dir, 'web.yml'), JSON.stringify({ basic_auth_users: { somebody: hash } }));
   const config = [
@@ -63,7 +63,7 @@ async function prometheus(): Promise<LongTermPeer> {
   };
 }
 
-describe.each(['read', 'query'])('the stand-in by the %s API', (longTermApi) => {
+describe.each(['read', 'query'])('the stand-in over the %s API', (longTermApi) => {
   longTermSuite({
     start: standIn,
     flags: { longTermApi, longTermLabels: 'cluster=eu,replica' },
@@ -79,7 +79,7 @@ describe.each(['read', 'query'])('the stand-in by the %s API', (longTermApi) => 
   });
 });
 
-describe('a real Prometheus by remote read, which shows its external labels', () => {
+describe('a real Prometheus over remote read, which shows its external labels', () => {
   longTermSuite({
     start: prometheus,
     flags: { longTermApi: 'read', longTermLabels: 'cluster=eu,replica' },
@@ -87,7 +87,7 @@ describe('a real Prometheus by remote read, which shows its external labels', ()
   });
 });
 
-describe('a real Prometheus by the query API, which shows none', () => {
+describe('a real Prometheus over the query API, which shows no external labels', () => {
   longTermSuite({
     start: prometheus,
     flags: { longTermApi: 'query' },

@@ -9,13 +9,13 @@ import { exited, signalGroup, spawnBound } from '../cluster/processes.ts';
 /** `svc query` as a process of its own, in a folder that outlives it. */
 export interface QueryProcess {
   readonly port: number;
-  /** Everything it and those before it in this folder have logged, a line each. */
+  /** The log lines of this process and of earlier ones in the same folder. */
   log(): Record<string, unknown>[];
   /** kill -9. */
   kill(): Promise<void>;
 }
 
-/** Puts a key pair and trust where the process reads them, each file at once. */
+/** Writes a key pair and CA certificates where the process reads them, each file in one step. */
 export function writeTls(dir: string, { cert, key, ca }: TlsMaterial): void {
   mkdirSync(join(dir, 'tls'), { recursive: true });
   for (const [name, text] of Object.entries({ 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca })) {
@@ -24,7 +24,7 @@ export function writeTls(dir: string, { cert, key, ca }: TlsMaterial): void {
   }
 }
 
-/** Starts it and waits until it is ready. `flags` are added to those that make it run here. */
+/** Starts `svc query` and waits until it is ready. `flags` are added to the flags that every test needs. */
 export async function startQueryProcess(options: {
   dir: string;
   kubeconfig: string;

@@ -18,7 +18,7 @@ import { until } from '../../src/testing/until.ts';
 import { startQueryProcess, writeTls } from './query-process.ts';
 import type { QueryProcess } from './query-process.ts';
 
-/** `svc query` as a process, with the rights it has in a cluster, and a real API server that knows its users. */
+/** `svc query` as a process with the rights that it has in a cluster, and a real API server that checks its users. */
 
 const now = Math.floor(Date.now() / 1000) * 1000;
 const at = String(now / 1000);
@@ -46,7 +46,7 @@ const namespacesOf = async (user: string): Promise<string[]> =>
 const apply = (...items: object[]): Promise<string> =>
   cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
 
-/** An agent's pod as the API server knows it: it runs on a node, at the address of a simulated agent. */
+/** Creates an agent's pod at the API server: it runs on a node, at the address of a simulated agent. */
 async function podOf(node: string, address: string): Promise<void> {
   const labels = objectLabels('agent');
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: `agent-${node}`, namespace: 'svc-system', labels } };
@@ -106,7 +106,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 }, 60_000);
 
-test('who may read pods in some namespaces sees those, everybody else nothing, and without the role there is no answer', async () => {
+test('users see the namespaces whose pods they may read, and without the role get no answer', async () => {
   expect(await namespacesOf('admin')).toEqual(['bank', 'shop', 'zoo']);
   expect(await namespacesOf('shopper')).toEqual(['shop']);
   expect(await namespacesOf('nobody')).toEqual([]);
@@ -125,7 +125,7 @@ test('no path and no query shows another namespace', async () => {
     const answer = await ask('shopper', path, everything);
     expect([path, answer.status]).toEqual([path, 200]);
     expect([path, answer.text.match(/zoo|only_bank|svc_agent_up/)]).toEqual([path, null]);
-    // An empty answer shows no namespace either: these have something of the caller's own.
+    // An empty answer would pass the check above, so these must have data of the caller's own namespace.
     if (/query(_range)?$|series|labels|federate/.test(path))
       expect([path, answer.text]).toEqual([path, expect.stringContaining('shop')]);
   }
@@ -136,13 +136,13 @@ test('no path and no query shows another namespace', async () => {
   expect(sum.json.data).toMatchObject({ result: [{ value: [now / 1000, '20'] }] });
 });
 
-test('a right that is given counts within seconds', async () => {
+test('a new right takes effect within seconds', async () => {
   const binding = ['-n', 'bank', 'create', 'rolebinding', 's', '--clusterrole=view', '--serviceaccount=shop:shopper'];
   await cluster.kubectl(binding);
   await until('both namespaces', async () => (await namespacesOf('shopper')).join() === 'bank,shop');
 });
 
-test('policies limit the queries of those who may read their namespaces, from the next query on and without a restart', async () => {
+test('policies limit the queries of users who may read their namespaces, without a restart', async () => {
   const limited = (name: string, spec: object): Promise<string> =>
     apply({ apiVersion: 'svc.dev/v1alpha1', kind: 'ClusterTrafficPolicy', metadata: { name }, spec });
   const flagsOf = async (user: string): Promise<Record<string, string>> =>
@@ -164,7 +164,7 @@ test('policies limit the queries of those who may read their namespaces, from th
   expect((await ask('shopper', '/api/v1/query', params)).status).toBe(200);
 });
 
-test('a new certificate is served without a restart, over both protocols, and connections before it go on', async () => {
+test('a new certificate is served over both protocols without a restart, and open connections stay', async () => {
   const session = connectHttp2(`https://localhost:${query.port}`, { ca: agents.ca.cert });
   const overHttp2 = (): Promise<number> =>
     new Promise((resolve, reject) => {
@@ -195,7 +195,7 @@ test('a new certificate is served without a restart, over both protocols, and co
   expect(await namespacesOf('admin')).toContain('zoo');
 });
 
-test('queries that ran when the process was killed are named when it starts again', async () => {
+test('queries that ran when the process was killed are logged at its next start', async () => {
   agents.agents[0]!.misbehave = () => {};
   const cut = ask('admin', '/api/v1/query', { query: 'sum(rate(requests_total[1h]))' }).then(
     () => 'answered',
@@ -216,6 +216,6 @@ test('queries that ran when the process was killed are named when it starts agai
     }),
   ]);
   expect(await namespacesOf('admin')).toContain('zoo');
-  // Those that ended are in the log of queries, with who asked.
+  // Queries that ended are in the query log, with their user.
   expect(readFileSync(join(dir, 'queries.log'), 'utf8')).toContain('"user":"system:serviceaccount:shop:shopper"');
 });

@@ -21,7 +21,7 @@ beforeAll(async () => {
     const put = (labels: Record<string, string>, has: (k: number) => boolean): void => {
       const samples = Array.from({ length: 121 }, (_, k) => ({ time: now - (120 - k) * 15_000, value: k * (i + 1) }))
         .filter((_, k) => has(k))
-        // Not all at the same times, and none at a step.
+        // Each node has its samples at times of its own.
         .map(({ time, value }) => ({ time: time + i * 1_700, value }))
         .filter(({ time }) => time <= now);
       for (const { time, value } of samples) stage.cluster.append(node, labels, time, value);
@@ -55,7 +55,7 @@ const told = (text: string): Told => {
   return data.stats;
 };
 
-/** Every time is there, and the parts add up to no more than the whole (up to rounding). */
+/** Checks that every time is present, and that the parts add up to no more than the whole (up to rounding). */
 function checkTimings(timings: Timings): void {
   const { evalTotalTime, resultSortTime, queryPreparationTime, innerEvalTime, execQueueTime, execTotalTime } = timings;
   for (const one of [resultSortTime, innerEvalTime, execQueueTime]) expect(one).toBeGreaterThanOrEqual(0);
@@ -64,7 +64,7 @@ function checkTimings(timings: Timings): void {
   expect(execQueueTime + evalTotalTime).toBeLessThanOrEqual(execTotalTime + 1e-9);
 }
 
-/** Compares all counts of both but `peakSamples`: each process holds samples in its own way. */
+/** Compares all counts of both servers except `peakSamples`: each server holds samples in its own way. */
 async function compare(path: string, params: Record<string, string>): Promise<void> {
   const theirs = told(await (await fetch(`${peer.url}${path}?${new URLSearchParams(params)}`)).text());
   for (const way of ways) {
@@ -78,7 +78,7 @@ async function compare(path: string, params: Record<string, string>): Promise<vo
   }
 }
 
-test('there is something to count', async () => {
+test('the test data has samples to count', async () => {
   const params = { query: 'rate(requests_count[5m])', start: String(now / 1000 - 120), end: String(now / 1000) };
   const { text } = await stage.ask('/api/v1/query_range', { ...params, step: '60', stats: 'all' });
   const { samples } = told(text);
@@ -129,7 +129,7 @@ test.each([...queries, ...ranges])('an instant query: %s', async (query) => {
   await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'all' });
 });
 
-test('between two seconds, and without the steps', async () => {
+test('an instant query between two seconds, and one without counts per step', async () => {
   const query = 'rate(requests_count[2m])';
   await compare('/api/v1/query', { query, time: String(now / 1000 - 90.25), stats: 'all' });
   await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'true' });
@@ -137,7 +137,7 @@ test('between two seconds, and without the steps', async () => {
 
 test.each(queries.filter((query) => query !== '"s"'))('a range query: %s', async (query) => {
   const start = String(now / 1000 - 1_200);
-  // Steps within the windows, and beyond most of them.
+  // A step shorter than most windows, and one longer than most.
   for (const step of ['40', '400']) {
     await compare('/api/v1/query_range', { query, start, end: String(now / 1000 + 100), step, stats: 'all' });
   }

@@ -6,19 +6,19 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** An image out of an OCI archive. */
+/** An image from an OCI archive. */
 export interface UnpackedImage {
-  /** What the archive calls it, `name:tag`. */
+  /** Its name in the archive, `name:tag`. */
   readonly reference: string;
   readonly architecture: string;
-  /** Of its configuration, by the names of the OCI specification. */
+  /** Parts of its configuration, with the names of the OCI specification. */
   readonly config: {
     readonly User?: string;
     readonly Env?: readonly string[];
     readonly Entrypoint?: readonly string[];
     readonly Labels?: Readonly<Record<string, string>>;
   };
-  /** The folder that has its files. */
+  /** The folder with its files. */
   readonly root: string;
 }
 
@@ -29,7 +29,7 @@ interface Descriptor {
 
 /**
  * Puts an image's files into a folder, as a container runtime would.
- * Errors: a part whose bytes have another digest than the one that it is named by; an archive of several images.
+ * Errors: a part's bytes do not have its digest; the archive does not hold exactly one image.
  */
 export async function unpackImage(archive: string, dir: string): Promise<UnpackedImage> {
   const [parts, root] = [join(dir, 'parts'), join(dir, 'root')];
@@ -49,7 +49,7 @@ export async function unpackImage(archive: string, dir: string): Promise<Unpacke
   const read = async <T>(of: Descriptor): Promise<T> => JSON.parse(await readFile(await blob(of), 'utf8')) as T;
   const manifest = await read<{ config: Descriptor; layers: Descriptor[] }>(descriptor);
   const { architecture, config } = await read<Pick<UnpackedImage, 'architecture' | 'config'>>(manifest.config);
-  // Later layers overwrite; the Dockerfile removes nothing.
+  // Later layers overwrite earlier ones. Removals are not handled, as the Dockerfile removes nothing.
   for (const layer of manifest.layers) await run('tar', ['-xf', await blob(layer), '-C', root]);
   const reference = descriptor.annotations?.['org.opencontainers.image.ref.name'] ?? '';
   return { reference, architecture, config, root };

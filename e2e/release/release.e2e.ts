@@ -14,7 +14,7 @@ import type { ImageTable } from '../node/container/images.ts';
 import { unpackImage, type UnpackedImage } from './oci-archive.ts';
 import { imageBuilder, makeRelease, publishedAt, type ReleaseStage } from './stage.ts';
 
-/** What a stranger does with a release folder, without a checkout. `e2e/package` does the same with the npm package. */
+/** Uses a release folder as users do, without a checkout. `e2e/package` does the same with the npm package. */
 
 let stage: ReleaseStage;
 let images: Readonly<Record<'svc' | 'minter' | 'arm64', UnpackedImage>>;
@@ -38,7 +38,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => stage?.end());
 
-/** A program of an image, as its entry point starts it, by this machine's Node. */
+/** The command of an image's entry point, with this machine's Node. */
 const programOf = ({ root, config }: UnpackedImage): [string, string] => {
   const [node, program = ''] = config.Entrypoint ?? [];
   expect(node).toBe('node');
@@ -46,7 +46,7 @@ const programOf = ({ root, config }: UnpackedImage): [string, string] => {
 };
 
 describe('the folder', () => {
-  test('has the checksum of every file, and of no other', async () => {
+  test('has a checksum of each of its files, and no other checksum', async () => {
     const lines = (await read('SHA256SUMS')).trim().split('\n');
     const sums = await Promise.all(
       (await readdir(stage.release))
@@ -84,7 +84,7 @@ describe('the folder', () => {
 });
 
 built.describe('the images', () => {
-  test('are there for both architectures, each under the name that the manifests ask for', async () => {
+  test('exist for both architectures, each with the name that the manifests use', async () => {
     const archives = (await readdir(stage.release)).filter((file) => file.endsWith('.oci.tar'));
     expect(archives).toHaveLength(4);
     const wanted = [...(await read('install.yaml')).matchAll(/(?:^ +image: |--svc-image=)(\S+)/gm)].map(
@@ -128,7 +128,7 @@ needing(imageBuilder, arm64Emulator).test(
   async () => {
     const { root, config } = images.arm64;
     const program = config.Entrypoint![1]!;
-    // The first folder that it looks into is the image.
+    // The emulator looks up files in the image first.
     const emulated = ['-L', root, join(root, nodeInBase)];
     const node = await runWell(emulator!, [...emulated, '-p', 'process.arch']);
     expect(node.stdout).toBe('arm64\n');
@@ -166,12 +166,12 @@ describe('the plugin', () => {
     bin = path;
   });
 
-  test('reads nothing but what it came with', async () => {
+  test('reads only the files that it came with', async () => {
     const { stdout } = await plugin(['version', '--client']);
     expect(stdout).toContain(stage.version);
   });
 
-  /** `kubectl svc ARGS` with Node held to the unpacked folder and what is named. */
+  /** Runs `kubectl svc ARGS`; its Node may read only the stage's folder and `readable`. */
   async function plugin(args: string[], env: Record<string, string> = {}, readable: string[] = []): Promise<Outcome> {
     const allowed = [stage.dir, ...readable].map((path) => `--allow-fs-read=${path}`);
     return runWell(join(bin, 'kubectl-svc'), args, {
@@ -210,20 +210,20 @@ describe('the plugin', () => {
       }
     }, 180_000);
 
-    built.test('run what is in the archives', async () => {
+    built.test('run the programs of the archives', async () => {
       const program = programOf(images.svc)[1];
       for (const part of ['operator', 'agent', 'query'])
         expect(commandLines()).toContainEqual(expect.arrayContaining([program, part]));
       return Promise.resolve();
     });
 
-    test('answer the plugin', async () => {
+    test('let the plugin show the status', async () => {
       const env = { KUBECONFIG: cluster.kubeconfig };
       const { stdout } = await plugin(['status'], env, [cluster.dir]);
       expect(stdout).toMatch(/1\/1/);
     });
 
-    test('are what the chart is, which takes them over without a restart', async () => {
+    test('have the same objects as the chart, which takes them over without a restart', async () => {
       const chart = published(`svc-operator-${stage.version}.tgz`);
       const { stdout } = await runWell(helm, ['template', 'svc-operator', chart]);
       expect(objectsOf(stdout)).toEqual(objectsOf(await read('install.yaml')));
@@ -237,7 +237,7 @@ describe('the plugin', () => {
   });
 });
 
-/** The arguments of every process that can be looked at. */
+/** The command line of every process that can be read. */
 function commandLines(): string[][] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -1,9 +1,9 @@
 /**
- * A release as `make release` fills the folder, outside of the checkout.
+ * Makes a release as `make release` does, in a folder outside of the checkout.
  *
- * The public base images may be out of reach, so the Dockerfile is built on stand-ins: a builder whose `npm run build`
- * brings what was built before (the builder of `make e2e-node` has a real npm), and a base that has a Node for arm64
- * where that can be started. The base for amd64 has none: this machine's own stands in for it.
+ * The public base images may be unreachable, so the Dockerfile is built on stand-ins: a builder whose `npm run build`
+ * copies an earlier build (the builder of `make e2e-node` has a real npm), and a base that has a Node for arm64 if
+ * this machine can start it. The base for amd64 has no Node: tests use the Node of this machine.
  */
 import { execFile } from 'node:child_process';
 import { cpSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { buildahOn, type Buildah } from '../images/buildah.ts';
 import { standIn } from '../images/stand-ins.ts';
 import { repository } from '../install/tools.ts';
 
-/** For tests of the images of a release. */
+/** What tests of a release's images need. */
 export const imageBuilder: Need = {
   name: 'buildah',
   missing:
@@ -38,7 +38,7 @@ export interface ReleaseStage {
   end(): Promise<void>;
 }
 
-/** Fills a release folder from what is built, without images where they cannot be built. Takes about half a minute. */
+/** Fills a release folder from the last build, without images if they cannot be built. Takes about half a minute. */
 export async function makeRelease(): Promise<ReleaseStage> {
   const dir = await mkdtemp(join(tmpdir(), 'svc-release-'));
   const end = (): Promise<void> => rm(dir, { recursive: true, force: true });
@@ -58,7 +58,7 @@ export async function makeRelease(): Promise<ReleaseStage> {
 
 const noImages = { args: ['--builder=none'], env: {} };
 
-/** Options for `make release`, with bases in a storage below `dir` that goes with it. */
+/** Options of `scripts/release.ts` for images. The bases are in a storage below `dir`, and are removed with it. */
 async function imageOptions(dir: string): Promise<{ args: string[]; env: Record<string, string> }> {
   const storage = { root: join(dir, 'images'), runroot: join(dir, 'images-run') };
   const buildah = buildahOn(storage);
@@ -86,7 +86,7 @@ function builder(buildah: Buildah): Promise<string> {
   });
 }
 
-/** One name for both architectures, as the public base has. */
+/** Makes a base with one name for both architectures, like the public base. */
 async function base(buildah: Buildah): Promise<string> {
   const name = 'localhost/release-base:1';
   const change = { user: '65532:65532' };

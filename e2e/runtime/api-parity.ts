@@ -47,8 +47,8 @@ const deployment = (image = 'web:1'): KubeObject => ({
 });
 
 /**
- * What tests rely on in the scripted API server is true of the real one: every test here runs against both.
- * Faults are left out; only the scripted server has them.
+ * Every test here runs against the real API server and against the scripted one, because other tests rely on the
+ * scripted one to be like the real one. Faults are left out; only the scripted server has them.
  */
 export function apiParity(of: () => Cluster): void {
   onBothServers(of, [namespace, ofScenarios], (on) => {
@@ -57,7 +57,7 @@ export function apiParity(of: () => Cluster): void {
       client = on.client;
     });
 
-    test('gives uid, version and creation time, and refuses a second create', async () => {
+    test('a create gives uid, version and creation time, and a second create is refused', async () => {
       const made = await client.create(configMaps, configMap('made'));
       expect(made.metadata).toMatchObject({ uid: expect.any(String), resourceVersion: expect.any(String) });
       expect(made.metadata.creationTimestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
@@ -87,7 +87,7 @@ export function apiParity(of: () => Cluster): void {
       await client.delete(deployments, { namespace, name: 'web' });
     });
 
-    test('a second apply of the same changes nothing, and the field matcher knows it beforehand', async () => {
+    test('a second apply of the same object changes nothing, and ownsExactly predicts it', async () => {
       const first = await client.apply(deployments, deployment(), { fieldManager: manager });
       expect(ownsExactly(first, deployment(), manager)).toBe(true);
       expect(ownsExactly(first, deployment('web:2'), manager)).toBe(false);
@@ -99,7 +99,7 @@ export function apiParity(of: () => Cluster): void {
       expect(again.metadata.resourceVersion).toBe(plain.metadata.resourceVersion);
     });
 
-    test('an apply gives up what it leaves out, and keeps what others own', async () => {
+    test('an apply removes the fields that it leaves out, and keeps fields of other managers', async () => {
       await client.apply(configMaps, configMap('shared', { a: '1', b: '1' }), { fieldManager: manager });
       await client.apply(configMaps, configMap('shared', { c: '1' }), { fieldManager: 'other' });
       const after = await client.apply(configMaps, configMap('shared', { a: '1' }), { fieldManager: manager });
@@ -119,7 +119,7 @@ export function apiParity(of: () => Cluster): void {
       expect(ownsExactly(after, configMap('fought', { a: '2' }), manager)).toBe(true);
     });
 
-    test('another writer takes the ownership of what it changes', async () => {
+    test('another writer takes ownership of the fields that it changes', async () => {
       await client.apply(configMaps, configMap('edited', { a: '1', b: '1' }), { fieldManager: manager });
       const body = { data: { a: 'edited' } };
       const name = { namespace, name: 'edited' };
@@ -127,14 +127,14 @@ export function apiParity(of: () => Cluster): void {
       expect(ownsExactly(live, configMap('edited', { a: '1', b: '1' }), manager)).toBe(false);
     });
 
-    test('a JSON patch whose test fails is 422, and null finds an absent member', async () => {
+    test('a JSON patch whose test fails is 422, and a test for null passes on an absent member', async () => {
       const made = await client.create(configMaps, configMap('patched'));
       const name = { namespace, name: 'patched' };
       const wrong = [{ op: 'test' as const, path: '/metadata/uid', value: 'another' }];
       expect(isInvalid(await failure(client.patch(configMaps, name, { type: 'json', operations: wrong })))).toBe(true);
       const options = { client, resource: configMaps, finalizer: 'svc.dev/parity', fieldManager: manager };
       expect(await handleFinalizer(made, options, () => Promise.resolve())).toBe('added');
-      // Another owner is faster than our stale view.
+      // Another owner changes the finalizers while our view is stale.
       const stale = await client.get(configMaps, name);
       const add = [{ op: 'add' as const, path: '/metadata/finalizers/-', value: 'other.dev/owner' }];
       await client.patch(configMaps, name, { type: 'json', operations: add });

@@ -11,7 +11,7 @@ export interface OneServer {
   readonly client: KubeClient;
 }
 
-/** Declares the same tests for the real and for the scripted API server. The real one gets these namespaces. */
+/** Declares the same tests for the real and for the scripted API server. The namespaces are created on the real one. */
 export function onBothServers(of: () => Cluster, namespaces: readonly string[], tests: (on: OneServer) => void): void {
   let fake: FakeApiServer;
   beforeAll(async () => {
@@ -44,7 +44,7 @@ export function onBothServers(of: () => Cluster, namespaces: readonly string[], 
   });
 }
 
-/** What a promise rejects with; undefined where it does not. */
+/** What a promise rejects with; undefined if it resolves. */
 export const failure = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => undefined,

@@ -59,7 +59,7 @@ class MyOperator extends Operator {
   }
 }
 
-/** An operator against the original’s class, on ours. */
+/** Tests an operator that was written for the original’s class, on our class. */
 export function dotI(of: () => Cluster): void {
   let cluster: Cluster;
   let operator: MyOperator;
@@ -94,7 +94,7 @@ export function dotI(of: () => Cluster): void {
     else process.env['KUBECONFIG'] = before;
   });
 
-  test('an operator in the shape of the original’s example runs unchanged', async () => {
+  test('an operator like the original’s example runs unchanged', async () => {
     const file = join(cluster.dir, 'cr.yaml');
     const resource = (foo: string): string =>
       JSON.stringify({

@@ -8,7 +8,7 @@ import { freePorts } from '../cluster/ports.ts';
 
 const folder = join(import.meta.dirname, '../../examples/greeter');
 
-/** The example of the guide as its reader runs it: `kubectl apply` of its CRD, then its program as a process. */
+/** Tests the guide's example as a reader runs it: `kubectl apply` of its CRD, then its program as a process. */
 export function greeter(of: () => Cluster): void {
   let cluster: Cluster;
   let operator: ChildProcess;
@@ -41,7 +41,7 @@ export function greeter(of: () => Cluster): void {
     cluster.kubectl(['get', 'configmap', `one-${audience}`, '--ignore-not-found', '-o', 'jsonpath={.data.text}']);
   const probe = async (path: string): Promise<number> => (await fetch(base + path).catch(() => ({ status: 0 }))).status;
 
-  test('greets, is told ready, repairs, follows and prunes', async () => {
+  test('greets, becomes ready, repairs, follows changes and prunes', async () => {
     await apply('hello', ['world', 'moon']);
     await until('the greeting', async () => (await text('world')) === 'hello, world!');
     await cluster.kubectl(['wait', '--for=condition=Ready', 'greeter/one', '--timeout=30s']);
@@ -57,7 +57,7 @@ export function greeter(of: () => Cluster): void {
     expect(metrics).toContain('leader_election_master_status{name="greeter-operator"} 1');
   });
 
-  test('a conflict is a condition that names the other manager', async () => {
+  test('a conflict is reported in a condition that names the other manager', async () => {
     await cluster.kubectl(['label', 'configmap', 'one-world', 'app.kubernetes.io/managed-by-']);
     const file = join(cluster.dir, 'fight.json');
     const metadata = { name: 'one-world', namespace: 'default', labels: { 'app.kubernetes.io/managed-by': 'greeter' } };
@@ -69,7 +69,7 @@ export function greeter(of: () => Cluster): void {
     );
   });
 
-  test('SIGTERM ends it with 0 and gives the lease back', async () => {
+  test('SIGTERM ends the operator with 0 and releases the lease', async () => {
     const exited = once(operator, 'exit');
     operator.kill('SIGTERM');
     const [code] = (await exited) as [number];
