@@ -38,7 +38,7 @@ needing(root).describe('a volume', () => {
     }
   };
 
-  test('on a full volume a commit fails; a restart serves durable samples, and freed space ends the failure', async () => {
+  test('on a full volume a commit fails; a restart serves durable samples; freed space ends the failure', async () => {
     const now = Date.now();
     let store = await open();
     for (let i = 0; i < 100; i++) store.append(labels, now - 60_000 + i * 100, i);

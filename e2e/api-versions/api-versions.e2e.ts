@@ -147,7 +147,7 @@ describe('on a real API server', () => {
     expect(new Set(Object.values(await inStore()))).toEqual(new Set([`svc.dev/${first}`]));
   }, 60_000);
 
-  test('n+2: writes are stored in the new version; the operator starts although its lists need conversion', async () => {
+  test('n+2: writes are stored in the new version; the operator starts though its lists need conversion', async () => {
     await release([first, second], second);
     await until('a write in the new version', async () => {
       await kubectl('-n', 'shop', 'annotate', 'tm', 'young', `touched=${Date.now()}`, '--overwrite');

@@ -232,7 +232,7 @@ const redactionAndInstrument: Case[] = [
   accepts('a rollout to all nodes at the same time', { rollout: { maxUnavailable: '100%' } }),
   refuses('a rollout to 101% of the nodes', { rollout: { maxUnavailable: '101%' } }, /maxUnavailable.* should match/),
   refuses('a rollout to 0 nodes at a time', { rollout: { maxUnavailable: 0 } }, /greater than or equal to 1/),
-  refuses('a rollout to 0% of the nodes at a time', { rollout: { maxUnavailable: '0%' } }, /maxUnavailable.* should match/),
+  refuses('a rollout to 0% of nodes at a time', { rollout: { maxUnavailable: '0%' } }, /maxUnavailable.* should match/),
   refuses('a rollout interval of 0s', { rollout: { minInterval: '0s' } }, /must be at least 1s/),
   accepts('an export allow list', { exportAllowList: ['*.metrics.example', 'mimir.metrics.svc'] }),
   refuses('a URL in the export allow list', { exportAllowList: ['https://a'] }, /exportAllowList.* should match/),

@@ -13,8 +13,8 @@ interface Series {
 }
 
 /**
- * Does the captures of the stand-in, which sees no traffic: posts the requests that a workload has printed to the
- * stand-in, as metrics and spans of a service that instruments itself.
+ * Captures for the stand-in, which sees no traffic: posts the requests that a workload has printed to the stand-in, as
+ * metrics and spans of a service that instruments itself.
  */
 export class SelfReport {
   readonly #pod: string;

@@ -20,9 +20,9 @@ const timeoutSeconds = 1;
 
 /**
  * Sends random queries that are made to block it to a query server over two agents, each a process of its own. Each
- * query must get a documented status, leave a small query at the same time answered, keep every slice of processor
- * time within the bound (a query with a longer slice is run up to twice more, because a shared core may be slow once),
- * and keep memory within the limits of the containers.
+ * query must get a documented status, leave a small parallel query answered, keep every slice of CPU time within the
+ * bound (a query with a longer slice is run up to twice more, because a shared core may be slow once), and keep memory
+ * within the limits of the containers.
  * Resolves with the number of queries that passed, and the number of answers of each status.
  * Errors: those of the stage, among them that a process has ended.
  */

@@ -140,7 +140,7 @@ function lacks(value: unknown, model: unknown, at: string): string[] {
   );
 }
 
-test.each(named(alikeRequests(now / 1000)))("every field that Prometheus' answer has: %s", async (_name, request) => {
+test.each(named(alikeRequests(now / 1000)))("has every field of Prometheus' answer: %s", async (_name, request) => {
   const [a, b] = [await ours(request), await theirs(request)];
   expect([a.status, a.type]).toEqual([b.status, b.type]);
   const [mine, model] = [a, b].map(({ text }) => JSON.parse(text) as { data: Record<string, unknown> });
@@ -157,7 +157,7 @@ test.each(named(alikeRequests(now / 1000)))("every field that Prometheus' answer
   expect(lacks(mine, model, 'body')).toEqual([]);
 });
 
-test('flags that clients look up have the same names and defaults', async () => {
+test('flags that clients look up have the names and defaults of Prometheus', async () => {
   const flags = async (answer: Promise<Answer>): Promise<Record<string, string>> =>
     (JSON.parse((await answer).text) as { data: Record<string, string> }).data;
   const request: ApiRequest = { path: '/api/v1/status/flags', params: {}, form: false };

@@ -236,7 +236,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
   });
 
   test.each(Object.entries(states) as [LongTermState, RegExp][])(
-    'a store that is %s is reported: answers have the part of the agents, or are errors if partial ones are refused',
+    'a store that is %s is reported, agents answer their part, and partial_response=false gets an error',
     async (state, reason) => {
       await peer.be(state);
       try {

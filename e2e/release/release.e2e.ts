@@ -217,7 +217,7 @@ describe('the plugin', () => {
       return Promise.resolve();
     });
 
-    test('let the plugin show the status', async () => {
+    test('answer kubectl svc status', async () => {
       const env = { KUBECONFIG: cluster.kubeconfig };
       const { stdout } = await plugin(['status'], env, [cluster.dir]);
       expect(stdout).toMatch(/1\/1/);

@@ -15,7 +15,7 @@ const container = { name: 'c', image: 'svc-operator:0.1.0', args: ['agent'] };
 test.each([
   ['the entry point without a command', undefined, ['/node', '/svc.ts', 'agent']],
   ['the entry point by its name', ['svc', '--x'], ['/node', '/svc.ts', '--x', 'agent']],
-  ['a program that an init container put onto a volume', ['/pods/1/volumes/x/ld.so', 'a'], ['/pods/1/volumes/x/ld.so', 'a', 'agent']],
+  ['a program on a volume', ['/pods/1/volumes/x/ld.so', 'a'], ['/pods/1/volumes/x/ld.so', 'a', 'agent']],
   ['plain node', ['/nodejs/bin/node', 'a.js'], [process.execPath, 'a.js', 'agent']],
 ])('runs %s', (_name, command, expected) => {
   expect(commandLine(image, { ...container, ...(command ? { command } : {}) }, '/pods/1')).toEqual(expected);
