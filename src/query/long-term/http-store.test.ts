@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MemoryPool, type Memory } from '../../base/memory-pool.ts';
 import { closeServer, listen } from '../../net/listen.ts';
+import { LoopWatch } from '../../testing/loop-watch.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { createHttpStore, type HttpStoreOptions } from './http-store.ts';
 
@@ -93,9 +94,10 @@ test('samples beyond the query’s budget fail the query, not the store', async 
   await expect(store.read(queries, read(10))).rejects.toMatchObject({ name: 'QueryError', errorType: 'execution' });
 });
 
-test('an answer of the query API reserves memory as it arrives, and keeps only that of its samples', async () => {
+test('an answer of the query API takes the memory of its series, not that of the text that they come in', async () => {
   const values = Array.from({ length: 5_000 }, (_, i) => [end / 1000 - 50 + i / 100, '1']);
-  const body = JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [{ metric: {}, values }] } });
+  const result = Array.from({ length: 20 }, (_, i) => ({ metric: { pod: `p${i}` }, values }));
+  const body = JSON.stringify({ status: 'success', data: { resultType: 'matrix', result } });
   const store = await storeOver((_req, res) => {
     res.setHeader('content-type', 'application/json');
     res.end(body);
@@ -110,9 +112,51 @@ test('an answer of the query API reserves memory as it arrives, and keeps only t
     );
     return memory.heldBytes;
   };
-  expect(await readWith(1e7)).toBe(16 * values.length);
-  // Enough for the samples, not for the text that they come in.
-  await expect(readWith(2 * body.length)).rejects.toMatchObject({ name: 'QueryError', code: 'ERR_QUERY_LIMIT' });
+  const whole = 20 * (16 * values.length + 300);
+  expect(whole).toBeLessThan(body.length);
+  // While a series is read, its samples are there twice.
+  expect(await readWith(whole + 32 * values.length)).toBe(whole);
+  await expect(readWith(whole)).rejects.toMatchObject({ name: 'QueryError', code: 'ERR_QUERY_LIMIT' });
+});
+
+test('an answer of any length is read without holding up what else the process does', async () => {
+  const values = Array.from({ length: 20_000 }, (_, i) => `[${(end - 60_000 + 3 * i) / 1000},"${i * 31}"]`).join();
+  const one = Buffer.from(`{"metric":{"pod":"p"},"values":[${values}]}`);
+  const store = await storeOver((_req, res) => {
+    res.write('{"status":"success","data":{"resultType":"matrix","result":[');
+    let sent = 0;
+    const more = (): void => {
+      if (sent > 0) res.write(',');
+      res.write(one);
+      if (++sent === 60) res.end(']}}');
+      else setImmediate(more);
+    };
+    more();
+  }, {});
+  const watch = new LoopWatch();
+  watch.start();
+  try {
+    const [series] = await store.read(queries, { ...read(1e7), deadlineMs: 120_000 });
+    expect([series!.length, series!.at(-1)!.timestamps.length]).toEqual([60, 20_000]);
+    expect(series![0]!.values.slice(0, 3)).toEqual(Float64Array.of(0, 31, 62));
+    expect(watch.report().longestCpuMs).toBeLessThan(150);
+  } finally {
+    watch.stop();
+  }
+});
+
+test.each([
+  ['a sample without a value', '[1700000000]', 'a sample is no pair'],
+  ['a sample that is a number', '7', 'a sample is no pair'],
+])('an answer with %s is refused once', async (_, sample, message) => {
+  let asked = 0;
+  const store = await storeOver((_req, res) => {
+    asked++;
+    const series = `{"metric":{},"values":[${sample}]}`;
+    res.end(`{"status":"success","data":{"resultType":"matrix","result":[${series}]}}`);
+  }, {});
+  await expect(store.read(queries, read())).rejects.toMatchObject({ reason: 'protocol', message });
+  expect(asked).toBe(1);
 });
 
 test('a failed read aborts the parallel ones, and the budget is restored before all are repeated', async () => {
@@ -151,7 +195,7 @@ test('a failed read aborts the parallel ones, and the budget is restored before 
     return store.read(['x', 'y', 'z'].map(named), { ...read(), budget });
   });
   expect({ asked, hangingAtRepetition }).toEqual({ asked: 6, hangingAtRepetition: 0 });
-  expect([budget.left, pool.heldBytes]).toEqual([1e6 - 150 - 7, 150 * 16]);
+  expect([budget.left, pool.heldBytes]).toEqual([1e6 - 150 - 7, 3 * (50 * 16 + 200)]);
 });
 
 test.each([

@@ -13,7 +13,8 @@ import { sampleBytes, SeriesCollector, wholeSeries } from '../fanout/merge/serie
 import type { ReadSeries, SampleBudget } from '../fanout/merge/series-collector.ts';
 import { briefly, longTermName } from './long-term-store.ts';
 import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
-import { rangeQuery, rangeSeries } from './range-selectors.ts';
+import { RangeAnswer } from './range-answer.ts';
+import { rangeQuery } from './range-selectors.ts';
 
 export interface HttpStoreOptions {
   /** Address of the store, up to `/api/v1/…`. */
@@ -35,11 +36,8 @@ export interface HttpStoreOptions {
 const maxAnswerBytes = 512 * 1024 * 1024;
 /** Most bytes of an error's text that are read. */
 const maxErrorBytes = 64 * 1024;
-/**
- * Bytes of memory for each byte of a JSON answer: received parts, their concatenation and the text take one each, the
- * parsed objects three.
- */
-const bytesOfJson = 6;
+/** Work of reading a byte of JSON, in samples. */
+const byteWork = 2;
 /** Work of a series without its samples, in samples. */
 const seriesWork = 50;
 /** Back-off before the one retry. */
@@ -139,18 +137,13 @@ async function byQuery(
   const { path, form } = rangeQuery(query);
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const response = await ask(options, path, { method: 'POST', headers, body: form }, signal);
-  const parts: Uint8Array[] = [];
-  let taken = 0;
-  try {
-    for await (const part of bytesOf(response, options)) {
-      takeMemory(budget.memory, part.length * bytesOfJson);
-      taken += part.length * bytesOfJson;
-      parts.push(part);
-    }
-    return rangeSeries(JSON.parse(Buffer.concat(parts).toString()) as unknown, query, budget);
-  } finally {
-    budget.memory?.give(taken);
+  const answer = new RangeAnswer(query, budget);
+  const pace = new Pace(signal);
+  for await (const part of bytesOf(response, options)) {
+    answer.add(part);
+    if (pace.spend(part.length * byteWork)) await pace.turn();
   }
+  return answer.end();
 }
 
 async function ask(
