@@ -62,7 +62,10 @@ const claims: Claim[] = [
     says: [adr(14), /at most ([\d,]+) series, until/],
     is: ['src/tsdb/head/found-slots.ts', /maxKnownSeries = ([\d_]+)/],
   },
-  { says: [adr(14), /asked for last \((\d+) bytes/], is: ['src/tsdb/head/reader-marks.ts', /writer, (\d+) bytes/] },
+  {
+    says: [adr(14), /asked for last \((\d+) bytes/],
+    is: ['src/tsdb/head/reader-marks.ts', /writer and takes (\d+) bytes/],
+  },
   { says: [adr(14), /estimate \((\d+) bytes a step/], is: [guess, /pushed = (\d+) \* steps/] },
   { says: [adr(14), /against ([\d.]+) bytes for each/], is: [guess, /bytesPerSample: ([\d.]+)/] },
   { says: [adr(14), /bytes for each (\d+) s\)/], is: [guess, /intervalMs: ([\d_]+)/], factor: second },
