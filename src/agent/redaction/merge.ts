@@ -42,31 +42,57 @@ const builtinParams: readonly string[] = [
 const severity: Readonly<Record<LabelAction, number>> = { Truncate: 0, Hash: 1, Drop: 2 };
 
 /**
- * Joins rules so that the most restrictive applies: names to redact are united and override names to let through, a
- * header needs the permission of every rule that speaks of headers, the strictest action on a label holds, and data
- * that is omitted by default (client addresses, texts of database queries) is kept only when every rule that mentions
- * it allows it.
+ * Joins the rules that hold in one namespace so that the most restrictive applies: names to redact are united and
+ * override names to let through, which are united too; a header needs the permission of every rule that speaks of
+ * headers, the strictest action on a label holds, and data that is omitted by default (client addresses, texts of
+ * database queries) is kept only when every rule that mentions it allows it.
  */
 export function mergeRedaction(rules: readonly CaptureRedaction[]): Redaction {
-  const lower = (names: readonly string[] | undefined): string[] => (names ?? []).map((n) => n.toLowerCase());
   const added = rules.flatMap((r) => lower(r.queryParams?.add));
   const removed = new Set(rules.flatMap((r) => lower(r.queryParams?.remove)));
   const allowed = rules.flatMap((r) => (r.headers?.allow ? [new Set(lower(r.headers.allow))] : []));
-  const labels = new Map<string, LabelAction>();
-  for (const { name, action } of rules.flatMap((r) => r.labels ?? [])) {
-    const before = labels.get(name);
-    if (!before || severity[action] > severity[before]) labels.set(name, action);
-  }
   const address = rules.flatMap((r) => r.dropClientAddress ?? []);
   const query = rules.flatMap((r) => r.dbQueryText ?? []);
   return {
     queryParams: new Set([...builtinParams.filter((name) => !removed.has(name)), ...added]),
-    allowHeaders:
-      allowed.length > 0 ? allowed.reduce((a, b) => new Set([...a].filter((name) => b.has(name)))) : new Set(),
+    allowHeaders: common(allowed),
     obfuscateHeaders: new Set(rules.flatMap((r) => lower(r.headers?.obfuscate))),
     paths: rules.flatMap((r) => r.paths ?? []),
-    labels,
+    labels: severest(rules.flatMap((r) => (r.labels ?? []).map(({ name, action }) => [name, action] as const))),
     dropClientAddress: address.length === 0 || address.includes(true),
     dropDbQueryText: query.length === 0 || query.includes('Drop'),
   };
+}
+
+/**
+ * The redaction of data that belongs to several namespaces, from that of each: what one of them redacts is redacted.
+ * `paths`: the rewrites of all of them, each once, in the order of the policies.
+ */
+export function strictest(each: readonly Redaction[], paths: Redaction['paths']): Redaction {
+  return {
+    queryParams: new Set(each.flatMap((r) => [...r.queryParams])),
+    allowHeaders: common(each.map((r) => r.allowHeaders)),
+    obfuscateHeaders: new Set(each.flatMap((r) => [...r.obfuscateHeaders])),
+    paths,
+    labels: severest(each.flatMap((r) => [...r.labels])),
+    dropClientAddress: each.some((r) => r.dropClientAddress),
+    dropDbQueryText: each.some((r) => r.dropDbQueryText),
+  };
+}
+
+function lower(names: readonly string[] | undefined): string[] {
+  return (names ?? []).map((name) => name.toLowerCase());
+}
+
+function common(sets: readonly ReadonlySet<string>[]): ReadonlySet<string> {
+  return sets.reduce((a, b) => new Set([...a].filter((name) => b.has(name))), sets[0] ?? new Set<string>());
+}
+
+function severest(actions: readonly (readonly [name: string, action: LabelAction])[]): Map<string, LabelAction> {
+  const labels = new Map<string, LabelAction>();
+  for (const [name, action] of actions) {
+    const before = labels.get(name);
+    if (!before || severity[action] > severity[before]) labels.set(name, action);
+  }
+  return labels;
 }

@@ -1,8 +1,11 @@
 import type { CaptureRedaction } from '../../capture/index.ts';
+import { mergeRedaction } from './merge.ts';
 import { Redactor, Redactors } from './redactor.ts';
 
+const redactorOf = (rules: readonly CaptureRedaction[]): Redactor => new Redactor(mergeRedaction(rules));
+
 describe('without a policy', () => {
-  const redactor = new Redactor([]);
+  const redactor = redactorOf([]);
   test.each([
     ['url.full', 'https://u:p@shop/a?token=t&q=1&Sig=s', 'https://shop/a?token=REDACTED&q=1&Sig=REDACTED'],
     ['url.query', 'password=x&y=2', 'password=REDACTED&y=2'],
@@ -20,7 +23,7 @@ describe('without a policy', () => {
 
 describe('with the rules of policies', () => {
   test('policies add and remove query parameters, and none removes what another one adds', () => {
-    const redactor = new Redactor([
+    const redactor = redactorOf([
       { queryParams: { add: ['Card'], remove: ['key', 'code'] } },
       { queryParams: { add: ['key'], remove: [] } },
     ]);
@@ -28,7 +31,7 @@ describe('with the rules of policies', () => {
   });
 
   test('a header is kept when every policy with header rules allows it and a monitor asks for it', () => {
-    const redactor = new Redactor([
+    const redactor = redactorOf([
       { headers: { allow: ['x-tenant', 'x-id'], obfuscate: ['x-id'] } },
       { headers: { allow: ['x-tenant', 'x-id', 'cookie'] } },
       { dropClientAddress: true },
@@ -41,7 +44,7 @@ describe('with the rules of policies', () => {
   });
 
   test('paths are rewritten in every attribute that holds one, and in the name of the span', () => {
-    const redactor = new Redactor([{ paths: [{ pattern: '/users/[^/]+', replacement: '/users/{id}' }] }]);
+    const redactor = redactorOf([{ paths: [{ pattern: '/users/[^/]+', replacement: '/users/{id}' }] }]);
     expect(redactor.attribute('url.path', '/users/ann/cart')).toBe('/users/{id}/cart');
     expect(redactor.attribute('http.route', '/users/ann')).toBe('/users/{id}');
     expect(redactor.attribute('url.full', 'http://h/users/ann?next=/users/bob')).toBe(
@@ -67,7 +70,7 @@ describe('with the rules of policies', () => {
       },
     ];
     for (const order of [rules, rules.toReversed()]) {
-      const redactor = new Redactor(order);
+      const redactor = redactorOf(order);
       expect(redactor.attribute('http.route', '/a')).toBeUndefined();
       expect(redactor.attribute('service.name', 'checkout')).toBe('c7761e58969f7edd');
       expect(redactor.attribute('url.path', '/0123456789abcdefgh')).toBe('/0123456789abcde');
@@ -75,7 +78,7 @@ describe('with the rules of policies', () => {
   });
 
   test('client addresses and query texts are kept only where every policy with a rule for them keeps them', () => {
-    const kept = new Redactor([{ dropClientAddress: false, dbQueryText: 'Keep' }, {}]);
+    const kept = redactorOf([{ dropClientAddress: false, dbQueryText: 'Keep' }, {}]);
     expect(kept.attribute('client.address', '10.0.0.1')).toBe('10.0.0.1');
     expect(kept.attribute('db.query.text', 'select 1')).toBe('select 1');
     const mixed: CaptureRedaction[] = [
@@ -83,7 +86,7 @@ describe('with the rules of policies', () => {
       { dropClientAddress: true, dbQueryText: 'Drop' },
     ];
     for (const order of [mixed, mixed.toReversed()]) {
-      const dropped = new Redactor(order);
+      const dropped = redactorOf(order);
       expect(dropped.attribute('client.address', '10.0.0.1')).toBeUndefined();
       expect(dropped.attribute('db.query.text', 'select 1')).toBeUndefined();
     }
@@ -97,5 +100,34 @@ describe('with the rules of policies', () => {
     expect(redactors.of('').attribute('a', 'x')).toBeUndefined();
     expect(redactors.of().attribute('a', 'x')).toBeUndefined();
     expect(redactors.of('web')).toBe(redactors.of('shop'));
+  });
+
+  test('what a policy of some namespaces permits holds where all data is of these', () => {
+    const redactors = new Redactors([
+      { namespaces: ['pay'], queryParams: { add: [], remove: ['token', 'sig'] }, dropClientAddress: false },
+      { queryParams: { add: [], remove: ['code'] } },
+      { namespaces: ['shop', 'web'], queryParams: { add: ['q'], remove: ['token'] }, dropClientAddress: false },
+    ]);
+    const seen = (...names: string[]) => [
+      redactors.of(...names).attribute('url.query', 'code=1&q=1&sig=1&token=1'),
+      redactors.of(...names).attribute('client.address', '10.0.0.1'),
+    ];
+    expect(seen('pay')).toEqual(['code=1&q=1&sig=1&token=1', '10.0.0.1']);
+    expect(seen('shop', 'pay')).toEqual(['code=1&q=REDACTED&sig=REDACTED&token=1', '10.0.0.1']);
+    const others = ['code=1&q=1&sig=REDACTED&token=REDACTED', undefined];
+    expect(seen('batch')).toEqual(others);
+    expect(seen('pay', 'batch')).toEqual(others);
+    expect(seen()).toEqual(['code=1&q=REDACTED&sig=REDACTED&token=REDACTED', undefined]);
+  });
+
+  test('of several namespaces every path rewrite applies once, in the order of the policies', () => {
+    const rewrite = (pattern: string, replacement: string) => ({ paths: [{ pattern, replacement }] });
+    const redactors = new Redactors([
+      { namespaces: ['pay'], ...rewrite('^/a', '/b') },
+      rewrite('^/b', '/b/c'),
+      { namespaces: ['shop'], ...rewrite('/c$', '/d') },
+    ]);
+    for (const names of [['pay', 'shop'], ['shop', 'pay'], []]) expect(redactors.of(...names).path('/a')).toBe('/b/d');
+    expect(redactors.of('pay').path('/a')).toBe('/b/c');
   });
 });

@@ -3,7 +3,7 @@ import { percentDecoded } from '../../base/text/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
 import { labelName } from '../mapping/names.ts';
 import type { AnyValue } from '../otlp/model.ts';
-import { mergeRedaction, type Redaction } from './merge.ts';
+import { mergeRedaction, type Redaction, strictest } from './merge.ts';
 
 /** How much of a value the action Truncate keeps. Units: characters. */
 export const truncatedLength = 16;
@@ -24,8 +24,8 @@ export class Redactor {
   readonly #rewriters: readonly ((path: string) => string)[];
   readonly #rewritten = new Map<string, string>();
 
-  constructor(rules: readonly CaptureRedaction[]) {
-    this.#rules = mergeRedaction(rules);
+  constructor(rules: Redaction) {
+    this.#rules = rules;
     this.#rewriters = this.#rules.paths.map(({ pattern, replacement }) => pathRewriter(pattern, replacement));
   }
 
@@ -91,30 +91,46 @@ export class Redactor {
 /** The redactors of a config, by namespace: equal sets of rules share one. */
 export class Redactors {
   readonly #rules: readonly CaptureRedaction[];
-  readonly #bySet = new Map<string, Redactor>();
+  /** For each rule the namespaces that it is restricted to. */
+  readonly #within: readonly (ReadonlySet<string> | undefined)[];
+  readonly #bySets = new Map<string, Redactor>();
   readonly #byNamespace = new Map<string, Redactor>();
 
   constructor(rules: readonly CaptureRedaction[] = []) {
     this.#rules = rules;
+    this.#within = rules.map(({ namespaces }) => namespaces && new Set(namespaces));
   }
 
   /**
-   * The redactor for data of these namespaces: the rules of each of them apply. When the namespace is unknown, all
-   * rules apply.
+   * The redactor for data of these namespaces. What one of them redacts is redacted, and a rule permits something only
+   * where it holds. When the namespace is unknown, the data may be of any namespace, or of none.
    */
   of(...names: readonly string[]): Redactor {
     const namespaces = names.filter(Boolean);
     const key = namespaces.join('/');
     const known = this.#byNamespace.get(key);
     if (known) return known;
-    const holds = this.#rules.map(
-      (rule) => !rule.namespaces || key === '' || namespaces.some((ns) => rule.namespaces!.includes(ns)),
-    );
-    const set = holds.join();
-    const redactor = this.#bySet.get(set) ?? new Redactor(this.#rules.filter((_, i) => holds[i]));
-    this.#bySet.set(set, redactor);
+    const possible =
+      namespaces.length > 0 ? namespaces : ['', ...this.#within.flatMap((within) => [...(within ?? [])])];
+    const sets = new Map(new Set(possible).values().map((name) => this.#setOf(name)));
+    const setsKey = [...sets.keys()].toSorted().join(';');
+    const redactor = this.#bySets.get(setsKey) ?? this.#make([...sets.values()]);
+    this.#bySets.set(setsKey, redactor);
     this.#byNamespace.set(key, redactor);
     return redactor;
+  }
+
+  /** The rules that hold in a namespace, with a key for this set of rules. */
+  #setOf(name: string): [key: string, rules: readonly CaptureRedaction[]] {
+    const holds = this.#within.map((within) => !within || within.has(name));
+    return [holds.join(), this.#rules.filter((_, i) => holds[i])];
+  }
+
+  #make(sets: readonly (readonly CaptureRedaction[])[]): Redactor {
+    const paths = this.#rules
+      .filter((rule) => sets.some((set) => set.includes(rule)))
+      .flatMap((rule) => rule.paths ?? []);
+    return new Redactor(strictest(sets.map(mergeRedaction), paths));
   }
 }
 
