@@ -1,3 +1,4 @@
+import { builtinQueryParams } from '../../api/v1alpha1/index.ts';
 import type { CaptureRedaction } from '../../capture/index.ts';
 
 export type LabelAction = 'Drop' | 'Hash' | 'Truncate';
@@ -15,29 +16,7 @@ export interface Redaction {
   readonly dropDbQueryText: boolean;
 }
 
-/** Names of query parameters whose values are never kept unless a policy lets them through. */
-const builtinParams: readonly string[] = [
-  'access_token',
-  'api_key',
-  'apikey',
-  'auth',
-  'authorization',
-  'awsaccesskeyid',
-  'code',
-  'key',
-  'password',
-  'passwd',
-  'pwd',
-  'secret',
-  'session',
-  'sig',
-  'signature',
-  'token',
-  'x-amz-credential',
-  'x-amz-security-token',
-  'x-amz-signature',
-  'x-goog-signature',
-];
+const builtinParams = builtinQueryParams.map((name) => name.toLowerCase());
 
 const severity: Readonly<Record<LabelAction, number>> = { Truncate: 0, Hash: 1, Drop: 2 };
 

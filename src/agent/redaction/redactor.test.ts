@@ -10,6 +10,7 @@ describe('without a policy', () => {
     ['url.full', 'https://u:p@shop/a?token=t&q=1&Sig=s', 'https://shop/a?token=REDACTED&q=1&Sig=REDACTED'],
     ['url.query', 'password=x&y=2', 'password=REDACTED&y=2'],
     ['http.target', '/a?%74oken=x', '/a?%74oken=REDACTED'],
+    ['url.query', 'samlresponse=x&TOTP=1&badge=2', 'samlresponse=REDACTED&TOTP=REDACTED&badge=2'],
     ['url.path', '/a/b', '/a/b'],
     ['http.request.method', 'GET', 'GET'],
     ['client.address', '10.0.0.1', undefined],
@@ -24,10 +25,10 @@ describe('without a policy', () => {
 describe('with the rules of policies', () => {
   test('policies add and remove query parameters, and none removes what another one adds', () => {
     const redactor = redactorOf([
-      { queryParams: { add: ['Card'], remove: ['key', 'code'] } },
+      { queryParams: { add: ['Badge'], remove: ['key', 'Code'] } },
       { queryParams: { add: ['key'], remove: [] } },
     ]);
-    expect(redactor.attribute('url.query', 'card=1&code=2&key=3')).toBe('card=REDACTED&code=2&key=REDACTED');
+    expect(redactor.attribute('url.query', 'badge=1&code=2&key=3')).toBe('badge=REDACTED&code=2&key=REDACTED');
   });
 
   test('a header is kept when every policy with header rules allows it and a monitor asks for it', () => {

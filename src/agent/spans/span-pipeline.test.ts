@@ -228,13 +228,13 @@ test('redacted data does not reach the ring: headers, paths, queries, labels, an
       headers: { allow: ['x-tenant', 'x-card'], obfuscate: ['x-card'] },
       paths: [{ pattern: '/users/[^/]+', replacement: '/users/{id}' }],
       labels: [{ name: 'service_name', action: 'Hash' }],
-      queryParams: { add: ['card'], remove: [] },
+      queryParams: { add: ['badge'], remove: [] },
       dbQueryText: 'Keep',
     },
   ];
   const { pipeline, shown } = aPipeline({ headers: ['x-tenant', 'x-card', 'cookie'] }, { redaction });
   const own = {
-    'url.full': 'http://u:p@h/users/ann?card=1&a=2',
+    'url.full': 'http://u:p@h/users/ann?badge=1&a=2',
     'http.request.header.x-tenant': 't1',
     'http.request.header.x-card': '4111',
     'http.request.header.cookie': 'secret',
@@ -247,7 +247,7 @@ test('redacted data does not reach the ring: headers, paths, queries, labels, an
   const record = shown()[0]!;
   expect(record).toMatchObject({ name: 'GET /users/{id}', path: '/users/{id}', service: 'c7761e58969f7edd' });
   expect(record.attributes).toEqual({
-    'url.full': 'http://h/users/{id}?card=REDACTED&a=2',
+    'url.full': 'http://h/users/{id}?badge=REDACTED&a=2',
     'http.request.header.x-tenant': 't1',
     'http.request.header.x-card': 'REDACTED',
     'service.name': 'c7761e58969f7edd',

@@ -24,4 +24,5 @@ export {
   workloadKinds,
 } from './traffic-fields.ts';
 export type { MetricFamily, MonitorSettings, PortRange, Protocol, WorkloadKind } from './traffic-fields.ts';
+export { builtinQueryParams } from './query-params.ts';
 export type { Exclusion } from './policy-scope.ts';

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { choice, flag, integer, intOrString, list, object, opaque, optional, rules, text } from '../schema/build.ts';
 import { byteSize, duration, labelSelector, patterns, safeText } from '../schema/common.ts';
+import { builtinQueryParams } from './query-params.ts';
 import { namingLabelFault, namingLabels, namingLabelsText } from './traffic-fields.ts';
 
 /**
@@ -174,14 +175,19 @@ export const retention = object('How long the nodes keep data. Whichever bound i
 });
 
 const headerName = text('A header name.', { minLength: 1, maxLength: 64, pattern: '^[A-Za-z0-9_-]+$' });
-const queryName = text('A query parameter name; case counts.', { minLength: 1, maxLength: 128, ...safeText });
+const queryName = text('A query parameter name; case does not count.', { minLength: 1, maxLength: 128, ...safeText });
 
 export const redaction = object('What never leaves a node.', {
   queryParams: optional(
-    object('URL query parameters whose value is replaced, besides the built-in ones.', {
-      add: optional(list('Names to redact too.', queryName, { maxItems: 64 })),
-      remove: optional(list('Built-in names to let through.', queryName, { maxItems: 64 })),
-    }),
+    object(
+      `URL query parameters whose value is replaced, besides the built-in ones: ${builtinQueryParams.join(', ')}.`,
+      {
+        add: optional(list('Names to redact too, whatever other policies let through.', queryName, { maxItems: 64 })),
+        remove: optional(
+          list('Built-in names to let through, unless another policy adds them.', queryName, { maxItems: 64 }),
+        ),
+      },
+    ),
   ),
   headers: optional(
     object('HTTP headers.', {

@@ -1,6 +1,6 @@
 import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import type { InstrumentSettings } from '../instrument-yaml/settings.ts';
-import { headerNames } from './check/redaction.ts';
+import { everywhere, headerNames } from './check/redaction.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
 
 /**
@@ -23,14 +23,15 @@ export function headerFault(spec: TrafficMonitorSpec, covering: readonly PolicyI
 }
 
 /**
- * The headers that the instrument reads: the union over the node. A header that any policy obfuscates is obfuscated.
+ * The headers that the instrument reads: the union over the node. It obfuscates those that are obfuscated in every
+ * namespace; the agent obfuscates the others where a policy wants that.
  */
 export function capturedHeaders(
   asked: readonly string[],
   policies: readonly PolicyInForce[],
 ): InstrumentSettings['headers'] {
   const all = headerNames(asked);
-  const hidden = new Set(headerNames(policies.flatMap((p) => p.spec.redaction?.headers?.obfuscate ?? [])));
+  const hidden = new Set(headerNames(everywhere(policies).flatMap((p) => p.spec.redaction?.headers?.obfuscate ?? [])));
   return {
     capture: sortedSet(all.filter((name) => !hidden.has(name))),
     obfuscate: sortedSet(all.filter((name) => hidden.has(name))),

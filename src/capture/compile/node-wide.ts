@@ -5,12 +5,13 @@ import { builtinNetwork, builtinSettings } from '../instrument-yaml/builtin.ts';
 import type { InstrumentSettings, NetworkSettings } from '../instrument-yaml/settings.ts';
 import { parseBytes } from './bytes.ts';
 import { bucketBound } from './check/policy-checks.ts';
-import { first, sortedSet, type PolicyInForce } from './settings.ts';
+import { everywhere, nodeQueryParams } from './check/redaction.ts';
+import { first, type PolicyInForce } from './settings.ts';
 import type { CompileEnvironment, FlowsState, RolloutRules } from './types.ts';
 
 /**
- * The settings that exist once per node, without the entries, the exclusions and the unions over monitors. Of these, a
- * policy of some namespaces can set only query parameters to redact.
+ * The settings that exist once per node, without the entries, the exclusions and the unions over monitors. A policy of
+ * some namespaces sets none of them, except that the instrument lets through the query parameters that it lets through.
  */
 export function nodeWideSettings(
   policies: readonly PolicyInForce[],
@@ -25,8 +26,6 @@ export function nodeWideSettings(
   const extra = get((s) => s.instrument?.extraConfig) as InstrumentSettings['extra'];
   const clusterName = get((s) => s.instrument?.clusterName);
   const kubeMetaCache = get((s) => s.instrument?.kubeMetaCache);
-  const removed = new Set(get((s) => s.redaction?.queryParams?.remove) ?? []);
-  const added = sortedSet(policies.flatMap((p) => p.spec.redaction?.queryParams?.add ?? []));
   return {
     ...settings,
     logLevel: logLevels[get((s) => s.instrument?.logLevel) ?? 'Info'],
@@ -58,8 +57,7 @@ export function nodeWideSettings(
       ...(durationBuckets ? { durationBuckets: durationBuckets.map((b) => bucketBound('durationBuckets', b)) } : {}),
       ...(sizeBuckets ? { sizeBuckets: sizeBuckets.map((b) => bucketBound('sizeBuckets', b)) } : {}),
     },
-    // Most restrictive: no policy removes an entry that another adds.
-    sensitiveQueryParams: { add: added, remove: [...removed].filter((name) => !added.includes(name)) },
+    sensitiveQueryParams: nodeQueryParams(policies),
   };
 }
 
@@ -107,7 +105,7 @@ export function limitsOf(policies: readonly PolicyInForce[]): CaptureLimits {
   const least = (
     key: 'maxSeriesPerNode' | 'maxSeriesPerNamespace' | 'maxSeriesPerMonitor' | 'maxLabelValueLength',
   ): number => {
-    const set = policies.filter((p) => !p.spec.namespaceSelector).flatMap((p) => p.spec.limits?.[key] ?? []);
+    const set = everywhere(policies).flatMap((p) => p.spec.limits?.[key] ?? []);
     return set.length > 0 ? Math.min(...set) : builtinLimits[key];
   };
   const spans = policies.flatMap((p) => p.spec.limits?.maxSpansPerSecondPerNode ?? []);

@@ -1,5 +1,6 @@
-import type { ClusterTrafficPolicySpec } from '../../../api/v1alpha1/index.ts';
+import { builtinQueryParams, type ClusterTrafficPolicySpec } from '../../../api/v1alpha1/index.ts';
 import type { CaptureRedaction } from '../../capture-config.ts';
+import type { InstrumentSettings } from '../../instrument-yaml/settings.ts';
 import { patternFault } from '../../redaction-pattern.ts';
 import { namespacesOf } from '../select/scope.ts';
 import { sortedSet, type PolicyInForce } from '../settings.ts';
@@ -45,6 +46,28 @@ function ruleOf(redaction: ClusterTrafficPolicySpec['redaction']): CaptureRedact
     ...(dbQueryText === undefined ? {} : { dbQueryText }),
   };
   return Object.keys(rule).length > 0 ? rule : null;
+}
+
+/**
+ * What the instrument redacts: it knows no namespaces, so it gets the names that all of them redact. It lets through
+ * what any policy lets through; the agent redacts that where it has to be.
+ * The instrument tells names apart by case: a name is let through in every spelling that it redacts by itself.
+ */
+export function nodeQueryParams(policies: readonly PolicyInForce[]): InstrumentSettings['sensitiveQueryParams'] {
+  const names = (some: readonly PolicyInForce[], list: 'add' | 'remove'): string[] =>
+    sortedSet(some.flatMap((p) => p.spec.redaction?.queryParams?.[list] ?? []));
+  const add = names(everywhere(policies), 'add');
+  const redacted = new Set(add.map((name) => name.toLowerCase()));
+  const remove = names(policies, 'remove').filter((name) => !redacted.has(name.toLowerCase()));
+  const spellings = builtinQueryParams.filter((known) =>
+    remove.some((name) => name.toLowerCase() === known.toLowerCase()),
+  );
+  return { add, remove: sortedSet([...remove, ...spellings]) };
+}
+
+/** The policies that hold in every namespace. */
+export function everywhere(policies: readonly PolicyInForce[]): PolicyInForce[] {
+  return policies.filter((p) => !p.spec.namespaceSelector);
 }
 
 /** Header names as the instrument writes them: lower case. */
