@@ -20,8 +20,9 @@ export function timeOf(k: number, end: number): number {
 export function agentSeries(series: number): BenchSeries[] {
   const rows: BenchSeries[] = [{ labels: up, values: new Float64Array(samples).fill(1) }];
   let pods = 0;
+  // Each third sample grows by one more than the others, so that not all of them are equally easy to encode.
   const add = (labels: Labels, perSample: number): void => {
-    rows.push({ labels, values: Float64Array.from({ length: samples }, (_, k) => k * perSample + (k % 3)) });
+    rows.push({ labels, values: Float64Array.from({ length: samples }, (_, k) => k * perSample + Math.floor(k / 3)) });
   };
   for (; 16 * pods + 16 <= series; pods++) addPod(pods, add);
   return rows;
@@ -38,11 +39,13 @@ function addPod(pod: number, add: (labels: Labels, perSample: number) => void): 
     k8s_pod_name: `${owner}-7d9f-${pod}`,
     service_name: owner,
   };
+  const perBucket = 1 + (pod % 7);
   for (const [i, le] of bounds.entries()) {
     const bucket = { __name__: 'http_server_request_duration_bucket', ...labels, le };
-    add(labelsFromObject(bucket), (i + 1) * (1 + (pod % 7)));
+    add(labelsFromObject(bucket), (i + 1) * perBucket);
   }
-  add(labelsFromObject({ __name__: 'http_server_request_duration_count', ...labels }), 11);
+  const count = { __name__: 'http_server_request_duration_count', ...labels };
+  add(labelsFromObject(count), bounds.length * perBucket);
   for (let peer = 0; peer < 4; peer++) {
     const flow = { k8s_src_owner_name: owner, k8s_dst_owner_name: `dst-${peer}`, k8s_pod_name: labels.k8s_pod_name };
     add(labelsFromObject({ __name__: 'ebpf_network_flow_bytes', ...flow }), 40_000 + pod * 17 + peer);
