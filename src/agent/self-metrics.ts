@@ -82,7 +82,10 @@ export function createSelfMetrics(options: { node: string; version: string }) {
       'svc_tsdb_quarantined_blocks_total',
       'Damaged blocks that were set aside; the rest serves.',
     ),
-    tsdbOldest: gauge('svc_tsdb_oldest_timestamp', 'Time of the oldest sample, seconds since the epoch.'),
+    tsdbOldest: gauge(
+      'svc_tsdb_oldest_timestamp',
+      'Time of the oldest sample, or of the start of the block that has it, seconds since the epoch.',
+    ),
     tsdbWriteError: gauge('svc_tsdb_write_error', '1 while the store cannot write.'),
     instrumentUp: gauge('svc_instrument_up', "1 while the instrument's health socket answers."),
     instrumentRestarts: counter('svc_instrument_restarts_total', 'Starts of the instrument seen after the first.'),

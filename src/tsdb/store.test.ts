@@ -142,7 +142,7 @@ describe('appending', () => {
     expect([...readSamples(store, one).values()]).toEqual([expected]);
     await clock.advance(4 * hour);
     await store.maintain();
-    expect(store.stats()).toMatchObject({ blocks: 1, series: 0 });
+    expect(store.stats()).toMatchObject({ blocks: 1, series: 0, newestMs: start + 30_000 });
     expect([...readSamples(store, one).values()]).toEqual([expected]);
     await store.close();
   });

@@ -254,7 +254,8 @@ class EmbeddedStore implements Store {
 
   stats(): StoreStats {
     const minT = Math.min(this.#blocks.blocks[0]?.from ?? Infinity, this.#head.minT);
-    const maxT = Math.max(this.#blocks.blocks.at(-1)?.to ?? -Infinity, this.#head.maxT);
+    // What the head holds is newer than all blocks.
+    const maxT = this.#head.maxT > -Infinity ? this.#head.maxT : (this.#blocks.blocks.at(-1)?.newestMs ?? -Infinity);
     return {
       series: this.#head.size,
       samplesAppended: this.#appended,

@@ -118,7 +118,8 @@ export interface StoreStats {
   /** Bytes of chunks in memory. */
   readonly headChunkBytes: number;
   /**
-   * Times of the oldest and the newest sample, ms. For blocks, the bounds of their range. Undefined in an empty store.
+   * Times of the oldest and the newest sample, ms; undefined in an empty store. Where the oldest is in a block, the
+   * start of the block's range. Where the newest is in a block and was deleted, its time until the block is merged.
    */
   readonly oldestMs: number | undefined;
   readonly newestMs: number | undefined;

@@ -34,6 +34,7 @@ export class Block {
   #nextRead = -1;
   #readers = 0;
   #retired = false;
+  #newestMs: number | undefined;
 
   private constructor(path: string, size: number, file: ReadableFile) {
     this.path = path;
@@ -62,6 +63,16 @@ export class Block {
       file.close();
       throw error;
     }
+  }
+
+  /** Time of the newest sample that was written. The first call reads the records of all series. Unit: ms. */
+  get newestMs(): number {
+    if (this.#newestMs !== undefined) return this.#newestMs;
+    let newest = -Infinity;
+    for (let i = 0; i < this.index.seriesCount; i++) {
+      newest = Math.max(newest, this.index.series(i).chunks.at(-1)?.maxT ?? -Infinity);
+    }
+    return (this.#newestMs = newest);
   }
 
   /** Like `readChunks`, but the bytes of the chunks are valid only until the next read of this block. */
