@@ -102,7 +102,11 @@ const flows: Case[] = [
       direction: 'Ingress',
       protocols: ['TCP', 'UDP'],
       excludeInterfaces: ['lo', 'veth0'],
-      cidrs: [{ cidr: '10.0.0.0/8' }, { cidr: '0.0.0.0/0', name: 'internet' }, { cidr: 'fd00::/8' }, { cidr: '::/0' }],
+      cidrs: [
+        { cidr: '10.0.0.0/8' },
+        { cidr: '0.0.0.0/0', name: 'internet' },
+        ...['fd00::/8', '::/0', '2001:DB8:0:1:2:3:4:5/128', '::ffff:10.0.0.0/104'].map((cidr) => ({ cidr })),
+      ],
       sampling: 50,
       dropExternal: true,
       attributes: ['dst.port', 'k8s.src.*'],
@@ -116,7 +120,10 @@ const flows: Case[] = [
     { network: { source: 'TC', acknowledgeCiliumConflict: false } },
     /TC conflicts with Cilium/,
   ),
-  ...['10.0.0.0', '10.0.0.0/33', '10.0.0/8', 'fd00::/129', 'internet', '10.0.0.0/8 '].map((cidr) =>
+  ...[
+    ...['10.0.0.0', '10.0.0.0/33', '10.0.0/8', '999.1.1.1/8', '10.0.0.0/08', 'internet', '10.0.0.0/8 '],
+    ...['fd00::/129', '1::2::3/8', ':::/8', '1:2:3:4:5:6:7:8:9/8', '12345::/8', '::1.2.3.256/96'],
+  ].map((cidr) =>
     refuses(`"${cidr}" as an address range`, { network: { cidrs: [{ cidr }] } }, /cidr is an address range/),
   ),
   refuses('a range name with $', { network: { cidrs: [{ cidr: '::/0', name: '$a' }] } }, /name.* should match/),
@@ -220,7 +227,9 @@ const redactionAndInstrument: Case[] = [
   refuses('an export interval of one second', { instrument: { exportInterval: '1s' } }, /must be at least 5s/),
   refuses('a poll interval of zero', { instrument: { pollInterval: '0s' } }, /must be at least 1s/),
   refuses('a cluster name with $', { instrument: { clusterName: '$HOME' } }, /must not contain \$/),
-  refuses('a cache address without a port', { instrument: { kubeMetaCache: 'cache' } }, /kubeMetaCache.* should match/),
+  ...['cache', 'cache:0', 'cache:65536'].map((kubeMetaCache) =>
+    refuses(`${kubeMetaCache} as a cache address`, { instrument: { kubeMetaCache } }, /kubeMetaCache.* should match/),
+  ),
   accepts('rollout settings', {
     rollout: {
       maxUnavailable: 2,

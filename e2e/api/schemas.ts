@@ -1,5 +1,9 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { kinds } from '../../src/api/v1alpha1/index.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import { repository } from '../install/tools.ts';
+import { installCrds } from './install.ts';
 import { until } from '../../src/testing/until.ts';
 import { collectionPath, documentOf, tables, verdict } from './documents.ts';
 import { ruleMessages, specPatterns } from '../../src/testing/schema-walk.ts';
@@ -114,6 +118,34 @@ export function schemas(of: () => Cluster): void {
         { contentType: 'application/merge-patch+json' },
       );
       await expect(patch).rejects.toThrow('org is immutable; create a second MinterDeployment');
+    });
+
+    test('an object with a value that a newer rule refuses can be changed elsewhere, and its status written', async () => {
+      const table = tables[1]!;
+      const path = collectionPath(table.kind);
+      const patch = (to: string, body: object): Promise<object> =>
+        cluster.api.request('PATCH', to, body, { contentType: 'application/merge-patch+json' });
+      const ofRange = (name: string, dryRun: boolean): Promise<object> => {
+        const object = documentOf(table, { spec: { network: { cidrs: [{ cidr: '999.1.1.1/8' }] } }, name });
+        return cluster.api.request('POST', dryRun ? `${path}?dryRun=All` : path, object);
+      };
+      const crd = await readFile(join(repository, 'crds/svc.dev_clustertrafficpolicies.yaml'), 'utf8');
+      const older = crd.replace(/self\.cidr\.matches\([^\n]*/, '"true"');
+      expect(older).not.toBe(crd);
+      await cluster.kubectl(['apply', '--server-side', '-f', '-'], { stdin: older });
+      await until('the rule is gone', () => ofRange('old', false));
+      await installCrds(cluster);
+      await until('the rule is back', () =>
+        ofRange('new', true).then(
+          () => false,
+          (error: unknown) => /spec\.network\.cidrs\[0\].* cidr is an address range/.test(String(error)),
+        ),
+      );
+      await patch(`${path}/old`, { spec: { priority: 7 } });
+      await patch(`${path}/old/status`, { status: { observedGeneration: 2 } });
+      const another = { spec: { network: { cidrs: [{ cidr: '999.1.1.1/8' }, { cidr: 'fd00::/8' }] } } };
+      await expect(patch(`${path}/old`, another)).rejects.toThrow('cidr is an address range');
+      await cluster.api.request('DELETE', `${path}/old`);
     });
 
     test('a write of the status leaves the spec alone', async () => {

@@ -1,4 +1,5 @@
 import {
+  addressSetting,
   booleanSetting,
   durationSetting,
   integerSetting,
@@ -7,9 +8,6 @@ import {
   type SettingValues,
   textSetting,
 } from '../base/settings.ts';
-
-/** An address to bind: an IPv4 or IPv6 literal. */
-const address = /^[0-9a-fA-F.:]+$/;
 
 const shared = {
   nodeName: textSetting(
@@ -21,11 +19,7 @@ const shared = {
     help: 'directory of the store and of the last good capture config',
     default: '/var/lib/svc-agent',
   }),
-  otlpBindAddress: textSetting(
-    { help: 'address of the OTLP receivers; keep it on loopback', default: '127.0.0.1' },
-    address,
-    'an IP address',
-  ),
+  otlpBindAddress: addressSetting({ help: 'address of the OTLP receivers; keep it on loopback', default: '127.0.0.1' }),
   otlpHttpPort: portSetting({ help: 'OTLP over HTTP', default: '4318' }),
   obiInstrumentPorts: textSetting(
     {
@@ -58,11 +52,10 @@ export const agentSettingTable = {
     default: '/var/run/obi',
   }),
   podIp: textSetting({ help: 'IP address of this pod, for the log', default: '' }),
-  bindAddress: textSetting(
-    { help: 'address of the scrape, remote-read, span and capture listeners', default: '0.0.0.0' },
-    address,
-    'an IP address',
-  ),
+  bindAddress: addressSetting({
+    help: 'address of the scrape, remote-read, span and capture listeners',
+    default: '0.0.0.0',
+  }),
   scrapePort: portSetting({ help: 'metrics and probes', default: '9090' }),
   remoteReadPort: portSetting({ help: 'Prometheus remote read', default: '9091' }),
   spanStreamPort: portSetting({ help: 'span stream', default: '9092' }),

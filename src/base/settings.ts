@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { parseDuration } from './duration.ts';
 import { OperatorError } from './errors.ts';
 
@@ -99,6 +100,17 @@ export function textSetting(
     ...meaning,
     parse: (text) => {
       if (pattern && !pattern.test(text)) throw new Error(`${JSON.stringify(text)} is not ${expected}`);
+      return text;
+    },
+  };
+}
+
+/** An IPv4 or IPv6 address to bind. */
+export function addressSetting(meaning: Meaning): Setting<string> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      if (isIP(text) === 0) throw new Error(`${JSON.stringify(text)} is not an IP address`);
       return text;
     },
   };

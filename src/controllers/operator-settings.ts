@@ -1,3 +1,4 @@
+import { cidrPattern } from '../base/text/address-patterns.ts';
 import {
   booleanSetting,
   choiceSetting,
@@ -89,8 +90,8 @@ export const operatorSettingTable = {
       help: 'address ranges of the API servers, with commas between; only they may then reach the custom metrics port',
       default: '',
     },
-    /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/,
-    'an address range such as 10.0.0.0/28',
+    new RegExp(cidrPattern),
+    'an address range such as 10.0.0.0/28 or fd00::/8',
   ),
   leaderElect: booleanSetting({ help: 'work only while holding the Lease svc-controller', default: 'true' }),
   obiInstrumentPorts: captureOptionTable.obiInstrumentPorts,

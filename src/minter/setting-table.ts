@@ -1,3 +1,4 @@
+import { isIP, isIPv4 } from 'node:net';
 import type { LogLevel } from '../base/logger.ts';
 import type { Setting } from '../base/settings.ts';
 import { foldName, isKeyVersionName, isOrganizationName, isRepositoryName } from './names.ts';
@@ -26,7 +27,7 @@ export const minterSettingTable = {
   audiences: audienceList({ help: 'accepted audiences, comma list of at most 5, compared byte for byte' }),
   bindAddress: must(
     { default: '0.0.0.0', help: 'address of both listeners' },
-    (text) => /^[0-9a-fA-F.:]+$/.test(text),
+    (text) => isIP(text) !== 0,
     'be an IP address',
   ),
   port: integer({ default: '8080', help: 'port of /token and /version' }, 0, 65_535),
@@ -87,9 +88,9 @@ interface Meaning {
 
 /** `host:port` on this machine, for a key service without TLS. Errors: an Error that describes the expected form. */
 export function loopbackEndpoint(text: string): { host: string; port: number } {
-  const match = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]):([1-9]\d{0,4})$/.exec(text);
+  const match = /^(.+):([1-9]\d{0,4})$/.exec(text);
   const port = Number(match?.[2]);
-  if (!match || port > 65_535) throw new Error('must be host:port on loopback');
+  if (!match || !isLoopbackHost(match[1]!) || port > 65_535) throw new Error('must be host:port on loopback');
   return { host: match[1]!, port };
 }
 
@@ -177,5 +178,5 @@ function isServiceUrl(text: string): boolean {
 }
 
 function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
+  return host === 'localhost' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'));
 }

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import { cidrPattern, hostPortPattern } from '../../base/text/address-patterns.ts';
 import { choice, flag, integer, intOrString, list, object, opaque, optional, rules, text } from '../schema/build.ts';
 import { byteSize, duration, labelSelector, patterns, safeText } from '../schema/common.ts';
 import { builtinQueryParams } from './query-params.ts';
@@ -47,9 +48,6 @@ export const httpGlobals = object('HTTP settings that exist once for each node.'
     }),
   ),
 });
-
-const cidrPattern =
-  '^(([0-9]{1,3}\\\\.){3}[0-9]{1,3}/([0-9]|[12][0-9]|3[0-2])|[0-9a-fA-F.]*:[0-9a-fA-F:.]*/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))$';
 
 export const network = object(
   'Flow metrics: who talks to whom, and how much.',
@@ -272,7 +270,7 @@ export const instrument = object('Settings of the eBPF instrument.', {
   kubeMetaCache: optional(
     text('Address of a shared metadata cache, host:port, for large clusters.', {
       maxLength: 253,
-      pattern: '^[A-Za-z0-9.-]+:[0-9]{1,5}$',
+      pattern: hostPortPattern,
     }),
   ),
   logLevel: optional(choice('How much it logs; Info unless set.', ['Debug', 'Info', 'Warn', 'Error'])),

@@ -1,4 +1,3 @@
-import { isIPv4, isIPv6 } from 'node:net';
 import type { ClusterTrafficPolicySpec, MonitorSettings } from '../../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../../base/duration.ts';
 import { errorText } from '../../../base/errors.ts';
@@ -8,7 +7,18 @@ import { exportFault } from '../exports.ts';
 import { extraConfigFinding } from '../extra-config.ts';
 import { flowAttributes } from '../flow-attributes.ts';
 import { pathRewriteFault } from './redaction.ts';
-import { globText, headerText, labelKeyText, literalText, pathGlobText, routeText, textFault } from './text-checks.ts';
+import {
+  cidrText,
+  globText,
+  headerText,
+  hostPortText,
+  labelKeyText,
+  literalText,
+  oneTextFault,
+  pathGlobText,
+  routeText,
+  textFault,
+} from './text-checks.ts';
 import type { CompileEnvironment, PolicyFinding } from '../types.ts';
 
 /** Why a policy cannot be compiled in this environment, or null. The order decides which fault is reported. */
@@ -82,8 +92,8 @@ function durations(spec: ClusterTrafficPolicySpec): string | null {
 function instrument(spec: ClusterTrafficPolicySpec): string | null {
   const { clusterName, kubeMetaCache } = spec.instrument ?? {};
   return (
-    textFault('spec.instrument.clusterName', clusterName === undefined ? [] : [clusterName], literalText) ??
-    textFault('spec.instrument.kubeMetaCache', kubeMetaCache === undefined ? [] : [kubeMetaCache], literalText) ??
+    oneTextFault('spec.instrument.clusterName', clusterName, literalText) ??
+    oneTextFault('spec.instrument.kubeMetaCache', kubeMetaCache, hostPortText) ??
     textFault('spec.redaction.queryParams.add', spec.redaction?.queryParams?.add, literalText) ??
     textFault('spec.redaction.queryParams.remove', spec.redaction?.queryParams?.remove, literalText) ??
     textFault('spec.redaction.headers.allow', spec.redaction?.headers?.allow, headerText) ??
@@ -100,9 +110,9 @@ function network(spec: ClusterTrafficPolicySpec): string | null {
     return 'spec.network.excludeInterfaces: takes effect with source: TC only';
   }
   for (const [i, { cidr, name }] of (n?.cidrs ?? []).entries()) {
-    if (!isCidr(cidr)) return `spec.network.cidrs[${i}].cidr: ${JSON.stringify(cidr)} is no address range`;
-    const wrong = name === undefined ? null : literalText(name);
-    if (wrong) return `spec.network.cidrs[${i}].name: ${wrong}`;
+    const at = `spec.network.cidrs[${i}]`;
+    const wrong = oneTextFault(`${at}.cidr`, cidr, cidrText) ?? oneTextFault(`${at}.name`, name, literalText);
+    if (wrong) return wrong;
   }
   const unknown = (n?.attributes ?? []).find((a) => !flowAttributes.includes(a));
   if (unknown !== undefined) {
@@ -146,12 +156,4 @@ function nodeWide(spec: ClusterTrafficPolicySpec): string | null {
 /** A duration text in seconds, a size in bytes: the units of the instrument. Errors: ERR_INPUT_INVALID. */
 export function bucketBound(field: 'durationBuckets' | 'sizeBuckets', value: number | string): number {
   return field === 'sizeBuckets' ? parseBytes(value) : parseDuration(String(value), field) / 1000;
-}
-
-/** True for an IPv4 or IPv6 address with a prefix length that fits it. */
-function isCidr(text: string): boolean {
-  const match = /^([0-9a-fA-F:.]+)\/([0-9]{1,3})$/.exec(text);
-  if (!match) return false;
-  const bits = Number(match[2]);
-  return (isIPv4(match[1]!) && bits <= 32) || (isIPv6(match[1]!) && bits <= 128);
 }

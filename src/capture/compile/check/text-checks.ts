@@ -1,3 +1,4 @@
+import { cidrPattern, hostPortPattern } from '../../../base/text/address-patterns.ts';
 import { namingLabelFault, namingLabels } from '../../../api/v1alpha1/index.ts';
 
 /**
@@ -8,6 +9,9 @@ import { namingLabelFault, namingLabels } from '../../../api/v1alpha1/index.ts';
  */
 export type TextCheck = (text: string) => string | null;
 
+const cidr = new RegExp(cidrPattern);
+const hostPort = new RegExp(hostPortPattern);
+
 /** A literal: no glob operator, nothing that expands, no control character. */
 export const literalText: TextCheck = (text) =>
   controls.test(text)
@@ -15,6 +19,12 @@ export const literalText: TextCheck = (text) =>
     : /[${}[\]!\\,*?]/.test(text)
       ? 'must not contain any of $ { } [ ] ! \\ , * ?'
       : loneSurrogate(text);
+
+/** An address range. */
+export const cidrText: TextCheck = (text) =>
+  cidr.test(text) ? null : 'is no address range such as 10.0.0.0/8 or fd00::/8';
+
+export const hostPortText: TextCheck = (text) => (hostPort.test(text) ? null : 'is not host:port');
 
 /** A glob field: only `*` and `?` have a meaning. */
 export const globText: TextCheck = (text) =>
@@ -62,6 +72,12 @@ const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff]/;
 
 function loneSurrogate(text: string): string | null {
   return text.isWellFormed() ? null : 'is not well-formed text';
+}
+
+/** The fault of a text that a check refuses; null for an absent one. */
+export function oneTextFault(field: string, value: string | undefined, check: TextCheck): string | null {
+  const wrong = value === undefined ? null : check(value);
+  return wrong && `${field}: ${JSON.stringify(value!.slice(0, 80))} ${wrong}`;
 }
 
 /** The fault of the first text of a list that a check refuses, with its place; null when there is none. */

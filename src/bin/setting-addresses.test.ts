@@ -1,0 +1,30 @@
+import { agentSettingTable, initConfigSettingTable } from '../agent/index.ts';
+import type { Setting } from '../base/settings.ts';
+import { operatorSettingTable } from '../controllers/index.ts';
+import { minterSettingTable } from '../minter/index.ts';
+
+const addresses: [string, Setting<unknown>][] = [
+  ['agent --bind-address', agentSettingTable.bindAddress],
+  ['agent --otlp-bind-address', agentSettingTable.otlpBindAddress],
+  ['init-config --otlp-bind-address', initConfigSettingTable.otlpBindAddress],
+  ['minter BIND_ADDRESS', minterSettingTable.bindAddress],
+];
+
+describe.each(addresses)('%s', (_name, { parse }) => {
+  test.each(['0.0.0.0', '127.0.0.1', '::', 'fd00::1'])('takes %s', (text) => expect(parse(text)).toBe(text));
+  test.each(['', '999.1.1.1', '1.2.3', '1.2.3.4.5', ':::', '1::2::3', 'abcd', 'localhost'])('refuses %j', (text) =>
+    expect(() => parse(text)).toThrow('an IP address'),
+  );
+});
+
+describe('operator --api-server-cidrs', () => {
+  const { parse } = operatorSettingTable.apiServerCidrs;
+  test.each([
+    ['', []],
+    ['10.0.0.0/28, fd00::/8', ['10.0.0.0/28', 'fd00::/8']],
+  ])('takes %j', (text, list) => expect(parse(text)).toEqual(list));
+  test.each(['999.1.1.1/8', '10.0.0.0/33', '10.0.0/8', '10.0.0.0/8,fd00::/129', ':::/8', 'abcd/8', '10.0.0.0'])(
+    'refuses %j',
+    (text) => expect(() => parse(text)).toThrow(`${JSON.stringify(text.split(',').at(-1))} is not an address range`),
+  );
+});
