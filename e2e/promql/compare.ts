@@ -8,6 +8,7 @@ import {
 } from '../../src/promql/index.ts';
 import { allBuckets } from '../../src/promql/histogram/buckets.ts';
 import type { FloatHistogram } from '../../src/promql/index.ts';
+import { isWithinReach } from '../../src/testing/promql/input-error.ts';
 
 /** An answer of Prometheus' query API. */
 export interface PeerAnswer {
@@ -44,7 +45,11 @@ function keyOf(labels: Labels): string {
 /**
  * Adds points under a key. Two label sets that differ only beyond the tenth digit are one, with the sum of both.
  */
-function addPoints(found: Map<string, Map<string, Point>>, key: string, points: Iterable<[string, Point]>): void {
+function addPoints(
+  found: Map<string, Map<string, Point>>,
+  key: string,
+  points: Iterable<readonly [string, Point]>,
+): void {
   const known = found.get(key) ?? new Map<string, Point>();
   found.set(key, known);
   for (const [time, point] of points) {
@@ -60,8 +65,15 @@ type Points = ReadonlyMap<string, Point>;
 /** The tolerance of Prometheus' own test runner: logarithms, powers and sums in another order differ by noise. */
 const epsilon = 1e-6;
 
-/** What differs between our answer (or error) and the peer's; null when they agree. */
-export function difference(ours: QueryResult | Error, peer: PeerAnswer): string | null {
+/**
+ * What differs between our answer (or error) and the peer's; null when they agree. A number that the last digits of the
+ * samples decide may differ as far as ours does in `shifted`, our answers for samples with other last digits.
+ */
+export function difference(
+  ours: QueryResult | Error,
+  peer: PeerAnswer,
+  shifted: readonly (QueryResult | Error)[] = [],
+): string | null {
   if (ours instanceof Error) {
     const type = ours instanceof QueryError ? ours.errorType : `internal (${ours.stack})`;
     if (peer.status === 'success') return `error ${type}: ${ours.message}; the peer answers`;
@@ -70,7 +82,9 @@ export function difference(ours: QueryResult | Error, peer: PeerAnswer): string 
   if (peer.status === 'error') return `an answer; peer ${peer.errorType}: ${peer.error}`;
   const { resultType, result } = peer.data!;
   if (ours.value.type !== resultType) return `type ${ours.value.type}; peer ${resultType}`;
-  return differentSeries(ourSeries(ours), peerSeries(result, resultType)) ?? differentNotes(ours, peer);
+  const others = shifted.flatMap((one) => (one instanceof Error ? [] : [ourSeries(one)]));
+  const different = differentSeries(ourSeries(ours), peerSeries(result, resultType), others);
+  return different ?? differentNotes(ours, peer);
 }
 
 /** The kind of an annotation: its text without position, bucket bounds and counts, its numbers rounded. */
@@ -99,7 +113,10 @@ function differentNotes(ours: QueryResult, peer: PeerAnswer): string | null {
   return null;
 }
 
-function differentSeries(a: ReadonlyMap<string, Points>, b: ReadonlyMap<string, Points>): string | null {
+type AllSeries = ReadonlyMap<string, Points>;
+
+function differentSeries(a: AllSeries, peers: AllSeries, shifted: readonly AllSeries[]): string | null {
+  const b = underOurKeys(peers, a);
   for (const key of new Set([...a.keys(), ...b.keys()])) {
     const [ours, peer] = [a.get(key), b.get(key)];
     const name = JSON.stringify(key.replaceAll('\x00', ' '));
@@ -109,12 +126,38 @@ function differentSeries(a: ReadonlyMap<string, Points>, b: ReadonlyMap<string, 
       const [x, y] = [ours.get(time), peer.get(time)];
       if (x === undefined) return `${name}: nothing at ${time}; peer ${y!.join(' ')}`;
       if (y === undefined) return `${name}: ${x.join(' ')} at ${time}; peer nothing`;
-      if (x.length !== y.length || x.some((v, i) => !almostEqual(v, y[i]!, epsilon))) {
+      const others = shifted.map((series) => series.get(key)?.get(time)).filter((point) => point?.length === x.length);
+      const agrees = (v: number, i: number): boolean =>
+        almostEqual(v, y[i]!, epsilon) || isWithinReach(y[i]!, [v, ...others.map((point) => point![i]!)]);
+      if (x.length !== y.length || !x.every(agrees)) {
         return `${name}: ${x.join(' ')} at ${time}; peer ${y.join(' ')}`;
       }
     }
   }
   return null;
+}
+
+/**
+ * The peer's series, those that we have under another number in the label `value` under our key: equal numbers may be
+ * rounded to different tenth digits.
+ */
+function underOurKeys(peer: AllSeries, ours: AllSeries): AllSeries {
+  const free = [...ours.keys()].filter((key) => !peer.has(key)).map(countedIn);
+  const found = new Map<string, Map<string, Point>>();
+  for (const [key, points] of peer) {
+    const own = ours.has(key) ? null : countedIn(key);
+    const same = free.find(
+      (one) => own?.rest === one?.rest && almostEqual(own?.value ?? NaN, one?.value ?? 0, epsilon),
+    );
+    addPoints(found, same?.key ?? key, points);
+  }
+  return found;
+}
+
+/** The number in the label `value` of a key, and the rest of the key; null without one. */
+function countedIn(key: string): { key: string; value: number; rest: string } | null {
+  const [, before, text, after] = /^(.*(?<=^|\x00)value\x00)(-?\d[\d.e+-]*)(\x00.*)$/s.exec(key) ?? [];
+  return text === undefined ? null : { key, value: Number(text), rest: `${before}${after}` };
 }
 
 function histogramPoint(histogram: FloatHistogram): Point {

@@ -1,0 +1,39 @@
+import type { LoadedSample } from './memory-source.ts';
+import type { Random } from './random.ts';
+
+/**
+ * How much of an answer the last digits of the samples decide. Engines round differently, as in powers and in the order
+ * of a sum, and some expressions magnify the difference without bound: the cosine of a number of a hundred digits may
+ * have any value. The same expression over samples that differ in their last digits shows how much.
+ */
+
+/** Most relative change of a sample: sixteen units of the last place of a double. */
+const change = 2 ** -48;
+
+/** The samples, with each float changed in its last digits. */
+export function withOtherLastDigits(samples: readonly LoadedSample[], random: Random): LoadedSample[] {
+  return samples.map((sample) => ({ ...sample, value: sample.value * (1 + change * (2 * random.next() - 1)) }));
+}
+
+const steps =
+  /[%<>]|[=!]=|\b(?:floor|ceil|round|sgn|topk|bottomk|limitk|limit_ratio|changes|resets|minute|hour|month|year|day\w+|days\w+)\b/;
+
+/**
+ * Whether the answer to a query follows its samples without steps. Where it does not, a difference tells of a fault
+ * even if other last digits lead to another step.
+ */
+export function isSmooth(query: string): boolean {
+  return !steps.test(query.replaceAll(/\{[^{}]*\}|"[^"]*"/g, ''));
+}
+
+/**
+ * Whether another engine's number lies no further from our own numbers, of samples with other last digits, than these
+ * lie from one another.
+ */
+export function isWithinReach(other: number, own: readonly number[]): boolean {
+  const numbers = own.filter((value) => !Number.isNaN(value));
+  if (Number.isNaN(other)) return numbers.length < own.length;
+  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  const reach = Number.isFinite(high - low) ? high - low : 0;
+  return other >= low - reach && other <= high + reach;
+}
