@@ -22,21 +22,27 @@ export async function refreshMetrics({ mapper, metrics, store, capture }: StateS
   metrics.tsdbWalBytes.set(stats.walBytes);
   metrics.tsdbHeadBytes.set(stats.headChunkBytes);
   setCounter(metrics.tsdbQuarantined, stats.quarantinedBlocks);
-  if (stats.oldestMs !== undefined) metrics.tsdbOldest.set(stats.oldestMs / 1_000);
+  setGauge(metrics.tsdbOldest, stats.oldestMs === undefined ? null : stats.oldestMs / 1_000);
   metrics.agentMemory.set(process.memoryUsage.rss());
   metrics.seriesLimit.set(mapper.limits.maxNodeSeries);
   const { up, restarts, gapMs, process: running } = capture.instrument;
   metrics.instrumentUp.set(up ? 1 : 0);
   setCounter(metrics.instrumentRestarts, restarts);
-  if (running) metrics.instrumentStart.set(running.startMs / 1_000);
+  const answering = up ? running : null;
+  setGauge(metrics.instrumentStart, answering && answering.startMs / 1_000);
   if (gapMs !== null) metrics.instrumentGap.set(gapMs / 1_000);
   const { desired, running: inForce } = capture.generations;
   metrics.configGeneration.set({ state: 'desired' }, desired);
   metrics.configGeneration.set({ state: 'running' }, inForce);
-  metrics.instrumentAvoided.set(instrumentSum(mapper, '_avoided_services') ?? 0);
-  const instrumentBytes = await residentMemory(up && running ? running.pid : null);
-  if (instrumentBytes !== null) metrics.instrumentMemory.set(instrumentBytes);
+  setGauge(metrics.instrumentAvoided, answering && (instrumentSum(mapper, '_avoided_services') ?? 0));
+  setGauge(metrics.instrumentMemory, await residentMemory(answering && answering.pid));
   showConfig(metrics, capture.ack);
+}
+
+/** Sets a gauge without labels, or takes it off the page: a value of what is gone would look like a current one. */
+function setGauge(gauge: SelfMetrics['agentMemory'], value: number | null): void {
+  if (value === null) gauge.remove();
+  else gauge.set(value);
 }
 
 /** Sets a counter to a count that is kept elsewhere. */

@@ -84,12 +84,12 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ),
     tsdbOldest: gauge(
       'svc_tsdb_oldest_timestamp',
-      'Time of the oldest sample, or of the start of the block that has it, seconds since the epoch.',
+      'Time of the oldest sample, or of the start of the block that has it, seconds since the epoch; absent without any.',
     ),
     tsdbWriteError: gauge('svc_tsdb_write_error', '1 while the store cannot write.'),
     instrumentUp: gauge('svc_instrument_up', "1 while the instrument's health socket answers."),
     instrumentRestarts: counter('svc_instrument_restarts_total', 'Starts of the instrument seen after the first.'),
-    instrumentStart: gauge('svc_instrument_start_time_seconds', 'Start of the running instrument.'),
+    instrumentStart: gauge('svc_instrument_start_time_seconds', 'Start of the instrument; absent while it is down.'),
     instrumentGap: gauge('svc_instrument_gap_seconds', 'How long nothing was captured around its newest restart.'),
     instrumentConfig: gauge('svc_instrument_config_hash_info', 'The config in force, by its hash.', ['hash', 'phase']),
     instrumentInfo: gauge('svc_instrument_info', '1, with the version of the instrument that the config is for.', [
@@ -97,11 +97,11 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ]),
     instrumentMemory: gauge(
       'svc_instrument_memory_bytes',
-      'Resident memory of the instrument, where its process is seen.',
+      'Resident memory of the instrument; absent while its process is down or not seen.',
     ),
     instrumentAvoided: gauge(
       'svc_instrument_avoided_services',
-      'Services that the instrument leaves alone because they send telemetry themselves, as it says.',
+      'Services that the instrument leaves alone because they send telemetry themselves, as it says; absent while it is down.',
     ),
     configGeneration: gauge(
       'svc_config_generation',

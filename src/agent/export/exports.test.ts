@@ -19,6 +19,7 @@ let server: Server;
 let url: string;
 let clock: FakeClock;
 let exports: Exports;
+let registry: Registry;
 const requests: { path: string; headers: IncomingHttpHeaders; body: Buffer }[] = [];
 let answer: { status: number; text: string };
 
@@ -37,6 +38,7 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   clock = new FakeClock();
+  registry = new Registry();
   exports = new Exports({
     dir,
     maxBytes: 1 << 20,
@@ -45,7 +47,7 @@ beforeEach(async () => {
     clock,
     random: () => 0.5,
     logger: silentLogger,
-    registry: new Registry(),
+    registry,
     metaOf: (family) => ({ family, type: 'counter', help: '', unit: '' }),
   });
 });
@@ -169,6 +171,32 @@ test('each destination gets only the families, namespaces and pods that its rule
 
 /** A destination whose Secret is missing, so that its samples stay in the queue. */
 const waiting = (): CaptureConfig => config({ exports: [policyExport('a', { secret: 'ns/s/key' })] });
+
+test('the gauges of a destination go with the last queue of its name', async () => {
+  const gauges = async (): Promise<string[]> => {
+    exports.statuses();
+    const text = await registry.metrics();
+    return ['pending_bytes', 'last_success_timestamp_seconds'].filter((name) =>
+      text.includes(`svc_export_${name}{destination="ClusterTrafficPolicy/p/a"}`),
+    );
+  };
+  exports.setConfig(config({ exports: [policyExport('a')] }));
+  await take(series);
+  await comesTrue(() => requests.length === 1);
+  const both = await gauges();
+  expect(both).toHaveLength(2);
+  // Another address under the same name is another queue.
+  exports.setConfig(config({ exports: [policyExport('a', { endpoint: `${url}/b` })] }));
+  await clock.advance(60_000);
+  expect(await gauges()).toEqual(both);
+  await take(series);
+  await comesTrue(() => requests.length === 2);
+  exports.setConfig(config({}));
+  await until('the gauges are gone', async () => {
+    await clock.advance(10_000);
+    return (await gauges()).length === 0;
+  });
+});
 
 test('a destination that comes back while its removal is under way keeps its queue', async () => {
   exports.setConfig(waiting());

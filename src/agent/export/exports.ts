@@ -190,6 +190,7 @@ export class Exports {
           if (this.#closed || this.#lanes.get(id) !== lane) return;
           this.#lanes.delete(id);
           this.#forget(id);
+          this.#forgetGauges(name);
         });
     }, farewellMs);
     lane.stop.signal.addEventListener('abort', lane.leaving, { once: true });
@@ -213,6 +214,13 @@ export class Exports {
     } catch (error) {
       this.#options.logger.warn('export folder cannot be removed', { folder: id, error: errorText(error) });
     }
+  }
+
+  /** A value of a destination that is gone would look like a current one. A changed address keeps the name. */
+  #forgetGauges(name: string): void {
+    if ([...this.#lanes.values()].some(({ destination }) => destinationName(destination) === name)) return;
+    this.#metrics.pendingBytes.remove({ destination: name });
+    this.#metrics.lastSuccess.remove({ destination: name });
   }
 
   /** Queues a stored sample, with the series' newest exemplar if that has not been sent yet. */
