@@ -4,6 +4,7 @@ import {
   durationSetting,
   integerSetting,
   logLevelSetting,
+  portListSetting,
   portSetting,
   type SettingValues,
   textSetting,
@@ -21,14 +22,10 @@ const shared = {
   }),
   otlpBindAddress: addressSetting({ help: 'address of the OTLP receivers; keep it on loopback', default: '127.0.0.1' }),
   otlpHttpPort: portSetting({ help: 'OTLP over HTTP', default: '4318' }),
-  obiInstrumentPorts: textSetting(
-    {
-      help: 'ports that are captured while no resource says otherwise, with ranges such as 8000-8999',
-      default: '80,443,8080,8443',
-    },
-    /^\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*$/,
-    'a list of ports such as 80,8000-8999',
-  ),
+  obiInstrumentPorts: portListSetting({
+    help: 'ports that are captured while no resource says otherwise, with ranges such as 8000-8999',
+    default: '80,443,8080,8443',
+  }),
   instrumentConfig: textSetting({
     help: "path of the instrument's configuration file",
     default: '/etc/svc/ebpf-config/config.yaml',

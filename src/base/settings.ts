@@ -183,6 +183,22 @@ export function portSetting(meaning: Meaning): Setting<number> {
   return integerSetting(meaning, 0, 65_535);
 }
 
+/** Ports and ranges of them such as `80,443,8000-8100`. The value is the text. */
+export function portListSetting(meaning: Meaning): Setting<string> {
+  const isRange = (part: string): boolean => {
+    const match = /^([0-9]{1,5})(?:-([0-9]{1,5}))?$/.exec(part);
+    const [from, to] = [Number(match?.[1]), Number(match?.[2] ?? match?.[1])];
+    return from >= 1 && from <= to && to <= 65_535;
+  };
+  return {
+    ...meaning,
+    parse: (text) => {
+      if (text.split(',').every(isRange)) return text;
+      throw new Error(`${JSON.stringify(text)} is not a list of ports such as 80,443,8000-8100`);
+    },
+  };
+}
+
 export function booleanSetting(meaning: Meaning): Setting<boolean> {
   return {
     ...meaning,

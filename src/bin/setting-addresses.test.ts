@@ -2,6 +2,8 @@ import { agentSettingTable, initConfigSettingTable } from '../agent/index.ts';
 import type { Setting } from '../base/settings.ts';
 import { operatorSettingTable } from '../controllers/index.ts';
 import { minterSettingTable } from '../minter/index.ts';
+import { querySettingTable } from '../query/index.ts';
+import { installSettingTable } from './install/settings.ts';
 
 const addresses: [string, Setting<unknown>][] = [
   ['agent --bind-address', agentSettingTable.bindAddress],
@@ -14,6 +16,19 @@ describe.each(addresses)('%s', (_name, { parse }) => {
   test.each(['0.0.0.0', '127.0.0.1', '::', 'fd00::1'])('takes %s', (text) => expect(parse(text)).toBe(text));
   test.each(['', '999.1.1.1', '1.2.3', '1.2.3.4.5', ':::', '1::2::3', 'abcd', 'localhost'])('refuses %j', (text) =>
     expect(() => parse(text)).toThrow('an IP address'),
+  );
+});
+
+describe.each([
+  ['agent', agentSettingTable.obiInstrumentPorts],
+  ['init-config', initConfigSettingTable.obiInstrumentPorts],
+  ['operator', operatorSettingTable.obiInstrumentPorts],
+  ['query', querySettingTable.obiInstrumentPorts],
+  ['install', installSettingTable.obiInstrumentPorts],
+])('%s --obi-instrument-ports', (_program, { parse }) => {
+  test.each(['80', '1-65535', '80,443,8000-8100'])('takes %s', (text) => expect(parse(text)).toBe(text));
+  test.each(['', '0', '65536', '8000-7000', '80,99999', '80,,90', '80-', 'http'])('refuses %j', (text) =>
+    expect(() => parse(text)).toThrow('is not a list of ports such as 80,443,8000-8100'),
   );
 });
 

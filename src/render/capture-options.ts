@@ -1,4 +1,4 @@
-import { booleanSetting, textSetting } from '../base/settings.ts';
+import { booleanSetting, portListSetting, textSetting } from '../base/settings.ts';
 import { platformDefaults } from './input.ts';
 
 /**
@@ -6,11 +6,10 @@ import { platformDefaults } from './input.ts';
  * server, so that the page explains capture with the values in force.
  */
 export const captureOptionTable = {
-  obiInstrumentPorts: textSetting(
-    { help: 'ports captured where no policy says otherwise', default: platformDefaults.instrumentPorts },
-    /^[0-9]{1,5}(-[0-9]{1,5})?(,[0-9]{1,5}(-[0-9]{1,5})?)*$/,
-    'a list of ports such as 80,443,8000-8100',
-  ),
+  obiInstrumentPorts: portListSetting({
+    help: 'ports captured where no policy says otherwise',
+    default: platformDefaults.instrumentPorts,
+  }),
   instrumentVersion: textSetting(
     {
       help: 'version that the instrument is configured for, such as v0.10.0, where its tag does not tell it',
