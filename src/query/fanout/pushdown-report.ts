@@ -13,7 +13,8 @@ export interface FragmentNode {
   readonly node: string;
   readonly rows: number;
   readonly bytes: number;
-  readonly samplesRead: number;
+  /** As `samplesRead` of `QueryStats`, which the counts of `stats` are not. */
+  readonly samplesDecoded: number;
   readonly elapsedMs: number;
   readonly waitMs: number;
   readonly evaluateMs: number;

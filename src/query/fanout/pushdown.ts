@@ -166,8 +166,8 @@ export class Pushdown implements Distribution {
         const joined = result.groups.length - (merge.groups - before);
         if (joined > 0) budget.memory?.give((held.groups * joined) / result.groups.length);
         call.held.columns += held.columns;
-        const { samplesRead } = result;
-        return { node, rows, bytes, samplesRead, elapsedMs: clock.monotonic() - started, ...stats };
+        const samplesDecoded = result.samplesRead;
+        return { node, rows, bytes, samplesDecoded, elapsedMs: clock.monotonic() - started, ...stats };
       });
     } catch (error) {
       if (error instanceof StepDown) {
