@@ -104,6 +104,10 @@ const claims: Claim[] = [
     is: ['e2e/capture/edits.e2e.ts', /Math\.abs\(ratio - 1\) > 0\.0(\d)/],
   },
   {
+    says: [adr(49), /at least every (\d+) s/],
+    is: ['src/capture/session.ts', /heartbeatSeconds = (\d+)/],
+  },
+  {
     says: [adr(25), /within (\d+) s and quotes the runtime/],
     is: ['src/agent/capture/obstacles.ts', /lookMs = ([\d_]+)/],
     factor: second,

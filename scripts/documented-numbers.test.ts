@@ -202,6 +202,10 @@ const claims: Claim[] = [
     is: ['src/render/agent/daemonset.ts', /terminationGracePeriodSeconds: (\d+)/],
   },
   {
+    says: [reference('streams'), /and at least every (\d+) s/],
+    is: ['src/capture/session.ts', /heartbeatSeconds = (\d+)/],
+  },
+  {
     says: [reference('streams'), /Decisions are kept for (\d+) s/],
     is: ['src/net/token-auth.ts', /cacheMs = ([\d_]+)/],
     factor: second,

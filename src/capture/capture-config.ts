@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { canonicalJson, sha256Hex } from '../base/canonical-json.ts';
+import { OperatorError } from '../base/errors.ts';
 import { familyNames, protocolNames } from '../api/v1alpha1/index.ts';
 import { oneOf, parser } from '../base/wire/parser.ts';
 
@@ -229,6 +230,14 @@ export function isCaptureHash(text: string): boolean {
  * Errors: ERR_INPUT_INVALID that names the first wrong field as a JSON pointer.
  */
 export const parseCaptureConfig = parser('capture config', captureConfigSchema);
+
+/** Checks a config that came under an address, its hash. Errors: ERR_INPUT_INVALID, also for another hash. */
+export function parseAddressed(hash: string, value: unknown): CaptureConfig {
+  const config = parseCaptureConfig(value);
+  const actual = captureHash(config);
+  if (actual !== hash) throw new OperatorError('ERR_INPUT_INVALID', `hash: the body's is ${actual}`);
+  return config;
+}
 
 /** The limits that apply unless a policy sets others. Units: series and characters. */
 export const builtinLimits: CaptureLimits = {

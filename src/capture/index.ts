@@ -6,6 +6,7 @@
 export * from './capture-config.ts';
 export { pathRewriter } from './redaction-pattern.ts';
 export * from './protocol.ts';
+export * from './session.ts';
 export * from './node-certificate.ts';
 export { zeroConfig, seedLogText } from './seed.ts';
 export { instrumentVersion, isSinceV010, type InstrumentVersion } from './instrument-yaml/version.ts';

@@ -1,12 +1,13 @@
 import type { AgentServerName } from '../api/agents/agent-certificate.ts';
+import type { Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { TlsRequest, TlsResponse } from '../net/tls-client.ts';
+import { AgentSession, type OpenSession } from './agent-session.ts';
 import { parseCaptureConfig, type CaptureConfig } from './capture-config.ts';
 import {
   capturePath,
   capturePutPath,
   maxCaptureBytes,
-  maxStatusWaitSeconds,
   parseAck,
   parseAgentStatus,
   runningPath,
@@ -16,10 +17,14 @@ import {
   type AgentStatus,
   type ExportSecrets,
 } from './protocol.ts';
+import { heartbeatSeconds } from './session.ts';
 
-/** How requests are sent: `TlsClient` of `src/net`, or a stand-in in a test. */
+/** How agents are called: `TlsClient` of `src/net`, or a stand-in in a test. */
 export interface AgentTransport {
   request(options: TlsRequest): Promise<TlsResponse>;
+  readonly open: OpenSession;
+  /** Grows when the certificate of later connections changes. */
+  readonly generation: number;
 }
 
 export interface AgentAddress extends AgentServerName {
@@ -30,13 +35,16 @@ export interface AgentAddress extends AgentServerName {
 
 /** A PUT carries up to 4 MiB to one node of the same cluster. Units: ms. */
 const pushDeadlineMs = 10_000;
-/** Added to the wait of a poll: connecting, and the agent's own delay. Units: ms. */
-const pollGraceMs = 5_000;
+/** Added to the longest silence of an agent: connecting, and the agent's own delay. Units: ms. */
+const graceMs = 5_000;
 /** Cap on an answer. The largest is a status: 20 000 monitors at about 200 bytes. Units: bytes. */
 const maxStatusBytes = 8 * 1024 * 1024;
 
 /**
- * One agent's capture port. Every call has a deadline and a size cap, and every answer is validated.
+ * One agent's capture port: a session for configs and statuses, requests for everything rare. An agent without
+ * sessions, one of version 0.1.0, is polled and gets its configs by PUT.
+ *
+ * Every call has a deadline and a size cap, and every answer is validated.
  * Nothing is retried here: the caller decides from its current state what is still worth sending.
  * Errors: ERR_CAPTURE_PUSH when the agent answers with a refusal (its text is in the message) or with a malformed
  * answer; ERR_TOO_LARGE for a config above `maxCaptureBytes`; ERR_AGENT_UNREACHABLE, ERR_PEER_IDENTITY, ERR_TIMEOUT,
@@ -45,10 +53,37 @@ const maxStatusBytes = 8 * 1024 * 1024;
 export class AgentClient {
   readonly #transport: AgentTransport;
   readonly #address: AgentAddress;
+  readonly #clock: Clock;
+  #session: AgentSession | null = null;
+  /** The certificate that the session was opened with. */
+  #generation = 0;
 
-  constructor(transport: AgentTransport, address: AgentAddress) {
+  constructor(transport: AgentTransport, address: AgentAddress, clock: Clock) {
     this.#transport = transport;
     this.#address = address;
+    this.#clock = clock;
+  }
+
+  /** Connects, in place of an earlier connection, and returns the agent's status. The signal ends the connection. */
+  async connect(signal: AbortSignal): Promise<AgentStatus> {
+    const { generation } = this.#transport;
+    const open: OpenSession = (request, handlers) => this.#transport.open(request, handlers);
+    const limits = { deadlineMs: graceMs, maxBytes: maxStatusBytes, signal };
+    const session = await AgentSession.open(open, { ...this.#address, ...limits }, this.#clock);
+    this.#session?.retire();
+    this.#session = session;
+    this.#generation = generation;
+    return session ? session.next(graceMs) : this.#poll(0, 0, signal);
+  }
+
+  /**
+   * The next status, as soon as it differs from revision `after`; an unchanged one after `heartbeatSeconds`. Takes a
+   * new certificate of this side into use first.
+   */
+  async nextStatus(after: number, signal: AbortSignal): Promise<AgentStatus> {
+    if (!this.#session) return this.#poll(after, heartbeatSeconds, signal);
+    if (this.#generation !== this.#transport.generation) return this.connect(signal);
+    return this.#session.next(heartbeatSeconds * 1_000 + graceMs);
   }
 
   /**
@@ -60,14 +95,13 @@ export class AgentClient {
     if (length > maxCaptureBytes) {
       throw new OperatorError('ERR_TOO_LARGE', `capture config ${hash} has ${length} bytes`);
     }
+    if (this.#session) return this.#session.put(hash, body, restart, pushDeadlineMs);
     const answer = await this.#send('PUT', capturePutPath(hash, restart), pushDeadlineMs, signal, body);
     return parsed('ack', answer, parseAck);
   }
 
-  /** Waits until the status differs from revision `after`, or for `waitSeconds`. */
-  async status(after: number, waitSeconds: number, signal: AbortSignal): Promise<AgentStatus> {
-    const wait = Math.min(waitSeconds, maxStatusWaitSeconds);
-    const answer = await this.#send('GET', statusPollPath(after, wait), wait * 1000 + pollGraceMs, signal);
+  async #poll(after: number, waitSeconds: number, signal: AbortSignal): Promise<AgentStatus> {
+    const answer = await this.#send('GET', statusPollPath(after, waitSeconds), waitSeconds * 1_000 + graceMs, signal);
     return parsed('agent status', answer, parseAgentStatus);
   }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../base/clock.ts';
@@ -143,9 +144,9 @@ function needsAuthenticator(settings: KubeSettings): boolean {
 }
 
 async function authenticated(config: KubeConfig): Promise<TlsOptions> {
-  const options: TlsOptions = {};
+  const options: RequestOptions = {};
   await config.applyToHTTPSOptions(options);
-  return options;
+  return options as TlsOptions;
 }
 
 /** Options with the certificates, token or password in the kubeconfig or in files that it names. Runs no program. */

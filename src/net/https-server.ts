@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { Door, type DoorOptions, type HttpHandler } from './http/door.ts';
 import { installDoor } from './http/http-server.ts';
 import { nodeOptions } from './http/limits.ts';
+import { acceptMessages, type MessageRoute } from './message-socket.ts';
 import type { TlsSource } from './tls-material.ts';
 
 /** CAs of optional client certificates, PEM; a client need not show one. */
@@ -26,6 +27,8 @@ export interface TlsServerOptions extends DoorOptions {
    * (`allowed` is false for a client that is not in `clientNames`). Absent: HTTP/1.1 only.
    */
   readonly http2?: 'handler' | ((socket: TLSSocket, allowed: boolean) => void);
+  /** Accepts connections for messages on a path; only from clients that may call. */
+  readonly messages?: MessageRoute;
 }
 
 /**
@@ -33,18 +36,21 @@ export interface TlsServerOptions extends DoorOptions {
  * HTTP/2 (`req.httpVersionMajor` is 2) the handler gets the objects of Node's compatibility layer.
  */
 export function createTlsServer(source: TlsSource, handler: HttpHandler, options: TlsServerOptions = {}): Server {
-  const { clientNames: names, clients, http2 } = options;
-  const guarded: HttpHandler = names
-    ? (req, res) => (names.includes(peerName(req) ?? '') ? handler(req, res) : refuse(req, res))
-    : handler;
+  const { clientNames: names, clients, http2, messages } = options;
+  const isAllowed = (req: IncomingMessage): boolean => !names || names.includes(peerName(req) ?? '');
+  const guarded: HttpHandler = names ? (req, res) => (isAllowed(req) ? handler(req, res) : refuse(req, res)) : handler;
   const secure = (): { cert: string; key: string; ca: string | string[] } =>
     // An empty list, not an absent one: an absent list would mean every public CA.
     clients ? { ...source.current, ca: clients.ca === '' ? [] : clients.ca } : { ...source.current };
-  const door = new Door(guarded, options);
+  const door = new Door(guarded, { ...options, ...(messages ? { upgrade: acceptMessages(messages) } : {}) });
   const server = createHttpsServer({
     ...secure(),
     ...nodeOptions(door.limits),
     handshakeTimeout: door.limits.headersMs,
+    // Any other request is answered as if it asked for no upgrade.
+    ...(messages
+      ? { shouldUpgradeCallback: (req: IncomingMessage) => req.url === messages.path && isAllowed(req) }
+      : {}),
     ...(http2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}),
     minVersion: 'TLSv1.2',
     requestCert: names !== undefined || clients !== undefined,

@@ -2,8 +2,10 @@ import { Agent, request as httpsRequest, type AgentOptions, type RequestOptions 
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { checkServerIdentity as nameFault, createSecureContext, type PeerCertificate } from 'node:tls';
-import { isOperatorError, OperatorError } from '../base/errors.ts';
+import { OperatorError } from '../base/errors.ts';
 import { plainTimer, type DeadlineTimer } from './attended-timer.ts';
+import { openMessages, type MessageHandlers, type MessageSocket, type SocketRequest } from './message-socket.ts';
+import { explain, tooLarge } from './tls-fault.ts';
 import type { TlsSource } from './tls-material.ts';
 
 /** Maximum length of a peer's name in a message, in characters. */
@@ -68,7 +70,8 @@ export class TlsClient {
   readonly #source: TlsSource;
   readonly #timer: DeadlineTimer;
   #agent: Agent | undefined;
-  #generation = 0;
+  /** Generation of the certificate of `#agent`. */
+  #agentGeneration = 0;
 
   readonly #anyServer: boolean;
 
@@ -135,6 +138,16 @@ export class TlsClient {
     });
   }
 
+  /** Opens a connection for messages; null when the peer has no such path. Errors: as for the stream. */
+  open(request: SocketRequest, handlers: MessageHandlers): Promise<MessageSocket | null> {
+    return openMessages(this.#pool(), request, handlers);
+  }
+
+  /** Grows with each change of the certificate that later connections use. */
+  get generation(): number {
+    return this.#source.generation;
+  }
+
   /** Closes the peer's idle connections: they may be dead like the one that failed. */
   #forgetIdle({ host, port, servername, sharedName }: TlsRequest): void {
     const agent = this.#agent;
@@ -149,8 +162,8 @@ export class TlsClient {
   }
 
   #pool(): Agent {
-    if (!this.#agent || this.#generation !== this.#source.generation) {
-      this.#generation = this.#source.generation;
+    if (!this.#agent || this.#agentGeneration !== this.#source.generation) {
+      this.#agentGeneration = this.#source.generation;
       const { cert, key, ca } = this.#source.current;
       const old = this.#agent;
       this.#agent = new Pool({
@@ -336,25 +349,4 @@ class Body implements TlsBody {
 
 function brokenOff(): Error {
   return new Error('connection closed in the middle of the answer');
-}
-
-function explain(cause: unknown, options: TlsRequest, isLate: boolean): OperatorError {
-  if (isOperatorError(cause, 'ERR_PEER_IDENTITY')) {
-    return new OperatorError('ERR_PEER_IDENTITY', `${target(options)}: ${cause.message}`, { cause: cause.cause });
-  }
-  if (cause instanceof OperatorError) return cause;
-  if (isLate) {
-    return new OperatorError('ERR_TIMEOUT', `${target(options)}: no answer within ${options.deadlineMs} ms`, { cause });
-  }
-  if (options.signal?.aborted) return new OperatorError('ERR_ABORTED', `${target(options)}: cancelled`, { cause });
-  const reason = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause);
-  return new OperatorError('ERR_AGENT_UNREACHABLE', `${target(options)}: ${reason}`, { cause });
-}
-
-function tooLarge(options: TlsRequest): OperatorError {
-  return new OperatorError('ERR_TOO_LARGE', `${target(options)}: answer is larger than ${options.maxBytes} bytes`);
-}
-
-function target(options: TlsRequest): string {
-  return `${options.method} ${options.host}:${options.port}${options.path.split('?')[0]}`;
 }

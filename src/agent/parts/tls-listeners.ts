@@ -1,11 +1,10 @@
-import type { Server } from 'node:net';
 import { nodeLabel } from '../../api/labels.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { defaultPoolBytes, MemoryPool } from '../../base/memory-pool.ts';
 import { expiryTime } from '../../net/ca.ts';
 import { codeForm, type HttpHandler } from '../../net/http/index.ts';
-import { createTlsServer, peerName } from '../../net/https-server.ts';
+import { createTlsServer, peerName, type TlsServerOptions } from '../../net/https-server.ts';
 import type { TlsSource } from '../../net/tls-material.ts';
 import { createRemoteReadHandler } from '../../tsdb/index.ts';
 import type { CaptureState } from '../capture/capture-state.ts';
@@ -14,6 +13,7 @@ import { createIndexHandler } from '../partial/index-handler.ts';
 import { createPartialHandler } from '../partial/partial-handler.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
 import { captureRoutes } from '../servers/capture-server.ts';
+import { captureSessions } from '../servers/capture-session.ts';
 import { certificateRoute } from '../servers/certificate-server.ts';
 import { detailsRoutes } from '../servers/details-server.ts';
 import { indexRoute, partialRoute } from '../servers/framed-server.ts';
@@ -65,10 +65,13 @@ export async function openTlsListeners(
   const { exports } = data;
   const { source: tls, own } = await openIdentity({ dir, dataDir, node, clock, logger, signal });
   followExpiry(tls, metrics, () => own?.isIssued !== false);
-  const server = (name: string, handler: HttpHandler, clientNames: readonly string[]): Server =>
-    createTlsServer(tls, handler, { clientNames, ...listeners.door(name), form: codeForm });
+  const common = (name: string, clientNames: readonly string[]): TlsServerOptions => ({
+    clientNames,
+    ...listeners.door(name),
+    form: codeForm,
+  });
 
-  const read = server('remote-read', readHandler(settings, deps), readers);
+  const read = createTlsServer(tls, readHandler(settings, deps), common('remote-read', readers));
   const remoteRead = await listeners.bind('remote-read', read, host, settings.remoteReadPort);
 
   const stream: StreamOptions = {
@@ -83,10 +86,8 @@ export async function openTlsListeners(
   };
   const grpc = createStreamGrpc(stream);
   const streams = createTlsServer(tls, routed(streamRoutes(stream)), {
-    clientNames: readers,
+    ...common('span-stream', readers),
     http2: grpc.accept,
-    ...listeners.door('span-stream'),
-    form: codeForm,
     limits: { stalledMs: readerStalledMs },
   });
   const spanStream = await listeners.bind('span-stream', streams, host, settings.spanStreamPort);
@@ -94,7 +95,10 @@ export async function openTlsListeners(
 
   const onSecrets = exports.setSecrets.bind(exports);
   const routes = [certificateRoute(own, logger), ...captureRoutes(capture, { logger, onSecrets })];
-  const configs = server('capture-config', routed(routes), controllers);
+  const configs = createTlsServer(tls, routed(routes), {
+    ...common('capture-config', controllers),
+    messages: captureSessions(capture, { logger, signal }),
+  });
   const captureConfig = await listeners.bind('capture-config', configs, host, settings.captureConfigPort);
   return { ports: { remoteRead, spanStream, captureConfig }, certificate: own };
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
+import { canonicalJson } from '../../base/canonical-json.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { RequestTarget } from '../../base/request-target.ts';
@@ -11,7 +11,7 @@ import {
   hashOfPutPath,
   maxCaptureBytes,
   maxStatusWaitSeconds,
-  parseCaptureConfig,
+  parseAddressed,
   parseExportSecrets,
   runningPath,
   secretsPath,
@@ -80,14 +80,7 @@ async function putConfig(
     return answerError(res, 400, 'bad_request', 'restart: must be now or hold');
   }
   const body = await readBody(req, { wire: maxCaptureBytes, decoded: maxCaptureBytes });
-  answerJson(res, 200, await state.apply(checkedConfig(hash, body), 'push', restart));
-}
-
-function checkedConfig(hash: string, body: Buffer): CaptureConfig {
-  const config = parseCaptureConfig(parsedJson(body));
-  const actual = `sha256:${sha256Hex(canonicalJson(config))}`;
-  if (actual !== hash) throw new OperatorError('ERR_INPUT_INVALID', `hash: the body's is ${actual}`);
-  return config;
+  answerJson(res, 200, await state.apply(parseAddressed(hash, parsedJson(body)), 'push', restart));
 }
 
 async function waitForStatus(state: CaptureState, params: URLSearchParams, signal: AbortSignal): Promise<AgentStatus> {

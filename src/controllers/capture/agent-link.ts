@@ -15,9 +15,7 @@ import type { AgentPod } from './facts.ts';
 import type { CaptureMetrics } from './metrics.ts';
 import type { KnownConfig, NodeState } from './node-state.ts';
 
-/** How long one poll waits for a change. Units: seconds. */
-const waitSeconds = 25;
-/** An agent that answers early without a change is polled again only after this. Units: ms. */
+/** The next status of an agent that reports early without a change is read only after this. Units: ms. */
 const idleMs = 1_000;
 const firstBackoffMs = 250;
 const lastBackoffMs = 15_000;
@@ -47,8 +45,8 @@ export interface LinkDeps {
 }
 
 /**
- * The connection to the agent of one node: long polls of its status, pushes of configs, deliveries of Secrets. Every
- * outcome goes into the node's state; a config that the state asks to roll back to is pushed immediately.
+ * The connection to the agent of one node: its statuses, pushes of configs, deliveries of Secrets. Every outcome goes
+ * into the node's state; a config that the state asks to roll back to is pushed immediately.
  *
  * Guarantees: one push at a time; after `close` the hub is not called any more.
  */
@@ -68,7 +66,7 @@ export class AgentLink {
     const names = agentIdentity(node.name, deps.namespace, isShared);
     this.node = node;
     this.#peer = { host, isShared };
-    this.#client = new AgentClient(transport, { host, port: deps.agentPort, ...names });
+    this.#client = new AgentClient(transport, { host, port: deps.agentPort, ...names }, deps.clock);
     this.#deps = deps;
   }
 
@@ -84,10 +82,10 @@ export class AgentLink {
   }
 
   /**
-   * Follows the status of the agent until the link is closed: an immediate first answer, then long polls, each from the
-   * last revision. Each failed attempt is reported once and retried with back-off and jitter (250 ms doubling to 15 s).
-   * First answers take turns: of a thousand simultaneous handshakes the last would miss its deadline, and so would
-   * every retry. Never throws.
+   * Follows the status of the agent until the link is closed: an immediate first one, then each that differs from the
+   * last. Each failed attempt is reported once and retried with back-off and jitter (250 ms doubling to 15 s).
+   * Connections are opened in turns: of a thousand simultaneous handshakes the last would miss its deadline, and so
+   * would every retry. Never throws.
    */
   async follow(): Promise<void> {
     const { clock, greetings, random } = this.#deps;
@@ -99,8 +97,8 @@ export class AgentLink {
       try {
         const asked = clock.monotonic();
         const status = fresh
-          ? await greetings.run(() => this.#client.status(0, 0, signal))
-          : await this.#client.status(revision, waitSeconds, signal);
+          ? await greetings.run(() => this.#client.connect(signal))
+          : await this.#client.nextStatus(revision, signal);
         if (status.node !== this.node.name) {
           throw new OperatorError(
             'ERR_CAPTURE_PUSH',

@@ -1,7 +1,8 @@
-import { sha256Hex } from '../../base/canonical-json.ts';
+import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { hashOfPutPath, runningPath, capturePath, type CaptureConfig } from '../../capture/index.ts';
+import { hashOfPutPath, runningPath, capturePath, type CaptureConfig, type PutMessage } from '../../capture/index.ts';
+import type { MessageHandlers, MessageSocket, SocketRequest } from '../../net/message-socket.ts';
 import type { TlsRequest, TlsResponse } from '../../net/tls-client.ts';
 import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -14,7 +15,10 @@ const nodes = ['node-1', 'node-2', 'node-3', 'node-4'];
 const badPort = 6_666;
 const agentDeadlineMs = 90_000;
 
-/** A model of an agent and its instrument, on a network that loses requests and answers of the capture protocol. */
+/**
+ * A model of an agent and its instrument, on a network that loses requests and answers of the capture protocol. With
+ * sessions, the loss of a message ends the session.
+ */
 class ModelAgent {
   /** Shares of the requests that do not arrive, and of the answers that are lost. */
   lostRequests = 0;
@@ -22,14 +26,16 @@ class ModelAgent {
   readonly #clock: FakeClock;
   readonly #random: Random;
   readonly #node: string;
+  readonly #hasSessions: boolean;
   #held: { hash: string; config: CaptureConfig; granted: boolean; failed: boolean } | null = null;
   #runs: { hash: string; config: CaptureConfig } | null = null;
   #revision = 1;
   #cancel = (): void => {};
   readonly #waiting = new Set<() => void>();
 
-  constructor(node: string, clock: FakeClock, random: Random) {
+  constructor(node: string, clock: FakeClock, random: Random, hasSessions: boolean) {
     this.#node = node;
+    this.#hasSessions = hasSessions;
     this.#clock = clock;
     this.#random = random;
   }
@@ -49,12 +55,57 @@ class ModelAgent {
 
   async request(req: TlsRequest): Promise<TlsResponse> {
     await this.#sleep(1 + this.#random.below(40), req.signal);
-    const unreachable = (): OperatorError => new OperatorError('ERR_AGENT_UNREACHABLE', 'the connection was cut');
     if (this.#random.chance(this.lostRequests)) throw unreachable();
     const answer = await this.#answer(req);
     await this.#sleep(1 + this.#random.below(40), req.signal);
     if (this.#random.chance(this.lostAnswers)) throw unreachable();
     return answer;
+  }
+
+  /** Opens a session: what one side sends arrives in order, or ends the session for both. */
+  async open(request: SocketRequest, handlers: MessageHandlers): Promise<MessageSocket | null> {
+    if (!this.#hasSessions) return null;
+    await this.#sleep(1 + this.#random.below(40), request.signal);
+    if (this.#random.chance(this.lostRequests)) throw unreachable();
+    let isOpen = true;
+    const end = (reason: string): void => {
+      if (isOpen) handlers.closed(reason);
+      isOpen = false;
+    };
+    request.signal.addEventListener('abort', () => end('aborted'), { once: true });
+    let last = Promise.resolve();
+    const travel = (lost: number, arrive: () => void): void => {
+      const isLost = this.#random.chance(lost);
+      const delay = this.#sleep(1 + this.#random.below(40), undefined);
+      last = Promise.all([last, delay]).then(() => {
+        if (isLost) end('cut');
+        else if (isOpen) arrive();
+      });
+    };
+    const tell = (message: object): void =>
+      travel(this.lostAnswers, () => handlers.message(Buffer.from(JSON.stringify(message))));
+    const report = async (): Promise<void> => {
+      while (isOpen) {
+        tell({ status: this.#status });
+        const changed = new Promise<void>((resolve) => this.#waiting.add(resolve));
+        await Promise.race([changed, this.#sleep(25_000, undefined)]);
+      }
+    };
+    void report();
+    return {
+      send: (pieces) => {
+        travel(this.lostRequests, () => {
+          const { put } = JSON.parse(Buffer.concat(pieces).toString()) as { put: PutMessage };
+          this.#put(put.hash, Buffer.from(canonicalJson(put.config)), put.restart === 'now');
+          tell({ put: { hash: put.hash, ack: this.#ack } });
+        });
+        return Promise.resolve();
+      },
+      pause: () => {},
+      resume: () => {},
+      close: end,
+      destroy: () => end('destroyed'),
+    };
   }
 
   async #answer(req: TlsRequest): Promise<TlsResponse> {
@@ -75,8 +126,12 @@ class ModelAgent {
       const changed = new Promise<void>((resolve) => this.#waiting.add(resolve));
       await Promise.race([changed, this.#sleep(Number(url.searchParams.get('wait')) * 1_000, req.signal)]);
     }
+    return send(this.#status);
+  }
+
+  get #status(): object {
     const { restarting } = this;
-    return send({
+    return {
       ...{ node: this.#node, revision: this.#revision, ack: this.#held && this.#ack, monitors: [] },
       instrument: {
         ...{ up: true, restarts: 0 },
@@ -84,7 +139,7 @@ class ModelAgent {
         ...(restarting ? { restarting } : {}),
       },
       totals: { series: 0, samplesAppended: 0, rejected: 0 },
-    });
+    };
   }
 
   #put(hash: string, body: Buffer, granted: boolean): void {
@@ -135,12 +190,17 @@ class ModelAgent {
   }
 }
 
+function unreachable(): OperatorError {
+  return new OperatorError('ERR_AGENT_UNREACHABLE', 'the connection was cut');
+}
+
 /** Runs a random history of edits, faults and leader changes, and then ends all faults. */
 async function history(
   seed: number,
 ): Promise<{ agents: ModelAgent[]; hub: CaptureHub; wanted: string[]; end: () => Promise<void> }> {
   const [random, clock] = [new Random(seed), new FakeClock()];
-  const agents = nodes.map((node) => new ModelAgent(node, clock, random));
+  // Every second history is that of a cluster in which some agents are of version 0.1.0.
+  const agents = nodes.map((node, i) => new ModelAgent(node, clock, random, seed % 2 === 0 || i % 2 === 0));
   const ports = new Map([
     ['shop/m', 7_000],
     ['pay/m', 7_000],
@@ -174,6 +234,9 @@ async function history(
   });
   const transport = {
     request: (req: TlsRequest) => agents[Number(req.host.split('.')[2])]!.request(req),
+    open: (req: SocketRequest, handlers: MessageHandlers) =>
+      agents[Number(req.host.split('.')[2])]!.open(req, handlers),
+    generation: 1,
   };
   const lead = (): { hub: CaptureHub; stop: () => Promise<void> } => {
     const hub = new CaptureHub({

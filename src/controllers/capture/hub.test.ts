@@ -34,7 +34,8 @@ class OneAgent {
     this.hub = new CaptureHub({
       ...{ clock: this.clock, logger: silentLogger, random: () => 0.5, namespace: 'svc-system', agentPort: 1 },
       environment: aWorld().environment,
-      transport: () => ({ request: (req: TlsRequest) => this.#answer(req) }),
+      // An agent of version 0.1.0, without sessions.
+      transport: () => ({ request: (req) => this.#answer(req), open: () => Promise.resolve(null), generation: 1 }),
       read: () => this.#world(),
     });
     this.#done = this.hub.run(this.#stop.signal);

@@ -21,7 +21,7 @@ const notifyQuiet = { quietMs: 50, maxMs: 250 };
 /**
  * Acknowledgements are collected this long, so that a thousand at a time cause one new plan, not a thousand. Units: ms.
  */
-const planQuiet = { quietMs: 10, maxMs: 50 };
+const planQuiet = { quietMs: 10, maxMs: 250 };
 /** How long after a failed push the agent is polled again. Units: ms. */
 const reconnectMs = 1_000;
 /** The most pushes in flight at a time. */

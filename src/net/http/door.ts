@@ -32,6 +32,8 @@ export interface DoorOptions {
   readonly limits?: Partial<HttpLimits>;
   /** How refusals are written. Default: a line of plain text. */
   readonly form?: RefusalForm;
+  /** Takes over the connection of a request that asks for an upgrade. Absent: such a request is like any other. */
+  readonly upgrade?: (req: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
 /** One connection and the state of its requests. */
@@ -56,6 +58,7 @@ export class Door {
   readonly #metrics: HttpServerMetrics | undefined;
   readonly #form: RefusalForm;
   readonly #handler: HttpHandler;
+  readonly #upgrade: DoorOptions['upgrade'];
   readonly #places: Places;
   readonly #bySocket = new WeakMap<object, Connection>();
   /** A TLS connection is announced twice, as two objects, raw and secure; both have the same remote end. */
@@ -70,6 +73,7 @@ export class Door {
     this.#metrics = options.metrics;
     this.#form = options.form ?? plainForm;
     this.#handler = handler;
+    this.#upgrade = options.upgrade;
     this.#places = new Places(this.limits);
     this.#metrics?.declare(this.#name);
     this.http2 = new Http2Sessions({
@@ -89,6 +93,7 @@ export class Door {
     server.on('request', serve);
     // Without these listeners, Node would answer an Expect header before any check of ours, and leave CONNECT open.
     server.on('checkExpectation', serve);
+    if (this.#upgrade) server.on('upgrade', (req, socket, head) => this.#handOver(req, socket, head));
     server.on('connect', (_req: IncomingMessage, socket: Duplex) => this.#refuseRaw(socket, refusalOf(405)));
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#clientError(error, socket));
     server.setTimeout(stalledMs, (socket) => this.#quiet(socket));
@@ -172,6 +177,27 @@ export class Door {
       if (isPromise(work)) work.then(undefined, (error: unknown) => this.#failed(req, res, error));
     } catch (error) {
       this.#failed(req, res, error);
+    }
+  }
+
+  /** The connection counts as busy until it ends, so that it is not closed as an idle one. */
+  #handOver(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const connection = this.#bySocket.get(socket);
+    if (!connection || connection.closed) return void socket.destroy();
+    const refusal = this.#judge(req);
+    if (refusal) return this.#refuseRaw(socket, refusal);
+    this.#places.begin(connection);
+    connection.inFlight.add(req);
+    try {
+      this.#upgrade?.(req, socket, head);
+    } catch (error) {
+      this.#count('failed');
+      this.#logger.error('upgrade failed', {
+        listener: this.#name,
+        error: errorText(error),
+        stack: sourceStack(error),
+      });
+      socket.destroy();
     }
   }
 

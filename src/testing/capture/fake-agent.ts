@@ -1,21 +1,28 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { sha256Hex } from '../../base/canonical-json.ts';
+import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import {
   capturePath,
   hashOfPutPath,
+  heartbeatSeconds,
+  maxPutMessageBytes,
   parseCaptureConfig,
   parseExportSecrets,
+  parsePutMessage,
   runningPath,
   secretsPath,
+  sessionPath,
+  sessionProtocol,
   statusPath,
   type Ack,
+  type AgentMessage,
   type AgentStatus,
   type CaptureConfig,
   type ExportSecrets,
 } from '../../capture/index.ts';
 import { createTlsServer } from '../../net/https-server.ts';
 import { closeServer, listen } from '../../net/listen.ts';
+import type { MessageRoute } from '../../net/message-socket.ts';
 import { fixedTls, type TlsMaterial } from '../../net/tls-material.ts';
 
 export interface FakeAgentOptions {
@@ -32,7 +39,12 @@ export interface FakeAgentOptions {
    * Default Running.
    */
   onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold' | 'cut' | 'deaf';
+  /** False for an agent of version 0.1.0, which is polled. Default true. */
+  hasSessions?: boolean;
 }
+
+/** The answer to a config: a status code of the PUT, and the acknowledgement or the text of the refusal. */
+type Answer = { status: 200; ack: Ack } | { status: 400; message: string } | null;
 
 /** The capture port of an agent, over real mutual TLS. A test scripts how its instrument behaves. */
 export class FakeAgent {
@@ -47,6 +59,9 @@ export class FakeAgent {
   puts = 0;
   /** Every config that was accepted, in order. */
   readonly taken: CaptureConfig[] = [];
+  /** How many sessions were opened. */
+  sessions = 0;
+  /** How many statuses were polled or, in a session, sent. */
   polls = 0;
   /** Every delivery of secrets, in order. */
   readonly secrets: ExportSecrets[] = [];
@@ -59,6 +74,8 @@ export class FakeAgent {
   #answered: NodeJS.Timeout | undefined;
   readonly #server: Server;
   readonly #waiting = new Set<() => void>();
+  /** Sends the status to each open session. */
+  readonly #reports = new Set<() => void>();
 
   private constructor(options: FakeAgentOptions) {
     this.node = options.node;
@@ -74,6 +91,7 @@ export class FakeAgent {
     };
     this.#server = createTlsServer(fixedTls(options.material), (req, res) => void this.#serve(req, res), {
       clientNames: ['svc-controller'],
+      ...(options.hasSessions === false ? {} : { messages: this.#sessions() }),
     });
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
@@ -114,6 +132,7 @@ export class FakeAgent {
 
   async stop(): Promise<void> {
     clearTimeout(this.#answered);
+    this.#reports.clear();
     this.#wake();
     this.#server.closeAllConnections();
     await closeServer(this.#server, 0);
@@ -144,6 +163,7 @@ export class FakeAgent {
   #wake(): void {
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
+    for (const report of this.#reports) report();
   }
 
   async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
@@ -152,7 +172,13 @@ export class FakeAgent {
       res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     };
     const hash = hashOfPutPath(url.pathname);
-    if (req.method === 'PUT' && hash) return this.#put(req, hash, url.searchParams.get('restart') === 'hold', send);
+    if (req.method === 'PUT' && hash) {
+      const cut = (): void => void req.socket.destroy();
+      const answer = this.#put(await bodyOf(req), hash, url.searchParams.get('restart') === 'hold', cut);
+      if (answer?.status === 200) send(200, answer.ack);
+      else if (answer) send(400, { code: 'ERR_INPUT_INVALID', message: answer.message });
+      return;
+    }
     if (req.method === 'PUT' && url.pathname === secretsPath) {
       const delivered = parseExportSecrets(JSON.parse((await bodyOf(req)).toString()));
       this.secrets.push(delivered);
@@ -166,27 +192,61 @@ export class FakeAgent {
     const wait = Number(url.searchParams.get('wait'));
     if (wait > 0 && Number(url.searchParams.get('after')) === this.#status.revision) {
       await new Promise<void>((resolve) => {
+        const late = setTimeout(resolve, wait * 1_000);
         this.#waiting.add(resolve);
-        res.on('close', resolve);
+        res.on('close', () => {
+          clearTimeout(late);
+          resolve();
+        });
       });
     }
     return send(200, this.#status);
   }
 
-  async #put(
-    req: IncomingMessage,
-    hash: string,
-    hold: boolean,
-    send: (status: number, body: unknown) => void,
-  ): Promise<void> {
-    const body = await bodyOf(req);
+  /** As the real agent accepts sessions (`src/agent/servers/capture-session.ts`). */
+  #sessions(): MessageRoute {
+    return {
+      path: sessionPath,
+      protocol: sessionProtocol,
+      maxBytes: maxPutMessageBytes,
+      accept: (socket) => {
+        this.sessions++;
+        const send = (message: AgentMessage): void => void socket.send([Buffer.from(JSON.stringify(message))]);
+        const report = (): void => {
+          this.polls++;
+          send({ status: this.#status });
+        };
+        this.#reports.add(report);
+        report();
+        const heartbeat = setInterval(report, heartbeatSeconds * 1_000);
+        return {
+          message: (body) => {
+            const { hash, restart, config } = parsePutMessage(JSON.parse(body.toString()));
+            const canonical = Buffer.from(canonicalJson(config));
+            const answer = this.#put(canonical, hash, restart === 'hold', () => socket.destroy());
+            if (answer?.status === 200) send({ put: { hash, ack: answer.ack } });
+            else if (answer) send({ put: { hash, refused: { message: answer.message } } });
+          },
+          closed: () => {
+            clearInterval(heartbeat);
+            this.#reports.delete(report);
+          },
+        };
+      },
+    };
+  }
+
+  /** Takes a config as `onPush` says; null for no answer. */
+  #put(body: Buffer, hash: string, hold: boolean, cut: () => void): Answer {
     this.puts++;
-    if (this.onPush === 'hold') return;
-    if (this.onPush === 'cut') return void req.socket.destroy();
-    if (this.onPush === 'refuse') return send(400, { code: 'ERR_INPUT_INVALID', message: 'no' });
-    // The hash in the path is that of the canonical form: a body in another form has another hash.
-    if (`sha256:${sha256Hex(body)}` !== hash)
-      return send(400, { code: 'ERR_INPUT_INVALID', message: 'the body does not match its hash' });
+    if (this.onPush === 'hold') return null;
+    if (this.onPush === 'cut') {
+      cut();
+      return null;
+    }
+    if (this.onPush === 'refuse') return { status: 400, message: 'no' };
+    // The hash is that of the canonical form: a body in another form has another hash.
+    if (`sha256:${sha256Hex(body)}` !== hash) return { status: 400, message: 'the body does not match its hash' };
     const config = parseCaptureConfig(JSON.parse(body.toString()));
     const sameFile = this.ack?.phase === 'Running' && this.config?.instrument.yaml === config.instrument.yaml;
     const waits = hold && !sameFile;
@@ -197,11 +257,14 @@ export class FakeAgent {
     const failed = this.onPush === 'Failed' ? { reason: 'MissingCapability', message: 'CAP_SYS_PTRACE' } : {};
     if (waits) this.#acknowledge('Written', {}, true);
     else this.#acknowledge(this.onPush === 'deaf' ? 'Written' : this.onPush, failed);
-    if (this.onPush === 'deaf') return void req.socket.destroy();
-    // Like the real agent: answers the PUT immediately, and waiting polls later.
+    if (this.onPush === 'deaf') {
+      cut();
+      return null;
+    }
+    // Like the real agent: acknowledges the config immediately, and reports its status later.
     clearTimeout(this.#answered);
     this.#answered = setTimeout(() => this.#wake(), 1_000);
-    send(200, this.ack);
+    return { status: 200, ack: this.ack! };
   }
 }
 
