@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MemoryPool, type Memory } from '../../base/memory-pool.ts';
+import { buildStreamedRead, createRemoteReadHandler, encodePoints, labelsFromObject } from '../../tsdb/index.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { LoopWatch } from '../../testing/loop-watch.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
@@ -197,6 +198,50 @@ test('a failed read aborts the parallel ones, and the budget is restored before 
   expect({ asked, hangingAtRepetition }).toEqual({ asked: 6, hangingAtRepetition: 0 });
   expect([budget.left, pool.heldBytes]).toEqual([1e6 - 150 - 7, 3 * (50 * 16 + 200)]);
 });
+
+test.each(['read', 'query'] as const)(
+  'two reads by the %s API whose answers break off take no more from their one budget than the repeated ones',
+  async (api) => {
+    const times = Array.from({ length: 240 }, (_, i) => end - 59_000 + 100 * i);
+    const points = times.map((t) => ({ t, low: 0, high: 0x3ff00000 }));
+    const stored = { labels: labelsFromObject({ __name__: 'x' }), chunks: () => encodePoints(points, 120) };
+    const streamed = createRemoteReadHandler({ select: () => [stored] });
+    const values = times.map((t) => [t / 1000, '1']);
+    const json = { status: 'success', data: { resultType: 'matrix', result: [{ metric: { __name__: 'x' }, values }] } };
+    let asked = 0;
+    const store = await storeOver(
+      (_req, res) => {
+        void (async () => {
+          const breaksOff = ++asked <= 2;
+          const { headers, body } = buildStreamedRead(queries);
+          const answer = await streamed({ headers, body });
+          res.writeHead(200, api === 'read' ? answer.headers : {});
+          const parts = api === 'read' ? answer.body : [JSON.stringify(json)];
+          for await (const part of parts) res.write(part);
+          // The end of the text is missing, or the end of the transfer.
+          if (breaksOff) setImmediate(() => res.destroy());
+          else res.end();
+        })();
+      },
+      { api },
+    );
+    const pool = new MemoryPool({ limitBytes: 1e7, freeBytes: 0 });
+    const budget: { left: number; memory?: Memory } = { left: 480 };
+    let alone = 0;
+    await pool.open('user').run(new AbortController().signal, async ({ part }) => {
+      budget.memory = part();
+      const both = await Promise.all([1, 2].map(() => store.read(queries, { ...read(), budget })));
+      expect(both.map(([series]) => series!.map(({ timestamps }) => timestamps.length))).toEqual([[240], [240]]);
+      expect([asked, budget.left]).toEqual([4, 0]);
+      const before = pool.heldBytes;
+      budget.left = 240;
+      await store.read(queries, { ...read(), budget });
+      alone = pool.heldBytes - before;
+      expect(before).toBe(2 * alone);
+    });
+    expect(alone).toBeGreaterThan(240 * 16);
+  },
+);
 
 test.each([
   [
