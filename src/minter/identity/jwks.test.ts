@@ -113,6 +113,19 @@ test('a set without a usable key never replaces a good one', async () => {
   expect(await outcome()).toBe('found');
 });
 
+test.each<[string, () => Promise<unknown>]>([
+  ['without a set in force', async () => {}],
+  ['once the last good set has expired', () => outcome()],
+])('an outage after an answer without a usable key is 503 again, %s', async (_when, before) => {
+  await before();
+  issuer.fault = set();
+  clock.shift(11 * 60_000);
+  expect(await outcome('none')).toBe('invalid_token');
+  issuer.fault = { status: 500 };
+  clock.shift(60 * 60_000);
+  expect(await outcome()).toBe('issuer_keys_unavailable');
+});
+
 test('unknown key ids cause at most one fetch in thirty seconds', async () => {
   expect(await outcome()).toBe('found');
   for (let i = 0; i < 50; i++) expect(await outcome(`nobody-${i}`)).toBe('invalid_token');

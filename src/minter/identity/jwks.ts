@@ -33,7 +33,7 @@ export interface JwksOptions {
  * The issuer's signing keys, by key id.
  * Guarantees: one fetch at a time; no redirect followed; a set without any usable key never replaces a good one.
  * Errors of `find`: Refusal `issuer_keys_unavailable` when no set could be fetched; `invalid_token` for an unknown key,
- * also when the issuer answered without a usable key.
+ * also when the issuer answered the last fetch without a usable key.
  */
 export class Jwks {
   readonly #options: JwksOptions;
@@ -42,7 +42,7 @@ export class Jwks {
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #lookedForUnknownAt = Number.NEGATIVE_INFINITY;
   #failedAt = Number.NEGATIVE_INFINITY;
-  /** True when the issuer answered, but without a usable key. */
+  /** True when the issuer answered the last fetch, but without a usable key. */
   #answeredWithoutKeys = false;
   #refreshing: Promise<void> | undefined;
 
@@ -102,6 +102,7 @@ export class Jwks {
   }
 
   async #load(): Promise<void> {
+    this.#answeredWithoutKeys = false;
     try {
       const keys = await fetchKeys(this.#fetch, this.#options.uri);
       this.#answeredWithoutKeys = keys.size === 0;
