@@ -64,3 +64,13 @@ test('an endless frame is cut off at the size cap', async () => {
   const name = 'a'.repeat(16 * 1024 * 1024 - 100);
   expect(await names(chunks(frame(name)))).toEqual([name]);
 });
+
+test.each([
+  ['in one chunk', [Infinity]],
+  ['in two chunks', [1_000, Infinity]],
+])('a frame beyond the size cap that arrives whole %s is refused', async (_how, ends) => {
+  const text = frame('a'.repeat(16 * 1024 * 1024));
+  const parts = ends.map((end, i) => text.slice(ends[i - 1] ?? 0, end));
+  const read = names(chunks(...parts)).then((found) => `${found.length} frames`);
+  await expect(read).rejects.toMatchObject({ code: 'ERR_TOO_LARGE' });
+});

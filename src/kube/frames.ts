@@ -21,6 +21,7 @@ export async function* decodeFrames(chunks: AsyncIterable<Uint8Array>): AsyncGen
   for await (const chunk of chunks) {
     let from = 0;
     for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, from)) {
+      checkSize(size + at - from);
       pending.push(chunk.subarray(from, at));
       from = at + 1;
       const line = Buffer.concat(pending).toString('utf8');
@@ -29,13 +30,16 @@ export async function* decodeFrames(chunks: AsyncIterable<Uint8Array>): AsyncGen
       if (line.trim() !== '') yield parseFrame(line);
     }
     if (from < chunk.length) {
-      pending.push(chunk.subarray(from));
       size += chunk.length - from;
-      if (size > maxFrameBytes)
-        throw new OperatorError('ERR_TOO_LARGE', `a watch frame exceeds ${maxFrameBytes} bytes`);
+      checkSize(size);
+      pending.push(chunk.subarray(from));
     }
   }
   if (size > 0) throw new OperatorError('ERR_WATCH_BROKEN', `watch stream ended inside a frame (${size} bytes of it)`);
+}
+
+function checkSize(bytes: number): void {
+  if (bytes > maxFrameBytes) throw new OperatorError('ERR_TOO_LARGE', `a watch frame exceeds ${maxFrameBytes} bytes`);
 }
 
 function parseFrame(line: string): WatchFrame {
