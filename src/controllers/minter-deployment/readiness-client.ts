@@ -60,8 +60,20 @@ export function parseReadiness(text: string, what = 'readyz'): MinterReadiness {
     if (!/^[A-Za-z]([A-Za-z0-9_]{0,254}[A-Za-z0-9])?$/.test(check.reason)) throw bad(`checks[${check.type}].reason`);
     if (typeof check.message !== 'string') throw bad(`checks[${check.type}].message`);
   }
-  if (typeof body.keyVersion !== 'string') throw bad('keyVersion');
+  if (typeof body.keyVersion !== 'string' || body.keyVersion.length > 512) throw bad('keyVersion');
   if (typeof body.rulesHash !== 'string' || body.rulesHash.length > 80) throw bad('rulesHash');
   if (!Array.isArray(body.scopes)) throw bad('scopes');
+  const { installationId: id, lastMintTime, lastMintError } = body;
+  if (id !== undefined && !(Number.isSafeInteger(id) && id >= 0)) throw bad('installationId');
+  if (lastMintTime !== undefined && !isTime(lastMintTime)) throw bad('lastMintTime');
+  if (lastMintError !== undefined && !(typeof lastMintError?.reason === 'string' && isTime(lastMintError.time))) {
+    throw bad('lastMintError');
+  }
   return body as MinterReadiness;
+}
+
+/** Whether the API accepts a value as a time; pods write theirs in UTC. */
+function isTime(value: unknown): boolean {
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/.test(value)) return false;
+  return !Number.isNaN(Date.parse(value));
 }
