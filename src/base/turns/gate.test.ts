@@ -110,6 +110,17 @@ test('work beyond the limit ends before a user with running work gets another pl
   expect([order.at(-1), gate.running]).toEqual(['a3', 2]);
 });
 
+test('when the last work of a user ends, all others whose shares become larger are let in at once', async () => {
+  const { ask, order, leave, settled } = scene(12, () => ({ beyond: 12 }));
+  const many = Array.from({ length: 12 }, (_, i) => `a${i}`);
+  for (const name of [...many, 'b0', 'c0', 'd0', 'c1', 'd1', 'c2', 'd2']) void ask(name);
+  await settled();
+  // Of four users, each has a share of two; of three, a share of three.
+  expect(order).toEqual([...many, 'b0', 'c0', 'd0', 'c1', 'd1']);
+  await leave('b0');
+  expect(order.slice(17)).toEqual(['c2', 'd2']);
+});
+
 test('a larger limit admits waiting work, and a smaller one lets running work end', async () => {
   const { gate, ask, order, leave, settled } = scene(1);
   for (const name of ['a1', 'a2', 'a3', 'a4']) void ask(name);

@@ -53,7 +53,7 @@ export class Gate {
           if (left) return;
           left = true;
           this.#count(user, -1);
-          this.#admitNext();
+          this.#admitAll();
         });
       };
       const onAbort = (): void => {
@@ -84,7 +84,7 @@ export class Gate {
   resize(limit: number): void {
     this.#limit = limit;
     this.#places = this.#placesOf(limit);
-    while (this.#admitNext());
+    this.#admitAll();
   }
 
   #hasPlace(user: string): boolean {
@@ -99,6 +99,11 @@ export class Gate {
   #share(user: string): number {
     const users = new Set([...this.#runningOf.keys(), ...this.#lines.keys(), user]).size;
     return Math.floor(this.#limit / (users + 1));
+  }
+
+  /** One departure can admit several: with the last work of a user, the shares of all others become larger. */
+  #admitAll(): void {
+    while (this.#admitNext());
   }
 
   /** True when one more was admitted. */
