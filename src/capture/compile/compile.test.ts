@@ -559,6 +559,22 @@ describe('sets, limits, exclusions', () => {
   });
 });
 
+test('a refused monitor counts in the policies that cover its namespace on some node', () => {
+  const { policies } = compile(
+    aWorld({
+      policies: [
+        aPolicy('all', {}),
+        aPolicy('critical', { namespaceSelector: { matchLabels: { tier: 'critical' } } }),
+        aPolicy('edge', { nodeSelector: { matchLabels: { pool: 'edge' } } }),
+        aPolicy('nowhere', { nodeSelector: { matchLabels: { pool: 'none' } } }),
+      ],
+      monitors: [aMonitor('shop/refused', app('')), aMonitor('unlisted/refused', app(''))],
+    }),
+  );
+  const rejected = [...policies].map(([name, { monitors }]) => [name, monitors.rejected]);
+  expect(Object.fromEntries(rejected)).toEqual({ all: 2, critical: 0, edge: 2, nowhere: 0 });
+});
+
 describe('pods', () => {
   test('pods that come and go never change the file, only the rules', () => {
     const monitors = [aMonitor('shop/m', app('checkout'))];

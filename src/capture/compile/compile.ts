@@ -86,7 +86,8 @@ export class Compiler {
       return [{ monitors: own, matched: matched.get(name)!.byMonitor, groupOf, plans }];
     });
     const outcomes = this.#outcome.each([...found.values()].flat(), (outcome) => [outcome]);
-    return { nodes: configs, monitors: outcomes, policies: policyOutcomes(policies, outcomes, compiled) };
+    const judged = policyOutcomes(policies, outcomes, compiled, namespaces);
+    return { nodes: configs, monitors: outcomes, policies: judged };
   }
 }
 

@@ -6,8 +6,9 @@ import { autoscalingConflict, monitorConflict, policyConflicts } from './check/c
 import type { Group, MonitorInForce, MonitorPlan, NamespaceMonitors, NamespacePlan } from './group.ts';
 import { flowsOf } from './node-wide.ts';
 import { objectPath } from './select/precedence.ts';
+import { policiesOf } from './select/scope.ts';
 import { sortedSet } from './settings.ts';
-import type { Conflict, ExportOutcome, MonitorOutcome, PodFacts, PolicyOutcome } from './types.ts';
+import type { Conflict, ExportOutcome, MonitorOutcome, NamedLabels, PodFacts, PolicyOutcome } from './types.ts';
 
 /** The monitors of one namespace on all nodes. */
 export interface OutcomeInput {
@@ -159,12 +160,20 @@ export function policyOutcomes(
   judged: readonly Judged<ClusterTrafficPolicy>[],
   monitors: ReadonlyMap<string, MonitorOutcome>,
   groups: readonly (Group & { digest: string })[],
+  namespaces: ReadonlyMap<string, NamedLabels>,
 ): Map<string, PolicyOutcome> {
   const result = new Map<string, PolicyOutcome>();
   for (const { object, accepted, inForce } of judged) {
     const name = object.metadata.name ?? '';
     const own = groups.filter((g) => g.policies.some((p) => p.name === name));
-    const inScope = [...monitors.values()].filter((m) => m.policyRefs.includes(name) || (!m.inForce && inForce));
+    // A monitor without a spec in force is on no node, and counts wherever the policy covers its namespace.
+    const covers = (namespace: string): boolean =>
+      inForce !== null &&
+      own.length > 0 &&
+      policiesOf([{ name, spec: inForce }], namespaces.get(namespace)?.labels ?? {}).length > 0;
+    const inScope = [...monitors.values()].filter((m) =>
+      m.inForce ? m.policyRefs.includes(name) : covers(m.namespace),
+    );
     result.set(name, {
       name,
       uid: object.metadata.uid ?? '',
