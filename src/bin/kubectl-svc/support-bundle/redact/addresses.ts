@@ -75,8 +75,27 @@ function canonical(address: string): string {
 const dotted = /(?<!\d)\d{1,3}(?:\.\d{1,3}){3,}(?!\d)/g;
 const dashed = /(?<!\d)\d{1,3}(?:-\d{1,3}){3,}(?!\d)/g;
 const hexRun = /[0-9A-Fa-f:.]+/g;
-/** Longest address with ports and colons around it. Units: characters. */
-const longestRun = 64;
+/** Longest text of an IPv6 address: six groups and an IPv4 address. Units: characters. */
+const longestAddress = 45;
+/** A SHA-256 fingerprint of a certificate, which has enough groups for four addresses. */
+const fingerprint = /^(?:[0-9a-f]{0,4}:)?(?:[0-9a-f]{2}:){31}[0-9a-f]{2}$/i;
+/** Units: characters. */
+const longestIpv4 = 15;
+const endsInIpv4 = /(?<!\d)\d{1,3}(?:\.\d{1,3}){3}$/;
+
+/** Whether a run has an ellipsis of groups or eight groups, without which nothing in it is an IPv6 address. */
+function mayHoldIpv6(run: string): boolean {
+  return run.includes('::') || /:(?:[^:]*:){6}/.test(run);
+}
+
+/** The longest IPv6 address that begins at `start`; empty if none does. Takes the same time however long the run is. */
+function ipv6At(run: string, start: number): string {
+  const window = run.slice(start, start + longestAddress);
+  if (!mayHoldIpv6(window)) return '';
+  for (let length = window.length; length > 1; length--)
+    if (isIPv6(window.slice(0, length))) return window.slice(0, length);
+  return '';
+}
 
 /** Gives every outside address a name that stays the same for the whole bundle, numbered in the order of appearance. */
 export class Pseudonyms {
@@ -103,16 +122,21 @@ export class Pseudonyms {
   }
 
   #ipv6(found: string, before = '', after = ''): string {
-    if (found.length > longestRun || (!found.includes('::') && found.split(':').length < 8)) return found;
+    if (!mayHoldIpv6(found) || fingerprint.test(found)) return found;
     // Scoped names, such as `std::fmt`, are not addresses.
     if (!/\d/.test(found) && (/\w/.test(before) || /\w/.test(after))) return found;
-    // `addr:2001:db8::1` has a colon and `node2001:db8::1` has letters before the address.
-    const start = /^:(?!:)/.test(found) ? 1 : Math.max(0, found.indexOf(':') - 4);
-    for (let end = found.length; end > start + 1; end--) {
-      const address = found.slice(start, end);
-      if (isIPv6(address)) return found.slice(0, start) + this.#name(address, address) + found.slice(end);
+    let shown = '';
+    let at = 0;
+    for (let colon = found.indexOf(':'); colon !== -1; colon = found.indexOf(':', at)) {
+      // `node2001:db8::1` has letters and `10.2001:db8::1` has a dot before the address.
+      const ahead = found.slice(Math.max(at, colon - longestIpv4 - 1), colon);
+      const start = endsInIpv4.test(ahead) ? colon : colon - /[^.]{0,4}$/.exec(ahead)![0].length;
+      const address = ipv6At(found, start);
+      const end = address === '' ? colon + 1 : start + address.length;
+      shown += address === '' ? found.slice(at, end) : found.slice(at, start) + this.#name(address, address);
+      at = end;
     }
-    return found;
+    return shown + found.slice(at);
   }
 
   /** Other numbers may stand beside an address, as in `ec2-203-0-113-25`: any four in a row may be one. */

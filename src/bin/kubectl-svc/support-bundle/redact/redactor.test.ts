@@ -129,6 +129,16 @@ test('an outside address has one name in a bundle, in each of its spellings', ()
   expect(redactor.counts.outsideAddresses).toBe(3);
 });
 
+test.each([
+  ['2001:db8::1.2001:db8::2', 'outside-1.outside-2'],
+  ['203.0.113.7::2001:db8:1', 'outside-2outside-1'],
+  [`${'10:'.repeat(40)}.2001:db8::5`, expect.stringMatching(/\.outside-\d+$/)],
+  [`${'a'.repeat(80)}.2001:db8::1`, `${'a'.repeat(80)}.outside-1`],
+  [Array(3).fill('2001:db8:1:2:3:4:5:6').join(':'), 'outside-1:outside-1:outside-1'],
+])('every IPv6 address of a run without blanks is hidden: %#', (text, shown) => {
+  expect(redact(text)).toEqual(shown);
+});
+
 test('without the right to read nodes, pods and Services all addresses except loopback are hidden', () => {
   expect(new Redactor(clusterAddresses(nobody)).text('10.244.1.7 127.0.0.1')).toBe('outside-1 127.0.0.1');
 });
@@ -142,6 +152,7 @@ test.each([
   'otel/ebpf-instrument:v0.10.0',
   'image: registry.example/svc-operator@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   'std::fmt and mod::add_one',
+  `SHA256 Fingerprint=${Array(32).fill('9F').join(':')}`,
   'svc_controller_token_reviews_total{result="denied"} 3',
   'kernel 6.8.0-45-generic, v1.34.1',
   '/apis/svc.dev/v1alpha1/namespaces/shop/trafficmonitors/checkout-with-a-rather-long-name-2',
