@@ -48,8 +48,11 @@ export class AgentSession {
       message: (body) => session.#received(body),
       closed: (reason) => session.#end(new OperatorError('ERR_AGENT_UNREACHABLE', `${session.#peer}: ${reason}`)),
     });
-    // The first messages may be there before the socket is.
-    if (session.#ended) throw session.#ended;
+    // The first message may arrive, and end the session, before `open` resolves.
+    if (session.#ended) {
+      session.#socket?.destroy();
+      throw session.#ended;
+    }
     return session.#socket ? session : null;
   }
 

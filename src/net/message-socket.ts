@@ -65,7 +65,7 @@ const policyViolation = 1008;
 export function acceptMessages(route: MessageRoute): (req: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { protocol, maxBytes, accept } = route;
   const server = new WebSocketServer({
-    ...{ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: maxBytes },
+    ...{ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: maxBytes, closeTimeout },
     verifyClient: ({ req }, answer) => answer(offers(req, protocol), 400, `offer the subprotocol ${protocol}`),
     handleProtocols: () => protocol,
   });
