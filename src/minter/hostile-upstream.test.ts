@@ -263,6 +263,14 @@ test('one 401 of the platform is retried with a fresh JWT', async () => {
   expect(world.kms.count('AsymmetricSign') - signs).toBe(2);
 });
 
+test('after a replaced JWT, a 401 of the exchange has the App checked again', async () => {
+  world.platform.faults.set('get_installation', { status: 401, times: 1 });
+  world.platform.faults.set('create_token', { status: 401 });
+  const checks = world.platform.count('get_app');
+  expect(errorOf(await ask())).toBe('exchange_error');
+  await until('the check of the App', () => world.platform.count('get_app'), { good: (count) => count > checks });
+});
+
 test('the error for a personal account names that cause and a missing installation', async () => {
   world.platform.state.accounts.get('acme')!.type = 'User';
   try {

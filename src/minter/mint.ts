@@ -39,7 +39,7 @@ export interface MinterDeps {
   metrics: MinterMetrics;
   clock: Clock;
   logger: Logger;
-  /** Called when the platform refuses our App JWT: the App has to be checked again. */
+  /** Called when the platform refuses our App JWT and the one that replaced it: the App has to be checked again. */
   onUnauthorized?: () => void;
   /** Called when the key service says that the key cannot be used. */
   onKeyUnusable?: () => void;
@@ -173,14 +173,12 @@ class Session {
     if (answer.status !== 401) return limited(answer);
     this.#deps.jwts.drop(this.#jwt!);
     this.#jwt = undefined;
-    if (this.#replaced) return answer;
-    this.#replaced = true;
-    const second = await this.#once(operation, code, parameters);
-    if (second.status === 401) {
-      this.#deps.jwts.drop(this.#jwt!);
-      this.#deps.onUnauthorized?.();
+    if (!this.#replaced) {
+      this.#replaced = true;
+      return this.call(operation, code, parameters);
     }
-    return limited(second);
+    this.#deps.onUnauthorized?.();
+    return limited(answer);
   }
 
   async #once(
