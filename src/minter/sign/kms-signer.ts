@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, verify, type KeyObject } from 'node:crypto';
 import { crc32c } from '../../base/wire/crc32c.ts';
 import type { Clock } from '../../base/clock.ts';
-import type { Deadline } from '../deadline.ts';
+import { deadlineIn, orTimeout, type Deadline } from '../deadline.ts';
 import { isUsableAlgorithm, KeyServiceFailure, type KeyService } from './key-service.ts';
 
 const attemptMs = 1_500;
@@ -45,11 +45,14 @@ export class KmsSigner {
     }
   }
 
-  /** The version's public key, fetched once. */
+  /**
+   * The version's public key, fetched once. Concurrent callers share a fetch, so it has a time limit of its own: a
+   * caller whose deadline passes stops waiting, and does not end the fetch for the others.
+   */
   publicKey(deadline: Deadline): Promise<KeyObject> {
     if (this.#publicKey) return Promise.resolve(this.#publicKey);
-    this.#loadingKey ??= this.#loadPublicKey(deadline).finally(() => (this.#loadingKey = undefined));
-    return this.#loadingKey;
+    this.#loadingKey ??= this.#loadPublicKey().finally(() => (this.#loadingKey = undefined));
+    return orTimeout(this.#options.clock, deadline, this.#loadingKey, noTimeLeft);
   }
 
   /** Drops the public key, so that the key of a newly imported version is fetched. */
@@ -68,8 +71,10 @@ export class KmsSigner {
     return info;
   }
 
-  async #loadPublicKey(deadline: Deadline): Promise<KeyObject> {
-    const answer = await this.#timed('public_key', (ms) => this.#options.service.publicKey(this.version, ms), deadline);
+  async #loadPublicKey(): Promise<KeyObject> {
+    const { service, clock } = this.#options;
+    const limit = deadlineIn(clock, attemptMs);
+    const answer = await this.#timed('public_key', (ms) => service.publicKey(this.version, ms), limit);
     if (answer.name !== this.version) throw new KeyServiceFailure('integrity', 'the public key is of another version');
     if (answer.pemCrc32c !== crc32c(Buffer.from(answer.pem))) {
       throw new KeyServiceFailure('integrity', 'the public key was damaged on its way');
@@ -111,7 +116,7 @@ export class KmsSigner {
   async #timed<T>(operation: KmsOperation, call: (ms: number) => Promise<T>, deadline: Deadline): Promise<T> {
     const { clock, onCall } = this.#options;
     const ms = deadline.atMost(attemptMs);
-    if (ms < 1) throw new KeyServiceFailure('deadline', 'no time left for the key service');
+    if (ms < 1) throw noTimeLeft();
     const start = clock.monotonic();
     const seconds = (): number => (clock.monotonic() - start) / 1000;
     try {
@@ -123,6 +128,10 @@ export class KmsSigner {
       throw error;
     }
   }
+}
+
+function noTimeLeft(): KeyServiceFailure {
+  return new KeyServiceFailure('deadline', 'no time left for the key service');
 }
 
 function isRetryable(error: unknown): boolean {
