@@ -159,8 +159,6 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     },
   });
   const end = async (): Promise<void> => {
-    readiness.drain();
-    await untilQuiet([server], { clock, quietMs: settings.shutdownQuietSeconds * 1_000 });
     await closeServer(server, drainMs);
     monitors.close();
     rules.close();
@@ -178,6 +176,8 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     deps.onListening?.({ port, adminPort });
     await aborted(signal);
     logger.info('minter stopping');
+    readiness.drain();
+    await untilQuiet([server], { clock, quietMs: settings.shutdownQuietSeconds * 1_000 });
   } finally {
     await end();
   }
