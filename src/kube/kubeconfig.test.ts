@@ -81,6 +81,20 @@ test('a relative token file is resolved against the folder of its kubeconfig', a
   expect((await headersOf({ tokenFile: 'token' }))[0]).toMatchObject({ authorization: 'Bearer from-file' });
 });
 
+test.each([
+  ['wins over a token beside it, as for kubectl', 'from-file\n', 'from-file'],
+  ['that is empty leaves the token beside it', '\n', 'fixed'],
+  ['that does not exist leaves the token beside it', undefined, 'fixed'],
+])('a token file %s, for our requests and those of client-node', async (_what, text, expected) => {
+  if (text !== undefined) write('token', text);
+  const user = { token: 'fixed', tokenFile: 'token' };
+  const authorization = `Bearer ${expected}`;
+  expect((await headersOf(user))[0]).toMatchObject({ authorization });
+  const options: { headers?: Record<string, string> } = {};
+  await fullConfig(loadKubeSettings({ path: join(dir, 'config') })).applyToHTTPSOptions(options);
+  expect(options.headers?.['Authorization']?.trim()).toBe(authorization);
+});
+
 test('the token of an exec plugin is sent', async () => {
   const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token: 'asked' } };
   const exec = {

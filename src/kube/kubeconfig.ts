@@ -127,12 +127,16 @@ function readSettings(path: string): KubeSettings {
   const users = newUsers(raw.users).map((user) => {
     const entry = raw.users?.find((u) => u.name === user.name)?.user ?? {};
     const { tokenFile, 'as-groups': asGroups } = entry;
+    const file = typeof tokenFile === 'string' ? absolute(tokenFile) : undefined;
+    // As for client-go, `token` serves beside a token file only while nothing can be read from the file.
+    const fromFile = file !== undefined && (!user.token || holdsToken(file));
+    const { token, ...rest } = user;
     const read: ClientNode.User = {
-      ...user,
+      ...rest,
       ...(user.certFile ? { certFile: absolute(user.certFile) } : {}),
       ...(user.keyFile ? { keyFile: absolute(user.keyFile) } : {}),
       // client-node reads `token-file`, which is not a kubeconfig field, and ignores `tokenFile`, which is one.
-      ...(typeof tokenFile === 'string' && !user.token ? { authProvider: tokenFrom(absolute(tokenFile)) } : {}),
+      ...(fromFile ? { authProvider: tokenFrom(file) } : token ? { token } : {}),
     };
     if (Array.isArray(asGroups)) groups.add(read);
     return read;
@@ -153,6 +157,14 @@ const tokenFrom = (tokenFile: string): { name: string; config: { tokenFile: stri
   name: 'tokenFile',
   config: { tokenFile },
 });
+
+function holdsToken(file: string): boolean {
+  try {
+    return readFileSync(file, 'utf8').trim() !== '';
+  } catch {
+    return false;
+  }
+}
 
 /** The first file that defines a name wins, as for kubectl; undefined when there is no file. */
 function merge(all: readonly KubeSettings[]): KubeSettings | undefined {
