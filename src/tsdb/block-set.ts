@@ -192,12 +192,13 @@ export class BlockSet {
   }
 
   async #openOne(path: string): Promise<void> {
-    const { files } = this.#options;
+    let block: Block | undefined;
     try {
-      const block = await Block.open(path, files);
+      block = await Block.open(path, this.#options.files);
       block.tombstones = await this.#readTombstones(block);
       this.#add(block);
     } catch (error) {
+      block?.retire();
       this.#quarantined++;
       await this.#setAside(path, error);
     }

@@ -69,6 +69,23 @@ describe('deleting', () => {
     await store.close();
   });
 
+  test('a block whose tombstones are damaged is set aside with them, and its file is closed', async () => {
+    const { store, options } = await filled();
+    const files = options.files as MemoryFiles;
+    const { blocks } = store.stats();
+    await store.delete([{ type: '=', name: 's', value: 'b' }], start, start + hour);
+    await store.close();
+    const [path, ...others] = files.paths().filter((p) => p.endsWith('.tombstones'));
+    expect([others, files.unclosedReads.size]).toEqual([[], 0]);
+    files.flip(path!, Math.floor(files.bytesOf(path!).length / 2));
+    const again = await openStore(options);
+    expect(again.stats()).toMatchObject({ blocks: blocks - 1, quarantinedBlocks: 1 });
+    expect(files.paths().filter((p) => p.includes('/quarantine/'))).toHaveLength(2);
+    expect(files.unclosedReads.size).toBe(blocks - 1);
+    await again.close();
+    expect(files.unclosedReads.size).toBe(0);
+  });
+
   test('samples that are appended after a delete are kept', async () => {
     const { store, clock } = await filled({}, 1);
     await store.delete([], -Infinity, Infinity);

@@ -1,4 +1,4 @@
-import type { FileLayer, WritableFile } from '../../tsdb/index.ts';
+import type { FileLayer, ReadableFile, WritableFile } from '../../tsdb/index.ts';
 
 interface MemoryFile {
   bytes: Uint8Array;
@@ -19,6 +19,8 @@ export class MemoryFiles implements FileLayer {
   #locked = new Set<string>();
   /** Files that were opened for writing and are not closed yet. */
   readonly unclosed = new Set<WritableFile>();
+  /** Files that were opened for reading and are not closed yet. */
+  readonly unclosedReads = new Set<ReadableFile>();
   /** Decides about each call before it happens: a number fails a write after that many bytes; true fails the call. */
   fault: ((call: FileCall, path: string) => boolean | number) | undefined;
 
@@ -29,6 +31,7 @@ export class MemoryFiles implements FileLayer {
   crash(keep: (path: string) => number = () => 0): void {
     this.#locked.clear();
     this.unclosed.clear();
+    this.unclosedReads.clear();
     this.fault = undefined;
     const survivors = new Map<string, MemoryFile>();
     for (const [path, { bytes, synced }] of this.#files) {
@@ -111,15 +114,17 @@ export class MemoryFiles implements FileLayer {
     return opened;
   }
 
-  openRead(path: string) {
+  openRead(path: string): ReadableFile {
     const file = this.#get(path);
-    return {
+    const opened: ReadableFile = {
       read: (position: number, length: number) => {
         if (position + length > file.bytes.length) throw new Error(`${path}: short read`);
         return file.bytes.slice(position, position + length);
       },
-      close: () => {},
+      close: () => void this.unclosedReads.delete(opened),
     };
+    this.unclosedReads.add(opened);
+    return opened;
   }
 
   async rename(from: string, to: string): Promise<void> {
