@@ -4,6 +4,7 @@ import {
   durationSetting,
   integerSetting,
   logLevelSetting,
+  namespaceSetting,
   portListSetting,
   portSetting,
   type SettingValues,
@@ -16,6 +17,10 @@ const shared = {
     /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
     'a node name',
   ),
+  namespace: namespaceSetting({
+    help: "the product's own namespace, which is never captured",
+    default: 'svc-system',
+  }),
   dataDir: textSetting({
     help: 'directory of the store and of the last good capture config',
     default: '/var/lib/svc-agent',

@@ -82,11 +82,13 @@ const everyQueryOption: QueryOptions = {
 } satisfies Record<QueryOption, string>;
 const autoscaling = { customMetrics: { register: true }, externalMetrics: { register: true } };
 
+const elsewhere: PlatformInput = { ...platformDefaults, namespace: 'observability' };
 const onEmptyDir: PlatformInput = { ...platformDefaults, agentDataHostPath: '', hostNetwork: true };
 
 describe.each([
   ['defaults', platformDefaults],
   ['an emptyDir and the host network', onEmptyDir],
+  ['another namespace', elsewhere],
 ])('with %s', (_, input) => {
   test.each<[string, SettingTable]>([
     ['agent', agentSettingTable],
@@ -109,6 +111,12 @@ describe.each([
     expect(Object.keys(init).length).toBeGreaterThan(3);
     expect(agent).toMatchObject(init);
   });
+});
+
+test('agents learn their namespace by a flag, which those in svc-system do without', () => {
+  const namespaceOf = (input: PlatformInput) =>
+    flagsOf(container(renderPlatform(input), 'DaemonSet', 'agent').args)['namespace'];
+  expect([platformDefaults, elsewhere].map(namespaceOf)).toEqual([undefined, 'observability']);
 });
 
 describe.each<[string, string, KubeObject[], SettingTable]>([

@@ -254,6 +254,7 @@ test('an agent starts with the last good config, or if there is none with the se
   const logger = createLogger({ write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) });
   const settings = {
     nodeName: 'n1',
+    namespace: 'svc-system',
     dataDir: dir,
     otlpBindAddress: '127.0.0.1',
     otlpHttpPort: 4318,
@@ -267,6 +268,8 @@ test('an agent starts with the last good config, or if there is none with the se
   expect(log[0]).toBe('discovery seeded: open_ports=80,443,8080,8443');
   expect(log[1]).toMatch(/^flows are off: .*spec\.network\.enabled: true/);
   expect(log).toHaveLength(2);
+  const elsewhere = await startConfig({ ...settings, namespace: 'observability' }, logger);
+  expect(elsewhere.config.instrument.yaml).toContain('k8s_namespace: observability');
   await setUp().state.apply(other, 'push');
   expect(await startConfig(settings, logger)).toEqual({ config: other, source: 'disk' });
   expect((await startConfig({ ...settings, nodeName: 'n2' }, logger)).source).toBe('seed');

@@ -24,6 +24,7 @@ export async function startConfig(
     ports: settings.obiInstrumentPorts,
     hostNetwork: settings.hostNetwork,
     instrumentVersion: settings.instrumentVersion,
+    namespace: settings.namespace,
     healthSocket: settings.instrumentHealthSocket,
     otlpEndpoint: otlpEndpoint(settings),
   });

@@ -46,7 +46,7 @@ export const clusterTrafficPolicySpec = object(
     exclusions: optional(exclusions),
     systemNamespaces: optional(
       choice(
-        "Inherit keeps the instrument's own list of excluded system namespaces; None captures them too, svc-system excepted.",
+        "Inherit keeps the instrument's own list of excluded system namespaces; None captures them too, except the operator's own.",
         ['Inherit', 'None'],
       ),
     ),

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
 import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
-import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { aMonitor, aNamespace, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
 import { captureHash, parseCaptureConfig, type CaptureConfig } from '../capture-config.ts';
 import { zeroConfig } from '../seed.ts';
 import { compile } from './compile.ts';
@@ -573,6 +573,41 @@ test('a refused monitor counts in the policies that cover its namespace on some 
   );
   const rejected = [...policies].map(([name, { monitors }]) => [name, monitors.rejected]);
   expect(Object.fromEntries(rejected)).toEqual({ all: 2, critical: 0, edge: 2, nowhere: 0 });
+});
+
+describe('an installation in another namespace than svc-system', () => {
+  const environment = { instrumentVersion: 'v0.10.0', ports: '80', namespace: 'observability' };
+  const world = (more: Partial<CompileInput>): CompileInput =>
+    aWorld({
+      environment,
+      namespaces: [aNamespace('observability'), aNamespace('shop'), aNamespace('svc-system')],
+      ...more,
+    });
+
+  test('excludes its own namespace, as the seed of its agents does', () => {
+    const seed = zeroConfig({ node: 'node-1', ...environment });
+    const result = compile(world({}));
+    expect(result.nodes.get('node-1')!.config).toEqual(seed);
+    expect(fileOf(result).discovery.exclude_instrument).toEqual([{ k8s_namespace: 'observability' }]);
+  });
+  test('captures svc-system like any other namespace where bases differ, and never its own', () => {
+    const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } };
+    const policies = [aPolicy('p', { namespaceSelector, capture: { ports: [{ port: 7000 }] } })];
+    const { instrument } = fileOf(compile(world({ policies }))).discovery;
+    expect(instrument.map((e) => e['k8s_namespace'])).toEqual(['shop', 'svc-system']);
+  });
+  test('selects its own namespace when nothing is captured, and excludes it with systemNamespaces None', () => {
+    const policies = [aPolicy('p', { systemNamespaces: 'None', capture: { mode: 'AllowList' } })];
+    const { discovery } = fileOf(compile(world({ policies })));
+    expect(discovery.instrument).toEqual([{ k8s_namespace: 'observability', exports: [] }]);
+    expect(discovery).toMatchObject({ default_exclude_instrument: [{ k8s_namespace: 'observability' }] });
+  });
+  test('has the Secrets of policies in its own namespace', () => {
+    const endpoint = 'https://metrics.example/write';
+    const item = { name: 'o', type: 'RemoteWrite' as const, endpoint, secretRef: { name: 's', key: 'k' } };
+    const { config } = compile(world({ policies: [aPolicy('p', { export: [item] })] })).nodes.get('node-1')!;
+    expect(config.exports).toMatchObject([{ secret: 'observability/s/k' }]);
+  });
 });
 
 describe('pods', () => {

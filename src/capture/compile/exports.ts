@@ -7,8 +7,6 @@ import type { ExportOutcome, NamedLabels } from './types.ts';
 
 type ExportSpec = NonNullable<TrafficMonitorSpec['export']>[number];
 
-/** The namespace of the Secrets that policies refer to: a policy has no namespace of its own. */
-const policyNamespace = 'svc-system';
 const inCluster = /^[a-z0-9-]+\.[a-z0-9-]+\.svc(\.cluster\.local)?$/;
 
 /** Why an `export` list cannot be compiled, or null. The API server has already applied the schema's rules. */
@@ -55,10 +53,14 @@ export function monitorExports(
   return { rules, outcomes };
 }
 
-/** Destinations that policies define themselves: for all data of the node, or for the namespaces that they cover. */
+/**
+ * Destinations that policies define themselves: for all data of the node, or for the namespaces that they cover.
+ * `secretNamespace` has the Secrets that they refer to, because a policy has no namespace of its own.
+ */
 export function policyExports(
   policies: readonly PolicyInForce[],
   namespaces: readonly NamedLabels[],
+  secretNamespace: string,
 ): CapturePolicyExport[] {
   return policies.flatMap((p) => {
     const names = namespacesOf(p, namespaces);
@@ -67,7 +69,7 @@ export function policyExports(
       .map((item) => ({
         policy: p.name,
         ...(names ? { namespaces: names } : {}),
-        ...ruleOf(policyNamespace, item, true),
+        ...ruleOf(secretNamespace, item, true),
       }));
   });
 }

@@ -3,7 +3,7 @@ import { familyNames } from '../../api/v1alpha1/index.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule } from '../capture-config.ts';
 import type { SharedConfig } from '../config-encoder.ts';
-import { builtinTraceInstrumentations } from '../instrument-yaml/builtin.ts';
+import { builtinTraceInstrumentations, ownNamespace } from '../instrument-yaml/builtin.ts';
 import { portRanges, portsText } from '../ports.ts';
 import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
@@ -161,7 +161,7 @@ export function planGroup(input: GroupInput): GroupPlan {
     ),
   });
   const fallback = live.flatMap((s) => fallbackRule(s, common));
-  const exports = policyExports(policies, namespaces);
+  const exports = policyExports(policies, namespaces, ownNamespace(environment));
   const redaction = redactionOf(policies, namespaces);
   const histogram = histogramOf(wide.histograms);
   const shared: SharedConfig = {
@@ -249,8 +249,8 @@ function askedFor({ exports }: EffectiveSettings): EffectiveSettings['exports'] 
   return exports.includes('traces') ? ['metrics', 'traces'] : exports;
 }
 
-function exclusions({ policies, namespaces, shares }: GroupInput): Selection[] {
-  const own: Selection = { namespaces: ['svc-system'] };
+function exclusions({ environment, policies, namespaces, shares }: GroupInput): Selection[] {
+  const own: Selection = { namespaces: [ownNamespace(environment)] };
   const byPolicies = policies.flatMap((p) => {
     const within = namespacesOf(p, namespaces);
     return (p.spec.exclusions ?? []).flatMap((e) => exclusionSelections(e, within));

@@ -5,10 +5,17 @@ import { instrumentVersion } from './version.ts';
 export interface InstrumentEnvironment {
   /** Version text or image tag of the instrument, e.g. `v0.10.0`. */
   instrumentVersion: string;
+  /** The product's own namespace, which is never captured. Default `svc-system`. */
+  namespace?: string;
   /** The agent's OTLP/HTTP receiver with scheme. Default `http://127.0.0.1:4318`. */
   otlpEndpoint?: string;
   /** Abstract socket of the instrument's health check. Default `@svc-obi-health`. */
   healthSocket?: string;
+}
+
+/** The product's own namespace in this installation. */
+export function ownNamespace({ namespace = 'svc-system' }: Pick<InstrumentEnvironment, 'namespace'>): string {
+  return namespace;
 }
 
 /** The traces that the instrument exports by default; DNS and generative AI are opt-in. */
@@ -41,7 +48,8 @@ export function builtinSettings(environment: InstrumentEnvironment): InstrumentS
     pollIntervalMs: 5_000,
     injection: { node: false, java: false },
     entries: [],
-    exclusions: [{ namespaces: ['svc-system'] }],
+    ownNamespace: ownNamespace(environment),
+    exclusions: [{ namespaces: [ownNamespace(environment)] }],
     defaultExclusions: 'Inherit',
     instrumentations: { metrics: ['*'], traces: builtinTraceInstrumentations },
     tcpStats: false,

@@ -18,7 +18,7 @@ type YamlMap = { [key: string]: YamlValue | undefined };
 export function renderInstrumentYaml(settings: InstrumentSettings): string {
   const { version } = settings;
   const idle = settings.entries.length === 0 && settings.network === null;
-  const entries = idle ? [parked] : settings.entries;
+  const entries = idle ? [parked(settings)] : settings.entries;
   const fresh = entries.filter((e, i) => i === 0 || written.get(e)?.version !== version);
   const whole = (items: readonly YamlValue[]): YamlMap =>
     withExtra(instrumentDocument(settings, items), settings.extra);
@@ -37,10 +37,12 @@ export function renderInstrumentYaml(settings: InstrumentSettings): string {
 const written = new WeakMap<DiscoveryEntry, { version: InstrumentVersion; item: WrittenItem }>();
 
 /**
- * Keeps the instrument running when it should capture nothing at all: the entry selects svc-system, which is always
- * excluded.
+ * Keeps the instrument running when it should capture nothing at all: the entry selects the product's own namespace,
+ * which is always excluded.
  */
-const parked: DiscoveryEntry = { namespaces: ['svc-system'], exports: [] };
+function parked({ ownNamespace }: InstrumentSettings): DiscoveryEntry {
+  return { namespaces: [ownNamespace], exports: [] };
+}
 
 /** The indentation of the members of `discovery.instrument`. */
 const entryIndent = '      ';
@@ -61,7 +63,7 @@ function instrumentDocument(s: InstrumentSettings, entries: readonly YamlValue[]
       exclude_otel_instrumented_services: false,
       instrument: entries,
       exclude_instrument: s.exclusions.map(selection),
-      default_exclude_instrument: s.defaultExclusions === 'None' ? [{ k8s_namespace: 'svc-system' }] : undefined,
+      default_exclude_instrument: s.defaultExclusions === 'None' ? [{ k8s_namespace: s.ownNamespace }] : undefined,
     },
     metrics: {
       features: [

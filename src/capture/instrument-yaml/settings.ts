@@ -22,6 +22,8 @@ export interface InstrumentSettings {
   /** Ascending precedence: the last matching entry that sets a field wins. */
   entries: readonly DiscoveryEntry[];
   exclusions: readonly Selection[];
+  /** The product's own namespace, which `exclusions` names. */
+  ownNamespace: string;
   /** `Inherit` keeps the instrument's own list of excluded system namespaces. */
   defaultExclusions: 'Inherit' | 'None';
   /** Lower-case names of the instrument; `['*']` for all. */

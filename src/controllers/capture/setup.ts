@@ -63,6 +63,7 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
     random: settings.random ?? Math.random,
     environment: {
       instrumentVersion: settings.instrumentVersion,
+      namespace: settings.namespace,
       ports: settings.instrumentPorts,
       allowExtraConfig: settings.allowExtraConfig ?? false,
       ...(settings.otlpEndpoint ? { otlpEndpoint: settings.otlpEndpoint } : {}),

@@ -93,6 +93,7 @@ function inputOf(namespace: string, { objects, settings }: HandlerDeps): Compile
   return {
     environment: {
       instrumentVersion: settings.instrumentVersion || instrumentVersion(platformDefaults),
+      namespace: settings.namespace,
       ports: settings.obiInstrumentPorts,
       allowExtraConfig: settings.allowExtraConfig,
     },

@@ -1,4 +1,4 @@
-import type { PlatformInput } from '../input.ts';
+import { platformDefaults, type PlatformInput } from '../input.ts';
 import { nonRootId, ports } from '../names.ts';
 import { nodeMemoryEnv } from '../node-memory.ts';
 import { loopbackExempt } from '../query-options.ts';
@@ -24,6 +24,7 @@ function sharedFlags(input: PlatformInput): string[] {
     '--instrument-health-socket=@svc-obi-health',
     `--instrument-version=${instrumentVersion(input)}`,
     ...(input.hostNetwork ? ['--host-network=true'] : []),
+    ...(input.namespace === platformDefaults.namespace ? [] : [`--namespace=${input.namespace}`]),
   ];
 }
 

@@ -4,7 +4,7 @@ import { flagOf, readSettings } from '../../../base/settings.ts';
 import type { CompileEnvironment } from '../../../capture/index.ts';
 import { operatorSettingTable, platformInput } from '../../../controllers/operator-settings.ts';
 import { instrumentVersion, names } from '../../../render/index.ts';
-import { named, type Reading } from './view.ts';
+import { named, type ClusterView } from './view.ts';
 
 export interface OperatorEnvironment {
   readonly environment: CompileEnvironment;
@@ -16,16 +16,22 @@ export interface OperatorEnvironment {
 }
 
 /** The environment that the operator compiles with, from the arguments in its Deployment. Pure. */
-export function operatorEnvironment(deployments: Reading<KubeObject>): OperatorEnvironment {
+export function operatorEnvironment({
+  namespace,
+  deployments,
+}: Pick<ClusterView, 'namespace' | 'deployments'>): OperatorEnvironment {
   const deployment = named(deployments, names.controller);
   if (!deployment) {
     const why = deployments.fault ?? `there is no Deployment ${names.controller}`;
-    return { environment: environmentOf([]), assumed: why };
+    return { environment: environmentOf(namespace, []), assumed: why };
   }
   try {
-    return { environment: environmentOf(argumentsOf(deployment)), assumed: null };
+    return { environment: environmentOf(namespace, argumentsOf(deployment)), assumed: null };
   } catch (error) {
-    return { environment: environmentOf([]), assumed: `Deployment ${names.controller}: ${errorText(error)}` };
+    return {
+      environment: environmentOf(namespace, []),
+      assumed: `Deployment ${names.controller}: ${errorText(error)}`,
+    };
   }
 }
 
@@ -50,11 +56,11 @@ function argumentsOf(deployment: KubeObject): readonly string[] {
   return containerOf(deployment)?.args ?? [];
 }
 
-function environmentOf(args: readonly string[]): CompileEnvironment {
+function environmentOf(namespace: string, args: readonly string[]): CompileEnvironment {
   const given = new Map(
     args.flatMap((arg) => {
       const at = arg.indexOf('=');
-      // The kubelet expands `$(…)`. Such values are names, on which the compile does not depend.
+      // The kubelet expands `$(…)`. The compile depends on none of such values but the namespace, which is known.
       return at > 0 && !arg.includes('$(') ? [[arg.slice(0, at), arg.slice(at + 1)] as const] : [];
     }),
   );
@@ -67,6 +73,7 @@ function environmentOf(args: readonly string[]): CompileEnvironment {
   const settings = readSettings(operatorSettingTable, { flags, env: {}, prefix: 'SVC_' });
   return {
     instrumentVersion: instrumentVersion(platformInput(settings)),
+    namespace,
     ports: settings.obiInstrumentPorts,
     allowExtraConfig: settings.allowExtraConfig,
   };

@@ -100,7 +100,7 @@ async function world(session: Session): Promise<{ input: CompileInput; client: A
       'needed: list of trafficmonitors, clustertrafficpolicies, namespaces, nodes and pods of all namespaces',
     ]);
   }
-  const { environment, assumed } = operatorEnvironment(view.deployments);
+  const { environment, assumed } = operatorEnvironment(view);
   if (assumed !== null)
     session.warn(`the operator's settings are not known (${assumed}); those of a new installation stand for them`);
   return { input: compileInput(view, environment), client };

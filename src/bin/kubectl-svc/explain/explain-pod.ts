@@ -40,7 +40,7 @@ export interface Known {
 
 /** All data that was read and queried, compiled once. Pure. */
 export function known(view: ClusterView, facts: SeriesFacts): Known {
-  const { environment, assumed } = operatorEnvironment(view.deployments);
+  const { environment, assumed } = operatorEnvironment(view);
   const input = compileInput(view, environment);
   return { view, input, compiled: isWhole(view) ? compile(input) : undefined, facts, assumed };
 }

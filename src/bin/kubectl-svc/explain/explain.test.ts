@@ -73,7 +73,7 @@ function shop(more: Partial<ClusterView> = {}): ClusterView {
 type Answered = Extract<SeriesFacts, { fault?: undefined }>;
 
 function facts(view: ClusterView, names: readonly string[] = ['checkout-1', 'checkout-2']): Answered {
-  const compiled = compile(compileInput(view, operatorEnvironment(view.deployments).environment));
+  const compiled = compile(compileInput(view, operatorEnvironment(view).environment));
   const nodes = [...compiled.nodes].map(
     ([node, { hash }]) =>
       `svc_instrument_config_hash_info{hash="${hash}",k8s_node_name="${node}",phase="Running"} 1 ${viewTime}`,
@@ -244,6 +244,11 @@ test('a workload is explained by a table of its pods and the steps of the first 
   const view = shop();
   golden('workload.txt', text('deployment/checkout', view, facts(view, ['checkout-1'])));
   expect(() => explained('deployment/nope', view)).toThrow('no pod of Deployment shop/nope is on a node');
+});
+
+test('what is explained is compiled with the namespace that the operator runs in', () => {
+  const inNamespace = (namespace: string) => operatorEnvironment(aView({ namespace })).environment.namespace;
+  expect(['svc-system', 'observability'].map(inNamespace)).toEqual(['svc-system', 'observability']);
 });
 
 test('a monitor is explained with its conditions and its pods', () => {

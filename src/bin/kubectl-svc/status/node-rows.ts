@@ -100,7 +100,7 @@ function failedNodes(view: ClusterView): Map<string, Failure> {
 
 /** The operator's compile of the objects read; undefined when they do not compile or part of them is unknown. */
 function compileView(view: ClusterView): CompileResult | undefined {
-  const { environment } = operatorEnvironment(view.deployments);
+  const { environment } = operatorEnvironment(view);
   if (!isWhole(view)) return undefined;
   try {
     return compile(compileInput(view, environment));

@@ -125,6 +125,11 @@ test('every source that excludes a pod is named: policies, monitors, the product
     { by: 'TrafficMonitor/shop/not' },
   ]);
   expect(view({}, aPod('svc-system/x', 'node-1')).exclusions[0]?.by).toMatch(/the product itself/);
+  const elsewhere = { environment: { ...aWorld().environment, namespace: 'observability' } };
+  expect(view(elsewhere, aPod('svc-system/x', 'node-1')).exclusions).toEqual([]);
+  expect(view(elsewhere, aPod('observability/x', 'node-1')).exclusions).toEqual([
+    { by: 'the product itself: it never captures observability' },
+  ]);
   const system = { namespaces: [aNamespace('kube-system')] };
   expect(view(system, aPod('kube-system/dns', 'node-1')).exclusions[0]?.by).toMatch(/the instrument's own list/);
   const opened = { ...system, policies: [aPolicy('p', { systemNamespaces: 'None' as const })] };

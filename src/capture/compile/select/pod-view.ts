@@ -1,5 +1,6 @@
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { builtinLimits } from '../../capture-config.ts';
+import { ownNamespace } from '../../instrument-yaml/builtin.ts';
 import { normalisePorts, portRanges, portsText, type PortRange } from '../../ports.ts';
 import { judgeMonitors, judgePolicies, policiesInForce, type Judged } from '../check/acceptance.ts';
 import { podMismatch } from '../check/pod-mismatch.ts';
@@ -190,10 +191,11 @@ const instrumentsOwn = [
 /** The exclusions of a pod by the product, the instrument itself and the policies of its node. */
 function policyExclusions(
   onNode: readonly PolicyInForce[],
-  { namespaces }: CompileInput,
+  { environment, namespaces }: CompileInput,
   pod: PodFacts,
 ): PodExclusion[] {
-  const own = pod.namespace === 'svc-system' ? [{ by: 'the product itself: it never captures svc-system' }] : [];
+  const product = ownNamespace(environment);
+  const own = pod.namespace === product ? [{ by: `the product itself: it never captures ${product}` }] : [];
   const systemNamespaces =
     onNode.find((p) => p.spec.systemNamespaces !== undefined)?.spec.systemNamespaces ?? 'Inherit';
   const inherited = systemNamespaces === 'Inherit' && instrumentsOwn.some((glob) => matchesGlob(glob, pod.namespace));

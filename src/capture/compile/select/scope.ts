@@ -1,5 +1,6 @@
 import { compareText } from '../../../base/text/texts.ts';
 import { canonicalJson } from '../../../base/canonical-json.ts';
+import { ownNamespace } from '../../instrument-yaml/builtin.ts';
 import { parsePorts, portRanges, type PortRange } from '../../ports.ts';
 import { matchesSelector } from './selector.ts';
 import { effectiveSettings, first, mergeLeaves, type EffectiveSettings, type PolicyInForce } from '../settings.ts';
@@ -68,11 +69,12 @@ export function baseScopes(
   };
   const rest = baseFor(policiesOf(policies, undefined));
   if (!policies.some((p) => p.spec.namespaceSelector)) return [{ namespaces: undefined, base: rest }];
+  const own = ownNamespace(environment);
   const scopes = new Map<string, { namespaces: string[]; base: Base }>([
     [canonicalJson(rest), { namespaces: [], base: rest }],
   ]);
   for (const ns of namespaces) {
-    if (ns.name === 'svc-system') continue;
+    if (ns.name === own) continue;
     const base = baseFor(policiesOf(policies, ns.labels));
     const key = canonicalJson(base);
     const scope = scopes.get(key) ?? { namespaces: [], base };
