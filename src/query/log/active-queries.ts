@@ -27,31 +27,45 @@ const emptySlot = Buffer.alloc(slotBytes, ' ');
  * the queries that were running. The entries of a former process are logged at the start, and the file is cleared.
  * Guarantees: a slot has been handed to the kernel before the query begins: it survives the death of the process (not
  * of the machine). Queries beyond the number of slots are not recorded. When the file cannot be written, a log line
- * reports it and queries run without it.
+ * reports it and queries run without it; `writeTo` lets a test make a write fail.
  */
-export function openActiveQueries(path: string, slots: number, logger: Logger): ActiveQueries {
+export function openActiveQueries(path: string, slots: number, logger: Logger, writeTo = writeSync): ActiveQueries {
   for (const left of readLeft(path)) logger.warn('this query was running when the process ended', { ...left });
-  let file: number;
-  try {
+  let file: number | undefined;
+  /** Ends the use of the file at its first error, such as that of a full disk. */
+  const attempt = (write: () => void): void => {
+    try {
+      write();
+    } catch (error) {
+      logger.warn('the file of active queries cannot be written', { path, error: errorText(error) });
+      close();
+    }
+  };
+  const close = (): void => {
+    if (file !== undefined) closeSync(file);
+    file = undefined;
+  };
+  const write = (bytes: Buffer, slot: number): void =>
+    attempt(() => {
+      if (file !== undefined) writeTo(file, bytes, 0, undefined, slot * slotBytes);
+    });
+  attempt(() => {
     file = openSync(path, 'w', 0o600);
-    writeSync(file, Buffer.alloc(slots * slotBytes, ' '), 0, undefined, 0);
+    writeTo(file, Buffer.alloc(slots * slotBytes, ' '), 0, undefined, 0);
     fsyncSync(file);
-  } catch (error) {
-    logger.warn('the file of active queries cannot be written', { path, error: errorText(error) });
-    return noActiveQueries;
-  }
+  });
   const free = Array.from({ length: slots }, (_, i) => slots - 1 - i);
   return {
     enter(query) {
       const slot = free.pop();
       if (slot === undefined) return () => {};
-      writeSync(file, slotText(query), 0, undefined, slot * slotBytes);
+      write(slotText(query), slot);
       return () => {
-        writeSync(file, emptySlot, 0, undefined, slot * slotBytes);
+        write(emptySlot, slot);
         free.push(slot);
       };
     },
-    close: () => closeSync(file),
+    close,
   };
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '../../base/logger.ts';
@@ -132,6 +132,21 @@ test('the queries that ran when the process died are logged at the next start, a
   openActiveQueries(path, 3, logger).close();
   expect(lines).toEqual([]);
   before.close();
+});
+
+test.each([0, 1, 2])('a full disk at write %i takes the file of active queries away, and no query', (failing) => {
+  let writes = 0;
+  const write = (...args: unknown[]): number => {
+    if (writes++ >= failing) throw new Error('ENOSPC: no space left on device, write');
+    return (writeSync as (...args: unknown[]) => number)(...args);
+  };
+  const active = openActiveQueries(join(dir, 'queries.active'), 1, logger, write);
+  const query = { query: 'up', user: 'anna', startedAt: 0 };
+  active.enter(query)();
+  active.enter(query)();
+  active.close();
+  expect(lines).toEqual([expect.stringContaining('ENOSPC')]);
+  expect(writes).toBe(failing + 1);
 });
 
 test('slots are reused, and queries beyond the number of slots are let through', () => {
