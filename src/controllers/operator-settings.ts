@@ -122,7 +122,7 @@ export const operatorSettingTable = {
     { protocols: ['https'], bare: true },
   ),
   shutdownQuiet: durationSetting({
-    help: 'after SIGTERM the webhooks are served until no new connection has come for this long, 15s at most; 0s: close at once',
+    help: 'after SIGTERM the webhooks are served until no new connection has come for this long, but for 15s at most; 0s: they close at once',
     default: '3s',
   }),
   admissionClientCaFile: textSetting({

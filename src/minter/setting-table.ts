@@ -46,7 +46,7 @@ export const minterSettingTable = {
   appJwtReuseSeconds: integer({ default: '240', help: 'how long one App JWT serves; 0 signs for every mint' }, 0, 480),
   rulesReloadSeconds: integer({ default: '15', help: 'poll of the rule files, on top of watching them' }, 1, 60),
   shutdownQuietSeconds: integer(
-    { default: '3', help: 'after SIGTERM serve until no new connection has come for this long, 15 s at most' },
+    { default: '3', help: 'after SIGTERM serve until no new connection has come for this long, but for 15 s at most' },
     0,
     10,
   ),

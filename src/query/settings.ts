@@ -61,7 +61,7 @@ export const querySettingTable = {
     default: '300ms',
   }),
   shutdownQuiet: durationSetting({
-    help: 'after SIGTERM the listeners stay open until no new connection has come for this long, 15s at most; 0s: close at once',
+    help: 'after SIGTERM the listeners stay open until no new connection has come for this long, but for 15s at most; 0s: they close at once',
     default: '3s',
   }),
   loopbackExempt: queryOptionTable.loopbackExempt,
