@@ -14,12 +14,12 @@ test.each([
   expect(named.filter((path) => !existsSync(`${root}${path}`))).toEqual([]);
 });
 
-test('every folder of the sources is in the table', () => {
+test('every folder of the sources is in the table of docs/architecture.md', () => {
   const folders = readdirSync(`${root}src`).map((name) => `src/${name}`);
   expect(folders.filter((folder) => !text.includes(`| \`${folder}\``) && !text.includes(`\`${folder}\`,`))).toEqual([]);
 });
 
-test('every decision is in the index, by its title', () => {
+test('docs/architecture.md lists every decision by its title', () => {
   const missing = readdirSync(`${root}docs/adr`).filter((name) => {
     const title = readFileSync(`${root}docs/adr/${name}`, 'utf8').split('\n')[0]!.replace(/^# /, '');
     return !text.includes(`- [${title}](adr/${name})`);

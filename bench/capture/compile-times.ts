@@ -5,8 +5,8 @@ import { allCores } from '../run/cores.ts';
 import { aMonitor, aNamespace, aPod } from '../../src/testing/capture/world.ts';
 
 /**
- * Times compiles that use what the compile before left: after one edited monitor, after one moved pod, and without a
- * change. Then times compiles from scratch. Ten monitors a namespace and fifteen pods a node, as in a busy cluster.
+ * Times compiles that reuse results of the previous compile: after one edited monitor, after one moved pod, and without
+ * a change. Then times compiles from scratch. Ten monitors a namespace and fifteen pods a node, as in a busy cluster.
  */
 export function compileTimes(
   { runs, say, reporter }: Stage,

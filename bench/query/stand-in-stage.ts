@@ -7,7 +7,7 @@ import { ApiClient } from './ask.ts';
 import { startPart, type Part } from './process.ts';
 import type { ProcessCost, ServerOptions } from './server.ts';
 
-/** Stand-in agents, a query server over them, and a client of it. */
+/** One process that stands in for all agents, a query server over it, and a client of the query server. */
 export interface StandInStage {
   readonly fleet: Part<{ port: number }, AgentsCost>;
   readonly server: Part<{ port: number }, ProcessCost>;

@@ -91,7 +91,7 @@ async function compare(stage: Stage, { stores, series }: BesideThanos): Promise<
 }
 
 /**
- * A range of half an hour for each of the fan-out's queries; and two instant queries, one of them not of the fan-out.
+ * A range of half an hour for each of the queries of fan-out.ts; and two instant queries, the second only asked here.
  */
 function questions(end: number): Question[] {
   const time = String(end / 1000);

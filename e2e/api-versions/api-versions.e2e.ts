@@ -1,4 +1,7 @@
-/** A second version of a kind, release by release as docs/guides/api-versions.md has it, with that guide's commands. */
+/**
+ * A second version of a kind, introduced over the releases n+1 to n+3 as docs/guides/api-versions.md describes, with
+ * that guide's commands.
+ */
 import { dirname, delimiter } from 'node:path';
 import fc from 'fast-check';
 import type { KubeObject } from '../../src/api/meta.ts';

@@ -25,7 +25,7 @@ export interface DownloadOptions {
   answerMs?: number;
   /** How long between two pieces of the body. Default 15 s. */
   stallMs?: number;
-  /** How long in all. Default 5 minutes: a build from modules takes ten. */
+  /** How long in all. Default 5 minutes: the alternative, a build from Go modules, takes ten. */
   totalMs?: number;
   clock?: Clock;
 }

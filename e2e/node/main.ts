@@ -4,7 +4,10 @@ import { runNode } from './node-process.ts';
 import type { NodeConfig } from './node-process.ts';
 import type { NodeRequest, NodeReply } from './process-node.ts';
 
-/** A process node in its own process: `node main.ts CONFIG.json`, driven over IPC by `process-node.ts`. */
+/**
+ * A node that runs containers as plain processes, in a process of its own: `node main.ts CONFIG.json`, driven over IPC
+ * by `process-node.ts`.
+ */
 const config = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as NodeConfig;
 const log = (line: string): void =>
   appendFileSync(join(config.dir, 'node.log'), `${new Date().toISOString()} ${line}\n`);

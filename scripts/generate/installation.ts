@@ -73,7 +73,8 @@ function prometheusFiles(): GeneratedFile[] {
 }
 
 /**
- * A kustomize component that gives the operator the rights for minters in one namespace, the namespace of the samples.
+ * A kustomize component that gives the operator the rights for minters in one namespace: the one that the minter of
+ * `config/samples` is in.
  */
 function minterFiles(): GeneratedFile[] {
   const component = { apiVersion: 'kustomize.config.k8s.io/v1alpha1', kind: 'Component', resources: ['rights.yaml'] };

@@ -21,7 +21,7 @@ const roles = objects.filter(({ kind, metadata }) => /Role$/.test(kind) && parts
 const rulesOf = (of: readonly KubeObject[]) => of.flatMap((role) => role['rules'] as Right['rule'][]);
 const rendered = rulesOf(roles);
 
-test('every rule of the rendered roles has its row, and every row its rule', () => {
+test('every rule of the rendered roles has its row in rights.md, and every row its rule', () => {
   const cells = (row: string): string[] => row.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, ''));
   const documented = rows.map((row) => cells(row).slice(0, 4)).sort();
   const given = rendered.map((rule) => rightsRow({ rule, why: '' }).slice(0, 4)).sort();

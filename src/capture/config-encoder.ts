@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { canonicalJson } from '../base/canonical-json.ts';
 import type { CaptureConfig, CaptureMonitorRule } from './capture-config.ts';
 
-/** The part that differs between the nodes of one group. */
+/** The part that differs between the nodes of one group: nodes whose configs are equal in all other members. */
 type Own = Pick<CaptureConfig, 'monitors' | 'node'>;
 
 /** The part that all nodes of one group share. */

@@ -20,7 +20,7 @@ const cases = existsSync(folder) ? readdirSync(folder).map((f) => f.replace(/\.y
 
 const folderOf = { 'v0.9': 'v0.9', 'v0.10': 'v0.10', 'v0.12': 'v0.10' };
 
-/** All that the agent itself carries out: the config without its file and without what says which config it is. */
+/** All that the agent itself carries out: the config without the instrument's file, version, node and generations. */
 function rulesOf({ monitors, fallback, limits, ...more }: CaptureConfig): Record<string, YamlValue | undefined> {
   const elsewhere = { version: undefined, node: undefined, instrument: undefined, generations: undefined };
   return { monitors, fallback, limits, ...more, ...elsewhere } as Record<string, YamlValue | undefined>;

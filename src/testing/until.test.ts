@@ -1,6 +1,6 @@
 import { readPatience } from './until.ts';
 
-test('tests wait as long as on an idle machine, unless SVC_TEST_PATIENCE says otherwise', () => {
+test('the limits of waits in tests are as written, unless SVC_TEST_PATIENCE stretches them', () => {
   expect(readPatience({})).toBe(1);
   expect(readPatience({ SVC_TEST_PATIENCE: '2.5' })).toBe(2.5);
 });

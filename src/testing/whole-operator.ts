@@ -13,7 +13,7 @@ import { aMinterDeployment } from './builders/minter-deployment.ts';
 import { noFaults, runController, type ControllerHarness } from './run-controller.ts';
 
 export interface WholeOperator extends ControllerHarness {
-  /** The trouble of the platform, which a test may set. */
+  /** The failures of the platform's objects, which a test may report. */
   trouble: PlatformTrouble;
 }
 

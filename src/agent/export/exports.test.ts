@@ -172,7 +172,7 @@ test('each destination gets only the families, namespaces and pods that its rule
 /** A destination whose Secret is missing, so that its samples stay in the queue. */
 const waiting = (): CaptureConfig => config({ exports: [policyExport('a', { secret: 'ns/s/key' })] });
 
-test('the gauges of a destination go with the last queue of its name', async () => {
+test('the gauges of a destination disappear with the last queue of its name', async () => {
   const gauges = async (): Promise<string[]> => {
     exports.statuses();
     const text = await registry.metrics();

@@ -56,8 +56,8 @@ export class Admission {
   }
 
   /**
-   * Makes an answer with a memory account of its own, which holds the frames until they are released. Work that runs
-   * out of memory is run again. Errors: the caller's signal; any other error is an outcome, by `refused`.
+   * Makes an answer with a memory account of its own, which pays for the frames until they are released. Work that runs
+   * out of memory is run again. Errors: the caller's signal; `refused` turns any other error into an outcome.
    */
   async answer(
     askedMs: number,

@@ -29,7 +29,10 @@ export interface DataDeps {
   readonly refreshSelf: () => Promise<void>;
 }
 
-/** The data of an agent, and the parts that fill it: ingest → mapper → store and exports, spans → ring and exports. */
+/**
+ * The data of an agent, and the parts that fill it: ingest → mapper → store and exports; spans → ring buffer of the
+ * stream and exports.
+ */
 export interface AgentData {
   readonly store: Store;
   readonly identity: Identity;

@@ -52,8 +52,9 @@ const unlimitedContainerBytes = 1024 ** 3;
 const readerStalledMs = 600_000;
 
 /**
- * The three listeners with mutual TLS: remote read and shares of queries, spans and flows, capture config. Resolves
- * with their ports, and with the node's own certificate if the operator has to issue it.
+ * The three listeners with mutual TLS: the first for remote read and for this node's parts of queries, the second for
+ * spans and flows, the third for the capture config. Resolves with their ports, and with the node's own certificate if
+ * the operator has to issue it.
  * Errors: ERR_TLS_MATERIAL, ERR_LISTEN.
  */
 export async function openTlsListeners(

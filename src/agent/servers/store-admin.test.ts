@@ -62,7 +62,7 @@ describe('admin calls of the store', () => {
     expect(calls).toEqual([]);
   });
 
-  test('a caller that may only read is refused; paths outside go to the next handler', async () => {
+  test('a caller that may only read is refused; paths outside /api/v1/admin go to the next handler', async () => {
     allowed = false;
     expect((await post('snapshot')).status).toBe(403);
     expect(await (await fetch(`${url}/api/v1/read`)).text()).toBe('next');

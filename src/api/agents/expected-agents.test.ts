@@ -67,7 +67,7 @@ test.each([
   ['Running', '1.1.1.1'],
   ['Succeeded', undefined],
   ['Failed', undefined],
-])('whether a pod counts in the phase %s', (phase, address) => {
+])('the address of an agent whose pod is in the phase %s: %s', (phase, address) => {
   const one: PodView = { ...pod('p', 'a', '1.1.1.1'), status: { phase, podIP: '1.1.1.1' } };
   expect(expectedAgents([], [], [one]).map((agent) => agent.address)).toEqual(address ? [address] : []);
   expect(expectedAgents([node('a')], [daemonSet()], [one])).toMatchObject([{ node: 'a', address }]);
@@ -121,10 +121,10 @@ describe('which nodes the DaemonSet runs on', () => {
       {},
       true,
     ],
-    ['affinity In', node('a'), affinity('In', ['linux']), true],
-    ['affinity NotIn', node('a'), affinity('NotIn', ['linux']), false],
-    ['affinity Exists', node('a'), affinity('Exists'), true],
-    ['affinity DoesNotExist', node('a'), affinity('DoesNotExist'), false],
+    ['an affinity with In lets it in', node('a'), affinity('In', ['linux']), true],
+    ['an affinity with NotIn keeps it away', node('a'), affinity('NotIn', ['linux']), false],
+    ['an affinity with Exists lets it in', node('a'), affinity('Exists'), true],
+    ['an affinity with DoesNotExist keeps it away', node('a'), affinity('DoesNotExist'), false],
   ])('%s', (_, one, spec, runs) => {
     expect(expectedAgents([one], [daemonSet(spec)], []).length).toBe(runs ? 1 : 0);
   });

@@ -54,8 +54,8 @@ export async function askWhoWeAre(
 }
 
 /**
- * Whether a mint found, in the last ten minutes, that a repository is not selected. The look-up cannot see the selected
- * repositories, so that finding stays in force.
+ * Whether a mint found, in the last ten minutes, that a repository is not selected. The look-up of the installation
+ * does not show the selected repositories, so it must not overwrite what the mint found.
  */
 function recentlyNotSelected(readiness: Readiness, clock: Clock): boolean {
   const { reason, since } = readiness.get('InstallationFound');

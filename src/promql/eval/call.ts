@@ -38,7 +38,7 @@ interface Arguments {
   readonly texts: string[];
 }
 
-/** Evaluates a function call over a frame. */
+/** Evaluates a function call at the steps of a frame. */
 export async function evaluateCall(context: EvalContext, call: CallExpr, frame: Frame): Promise<Value> {
   const { name } = call.func;
   if (rangeFunctions.has(name)) return vector(await evaluateRangeCall(context, call, frame));

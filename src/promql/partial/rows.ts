@@ -97,7 +97,7 @@ export function writeGroup(out: WireWriter, row: GroupRow, dictionary: Dictionar
   writeDoubles(out, 12, minus, filled);
 }
 
-/** A shared empty list: most groups have no holders and no remainders. */
+/** A shared empty list: most groups have no members with native histograms (`holders`) and no remainders of sums. */
 const nothing: readonly never[] = [];
 
 /** Byte positions of the columns of the group being read, by field number; a start of −1 means a missing column. */

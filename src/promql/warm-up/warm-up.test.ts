@@ -16,7 +16,7 @@ test('every query of a warm-up has an answer, whichever way it is computed', asy
     if (value.type === 'vector') expect(value.elements.length).toBeGreaterThan(0);
     else expect(value.type === 'matrix' && value.series.length > 0).toBe(true);
   }
-  // The first nine are computed here, the next nine from shares: the same answers.
+  // The same nine queries are evaluated locally, then from fragments that a node evaluates: the answers are equal.
   expect(answers.slice(9, 18).map(({ value }) => value)).toEqual(answers.slice(0, 9).map(({ value }) => value));
 });
 

@@ -27,7 +27,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Work of adding a series to the result, in samples. */
+/** Cost of adding one series to the result, in the unit of pacing: that of one sample. */
 const seriesWork = 50;
 
 export interface ScopeOptions extends ListDeps {
@@ -36,7 +36,7 @@ export interface ScopeOptions extends ListDeps {
   /** Monotonic ms at which the query's time is up. */
   readonly deadline: number;
   readonly maxSamples: number;
-  /** The turns of the query. Default: those of the process. */
+  /** Takes the query's turns on the event loop. Default: those of the process. */
   readonly turns?: TurnTaking;
   /** The source of the memory for the data that is read. Default: nothing is counted. */
   readonly memory?: Memory | undefined;

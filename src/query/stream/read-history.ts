@@ -9,9 +9,9 @@ import { mergeHistory, Newest } from './merge-history.ts';
 import { relayName } from './reader-queue.ts';
 import { numberOf, type StreamPlan } from './stream-plan.ts';
 
-/** Most memory while the newest items of all nodes are determined. Units: bytes. */
+/** Most memory for the items that are kept while the newest of all nodes are determined. Units: bytes. */
 const newestBytes = 16 * 1024 * 1024;
-/** An agent gets its whole deadline: there is no query deadline here. Units: ms. */
+/** A stream has no query deadline that could shorten the deadline of an agent. Units: ms. */
 const unlimitedMs = 2 ** 31 - 1;
 
 export interface HistoryOptions {
@@ -40,7 +40,7 @@ export function headMs(agent: ExpectedAgent, agentTimeoutMs: number): number {
 /**
  * Writes the past items that a plan asks for, from all agents, in order of time.
  * Guarantees: the agents' items are merged exactly as if all of them had been sorted; an agent that fails on the way is
- * reported, and its earlier items are still written. A slow reader only delays the reading of the agents' rings.
+ * reported, and its earlier items are still written. A slow reader only delays the reading of the agents' ring buffers.
  */
 export async function readHistory(
   agents: readonly ExpectedAgent[],

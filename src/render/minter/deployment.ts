@@ -48,8 +48,8 @@ function environment(input: MinterInput): EnvVar[] {
 
 /**
  * The Deployment of one minter.
- * Caveats: the rules are a directory mount, because a single mounted file never changes; readiness asks `/version`,
- * which is 503 until rules, key and App are usable, so a rollout to a key that cannot sign stops by itself.
+ * Caveats: the rules are a directory mount, because Kubernetes never updates a single mounted file; readiness asks
+ * `/version`, which is 503 until rules, key and App are usable, so a rollout to a key that cannot sign stops by itself.
  */
 export function renderMinterDeployment(input: MinterInput): KubeObject {
   const { spec } = input.minter;

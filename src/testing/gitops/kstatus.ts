@@ -13,7 +13,7 @@ export interface KStatusResult {
 /**
  * The kstatus rules for a custom resource, as a pure function.
  * Flow: being deleted → Terminating; a generation not observed yet → InProgress; `Reconciling` True → InProgress, or
- * `Stalled` True → Failed, whichever comes first in the list; `Ready` not True → InProgress; otherwise Current.
+ * `Stalled` True → Failed, whichever condition is listed first; `Ready` not True → InProgress; otherwise Current.
  * Caveats: an object without `Ready` and without `observedGeneration` counts as Current immediately. Therefore our
  * controllers write both with their very first status.
  * Source: sigs.k8s.io/cli-utils, pkg/kstatus/status, rules for generic resources; `make e2e-peers` compares both.

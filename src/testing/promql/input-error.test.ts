@@ -34,7 +34,7 @@ test.each([
   ['the cosine of a small number, in its tenth digit', 'cos(avg(x))', Math.cos(143) + 1e-10, false],
   ['a difference of equal numbers', 'avg(x) - 143', 3e-14, true],
   ['no number, where ours are numbers', 'avg(x)', NaN, false],
-])('%s: %s is %d', async (_, query, other, expected) => {
+])('%s: %s may be %d: %s', async (_, query, other, expected) => {
   expect(isWithinReach(other, await numbersOf(query))).toBe(expected);
 });
 

@@ -210,7 +210,7 @@ describe('flows that are off are not a fault, and are reported with a hint to tu
     expect(statusReport(aView()).well).toBe(true);
   });
 
-  test('with a policy that leaves them out, once', () => {
+  test('with a policy that does not enable them: only in the line of the policy', () => {
     const view = aView({ policies: objects(policy) });
     expect(lineOf(view, 'p:')).toContain(hint);
     expect(lineOf(view, 'flows')).toBe('none');

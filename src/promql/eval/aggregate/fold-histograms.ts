@@ -4,7 +4,7 @@ import { inLabelOrder, isHistogram, type Column, type ColumnBuilder } from '../c
 import { positionOf, type EvalContext } from '../context.ts';
 import { aggregateHistograms } from '../histogram-notes.ts';
 
-/** Work of adding one histogram. Units: samples. */
+/** Cost of adding one histogram, in the unit of pacing: that of one sample. */
 const histogramWork = 500;
 
 /**

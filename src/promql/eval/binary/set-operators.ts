@@ -58,7 +58,10 @@ export async function addPresence(
   }
 }
 
-/** The elements whose match group is present at their step (or absent, unless `wanted`), and the columns' groups. */
+/**
+ * The elements whose match group is present at their step if `wanted`, otherwise those whose match group is absent; and
+ * the match groups of the columns.
+ */
 export async function filterByPresence(
   { budget }: EvalContext,
   columns: readonly Column[],

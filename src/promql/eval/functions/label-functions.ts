@@ -8,7 +8,7 @@ import { sampleBytes } from '../budget.ts';
 import { mergeDuplicates, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 
-/** Work of relabelling a series, in samples. */
+/** Cost of relabelling one series, in the unit of pacing: that of one sample. */
 const relabelWork = 100;
 
 /** label_replace(v, dst, replacement, src, regex): sets dst when the regex matches the whole value of src. */

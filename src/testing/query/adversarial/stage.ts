@@ -10,7 +10,7 @@ import type { AdversarialQuestion } from '../../promql/adversarial.ts';
 import { askApi, type ApiAnswer } from '../api-client.ts';
 import type { AgentStart, FromProcess, QueryStart, ToProcess } from './messages.ts';
 
-/** A process of the stage. */
+/** The process of the query server or of an agent. */
 export interface StageProcess {
   readonly ports: Readonly<Record<string, number>>;
   /** Measurements of its event loop since the last report. */

@@ -26,8 +26,8 @@ const hasOwnRule = /^(?:(?:proxy-)?authorization|(?:set-)?cookie)$/i;
 const harmlessValue = /^(?:true|false|null|none|unknown|undefined|-?\d{1,7}|[a-z]{1,15}|\[\w+\]|\[)$/;
 
 /**
- * Repetitions before the first fixed word are bounded, because a log may hold a line of a megabyte. Applied in this
- * order to every text of a bundle.
+ * Applied in this order to every text of a bundle. Repetitions before the first fixed word are bounded, because
+ * unbounded ones would take quadratic time on a long line, and a log may hold a line of a megabyte.
  */
 const rules: readonly Rule[] = [
   {
