@@ -6,8 +6,8 @@ import { queries } from '../promql/queries.ts';
 export const agentNode = 'node-0';
 
 /**
- * The baseline's data as the series of one agent, 465 for each node of the baseline. `k8s_node_name` is the agent's
- * node on all series; the baseline's node is in `instance`, to keep the series apart.
+ * The data of bench:promql as the series of one agent, 465 for each node of that data. `k8s_node_name` is the agent's
+ * node on all series; the node of the original data is in `instance`, to keep the series apart.
  */
 export function oneAgentData(nodes: number): BenchSeries[] {
   return generate(nodes).map(({ labels, values }) => ({
@@ -19,7 +19,7 @@ export function oneAgentData(nodes: number): BenchSeries[] {
   }));
 }
 
-/** The baseline queries over that data. A node that a query names is replaced if the data does not have it. */
+/** The queries of bench:promql over that data. A node that a query names is replaced if the data does not have it. */
 export function oneAgentQueries(nodes: number): Record<string, string> {
   const there = (text: string): string => (nodes > 3 ? text : text.replace('node-3', 'node-0'));
   const changed = (text: string): string => there(text.replaceAll('k8s_node_name', 'instance'));

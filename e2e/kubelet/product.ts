@@ -1,6 +1,6 @@
 /**
- * The product on the node: installed as the README says, with the samples, and a minter with stand-ins for what it calls
- * outside the cluster.
+ * The product on the node: installed as the README says, with the samples, and a minter with stand-ins for what it
+ * calls outside the cluster.
  */
 import { join } from 'node:path';
 import type { Api } from '../cluster/api.ts';

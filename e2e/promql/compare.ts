@@ -138,7 +138,7 @@ function differentSeries(a: AllSeries, peers: AllSeries, shifted: readonly AllSe
 }
 
 /**
- * The peer's series, those that we have under another number in the label `value` under our key: equal numbers may be
+ * The peer's series. A series that we have with another number in the label `value` gets our key: equal numbers may be
  * rounded to different tenth digits.
  */
 function underOurKeys(peer: AllSeries, ours: AllSeries): AllSeries {

@@ -94,11 +94,11 @@ test.each([
   ['series', 'sum(up)', { prepared: 70, inner: 0, total: 70 }],
   ['agg', 'sum(up)', { prepared: 70, inner: 0, total: 70 }],
   ['whole', 'sum(up{k8s_node_name="a"})', { prepared: 35, inner: 0, total: 35 }],
-] as const)('on the path %s, the work of the nodes is preparation', async (path, query, expected) => {
+] as const)('on the execution path %s, the work of the nodes counts as preparation', async (path, query, expected) => {
   expect(await timings(stage(), query, path)).toEqual({ path, missingNodes: [], ...expected });
 });
 
-test('a failed attempt is preparation', async () => {
+test('a failed attempt counts as preparation', async () => {
   const told = await timings(stage({ times: 1 }), 'up', 'off');
   expect(told).toEqual({ path: 'off', missingNodes: ['a'], prepared: 60, inner: 5, total: 65 });
 });

@@ -1,6 +1,6 @@
 import type { StoredWrite } from './storage-history.ts';
 
-/** A list of a source after its first list. No watch could show the writes between the two versions. */
+/** The versions between a watch and the list that followed it: no watch could show the writes in between. */
 export interface Gap {
   /** The last version that the watch had shown. */
   from: number;

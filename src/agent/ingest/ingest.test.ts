@@ -104,7 +104,7 @@ test('a disk that stalls holds a sender for a quarter of a second and no longer'
   expect(await isSettled(settled)).toBe(true);
 });
 
-test('over the memory budget points are refused with a partial success, counted, and taken again later', async () => {
+test('points over the memory budget are refused with a partial success and counted; later ones are taken', async () => {
   const world = setUp(15);
   world.ingest.start();
   expect(world.ingest.metrics(gauge(world.clock), 10).rejected).toBe(0);
@@ -117,7 +117,7 @@ test('over the memory budget points are refused with a partial success, counted,
   expect(world.ingest.metrics(gauge(world.clock), 10).rejected).toBe(0);
 });
 
-test('stores its own named metrics every ten seconds, so that a query over the nodes can add them up', async () => {
+test('the agent’s health metrics are stored every ten seconds, so that queries can add up all nodes', async () => {
   const world = setUp();
   world.ingest.start();
   await world.clock.advance(25_000);

@@ -26,9 +26,9 @@ export interface Stream {
   /** Its sender, or the ends of its flow, as of the last binding; null before the first. */
   sender: Enriched | null;
   flow: EnrichedFlow | null;
-  /** Its account in the table of streams. */
+  /** The account that its place in the limits on streams is charged to: see `accountOf`. */
   account: string;
-  /** Its place among the names of its sender's peers. */
+  /** The server that it names as its peer, which counts against the limit on the names of one sender. */
   peer: { readonly sender: string; readonly name: string } | null;
   /** The pod, or the ends, that it describes are unknown. */
   unknown: boolean;
@@ -53,7 +53,7 @@ export interface Stream {
   window: number;
   /** Time of its series' end, wall clock ms; 0 while it lives. */
   endedMs: number;
-  /** It was removed from the index: a caller that still holds it must look it up again. */
+  /** It was removed from the `StreamIndex`: a caller that still has it must look it up again. */
   forgotten: boolean;
 }
 

@@ -39,8 +39,8 @@ export async function readBody(req: IncomingMessage, limits: { wire: number; dec
 
 /**
  * Reads a request's body as it was sent. Errors: as `readBody`.
- * Guarantees: the request, which lives until its answer has gone, does not keep the body: no promise that its listeners
- * settle has the body as its value.
+ * Guarantees: the body can be freed before the request, which lives until its answer is sent: no promise that the
+ * request's listeners settle has the body as its value.
  */
 export async function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0);

@@ -13,7 +13,7 @@ import type { StreamRing } from './stream-ring.ts';
 import { TailSampler } from './tail-sampler.ts';
 import { UnshownSpans } from './unshown-spans.ts';
 
-/** Why a span was dropped before the ring. */
+/** Why a span was dropped before the ring (the buffer of the stream). */
 export type SpanDropReason = 'filtered' | 'sampled' | 'overflow' | 'rate_monitor' | 'rate_node';
 
 export interface SpanPipelineOptions {
@@ -47,8 +47,9 @@ interface Candidate {
 /**
  * Takes decoded spans to the ring.
  *
- * Flow: the sender is identified, or its spans are held until points prove it → the instrument's internal child spans
- * are left out → filters by protocol and path → redaction → tail decision → rate limits of monitors and node → ring.
+ * Flow: the sender is identified, or its spans are held until metric points prove it → the instrument's internal child
+ * spans are left out → filters by protocol and path → redaction → tail decision → rate limits of monitors and node →
+ * ring.
  * Guarantees: a span is redacted before it waits for a tail decision or reaches the ring; memory is bounded; no call
  * waits.
  */

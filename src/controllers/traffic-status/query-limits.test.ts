@@ -47,7 +47,7 @@ test('a policy for some namespaces does not override a policy for all', () => {
   expect(queryLimitsCondition(all, [all, some], {})).toMatchObject({ status: 'True', message: 'maxSeries' });
 });
 
-test('the bound is the flag that the query server is started with', () => {
+test('the upper bound of a timeout is the flag that the query server is started with', () => {
   const own = aPolicy('own', { query: { timeout: '90s' } });
   expect(queryLimitsCondition(own, [own], { queryTimeout: '1m' })?.message).toContain("the query server's own 1m");
 });

@@ -87,7 +87,7 @@ describe('the memory that a query reports', () => {
   });
 });
 
-test('released samples may be held again', () => {
+test('samples that were released from the budget can be charged to it again', () => {
   const budget = new Budget({
     maxSamples: 10,
     timeoutMs: 0,

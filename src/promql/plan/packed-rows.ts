@@ -14,16 +14,16 @@ const longestAxis = 256;
 const widestAxis = 65_536;
 /** Longest axis text that is parsed, in characters: parsing JSON cannot yield to other work. */
 const longestText = 8 * 1024 * 1024;
-/** Work of building and looking up the key of a row's labels, in samples. */
+/** Cost of building and looking up the key of a row's labels, in the unit of pacing: that of one sample. */
 const labelsWork = 100;
-/** Work of one value of an axis, in samples: a lookup in a map. */
+/** Cost of one value of an axis (a lookup in a map), in the same unit. */
 const valueWork = 10;
-/** Work of a part of a sum that needs more than two doubles, and so big integers. In samples. */
+/** Cost of a part of a sum that needs more than two doubles, and so big integers, in the same unit. */
 const restWork = 50;
 /** Size of a row without its numbers, and of a place on an axis that several rows share. Bytes. */
 const rowBytes = 384;
 const placeBytes = 96;
-/** Memory of a row without its numbers, in samples. */
+/** Memory of a row without its numbers, in the unit of the budget: that of one sample. */
 const rowSamples = rowBytes / sampleBytes;
 
 /** The sums of one set of labels: one for each existing value of the packed label. */

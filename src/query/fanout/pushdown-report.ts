@@ -13,14 +13,14 @@ export interface FragmentNode {
   readonly node: string;
   readonly rows: number;
   readonly bytes: number;
-  /** As `samplesRead` of `QueryStats`, which the counts of `stats` are not. */
+  /** Samples that the agent decoded: `samplesRead` of `QueryStats`. The counts in an answer's `stats` are others. */
   readonly samplesDecoded: number;
   readonly elapsedMs: number;
   readonly waitMs: number;
   readonly evaluateMs: number;
 }
 
-/** One fragment of a query, and its outcome. */
+/** One fragment of a query (a part that the nodes compute), and its outcome. */
 export interface FragmentReport {
   readonly mode: FragmentRequest['kind'];
   readonly expr: string;

@@ -10,7 +10,7 @@ import { askApi } from '../../testing/query/api-client.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 
-/** Samples every 30 s for an hour. The agents have the last 40 minutes of it, the store the first 40. */
+/** Samples every 30 s for an hour. The agents have the last 40 minutes of it, the long-term store the first 40. */
 
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 const nodes = ['node-1', 'node-2'];

@@ -113,7 +113,7 @@ function both(a: Visible, b: Visible): Visible {
   return new Set([...a].filter((one) => b.has(one)));
 }
 
-/** Work of a point of a series, in samples. */
+/** Cost of one point of a series, in the unit of pacing: that of one sample. */
 const pointWork = 5;
 
 async function seriesOf(pacing: Pacing, value: Parameters<typeof rateSamples>[0]): Promise<RateSeries[]> {

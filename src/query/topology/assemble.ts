@@ -59,7 +59,10 @@ interface Draft {
  * total is not attributed to another caller.
  */
 const noise = 0.05;
-/** Work of a row without its numbers, of an end or edge of the answer, and of a comparison, in samples. */
+/**
+ * Costs in the unit of pacing, which is that of one sample: of a row without its numbers, of an end or edge of the
+ * answer, and of a comparison.
+ */
 const rowWork = 500;
 const shownWork = 1_000;
 const compareWork = 30;

@@ -49,8 +49,9 @@ function ruleOf(redaction: ClusterTrafficPolicySpec['redaction']): CaptureRedact
 }
 
 /**
- * What the instrument redacts: it knows no namespaces, so it gets the names that all of them redact. It lets through
- * what any policy lets through; the agent redacts that where it has to be.
+ * The names of query parameters that the instrument redacts, and those that it lets through. It knows no namespaces, so
+ * it redacts what policies redact in every namespace, and lets through what any policy lets through; the agent redacts
+ * the latter in the other namespaces.
  * The instrument tells names apart by case: a name is let through in every spelling that it redacts by itself.
  */
 export function nodeQueryParams(policies: readonly PolicyInForce[]): InstrumentSettings['sensitiveQueryParams'] {

@@ -77,7 +77,7 @@ test.each<[string, TrafficMonitor, ClusterTrafficPolicySpec, string | undefined]
   ],
   ['the monitor excludes', monitor({ mode: 'Exclude' }), { overrides: off }, undefined],
   ['the monitor is suspended', monitor({ suspend: true }), { overrides: off }, undefined],
-])('%s', (_name, one, spec, reason) => {
+])('whether a new policy ends the capture of a monitor: %s', (_name, one, spec, reason) => {
   const found = orphanedMonitors(objects({ monitors: [one] }), policy(spec));
   expect(found).toEqual(reason ? [{ monitor: 'shop/checkout', reason: expect.stringContaining(reason) }] : []);
 });

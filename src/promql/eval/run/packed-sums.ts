@@ -13,7 +13,7 @@ import { resolve } from '../resolve.ts';
 
 /** Size of a row of an answer without its numbers. Units: bytes. */
 const rowBytes = 384;
-/** Work of a series of an answer, in samples: a copy of its labels. */
+/** Cost of one series of an answer (a copy of its labels), in the unit of pacing: that of one sample. */
 const columnWork = 20;
 
 export interface PackedAnswer {

@@ -26,7 +26,7 @@ export function lookBack({ times, stale }: RawSeries, timing: Timing, frame: Fra
   return shown;
 }
 
-/** Evaluates an instant selector over a frame. */
+/** Evaluates an instant selector at the steps of a frame. */
 export async function evaluateSelector(
   context: EvalContext,
   selector: VectorSelector,

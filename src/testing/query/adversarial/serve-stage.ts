@@ -1,14 +1,17 @@
 import { LoopWatch } from '../../loop-watch.ts';
 import type { FromProcess, ToProcess } from './messages.ts';
 
-/** Runs a part of the stage in this process. Tells the stage when the part serves, and reports its event loop. */
+/**
+ * Runs the query server or an agent of the adversarial stage in this process. Tells the test's process when it serves,
+ * and reports on its event loop.
+ */
 export async function serveStage(start: (input: unknown) => Promise<StagePart>): Promise<void> {
   const send = (message: FromProcess): void => void process.send!(message);
   const watch = new LoopWatch();
   try {
     const part = await start(JSON.parse(process.argv[2]!));
     watch.start();
-    // Otherwise this process would outlive a stage that died.
+    // Otherwise this process would outlive a test process that died.
     process.on('disconnect', () => void part.close());
     process.on('message', (message: ToProcess) => {
       if (message === 'report') send({ report: watch.report() });
