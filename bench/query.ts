@@ -45,8 +45,7 @@ await bench(
       await withAgents(stage, { agents: many, series, profile }, (on) => fanOut(stage, on, { agents: many, only }));
     }
     if (wanted('one-agent')) {
-      // First all of the baseline's data; then one node's data, where a query's fixed cost outweighs that of its
-      // samples.
+      // First the series of `nodes` nodes; then those of one, where a query's fixed cost outweighs that of its samples.
       for (const size of new Set([nodes, 1])) {
         await besidePeer(stage, { nodes: size, rehearsalMs: stage.flags['rehearsal-ms'], profile });
       }

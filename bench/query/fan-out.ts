@@ -30,7 +30,8 @@ interface Answered {
 }
 
 /**
- * Measures queries over many agents by each way of execution. A run is the median of some answers, and their mean cost.
+ * Measures queries over many agents by each way of execution. A run gives the median time of some answers, and their
+ * mean cost.
  */
 export async function fanOut(stage: Stage, on: QueryStage, options: { agents: number; only: string }): Promise<void> {
   const { agents, only } = options;

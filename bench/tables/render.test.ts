@@ -15,7 +15,7 @@ const alone = figureLine({ ...setting, caches: 'cold' }, { name: 'p/alone', unit
 const twice = figureLine(setting, { name: 'p/twice', unit: 'ms', ours: [1, 2] });
 const result: Result = { run, figures: [compared, alone, twice] };
 
-test('a part names its command and has a table for each setting, with cores, caches and spread', () => {
+test('a part of a benchmark names its command and has a table for each setting, with cores, caches and spread', () => {
   expect(tableOf(part, result)).toBe(`\`npm run bench:p -- --only p\`, 2026-11-23, 61 s on 2 cores, load before it 0.2.
 
 - Cores: one core

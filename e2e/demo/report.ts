@@ -5,7 +5,7 @@ import { signsOfLife, type ProgressOptions } from '../cluster/progress.ts';
 export interface Report {
   /** Runs a slow step; prints its name at the start, progress in between, and its duration at the end. */
   step<T>(name: string, work: (note: (text: string) => void) => Promise<T>): Promise<T>;
-  /** One line of the tour: what was expected, what came, and whether they agree. */
+  /** Prints one check of the demo: what was expected, what came, and whether they agree. */
   expect(what: string, ok: boolean, got: string): void;
   /** Prints text unchanged. */
   show(text: string): void;

@@ -169,7 +169,7 @@ describe('svc install and uninstall', () => {
     expect(again.stderr).not.toContain(' deleted');
   }, 180_000);
 
-  /** Host folders as the process node keeps them. */
+  /** The folders in which the test's nodes, which run pods as plain processes, keep their host paths. */
   function hostFolders(): string[] {
     const nodes = join(cluster.dir, 'nodes');
     const walk = (dir: string, depth: number): string[] =>

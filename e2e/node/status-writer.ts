@@ -72,7 +72,10 @@ export function createStatusWriter(api: Api, pod: Pod, onError: (error: unknown)
 const isReady = ({ conditions }: PodStatus): boolean =>
   conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
-/** The API server merges conditions by type, but also pod addresses by address: those the patch has to replace. */
+/**
+ * The API server merges conditions by type, as they should be, but also pod addresses by address: so the patch says
+ * that the addresses replace the earlier ones.
+ */
 function patchOf(uid: string, status: PodStatus, generation: number | undefined): object {
   return {
     metadata: { uid },

@@ -66,8 +66,9 @@ type Points = ReadonlyMap<string, Point>;
 const epsilon = 1e-6;
 
 /**
- * What differs between our answer (or error) and the peer's; null when they agree. A number that the last digits of the
- * samples decide may differ as far as ours does in `shifted`, our answers for samples with other last digits.
+ * What differs between our answer (or error) and the peer's; null when they agree. A number that depends on the last
+ * digits of the samples may differ as much as ours differs from those in `shifted`: our answers for samples with other
+ * last digits.
  */
 export function difference(
   ours: QueryResult | Error,

@@ -17,8 +17,8 @@ export const entryNames = Object.keys(entries) as Entry[];
 export const typesOf = (entry: Entry): string => `package/${entry}.d.ts`;
 
 /**
- * The declarations of every entry and of all that they mention: path below `types/` → text. Imports name `.js` files,
- * as TypeScript expects of a published package.
+ * The type declarations of every entry, and of all files that they mention: path below `types/` → text. Imports name
+ * `.js` files, as TypeScript expects of a published package.
  * Errors: throws the compiler's message if a declaration cannot be emitted.
  */
 export function emitTypes(): Map<string, string> {

@@ -27,8 +27,8 @@ export const storedSelfMetrics: readonly string[] = [
 ];
 
 /**
- * Exports the hash of the config in force, which may be the agent's seed, and its phase; nothing before the first
- * config.
+ * Exports the hash of the config in force, which may be the seed (the config of an agent that was sent none), and its
+ * phase; nothing before the first config.
  */
 export function showConfig({ instrumentConfig }: SelfMetrics, ack: Ack | null): void {
   instrumentConfig.reset();

@@ -3,7 +3,7 @@ import { eachError, errorText, isOperatorError } from '../base/errors.ts';
 import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
 import { sourceStack } from '../base/source-stack.ts';
 
-/** The arguments of every long-running part. */
+/** What every long-running program gets. */
 export interface MainContext {
   logger: Logger;
   clock: Clock;

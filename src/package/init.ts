@@ -74,7 +74,7 @@ export function pluralOf(kind: string): string {
   return /[^aeiou]y$/.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`;
 }
 
-/** Replaces the names of the greeter, in text of the template, by those of the new operator. Pure. */
+/** Replaces the names of the greeter, the example in the template, by those of the new operator. Pure. */
 export function renamed(text: string, { name, kind, group }: NewOperator): string {
   const lower = kind.toLowerCase();
   const camel = kind[0]!.toLowerCase() + kind.slice(1);

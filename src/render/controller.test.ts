@@ -36,7 +36,7 @@ describe('renderController', () => {
     expectGolden(import.meta.dirname, 'controller-with-settings.golden.yaml', yamlStream(renderController(input)));
   });
 
-  test('has a disruption budget only for several replicas: with one, it would prevent draining the node', () => {
+  test('has a disruption budget only for several replicas: for a single one it would prevent draining the node', () => {
     const kinds = (replicas: number) => renderController({ ...controllerDefaults, replicas }).map(({ kind }) => kind);
     expect(kinds(2)).toContain('PodDisruptionBudget');
     expect(kinds(1)).not.toContain('PodDisruptionBudget');

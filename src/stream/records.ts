@@ -20,8 +20,8 @@ export interface SpanRecord {
   readonly route?: string;
   readonly statusCode?: number;
   /**
-   * The other end: the client of a server's span, the server of a client's span. Only the relay in the query server
-   * sets it.
+   * The other end: the client of a server's span, the server of a client's span. Only the query server, which relays
+   * the agents' streams, sets it.
    */
   readonly peer?: FlowEnd;
   /** The span's other attributes, redacted. */

@@ -1,4 +1,4 @@
-/** The workload that a place in the page names, in the answers of the API. Pure. */
+/** Finds the workload that the page's URL names in the answers of the API. Pure. */
 import type { ServiceSummary, TopologyNode } from '../../src/api/page/types.ts';
 
 export interface Workload {

@@ -49,7 +49,7 @@ export interface Stream {
   seenMs: number;
   /** Time between its last two points, ms; 0 before the second. */
   gapMs: number;
-  /** The hand-out window of its last point: a second point in one window hands out the first. */
+  /** Number of the flush after its last point. A second point before that flush first hands out the earlier sample. */
   window: number;
   /** Time of its series' end, wall clock ms; 0 while it lives. */
   endedMs: number;

@@ -5,9 +5,9 @@ import { refuse } from './admission.ts';
 import type { FramedOutcome } from './admission.ts';
 
 /**
- * Collects all frames of an answer before the first is sent: an error can still become a status, and an answer that has
- * begun is complete. Yields to other work between frames. Errors: the signal's reason; QueryError when the process has
- * no more memory.
+ * Collects all frames of an answer before the first is sent, so that an error can still become an HTTP status, and an
+ * answer that is being sent is complete. Yields to other work between frames. Errors: the signal's reason; QueryError
+ * when the process has no more memory.
  */
 export async function collectFrames(
   source: Iterable<Uint8Array>,

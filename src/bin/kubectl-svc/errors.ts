@@ -25,7 +25,7 @@ export class UsageError extends PluginError {
 }
 
 /**
- * An error as text for stderr: the cause first, then the remedies, indented. A server may have written the cause: its
+ * An error as text for stderr: the cause first, then the remedies, indented. The cause may be a server's text, so its
  * control characters other than newlines are escaped. Ends with a newline. Pure.
  */
 export function errorLines(error: unknown): string {

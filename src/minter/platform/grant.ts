@@ -23,7 +23,7 @@ const maxLifeMs = 3_600_000 + 60_000;
  * Compares the platform's grant with the request: the same repositories of the same owner, the same permissions (the
  * platform may add `metadata: read`), and an expiry within an hour (plus a minute, because clocks differ). Pure and
  * total: accepts any value.
- * `mismatch` is a fixed word; `token` is set when the answer contained one that should be revoked.
+ * `mismatch` is a fixed word; `token` is set when the answer contains a token, which should then be revoked.
  */
 export function checkGrant(answer: unknown, request: GrantRequest, nowMs: number): GrantResult {
   const fields = record(answer);

@@ -23,7 +23,7 @@ export interface HistoryOptions {
   readonly write: (messages: readonly StreamMessage[]) => Promise<void>;
   readonly onFailure: (agent: AgentAddress, failure: AgentFailure) => void;
   readonly onLost: (source: string, count: number) => void;
-  /** Called with the position of each agent's stream when it was read. */
+  /** Called with each position that an agent sends of its stream. */
   readonly onCursor: (agent: AgentAddress, cursor: string) => void;
 }
 
@@ -127,7 +127,7 @@ function messagesOf(items: readonly Received[]): StreamMessage[] {
   return items.map(({ message }) => withoutCursor(message));
 }
 
-/** A message in the readers' form: cursors of an agent's ring mean nothing to readers. */
+/** A message as readers get it: without the cursor, which is a position in the ring buffer of one agent. */
 export function withoutCursor({ cursor: _, ...message }: StreamMessage): StreamMessage {
   return message;
 }

@@ -70,8 +70,8 @@ const compareWork = 30;
 /**
  * Builds a topology from rates: requests as measured by their callers, flows on top of them, and the servers' own
  * numbers where no caller is captured.
- * Guarantees: the request rates of the edges of captured callers add up to those of the samples; equal input gives
- * equal output, in order of ids. Pure but for its turns.
+ * Guarantees: the request rates of the edges of captured callers add up to those of the rows; equal input gives equal
+ * output, in order of ids. Pure, except that it yields to other work.
  */
 export async function assembleTopology(
   pacing: Pacing,

@@ -18,9 +18,9 @@ export interface StatusWriterOptions<T extends TypedObject> {
 /**
  * Writes the status of an object by server-side apply on its status subresource.
  *
- * Guarantees: no request when the live status already holds exactly this; fields of other managers stay; there is no
- * version to conflict with, so nothing is lost to a race; fields of an earlier status that are now left out are
- * removed.
+ * Guarantees: no request is sent when the live status already has exactly these values; fields of other managers stay;
+ * there is no version to conflict with, so nothing is lost to a race; fields of an earlier status that are now left out
+ * are removed.
  * Caveats: `status` must be complete for this manager: the apply removes every field that is left out.
  * Errors: those of the apply; a deleted object is not an error.
  */

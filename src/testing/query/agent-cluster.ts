@@ -54,11 +54,11 @@ export interface AgentCluster {
 
 /** The parameters with which one more process adds agents to a cluster that several processes share. */
 export interface ClusterPart {
-  /** The CA of the first part. */
+  /** The CA of the first process. */
   readonly ca: KeyPairPem;
-  /** The port of the first part. */
+  /** The port of the first process's agents. */
   readonly port: number;
-  /** Number of agents in the parts before this one. */
+  /** Number of agents in the processes before this one. */
   readonly before: number;
 }
 

@@ -2,7 +2,7 @@ import { foldTopology, labelOf, mostRates, widthOf } from './fold.ts';
 import { layoutOf } from './layout.ts';
 import { fixtureTopology, large, small } from '../../../e2e/page/fixture.ts';
 
-test('the same nodes have the same places, whatever their order and their numbers', () => {
+test('the same nodes have the same places, whatever their order and their traffic', () => {
   const [a, b] = [fixtureTopology(small), fixtureTopology(small, 3)];
   expect(b).not.toEqual(a);
   expect(layoutOf(b.nodes.toReversed(), b.edges.toReversed())).toEqual(layoutOf(a.nodes, a.edges));

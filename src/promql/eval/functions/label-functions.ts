@@ -24,7 +24,7 @@ export async function labelReplace(
   const expand = parseTemplate(replacement, limited);
   const known = new Map<string, string | null>();
   const replaced: Column[] = [];
-  // The time of a match depends on pattern and value; the most expensive match takes a whole slice.
+  // The time of a match depends on pattern and value; the most expensive match takes a whole slice of the event loop.
   const matchWork = relabelWork + patternCost(pattern);
   for (const column of columns) {
     const value = labelValue(column.labels, source);
