@@ -18,7 +18,7 @@ export interface ServerOptions {
   readonly agents: readonly ExpectedAgent[];
   readonly agentPort: number;
   readonly tls: TlsMaterial;
-  /** How many pods of the workloads of `topology-data.ts` the index of addresses has. Default: none. */
+  /** How many pods of the workloads of `topology-data.ts` the server knows by address. Default: none. */
   readonly pods?: number;
   /** The folder of the built page to serve. Default: no page. */
   readonly pageDir?: string;

@@ -5,7 +5,8 @@
  * Real agents compute their shares in parallel, each on a machine of its own. Here the first agent that gets a request
  * computes; the others wait for its result and encode it under their own names. So a query takes the time of one
  * evaluation, and has the bytes, connections, checksums and encodings of all agents. Raw chunks are read, cut and
- * framed for one agent after the other, which on a real cluster happens in parallel: the path `off` looks slower here.
+ * framed for one agent after the other, which on a real cluster happens in parallel: queries without pushdown look
+ * slower here.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';

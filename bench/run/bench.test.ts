@@ -13,7 +13,7 @@ function start(...args: string[]) {
 }
 
 test.each(['work', 'leave'])(
-  'a benchmark that works prints its figures and ends with 0, whatever is open (%s)',
+  'a benchmark that works prints its figures and ends with 0, even if something is left open (%s)',
   async (way) => {
     const { seen, code } = start(`--way=${way}`, '--runs=3');
     expect(await code).toBe(0);

@@ -21,7 +21,7 @@ export interface Figure {
   readonly name: string;
   readonly unit: string;
   readonly ours: readonly number[];
-  /** As many as `ours`: the value at an index belongs to the same turn. */
+  /** As many as `ours`. The values at the same index come from one turn, in which each side runs once. */
   readonly peer?: readonly number[] | undefined;
   readonly goal?: Goal | undefined;
 }

@@ -4,7 +4,7 @@ import type { Plugin } from 'esbuild';
 import { bundle } from '../../scripts/build/bundle.ts';
 import { repository } from '../install/tools.ts';
 
-/** Puts the converters of the second version where the product has none. */
+/** Replaces the product's empty list of converters by those of a second API version, which exists only in tests. */
 const secondVersion: Plugin = {
   name: 'second-version',
   setup({ onLoad }) {

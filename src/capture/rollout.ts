@@ -8,9 +8,9 @@ export interface RolloutNode {
   reachable: boolean;
   /** This leader still waits for the agent's first status: before that, a restart may be under way unnoticed. */
   unheard: boolean;
-  /** The config that the agent holds, as far as known; null = its own seed. */
+  /** The config that the agent has, as far as known; null = its seed, which it uses until a config is pushed. */
   held: { hash: string; yamlHash: string | null } | null;
-  /** The instrument may restart for the file that the agent holds; false while the node waits for its turn. */
+  /** The instrument may restart for the file that the agent has; false while the node waits for its turn. */
   granted: boolean;
   /** Hash of the file that its instrument runs, as far as known; null while none does. */
   runs: string | null;

@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 const callerHeader = 'x-svc-caller';
 const anyone = 'anyone';
 
-/** The header value for a caller; the user's name does not leave the query server. */
+/** The header that names a caller by a hash, so that the user's name does not leave the query server. */
 export function callerHeaders(caller: string): Readonly<Record<string, string>> {
   return { [callerHeader]: createHash('sha256').update(caller).digest('hex').slice(0, 16) };
 }

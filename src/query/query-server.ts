@@ -84,7 +84,7 @@ export interface QueryServer {
 }
 
 /**
- * Starts both listeners.
+ * Starts the listeners of the API and of the probes.
  * Errors: ERR_LISTEN `query listen <address>:<port>: <reason>` (or `query-health …`); then nothing is left open.
  */
 export async function startQueryServer(options: QueryServerOptions): Promise<QueryServer> {

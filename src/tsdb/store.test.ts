@@ -73,7 +73,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('a sample far ahead of the clock is refused, so that one broken clock cannot shut out the others', async () => {
+  test('a sample far ahead of the clock is refused: after it, correct samples would be too late', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     expect(store.append(up, start + 2 * hour, 1)).toBe('tooNew');
     expect(store.append(up, start, 1)).toBe('appended');
@@ -147,7 +147,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('labels that are not sorted, or hold broken text, are refused with their name', async () => {
+  test('the refusal of labels that are not sorted, or not well-formed, names the label', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     expect(() =>
       store.append(
@@ -188,7 +188,7 @@ describe('blocks and retention', () => {
     await store.close();
   });
 
-  test('an alternative that is given twice finds its series once, in a block as in the head', async () => {
+  test('a pattern that has an alternative twice finds its series once, in a block as in the head', async () => {
     const clock = new FakeClock(start);
     const store = await open(new MemoryFiles(), clock);
     const series = ['0', '1', '2'].map((i) => labelsFromObject({ __name__: 'm', i }));
@@ -320,7 +320,7 @@ describe('finding series', () => {
     await store.close();
   });
 
-  test('a bad regular expression is refused with the name of its label', async () => {
+  test('the refusal of a bad regular expression names the label', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     await expect(store.series([[{ type: '=~', name: 'a', value: '(?=x)' }]], 0, 1)).rejects.toThrow(
       /matcher on a: bad regular/,

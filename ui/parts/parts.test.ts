@@ -32,6 +32,6 @@ test('a missing point is a gap in a sparkline and closes its area, and a single 
   expect(sparkPath([null, null], 30, 10).line).toBe('');
 });
 
-test('no requests are neither good nor bad, and a few failures are not yet bad', () => {
+test('without requests the level is neither good nor bad, and a few failures are not yet bad', () => {
   expect([levelOf(null), levelOf(0), levelOf(0.001), levelOf(0.05)]).toEqual(['none', 'good', 'warn', 'bad']);
 });

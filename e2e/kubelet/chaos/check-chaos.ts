@@ -69,7 +69,7 @@ async function watch(asker: Asker, meter: Meter, pod: string, over: AbortSignal)
     try {
       const { status, body } = await asker.query(series);
       if (status !== 200) throw new Error(`${status}`);
-      // Samples that a new agent took before it knew the pods are in a series of their own.
+      // The samples that a new agent took before it knew the pods form a series of their own.
       const values = (body.data?.result ?? []).map(({ value }) => Number(value[1]));
       const value = values.length === 0 ? null : Math.max(...values);
       const answer = { isDegraded: body.degraded === true, missingNodes: body.missingNodes ?? [], value };

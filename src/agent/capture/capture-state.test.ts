@@ -227,7 +227,7 @@ function optionsOf(instrumentFile: string): ConstructorParameters<typeof Capture
   };
 }
 
-test('a status poll waits for a change or for its timeout, and not at all with another revision', async () => {
+test('a status poll waits for a change or its timeout; a poll with another revision is answered at once', async () => {
   const { state, clock } = setUp();
   const { revision } = state.status();
   let answered = 0;

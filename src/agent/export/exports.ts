@@ -45,8 +45,8 @@ interface Lane {
   readonly stop: AbortController;
   readonly done: Promise<void>;
   /**
-   * Cancels the timer that ends the lane. Null unless the destination has left the config. A lane that is leaving takes
-   * no new data.
+   * Cancels the timer that ends the lane (queue and exporter of a destination). Null unless the destination has left the
+   * config. A lane that is leaving takes no new data.
    */
   leaving: (() => void) | null;
 }
@@ -216,7 +216,10 @@ export class Exports {
     }
   }
 
-  /** A value of a destination that is gone would look like a current one. A changed address keeps the name. */
+  /**
+   * Otherwise the last values of a destination that is gone would look current. The gauges stay while another lane has
+   * the name: a destination keeps its name when its address changes.
+   */
   #forgetGauges(name: string): void {
     if ([...this.#lanes.values()].some(({ destination }) => destinationName(destination) === name)) return;
     this.#metrics.pendingBytes.remove({ destination: name });

@@ -21,10 +21,10 @@ const builtinParams = builtinQueryParams.map((name) => name.toLowerCase());
 const severity: Readonly<Record<LabelAction, number>> = { Truncate: 0, Hash: 1, Drop: 2 };
 
 /**
- * Joins the rules that hold in one namespace so that the most restrictive applies: names to redact are united and
- * override names to let through, which are united too; a header needs the permission of every rule that speaks of
- * headers, the strictest action on a label holds, and data that is omitted by default (client addresses, texts of
- * database queries) is kept only when every rule that mentions it allows it.
+ * Joins the rules that hold in one namespace so that the most restrictive applies. A query parameter that any rule adds
+ * is redacted, even if another rule removes it. A header needs the permission of every rule that speaks of headers. The
+ * strictest action on a label holds. Data that is omitted by default (client addresses, texts of database queries) is
+ * kept only when every rule that mentions it allows it.
  */
 export function mergeRedaction(rules: readonly CaptureRedaction[]): Redaction {
   const added = rules.flatMap((r) => lower(r.queryParams?.add));

@@ -56,7 +56,7 @@ test('where space is short, the nodes that left first are merged into one entry'
   expect(again.earlier).toMatchObject({ count: all.length - again.departed!.length, fromMs: now - 40 * hour });
 });
 
-test('five thousand nodes with names of a cloud fit together with two hundred departed nodes', () => {
+test('five thousand nodes with long names and two hundred departed nodes fit into one record', () => {
   const name = (i: number): string => `ip-10-120-${i >> 8}-${i & 255}.eu-central-1.compute.internal`;
   const own = { uid: '8d3c4f0e-9c1e-4c11-8f0a-6f0d5b0c9a11', machine: '0123456789abcdef' };
   const record = {
@@ -124,7 +124,7 @@ test.each([
   expect(readRecordData({ [key]: text }, now).refused).toEqual([expect.stringMatching(fault)]);
 });
 
-test('an entry that is there twice is named by its place in the text, also behind refused ones', () => {
+test('a duplicate entry is named by its index in the text, also after refused entries', () => {
   const [one, other] = ['s', 't'].map((node) => ({ node, uid: 'u', from: '2026-01-01T00:00:00Z', keepSeconds: 1 }));
   const text = JSON.stringify([{ node: 'no uid' }, one, 5, other, one]);
   const { record, refused } = readRecordData({ 'serving.json': text }, now);

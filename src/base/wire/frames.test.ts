@@ -9,7 +9,7 @@ function pieces(bytes: Buffer, places: readonly number[]): Buffer[] {
   return cuts.slice(1).map((cut, i) => bytes.subarray(cuts[i], cut));
 }
 
-test('frames read back from a pushed and from a pulled stream, however it is cut', async () => {
+test('frames are read back from a pushed and from a pulled stream, however the stream is cut', async () => {
   await fc.assert(
     fc.asyncProperty(messages, fc.array(fc.nat(), { maxLength: 6 }), async (sent, places) => {
       const parts = pieces(Buffer.concat(sent.map((message) => encodeFrame(message))), places);

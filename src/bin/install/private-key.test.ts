@@ -68,6 +68,6 @@ test('a server dry run only reads; a client dry run sends no request', async () 
 test.each<[string, Partial<ImportRequest>, RegExp]>([
   ['a file that is not there', { pemPath: '/nowhere/app.pem' }, /^VCS_PEM_PATH: .*ENOENT/],
   ['no key to import into', { key: '' }, /^VCS_PEM_PATH needs KMS_KEY_VERSION/],
-])('%s is reported with the name of the variable', async (_what, request, said) => {
+])('the report of %s names the variable', async (_what, request, said) => {
   await expect(run(request)).rejects.toThrow(said);
 });

@@ -35,7 +35,7 @@ import type {
 } from './types.ts';
 
 /**
- * The configs that the agents run and the outcomes that the statuses report, from plain facts.
+ * Compiles plain facts into the configs that the agents run and the outcomes that the statuses report.
  * Pure: the same facts in any order give the same bytes. An invalid object never fails the whole compile: it is
  * represented by its last accepted spec or left out, and its outcome says why.
  * Errors: ERR_CONFIG_INVALID for the environment (ports, instrument version).

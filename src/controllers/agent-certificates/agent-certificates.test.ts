@@ -285,7 +285,7 @@ test('pods that use the shared certificate are counted and left alone', async ()
   expect(await metric('\\{certificate="own"\\}')).toBe('1');
 });
 
-test('an agent shows its offer neither to a query server nor to another agent', async () => {
+test('an agent shows its certificate request neither to a query server nor to another agent', async () => {
   const agent = await startAgent('node-1', '127.0.0.1');
   lead();
   const leaf = await issueLeaf(ca, { commonName: names.query, dnsNames: [] }, { now: Date.now() });

@@ -27,7 +27,7 @@ export interface CaptureSettings {
   namespace: string;
   /** Version of the instrument, or the tag of its image, e.g. `v0.10.0`. */
   instrumentVersion: string;
-  /** The ports of the lowest layer, e.g. `80,443,8080,8443`. */
+  /** The ports that are captured where no policy decides, e.g. `80,443,8080,8443`. */
   instrumentPorts: string;
   /** Whether policies may add keys of their own to the instrument's file. Default no. */
   allowExtraConfig?: boolean;
@@ -39,7 +39,7 @@ export interface CaptureSettings {
   healthSocket?: string;
   /** Default: mutual TLS with the Secret `svc-controller-tls`. */
   transport?: () => AgentTransport | null;
-  /** How often the edits of a namespace may restart a node's instrument. Default: five times, one more every 2 min. */
+  /** How often the edits of a namespace may restart a node's instrument. Default: 5 times, then once every 2 min. */
   restartBudget?: RestartBudgetRules;
   /** In [0, 1). Default Math.random. */
   random?: () => number;
@@ -47,7 +47,7 @@ export interface CaptureSettings {
 
 /**
  * Adds the capture loop to an operator. Call it before the manager runs.
- * Returns the hub, from which the controllers of both kinds take the facts for their statuses.
+ * Returns the hub, from which the controllers of monitors and of policies take the facts for their statuses.
  */
 export function setupCapture(env: ControllerEnvironment, settings: CaptureSettings): CaptureHub {
   const { cache } = env;

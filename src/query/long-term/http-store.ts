@@ -36,9 +36,9 @@ export interface HttpStoreOptions {
 const maxAnswerBytes = 512 * 1024 * 1024;
 /** Most bytes of an error's text that are read. */
 const maxErrorBytes = 64 * 1024;
-/** Work of reading a byte of JSON, in samples. */
+/** Cost of reading one byte of JSON, in the unit of pacing: that of one sample. */
 const byteWork = 2;
-/** Work of a series without its samples, in samples. */
+/** Cost of a series without its samples, in the same unit. */
 const seriesWork = 50;
 /** Back-off before the one retry. */
 const pauseMs = 200;
@@ -121,8 +121,8 @@ async function byRemoteRead(
 }
 
 /**
- * Prometheus streams no series without samples, so the hint for a list of series is not sent: the answer would be
- * empty.
+ * The hint for a list of series is not sent: with it Prometheus reads no samples, and a series without samples is not
+ * streamed. The answer would be empty.
  */
 function withSamples({ hints, ...query }: ReadQuery): ReadQuery {
   return hints === undefined || hints.func === 'series' ? query : { ...query, hints };

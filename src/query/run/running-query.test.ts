@@ -16,7 +16,7 @@ const select = (value: string): SelectRequest => ({
   hints: { start: 0, end: 1000, step: 0, range: 0, func: '', grouping: [], by: false },
 });
 
-/** Calls `run` with a query over a long-term store; `held` returns the bytes that the query holds. */
+/** Calls `run` with a query over a long-term store; `held` returns the bytes of memory that the query is charged. */
 async function withQuery<T>(
   store: LongTermStore,
   run: (query: RunningQuery, held: () => number) => Promise<T>,
@@ -66,7 +66,7 @@ test('a read of the long-term store is aborted when its evaluation ends', async 
   });
 });
 
-test('an evaluation that restarts without the long-term store holds no memory of its first attempt', async () => {
+test('an evaluation that restarts without the long-term store is not charged for its first attempt', async () => {
   const samples = 1_000;
   let asked = 0;
   const store: LongTermStore = {

@@ -7,7 +7,7 @@ export class Requests {
   #failed = 0;
   #unmeasured = 0;
 
-  /** Adds a sample of a part: a bucket by its `le`, or the failures with ''. */
+  /** Adds a rate: that of the bucket with this `le`, or that of the failures if `le` is empty. */
   add(le: string, rate: number): void {
     if (le === '') this.#failed += rate;
     else {

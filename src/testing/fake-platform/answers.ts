@@ -2,8 +2,8 @@ import type { components, operations } from '@octokit/openapi-types';
 import type { FakeInstallation, IssuedToken } from './platform-state.ts';
 
 /**
- * The platform's answers, limited to the fields that are read. Every field is checked against the types that the
- * platform publishes for its API: a field name or type that is not among them does not compile.
+ * The answers of the hosting platform, limited to the fields that the minter reads. Every field is checked against the
+ * types that the platform publishes for its API: a field name or type that is not among them does not compile.
  */
 type Published<Name extends keyof components['schemas']> = Some<components['schemas'][Name]>;
 type Some<T> = T extends readonly (infer Item)[]

@@ -2,8 +2,8 @@
 export const putSlackBytes = 9;
 
 /**
- * Writes up to 32 bits at a bit position, most significant first. The bits are the top ones of `word`; the rest of
- * `word` is zero. The bits after them are cleared, so that memory can be reused without being wiped.
+ * Writes up to 32 bits at a bit position, most significant first. They are the top bits of `word`, whose other bits
+ * must be zero. The bits that follow in the buffer are cleared, so that memory can be reused without being wiped.
  * No loops and no branches: this is the hot spot of the encoders.
  */
 export function putWord(view: DataView, pos: number, word: number): void {

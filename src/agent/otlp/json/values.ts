@@ -86,8 +86,8 @@ export function jsonInt32(cursor: Cursor, field: string, value: unknown): number
 }
 
 /**
- * An enum by number or by name; `prefix` is the part of the names that the model omits. An unknown value becomes the
- * first.
+ * An enum by number or by name; `prefix` is the beginning of the names in JSON, which `names` omits. An unknown value
+ * becomes the first.
  */
 export function jsonEnum<T extends string>(
   cursor: Cursor,
