@@ -1,6 +1,6 @@
 /**
  * Runs all checks and tests in two parallel lanes. The front lane runs the e2e tests, which mostly wait for a control
- * plane: first those that measure times, one after another, then the others, three at a time. The lane behind runs the
+ * plane: first those that measure times, one after another, then the others, three at a time. The back lane runs the
  * steps that only compute, at a lower priority and cheapest first: types, lint, unit and integration tests. In CI, the
  * tests on a real node run alone after both lanes. Every step runs even after a failure, so that one run shows all
  * faults. Up to five failed suites of a step run once more, alone; a failure that does not repeat is reported as

@@ -16,7 +16,7 @@ export interface AutoscalingStage {
   kubectl(...args: string[]): Promise<string>;
   /** Gets a path of the API server. */
   raw<T>(path: string): Promise<T>;
-  /** Requests a second on the catalog from now on. */
+  /** Sends this many requests a second to the catalog from now on. */
   load(perSecond: number): void;
   stop(): Promise<void>;
 }

@@ -85,7 +85,7 @@ export class CaptureStage {
   static async start(
     options: { restartBudget?: RestartBudgetRules; instrumentVersion?: string } = {},
   ): Promise<CaptureStage> {
-    // No kubelet renews the leases of the nodes here.
+    // No kubelet renews the leases of the nodes here: without a long grace period they would become not ready.
     const cluster = await startCluster({ nodeMonitorGraceSeconds: 3_600 });
     try {
       const { ca } = await makeIdentities(join(cluster.dir, 'capture'));

@@ -92,7 +92,7 @@ test.each<[string, ApiParams, string]>([
 });
 
 test.each(Object.keys(document.paths))(
-  '%s is refused without any of its required parameters, and answered with all of them',
+  '%s is refused when one of its required parameters is missing, and answered with all of them',
   async (path) => {
     const { get } = document.paths[path] as {
       get: { parameters: { name: string; required?: boolean }[] };

@@ -486,7 +486,7 @@ test.each([
   ['capture-config', 'captureConfigPort'],
   ['otlp-http', 'otlpHttpPort'],
   ['otlp-grpc', 'otlpGrpcPort'],
-])('the port of %s in use ends the agent with the documented error, and every listener closes', async (name, flag) => {
+])('an agent whose %s port is in use ends with the documented error, and every listener closes', async (name, flag) => {
   const taken: Server = createServer();
   const port = await listen('other', taken, { host: '127.0.0.1', port: 0 });
   await expect(start({ [flag]: String(port) })).rejects.toMatchObject({
@@ -503,6 +503,6 @@ test.each([
   [{ otlpHttpPort: '99999' }, '--otlp-http-port'],
   [{ obiInstrumentPorts: '80;81' }, '--obi-instrument-ports'],
   [{ retentionTime: '1d' }, '--retention-time'],
-])('the setting %p is refused with the name of its flag', async (flags, name) => {
+])('the refusal of the setting %p names its flag', async (flags, name) => {
   await expect(start(flags)).rejects.toThrow(name);
 });

@@ -70,7 +70,7 @@ function splitByProtocol(server: Server, onHttp2: (socket: TLSSocket) => void): 
   server.removeAllListeners('secureConnection');
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol !== 'h2') for (const listener of http1) listener.call(server, socket);
-    // The door is notified of the connection by the same event, after this listener.
+    // The common entry (`Door`) hears of the connection by the same event, after this listener.
     else process.nextTick(onHttp2, socket);
   });
 }

@@ -111,7 +111,7 @@ test.each<[string, Partial<TlsServerOptions>, Partial<SocketRequest>, object]>([
   expect(stage.sides).toEqual([]);
 });
 
-test('a server without connections for messages, such as one of an earlier version, is told apart', async () => {
+test('with a server that has no message connections, such as an older one, `open` resolves to null', async () => {
   const server = createTlsServer(fixedTls(peer), (_req, res) => res.writeHead(404).end());
   servers.push(server);
   expect(await open({ port: await listen('test', server, { host: '127.0.0.1', port: 0 }) })).toBeNull();

@@ -46,8 +46,8 @@ export interface EnvVar {
 }
 
 /**
- * An environment variable with a field of the pod itself. The API version is written out because the server would fill
- * it in, and the reference is one atomic value: without it, what is stored would never equal what we render.
+ * An environment variable with a field of the pod itself. The reference is one atomic value, and the server fills in a
+ * missing API version. So the version is written out: the stored value would otherwise never equal the rendered one.
  */
 export function fromField(name: string, fieldPath: string): EnvVar {
   return { name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } };

@@ -26,7 +26,7 @@ test.each([
   expect([failure.kind, failure.message]).toEqual([kind, 'a sentence']);
 });
 
-test.each(['null', '7', '[]', '{}', '<html>'])('a success with the body %s is not of the query API', async (body) => {
+test.each(['null', '7', '[]', '{}', '<html>'])('an answer of 200 with the body %s is an error', async (body) => {
   jest.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(body));
   await expect(ask('query')).rejects.toThrow('The answer is not of the query API.');
 });

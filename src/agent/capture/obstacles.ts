@@ -13,7 +13,7 @@ export interface CaptureFacts {
   readonly paranoid: number | null;
   /** The number of watched processes that the instrument reports; null when it reports no number. */
   readonly attached: number | null;
-  /** Live streams of containers whose pod is unknown. */
+  /** Number of live metric streams of containers whose pod is unknown. */
   readonly unplaced: number;
   /** The ports on which a pod of the namespace listens; null when they cannot be seen. */
   readonly ports: (namespace: string, pod: string) => ReadonlySet<number> | null;

@@ -45,8 +45,8 @@ interface Lane {
   readonly stop: AbortController;
   readonly done: Promise<void>;
   /**
-   * Cancels the timer that ends the lane (queue and exporter of a destination). Null unless the destination has left the
-   * config. A lane that is leaving takes no new data.
+   * Cancels the timer that ends the lane (queue and exporter of a destination). Null unless the destination has left
+   * the config. A lane that is leaving takes no new data.
    */
   leaving: (() => void) | null;
 }

@@ -23,7 +23,7 @@ const ask = () => request({ port, host: '127.0.0.1', method: 'POST', path: '/api
 test.each([
   ['small', 3],
   ['large', 100_000],
-])('a %s answer has all of its frames in order, and its length', async (_, length) => {
+])('a %s answer has all of its frames in order, and its length in a header', async (_, length) => {
   const frames = ['a', 'b', 'c'].map((letter) => Buffer.from(letter.repeat(length)));
   let signal: AbortSignal | undefined;
   handler = (_body, given) => {

@@ -5,7 +5,7 @@ export type { TurnTaking };
 /** The turns of this process' event loop: all long computations take their turns here. */
 export const turns = new FairTurns();
 
-/** Paces long work: a query's budget, or an object that only shares the event loop. */
+/** Paces long work. Either the budget of a query does this, or a `Pace`, which only shares the event loop. */
 export interface Pacing {
   /** Records work; true when it is time to await `turn`. */
   spend(work: number): boolean;

@@ -199,7 +199,7 @@ async function history(
   seed: number,
 ): Promise<{ agents: ModelAgent[]; hub: CaptureHub; wanted: string[]; end: () => Promise<void> }> {
   const [random, clock] = [new Random(seed), new FakeClock()];
-  // Every second history is that of a cluster in which some agents are of version 0.1.0.
+  // In every second history some agents are of version 0.1.0, which has no sessions.
   const agents = nodes.map((node, i) => new ModelAgent(node, clock, random, seed % 2 === 0 || i % 2 === 0));
   const ports = new Map([
     ['shop/m', 7_000],
@@ -277,7 +277,7 @@ async function history(
   for (const [path, port] of ports) if (port === badPort) ports.set(path, 7_100);
   generation++;
   leader.hub.changed();
-  // No edit follows the last lost request: an edit would send every config again.
+  // No edit follows the last lost request: an edit would send every config again, and so repair what was lost.
   await clock.advance(random.pick([5_000, 45_000, 120_000]));
   for (const agent of agents) agent.lostRequests = agent.lostAnswers = 0;
   await clock.advance(10 * 60_000);

@@ -325,7 +325,8 @@ export class NodeState {
     this.#sentAt = this.#granted ? now : null;
     this.#push = { hash, before, after: { granted: this.#granted, sentAt: this.#sentAt }, spent: none };
     if (!this.#granted) return;
-    // Leaving the seed is the node's start, not a restart, so the next change need not keep the interval from it.
+    // The first config in place of the agent's own seed is the node's start, not a restart: the next change need not
+    // keep the interval from it.
     if (this.#held !== null) {
       this.#restartedAt = now;
       if (hash === this.desired?.hash) {

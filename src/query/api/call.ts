@@ -30,7 +30,7 @@ export interface Call {
   readonly identity: UserInfo | undefined;
   /** Only series of these namespaces are visible; undefined: all. */
   readonly namespaces: ReadonlySet<string> | undefined;
-  /** Holds the memory of the answer until the answer has been sent. */
+  /** The account that is charged for the memory of the answer until the answer has been sent. */
   readonly memory: MemoryAccount;
 }
 

@@ -10,7 +10,7 @@ export interface OrderLimits {
   readonly maxBytes: number;
 }
 
-/** The arrival of an item, without its content: it stays in the list of arrivals until its turn. */
+/** The arrival of an item, without its content: it stays in the list until its turn, even if the item has left. */
 interface Arrival {
   readonly due: number;
   gone: boolean;

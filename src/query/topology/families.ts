@@ -4,7 +4,7 @@ import type { Matcher } from '../../promql/index.ts';
 export interface RequestFamily {
   /** Marks its samples in an answer. */
   readonly part: string;
-  /** Without `_bucket`, `_count`. */
+  /** Its name without the suffix `_bucket` or `_count`. */
   readonly metric: string;
   /** Which side measured: the client's series also name the server. */
   readonly side: 'client' | 'server';

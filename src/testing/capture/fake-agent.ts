@@ -203,7 +203,7 @@ export class FakeAgent {
     return send(200, this.#status);
   }
 
-  /** As the real agent accepts sessions (`src/agent/servers/capture-session.ts`). */
+  /** Accepts sessions as the real agent does (`src/agent/servers/capture-session.ts`). */
   #sessions(): MessageRoute {
     return {
       path: sessionPath,

@@ -41,7 +41,7 @@ describe('the test language', () => {
     expect(parseStartTimes('_ -30s-1mx1 0')).toEqual([null, -30_000, -90_000, 0]);
   });
 
-  test('an unreadable line is refused with its number', () => {
+  test('the refusal of an unreadable line names its number', () => {
     expect(() => parseTestScript('\nload 1m\n  x 1 what')).toThrow(/^line 2: cannot read series value "what"/);
     expect(() => parseTestScript('something else')).toThrow(/^line 1: unknown command/);
   });

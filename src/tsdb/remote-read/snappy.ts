@@ -7,7 +7,7 @@ export function snappyCompress(bytes: Uint8Array): Uint8Array {
   return snappyjs.compress(bytes);
 }
 
-/** The bytes that are compressed without a turn for other work, which takes some milliseconds. */
+/** The most bytes that are compressed at once; no other work runs during these few milliseconds. */
 const pieceBytes = 1024 * 1024;
 
 /**

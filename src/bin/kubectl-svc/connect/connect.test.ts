@@ -110,7 +110,7 @@ test.each([
   await expect(failed).rejects.toMatchObject({ hints: expect.arrayContaining([hint]) });
 });
 
-test('a port-forward that is forbidden names the right', async () => {
+test('the error of a forbidden port-forward names the missing right', async () => {
   const connected = await open({}, cluster({ portForward: forbidden }));
   await expect(connected.request({ path: '/x' })).rejects.toMatchObject({
     code: 'ERR_API_FORBIDDEN',

@@ -29,7 +29,7 @@ export function extremeSweep(isMax: boolean): Sweep {
       for (; next < high; next++) {
         const value = values[next]!;
         if (value !== value) continue;
-        // Of equal values the first stays, as in the window form, which matters for 0 and −0.
+        // Of equal values the first stays, as in `search`, which matters for 0 and −0.
         while (tail > head && beats(value, values[queue[tail - 1]!]!)) tail--;
         queue[tail++] = next;
       }

@@ -11,13 +11,13 @@ export interface Merged<S> {
   readonly duplicates: number;
 }
 
-/** Work of finding the other series with equal labels, in samples. */
+/** Cost of finding the other series with equal labels, in the unit of pacing: that of one sample. */
 const keyWork = 100;
 
 /**
  * Joins series with equal labels. The result has the samples of both; at a time that both have, it has the sample of
- * the first. Labels identify a series; two agents have the same series while a node's agent is replaced. Pure but for
- * its turns.
+ * the first. Labels identify a series; two agents have the same series while a node's agent is replaced. Pure, except
+ * that it lets other work run in between.
  * Guarantees: a series in chunks stays in chunks. A joined series with such a part is joined when it is read.
  */
 export async function mergeDuplicates(all: readonly ReadSeries[], pacing: Pacing): Promise<Merged<ReadSeries>>;
