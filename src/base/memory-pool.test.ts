@@ -60,7 +60,7 @@ test('work that finds no memory gives back what it has, waits until there is eno
   expect(pool.heldBytes).toBe(0);
 });
 
-test('work that waits holds no memory: twenty growing pieces of work all end, and the limit holds at each moment', async () => {
+test('work that waits is charged no memory: twenty growing pieces of work all end, and never exceed the limit', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   let most = 0;
   const one = async (user: string): Promise<void> => {
@@ -143,7 +143,7 @@ test('a request that is aborted leaves the queue, and the next one gets its memo
   expect(behind.runs()).toBe(2);
 });
 
-test('work that goes on after its request has ended holds nothing', async () => {
+test('work that goes on after its request has ended is charged no memory', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const account = pool.open('a');
   let goOn: () => void = () => {};

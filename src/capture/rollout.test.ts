@@ -72,7 +72,7 @@ test('a change of rules alone never waits: it restarts nothing', () => {
   expect(planRollout(nodes, 2_000).push).toEqual(['a']);
 });
 
-test('a node on its seed does not wait for others', () => {
+test('a node that has got no config yet, and runs its seed, does not wait for others', () => {
   const more = { maxUnavailable: 1 };
   const onItsWay = node('a', { sentAt: 0, held: { hash: 'new', yamlHash: 'new-file' } }, more);
   expect(planRollout([onItsWay, node('b', { held: null }, more)], 0).push).toEqual(['b']);

@@ -12,7 +12,7 @@ export interface SeedOptions extends InstrumentEnvironment {
 }
 
 /**
- * The config of an agent until a controller pushes one: one discovery entry, any process on these ports, and flows
+ * The config of an agent until a controller pushes one: one discovery entry for any process on these ports, and flows
  * where the pod can see them.
  * Errors: ERR_CONFIG_INVALID for ports that do not parse and for an unknown version of the instrument.
  */

@@ -20,7 +20,7 @@ export interface QueryOptions {
   readonly memory?: Memory | undefined;
   /** Counts the samples of each step (`stats.samples`). Default false. */
   readonly countSamples?: boolean | undefined;
-  /** The turns that this query takes. Default: the engine's. */
+  /** Where the query waits for its turns of the event loop. Default: the engine's. */
   readonly turns?: TurnTaking;
   /** Computes parts of the query on the nodes of their series; the answer is the same bit for bit. Default: none. */
   readonly distribution?: Distribution;

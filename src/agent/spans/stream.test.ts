@@ -141,7 +141,7 @@ test.each([
   ['include=x', 'include: must be a JSON object'],
   ['include={"colour":["red"]}', 'include/0/colour'],
   ['types=log', 'types/0'],
-])('the query %s is refused with the name of the field', (query, message) => {
+])('the refusal of the query %s names the field', (query, message) => {
   expect(() => queryOf(query, 0)).toThrow(message);
 });
 

@@ -44,7 +44,7 @@ interface Waiting<S> {
  * all nodes agree), or when one of its spans failed or was slow enough; its waiting spans are then passed on. All
  * others wait, in bounded memory, and are dropped after `waitMs`.
  * Guarantees: a span is passed on or dropped exactly once; memory stays under `maxBytes`: the oldest traces of the
- * account that holds most go first.
+ * account that is charged most go first.
  * Caveats: a trace whose first failure comes later than `waitMs` after its first span loses the spans before it, and
  * each node decides alone about its spans.
  * Shape: no clock; times are monotonic ms.
@@ -119,7 +119,8 @@ export class TailSampler<S extends TailSpan> {
 }
 
 /**
- * The last 8 bytes of the id, minus one bit, as a fraction of their range. Source: TraceIdRatioBased of OpenTelemetry.
+ * Whether the last 8 bytes of the id, minus one bit, lie in the lowest `ratio` of their range. Source: TraceIdRatioBased
+ * of OpenTelemetry.
  */
 export function ratioTakes(traceId: string, ratio: string): boolean {
   const share = Number(ratio);

@@ -30,7 +30,7 @@ test.each([
   [{ ...whole, MINTER_CALLERS: '' }, /MINTER_CALLERS/],
   [{ ...whole, KMS_KEY_VERSION: key }, /KMS_KEY_VERSION/],
   [{ VCS_APP_ID: '1' }, /GITOPS_ORG/],
-])('an incomplete minter is refused with the name of the missing setting', (env, said) => {
+])('the refusal of an incomplete minter names the missing setting', (env, said) => {
   const settings = read(env as Record<string, string>);
   expect(() => minterOf(settings, settings.kmsKeyVersion)).toThrow(said);
 });

@@ -32,14 +32,14 @@ test.each<[string, ClusterTrafficPolicySpec[], ReturnType<typeof redacted>]>([
     [params([], ['SIGNATURE'])],
     { remove: ['SIGNATURE', 'Signature', 'signature'] },
   ],
-  ['names of a policy of some namespaces are left to the agent', [{ ...critical, ...params(['page']) }], undefined],
+  ['what a policy of some namespaces adds is left to the agent', [{ ...critical, ...params(['page']) }], undefined],
   [
     'what one namespace may see passes the instrument, and the agent redacts it in the others',
     [params([], ['sig']), { ...critical, ...params(['sig'], ['token']) }],
     { remove: ['sig', 'token'] },
   ],
   [
-    'what every namespace redacts does not pass it',
+    'what every namespace redacts does not pass the instrument',
     [params(['token']), { ...critical, ...params([], ['token']) }],
     { add: ['token'] },
   ],

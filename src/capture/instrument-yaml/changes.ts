@@ -9,8 +9,8 @@ export interface FileChanges {
 /**
  * Where two files differ: in entries that select processes of one namespace alone, or anywhere else. Pure. It relies on
  * the style of `emitYaml`: an entry of one namespace begins with `k8s_namespace`, and the lists of `discovery` are
- * indented by four spaces. The order of entries matters within a namespace, and between general entries and the
- * namespace entries before them.
+ * indented by four spaces. Another order of entries is a difference within a namespace, and between general entries and
+ * the namespace entries before them.
  */
 export function fileChanges(a: string, b: string): FileChanges {
   const [x, y] = [parts(a), parts(b)];

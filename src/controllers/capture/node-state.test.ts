@@ -109,7 +109,7 @@ test('a new pod tries a failed config again', () => {
 const silent: Ack = { node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' };
 const backOff = 'back-off 2m40s restarting failed container=instrument';
 
-/** A node that holds `next` until its turn comes. The push that allows its restart was lost. */
+/** A node whose agent has `next`, and waits for its turn to restart. The push that allows the restart was lost. */
 function aNodeWithoutAnAnswer(): NodeState {
   const node = aNode();
   node.aim(next);

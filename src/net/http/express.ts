@@ -4,8 +4,8 @@ import type { HttpHandler } from './door.ts';
 type Application = (req: IncomingMessage, res: ServerResponse, next: (error?: unknown) => void) => unknown;
 
 /**
- * An Express application as a handler: errors of its routes, and requests without a route, go to the door instead of
- * Express' own last handler, which would send the stack to the caller.
+ * An Express application as a handler: errors of its routes, and requests without a route, go to the common entry of
+ * our servers (`Door`) instead of Express' own last handler, which would send the stack to the caller.
  */
 export function expressHandler(app: Application): HttpHandler {
   return (req, res) =>

@@ -83,10 +83,10 @@ export function countPoints(column: Column): number {
   return points;
 }
 
-/** Memory of a histogram without its buckets, in samples; each bucket counts as one more. */
+/** Memory of a histogram without its buckets, in units of one float sample; each bucket counts as one more. */
 const bareHistogram = 12;
 
-/** Memory of a sample's histogram, in samples. */
+/** Memory of a sample's histogram, in units of one float sample. */
 export function histogramWeight({ positive, negative }: FloatHistogram): number {
   return bareHistogram + positive.counts.length + negative.counts.length;
 }
@@ -118,7 +118,7 @@ export function scalarWeight(steps: number): number {
   return Math.ceil((steps * 8) / sampleBytes);
 }
 
-/** Takes the memory of new columns. */
+/** Charges the memory of new columns to the budget. */
 export async function holdColumns(budget: Budget, columns: readonly Column[]): Promise<void> {
   for (const column of columns) {
     budget.hold(weightOf(column));
@@ -126,7 +126,7 @@ export async function holdColumns(budget: Budget, columns: readonly Column[]): P
   }
 }
 
-/** Releases the memory of columns. */
+/** Gives the memory of columns back to the budget. */
 export async function releaseColumns(budget: Budget, columns: readonly Column[]): Promise<void> {
   for (const column of columns) {
     budget.release(weightOf(column));
@@ -134,7 +134,7 @@ export async function releaseColumns(budget: Budget, columns: readonly Column[])
   }
 }
 
-/** Work of building a key of labels, in samples. */
+/** Cost of building a key of labels, in the unit of pacing: that of one sample. */
 export const keyWork = 100;
 
 export function sameLabelset(): QueryError {
@@ -228,7 +228,7 @@ export async function inLabelOrder<T extends { readonly labels: Labels }>(
   return columns;
 }
 
-/** Work of comparing two label sets, in samples. */
+/** Cost of comparing two label sets, in the unit of pacing: that of one sample. */
 const compareWork = 20;
 
 /** The columns sorted by their labels. */

@@ -111,7 +111,7 @@ test('the record names the nodes that left before the start; its faults are logg
   }
 });
 
-test('a record without the right to read it delays the start only briefly, and is reported as missing', async () => {
+test('without the right to read it, the record delays the start only briefly, and is reported as missing', async () => {
   const api = await FakeApiServer.start();
   const clock = new ShiftedClock();
   const client = api.client(systemClock);

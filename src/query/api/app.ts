@@ -115,7 +115,7 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
   return app;
 }
 
-/** Created once: an error captures its stack. */
+/** Created once, because each new error captures its stack, which takes time. */
 const answered = new Error('the request has been answered');
 
 async function answer(req: Request, res: Response, path: string, handler: Handler, deps: AppDeps): Promise<void> {

@@ -25,8 +25,8 @@ export class MemoryFiles implements FileLayer {
   fault: ((call: FileCall, path: string) => boolean | number) | undefined;
 
   /**
-   * Power loss: open handles die. Of the change of a file's length since its last sync, the share that `keep` returns
-   * for it (0…1) survives: unsynced bytes are lost, and bytes that were cut off are there again, from the end on.
+   * Power loss: open handles die. `keep` returns the share (0…1) that survives of the change of a file's length since
+   * its last sync. With 0, unsynced bytes are lost, and bytes that were cut off are there again.
    */
   crash(keep: (path: string) => number = () => 0): void {
     this.#locked.clear();

@@ -12,7 +12,7 @@ import { elementOperation } from './element-operation.ts';
 import type { Frame } from '../frame.ts';
 import { matchLabels, signatureOf } from './signatures.ts';
 
-/** Work of creating the labels of a pair, in samples. */
+/** Cost of creating the labels of a pair, in the unit of pacing: that of one sample. */
 const pairWork = 100;
 
 /** All series of one match group. */

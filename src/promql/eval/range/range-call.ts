@@ -139,10 +139,10 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
 
 /** Samples touched by windows between two checks of the clock. */
 const touchedPerLook = 10_000;
-/** Work of a sample in a window, and of a native histogram, in samples. */
+/** Cost of a sample in a window, and of a native histogram, in the unit of pacing: that of one sample. */
 const windowWork = 4;
 const histogramWork = 100;
-/** Work of opening a series, in samples. */
+/** Cost of opening a series, in the same unit. */
 const openWork = 20;
 /** Steps × samples of a series that are computed without giving other work a turn. */
 const computedAtOnce = 1_000_000;

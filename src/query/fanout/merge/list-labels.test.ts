@@ -67,7 +67,7 @@ function misbehave(
 const withoutIndex = (agent: SimulatedAgent): string[] =>
   misbehave(agent, indexPath, (res) => void res.writeHead(404).end('not found\n'));
 
-test('lists come from the index alone', async () => {
+test('lists come from the agents’ label index alone', async () => {
   const asked = stage.cluster.agents.map((agent) => misbehave(agent, '/none', () => {}));
   for (const path of lists) expect((await ask(path, everything)).json).toMatchObject({ status: 'success' });
   expect(asked.flat().every((path) => path === indexPath)).toBe(true);
@@ -94,7 +94,7 @@ const question = fc.record({
   limit: fc.constantFrom('', '1', '2', '5', '100'),
 });
 
-test('index and remote read give the same bytes, for every user', async () => {
+test('label index and remote read give the same lists, byte for byte, for every user', async () => {
   await fc.assert(
     fc.asyncProperty(question, async ({ path, selectors, user, from, minutes, limit }) => {
       const start = end - from * 60_000 - 500;

@@ -5,7 +5,7 @@ import { startAdversarialStage, type AdversarialStage, type StageProcess } from 
 /** The longest time that a process may compute before other work gets a turn. CPU time, so it holds on any machine. */
 export const longestCpuMs = 100;
 
-/** A stage whose event loops are watched from its start to its end. */
+/** A query server and agents as processes whose event loops are watched from their start to their end. */
 export interface WatchedStage extends AdversarialStage {
   /** Measurements of each event loop since its last report. */
   reports(): Promise<{ query: LoopReport; agents: LoopReport[] }>;
@@ -15,7 +15,7 @@ export interface WatchedStage extends AdversarialStage {
   metric(name: string): Promise<number>;
 }
 
-/** Starts a watched stage, and warms it up. */
+/** Starts the processes, and warms them up. */
 export async function startWatchedStage(): Promise<WatchedStage> {
   const stage = await startAdversarialStage({ pods: 500, samples: 40 });
   /** The slices of all reports, by process. */
