@@ -52,7 +52,7 @@ export interface AgentsCost {
   readonly bytes: number;
 }
 
-/** An evaluation that several agents hand out. */
+/** One evaluation, whose result several agents send as their own. */
 interface Shared {
   readonly result: Promise<FragmentResult>;
   readonly minT: number | null;

@@ -30,7 +30,7 @@ const bounds = [
 ];
 const routes = ['/', '/items', '/items/:id'];
 
-/** How many workloads have a pod on a node. Half of them are the next node's too: each workload is on two nodes. */
+/** How many workloads have a pod on a node. Half of them have the other pod on the next node. */
 const local = (2 * cluster.workloads) / cluster.nodes;
 /**
  * Template values: `@app:3` and `@ns:3` are of a node's workload 3; `@app:3:1` is of the workload it calls as peer 1.

@@ -11,7 +11,7 @@ export function placesOf(guide: string): string[] {
   return [...guide.matchAll(/^<!-- begin table: (\S+) -->$/gm)].map(([, name]) => name!);
 }
 
-/** The guide with its tables replaced. Errors: a part without a place, or a place without an end. */
+/** The guide with its tables replaced. Errors: the guide has no place for a part, or the place has no end. */
 export function withTables(guide: string, parts: readonly Part[], results: readonly Result[]): string {
   let text = guide;
   for (const part of parts) {

@@ -26,7 +26,7 @@ export const clock: readonly Check[] = [
       }),
   },
   {
-    what: 'the clock is set ten minutes back: scrapes are exact, stored samples are when the clock has caught up',
+    what: 'the clock is set ten minutes back: scrapes are exact at once, stored samples after the clock has caught up',
     run: (stage) =>
       withoutRestart(stage, async () => {
         await attached(stage, 'node');

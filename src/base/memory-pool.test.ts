@@ -60,7 +60,7 @@ test('work that finds no memory gives back what it has, waits until there is eno
   expect(pool.heldBytes).toBe(0);
 });
 
-test('work that waits is charged no memory: twenty growing pieces of work all end, and never exceed the limit', async () => {
+test('work that waits is charged no memory: twenty growing pieces of work all end, within the limit', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   let most = 0;
   const one = async (user: string): Promise<void> => {

@@ -7,13 +7,13 @@ import { names } from '../render/index.ts';
 
 const account = (operatorNamespace: string): string => `--serviceaccount=${operatorNamespace}:${names.controller}`;
 
-/** The rights that minters need, in one namespace. */
+/** Grants the rights that minters need, in one namespace. */
 export function grantMinters(namespace: string, operatorNamespace: string): string {
   const name = names.minterManager;
   return `kubectl create rolebinding ${name} -n ${namespace} --clusterrole=${name} ${account(operatorNamespace)}`;
 }
 
-/** One Secret, by name. */
+/** Grants reading one Secret, by name. */
 export function grantSecret(namespace: string, secret: string, operatorNamespace: string): string {
   const name = `${names.controller}-${secret}`;
   return (

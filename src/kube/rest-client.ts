@@ -119,7 +119,7 @@ export class RestClient implements KubeClient {
     });
   }
 
-  /** The kubeconfig in use as a client-node object, for the dot-i bridge. The first use loads client-node. */
+  /** The kubeconfig in use as a client-node object, for operators of the framework dot-i. First use loads it. */
   get kubeConfig(): KubeConfig {
     return this.#credentials.config;
   }

@@ -37,7 +37,7 @@ export interface MinterSettings {
 }
 
 /**
- * Validates the combination of the table's values. Pure.
+ * Validates the combination of the values, each of which was valid by itself. Pure.
  * Errors: ERR_CONFIG_INVALID that names the field and the valid values, never the given one.
  */
 export function minterSettings(values: MinterSettingValues): MinterSettings {

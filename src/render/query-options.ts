@@ -159,7 +159,7 @@ export function queryOptions(settings: Readonly<Record<QueryOption, unknown>>): 
   );
 }
 
-/** The options as flags, such as `--tenancy=true`, in the order of the table. */
+/** The options as flags, such as `--tenancy=true`, in the order of `queryOptionTable`. */
 export function queryOptionFlags(options: QueryOptions): string[] {
   return (Object.keys(queryOptionTable) as QueryOption[]).flatMap((key) => {
     const text = options[key];

@@ -120,7 +120,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
   const unauthorized = failure?.kind === 'unauthorized';
   useEffect(() => {
     // A running query is not interrupted: it may take longer than the interval.
-    // Without a token every answer would be the same; the next one comes with the token.
+    // Without a token every answer would be the same refusal; a new token runs the query again.
     if (!live || waiting || running || unauthorized || panel.end !== undefined) return;
     const timer = setInterval(() => {
       if (!document.hidden) void latest.current.run(latest.current.panel);

@@ -17,7 +17,7 @@ export interface ReplicaOptions {
   logFile: string;
 }
 
-/** One process of the operator under soak. */
+/** One process of the operator in the soak test. */
 export class Replica {
   readonly identity: string;
   readonly #options: ReplicaOptions;

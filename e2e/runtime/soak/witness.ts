@@ -6,7 +6,7 @@ import { parts, type Part } from './crd.ts';
 import type { StorageHistory } from './storage-history.ts';
 import { account, type Account, type Gap } from './watch-account.ts';
 
-/** Records what the watch and the lists of one runtime source show during the soak, through the faulty network. */
+/** Records what one cached kind of our runtime is shown by watch and lists during the soak, over a faulty network. */
 export class Witness {
   readonly #metrics = new RuntimeMetrics();
   readonly #shown = new Set<string>();

@@ -23,7 +23,7 @@ const defaultCapacity = 5_000;
 
 /**
  * The newest exemplars of the node, in memory: a new exemplar replaces the oldest of all series. They are lost with the
- * process, as in Prometheus. An exemplar only adds the trace that a value came from.
+ * process, as in Prometheus. No value is lost with them: an exemplar only adds the trace that a value came from.
  */
 export class ExemplarRing {
   readonly #capacity: number;

@@ -217,8 +217,8 @@ export class Exports {
   }
 
   /**
-   * Otherwise the last values of a destination that is gone would look current. The gauges stay while another lane has
-   * the name: a destination keeps its name when its address changes.
+   * Removes the gauges of a destination that is gone: their last values would look current. They stay while another
+   * lane has the name, because a destination whose address changes keeps its name.
    */
   #forgetGauges(name: string): void {
     if ([...this.#lanes.values()].some(({ destination }) => destinationName(destination) === name)) return;

@@ -20,8 +20,8 @@ interface KeptResource extends Kept<Enriched> {
 /** The sender of spans. */
 export interface SpanSender extends Enriched {
   /**
-   * The pod that the spans name, while nothing in the Resource contradicts it and no point has proven it. `pod` is null
-   * then.
+   * The pod that the spans name, while nothing in the Resource contradicts it and no metric point has proven it. `pod`
+   * is null then.
    */
   readonly unshown: PodIdentity | null;
 }

@@ -122,7 +122,7 @@ export function sameShape(a: Shape, b: Shape): boolean {
 }
 
 const layouts = new Map<string, Layout>();
-/** Layouts by the identity of the shape: most callers pass the shape of a layout, for which no key text is built. */
+/** Layouts by the identity of the shape. Most callers pass the shape of a known layout: no key text is built then. */
 const byShape = new WeakMap<Shape, Layout>();
 const layoutsKept = 10_000;
 

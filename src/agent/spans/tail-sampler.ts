@@ -119,8 +119,8 @@ export class TailSampler<S extends TailSpan> {
 }
 
 /**
- * Whether the last 8 bytes of the id, minus one bit, lie in the lowest `ratio` of their range. Source: TraceIdRatioBased
- * of OpenTelemetry.
+ * Whether the last 8 bytes of the id, minus one bit, lie in the lowest `ratio` of their range. Source:
+ * TraceIdRatioBased of OpenTelemetry.
  */
 export function ratioTakes(traceId: string, ratio: string): boolean {
   const share = Number(ratio);

@@ -12,7 +12,7 @@ export const isFloat = 1;
 export const isHistogram = 2;
 
 /**
- * One series of an evaluated expression over all steps of a frame.
+ * One series of an evaluated expression over all steps of a frame: those of the query, or of a subquery.
  * Shape: `kinds[i]` is the sample type of step i; `values[i]` is valid for a float, `histograms[i]` for a histogram.
  * `histograms` is null as long as there is none, so that float queries do not pay for them.
  */

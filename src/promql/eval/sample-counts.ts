@@ -36,8 +36,8 @@ export function countWindows(
 }
 
 /**
- * Counts the samples that were read below a subquery. Samples of a subquery step count for the first step of the outer
- * frame whose window contains it. Subquery steps between two windows are dropped; an outer frame of one step gets all.
+ * Counts the samples that were read below a subquery. Those of a subquery step count for the first outer step whose
+ * window contains the subquery step. Subquery steps between two windows are dropped; a single outer step gets all.
  */
 export function countReadsBelow(inner: Frame, { offset }: Timing, range: number, outer: Frame): void {
   const { start, step, count, samples } = outer;

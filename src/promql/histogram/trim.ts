@@ -3,7 +3,7 @@ import { negativeBuckets, positiveBuckets, usesCustomBuckets, type BoundedBucket
 import type { Buckets, FloatHistogram } from './float-histogram.ts';
 import { fractionBelow } from './quantile.ts';
 
-/** The rest of a bucket: its count, and the assumed value of its observations. */
+/** What trimming leaves of a bucket: its count, and the assumed value of its observations. */
 interface Kept {
   readonly count: number;
   readonly middle: number;

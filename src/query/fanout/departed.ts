@@ -50,8 +50,8 @@ export class Departures {
   }
 
   /**
-   * The departed nodes that a query over a span lacks. None for a query that does not parse: its evaluation reports the
-   * error.
+   * The departed nodes that a query over a span of time lacks. None for a query that does not parse: its evaluation
+   * reports the error.
    */
   ofQuery(
     query: string,

@@ -72,8 +72,8 @@ export const remoteRead: Handler = async (call, deps) => {
 };
 
 /**
- * Memory of a SAMPLES answer, which is held whole: each series, each query's message, the answer, which grows by
- * doubling, and its compressed form.
+ * Memory of a SAMPLES answer, which is in memory several times: as series, as the message of each query, as the whole
+ * answer (whose buffer grows by doubling), and compressed.
  */
 function sampledBytes(results: readonly (readonly ReadSeries[])[]): number {
   let bytes = 0;

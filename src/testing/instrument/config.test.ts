@@ -27,12 +27,12 @@ test.each([
   ],
   ['no feature', base.replace('[application]', '[]'), 'at least one of application, network or stats'],
   ['no exporter', base.replace('endpoint: "http://127.0.0.1:4318", ', ''), 'at least one exporter'],
-])('%s stops the stand-in at start', (_what, text, message) => {
+])('%s ends the stand-in for the instrument at its start', (_what, text, message) => {
   expect(() => parseInstrumentConfig(text, {})).toThrow(StartError);
   expect(() => parseInstrumentConfig(text, {})).toThrow(message);
 });
 
-test('a missing file stops the stand-in at start', () => {
+test('a missing file ends the stand-in for the instrument at its start', () => {
   expect(() => readInstrumentConfig('/nowhere/config.yaml', {})).toThrow("can't open /nowhere/config.yaml");
 });
 

@@ -48,8 +48,8 @@ export class PodDirectory {
   }
 
   /**
-   * Facts of a pod; null for a pod that the API server does not know. If the API server does not answer, the last known
-   * facts, or null. With an empty namespace, the pod is found by its name only.
+   * Facts of a pod; null for a pod that the API server does not know. When the API server does not answer: the last
+   * known facts, else null. With an empty namespace, the pod is found by its name only.
    */
   find(namespace: string, pod: string): Promise<PodFacts | null> {
     const key = `${namespace}/${pod}`;

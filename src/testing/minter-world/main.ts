@@ -8,7 +8,7 @@ import { startMinterWorld } from './world.ts';
  *   node src/testing/minter-world/main.ts [--https] [--host 0.0.0.0] [--public-host localhost] [--org acme]
  *     [--repositories gitops,extra] [--app-id 424242] [--git-root DIR] [--control-port 0]
  * Imports the App key through the official client, prints one JSON line with every endpoint once all services are up,
- * and runs until SIGTERM or SIGINT; with `--with-parent` also until the end of its standard input.
+ * and runs until SIGTERM or SIGINT. With `--with-parent` it also ends when its standard input does.
  */
 const { values } = parseArgs({
   options: {

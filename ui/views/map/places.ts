@@ -44,7 +44,7 @@ export function placesOf(
 const plus = (a: Point, b: Point): Point => ({ x: a.x + b.x, y: a.y + b.y });
 const minus = (a: Point, b: Point): Point => ({ x: a.x - b.x, y: a.y - b.y });
 
-/** How far the known node that is nearest in the layout was moved from its place there. A new node is moved as far. */
+/** How far the nearest known node was moved from its place in the layout. A new node is moved as far. */
 function offsetNear(
   wanted: Point,
   known: readonly Placed[],

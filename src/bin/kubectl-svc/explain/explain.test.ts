@@ -170,7 +170,7 @@ test.each<[string, Partial<ClusterView>, string, RegExp]>([
     'attached',
     /NotAttached: watches no process/,
   ],
-])('%s is the first no', (_what, more, asks, fact) => {
+])('the first step that says no names %s', (_what, more, asks, fact) => {
   const view = shop(more);
   const found = first(view, facts(view, []));
   expect(found?.asks).toBe(asks);

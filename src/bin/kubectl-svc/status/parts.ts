@@ -76,8 +76,8 @@ function nodePart(view: ClusterView, name: string | undefined): PartReport {
 }
 
 /**
- * Each condition with its message, as in `kubectl describe`, then each failed node, all with a state. They are shown
- * but do not affect the verdict.
+ * Each condition with its message, as in `kubectl describe`, then each failed node. Each row has a state, which is
+ * shown but does not affect the verdict.
  */
 function conditionChecks(object: Conditioned, kind: ObjectKind): Check[] {
   const { namespace, name = '' } = object.metadata;

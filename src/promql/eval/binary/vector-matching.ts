@@ -126,8 +126,8 @@ class Pairing {
       for (let i = 0; i < this.#frame.count; i++) {
         if (column.kinds[i] === absent) continue;
         const other = holder[i];
-        // A step at which the other side is empty is skipped. A node's share does not see all of that side: it fails
-        // in any case, and the evaluation of the whole query decides.
+        // A step at which the other side is empty is skipped. A node that computes its share of a query does not see
+        // all of that side: it fails in any case, and the evaluation of the whole query decides.
         if (other !== undefined) {
           const skipped = !this.#isShare && !fills && (await this.#stepsOfMany())[i] === 0;
           if (!skipped) this.#failDuplicate(column.labels, other.labels);
