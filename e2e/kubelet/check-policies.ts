@@ -1,4 +1,4 @@
-/** The product's NetworkPolicies, enforced: each connection of the table is tried with packets between real pods. */
+/** The product's NetworkPolicies, enforced: each connection listed here is tried with packets between real pods. */
 import { until } from '../../src/testing/until.ts';
 import { collectorNamespace } from './check-access.ts';
 import type { Check, Stage } from './check.ts';

@@ -72,7 +72,7 @@ test('a float and a histogram that get the same labels are refused, and neither 
   }
 });
 
-test('bounds of exponential buckets are those of the table that Prometheus uses', () => {
+test('bounds of exponential buckets are those of the fixed list that Prometheus uses', () => {
   expect([exponentialBound(1, 1), exponentialBound(0, 3), exponentialBound(1, 3)]).toEqual([
     1.414213562373095, 1, 1.0905077326652577,
   ]);

@@ -148,7 +148,7 @@ const ofThePod: readonly QueryOption[] = [
   'loopbackExempt',
 ];
 
-/** Selects the options that differ from their defaults, from settings that were read with the table. */
+/** Selects the options that differ from their defaults, from settings that were read with `queryOptionTable`. */
 export function queryOptions(settings: Readonly<Record<QueryOption, unknown>>): QueryOptions {
   const rows = Object.entries(queryOptionTable) as [QueryOption, Setting<unknown>][];
   return Object.fromEntries(

@@ -91,7 +91,7 @@ test('the memory of packed rows is counted, and refused beyond the limit of the 
   const turns = new TurnWatch();
   const budget = budgetOf(turns);
   await packRows(budget, groups, 'le', 1_000);
-  // Three columns of doubles, counted in samples of two doubles.
+  // Three columns of doubles. The budget counts in samples, and a sample is as large as two doubles.
   expect(budget.peak).toBeGreaterThanOrEqual((3 * 200 * 1_000) / 2);
   await expect(packRows(budgetOf(turns, 1_000), groups, 'le', 1_000)).rejects.toMatchObject({
     code: 'ERR_QUERY_LIMIT',

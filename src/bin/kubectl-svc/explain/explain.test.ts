@@ -263,7 +263,7 @@ test('a node is explained with its agent, config and instrument', () => {
   expect(text('node/nope', shop())).toContain('✗ node      there is no node nope → kubectl get nodes');
 });
 
-test('kinds have the names of kubectl; others are refused with the list', () => {
+test('kinds have the names of kubectl; the refusal of others lists all kinds', () => {
   expect(parseTarget(['deploy/checkout'])).toEqual({ type: 'workload', kind: 'Deployment', name: 'checkout' });
   expect(parseTarget(['statefulsets.apps', 'db'])).toEqual({ type: 'workload', kind: 'StatefulSet', name: 'db' });
   for (const wrong of [['checkout'], ['service/x'], ['pod/'], ['pod/a/b']])
