@@ -99,7 +99,7 @@ async function measure(
   };
 }
 
-/** Errors: answers with any other status. */
+/** Puts load on a minter. Errors: an answer has another status than `status`. */
 async function loadOf(status: number, minter: { url: string; adminUrl: string }, work: Work): Promise<Load> {
   const found = await load(minter, work);
   const others = [...found.statuses].filter(([other]) => other !== status);

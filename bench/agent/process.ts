@@ -118,7 +118,10 @@ export async function startPrometheus(wrapper: readonly string[], atEnd: Stage['
   };
 }
 
-/** Errors: the receiver holds fewer series than were sent. An agent that does not know its pods merges their series. */
+/**
+ * Errors: the receiver holds fewer series than were sent. An agent that does not know its pods merges their series, and
+ * so holds fewer.
+ */
 export async function expectSeries(receiver: Receiver, sent: number, name?: string): Promise<void> {
   const held = await receiver.series(name);
   if (held < sent) throw new Error(`${receiver.url}: ${held} series are held of ${sent} that were sent`);

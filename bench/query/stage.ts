@@ -18,7 +18,8 @@ export interface QueryStage {
 }
 
 /**
- * Starts a stage and stops it after `use`. The query server has a core of its own; agents and client share the rest.
+ * Starts agents, query server and client, and stops them after `use`. The query server has a core of its own; agents
+ * and client share the rest.
  */
 export async function withAgents(
   { atEnd, say }: Pick<Stage, 'atEnd' | 'say'>,

@@ -23,7 +23,10 @@ export interface ThanosOptions {
 export interface ThanosSide {
   readonly client: ApiClient;
   readonly pids: readonly number[];
-  /** A client of another Query, which reaches the sidecars through counting proxies: slower, for bytes alone. */
+  /**
+   * A client of another Query, which reaches the sidecars through counting proxies. It is slower, and used only to
+   * count bytes.
+   */
   readonly counted: ApiClient;
   /** Bytes that the sidecars have sent to the Query of `counted`. */
   bytes(): number;

@@ -21,7 +21,7 @@ export interface Watch {
   stop(): readonly Started[];
 }
 
-/** The pause between two looks: short beside a start of half a second. Units: ms. */
+/** The pause between two looks: short compared with a start, which takes half a second. Units: ms. */
 const pauseMs = 50;
 
 /** The endpoint of each program's readiness probe. */

@@ -41,8 +41,8 @@ const selfReportMs = 1_000;
 
 /**
  * The command of the instrument with the capabilities that its container has, and no others. If `without` is undefined,
- * those of the privileges `sys-admin`, since this kernel refuses uprobes without SYS_ADMIN; otherwise those of the
- * default privileges except `without`.
+ * these are the capabilities of the privileges `sys-admin`, since this kernel refuses uprobes without SYS_ADMIN;
+ * otherwise they are those of the default privileges except `without`.
  */
 function asInPod(instrument: string, without: string | undefined): string[] {
   const granted = [...captureCapabilities, ...(without === undefined ? ['SYS_ADMIN'] : [])];

@@ -1,4 +1,7 @@
-/** `kubectl svc` by the real kubectl, on a real control plane with two nodes and the whole product; one stage for all. */
+/**
+ * `kubectl svc` by the real kubectl, on a real control plane with two nodes and the whole product, which all tests
+ * share.
+ */
 import { createReport } from '../demo/report.ts';
 import { startStage, type Stage } from '../demo/stage.ts';
 import { bundleCases } from './bundle-cases.ts';

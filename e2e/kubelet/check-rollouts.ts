@@ -1,4 +1,4 @@
-/** Rollouts and evictions under load: a Service keeps sending to a pod for a while after its SIGTERM. */
+/** Rollouts and evictions under load must lose no request, though a Service still sends to a pod after its SIGTERM. */
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { until } from '../../src/testing/until.ts';
@@ -28,7 +28,7 @@ interface Request {
   readonly status: number;
 }
 
-/** One in so many requests is for a token: the tokens of a caller are limited by the minute. */
+/** One request in this many is for a token: a caller gets only so many tokens a minute. */
 const mintEvery = 100;
 
 const targets: readonly Target[] = [

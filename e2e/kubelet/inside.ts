@@ -1,4 +1,7 @@
-/** The first program inside the enclosure: makes the surroundings, the cluster and the product, and runs the checks. */
+/**
+ * The first program inside the enclosure (Linux namespaces of the run's own): makes the surroundings, the cluster and
+ * the product, and runs the checks.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startControlPlane } from '../cluster/control-plane.ts';

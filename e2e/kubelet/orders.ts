@@ -17,7 +17,7 @@ export interface Orders {
   readonly report: string;
 }
 
-/** What the process outside the enclosure passes to the process inside. */
+/** What the process outside the enclosure (the Linux namespaces of a run) passes to the process inside. */
 export interface Given {
   readonly dir: string;
   /** When the command began. Units: ms since the epoch. */

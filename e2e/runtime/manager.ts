@@ -156,7 +156,7 @@ export function manager(of: () => Cluster): void {
     await until('the pruning by the next process', gone);
   });
 
-  test('a restart on an unchanged world writes nothing', async () => {
+  test('a restart writes nothing when no object has changed', async () => {
     for (let i = 0; i < 20; i++) await put(`o-${i}`, { port: '80', secret: 'x' });
     const first = start();
     await until(

@@ -29,7 +29,7 @@ const targets = dashboards.flatMap(({ uid, panels }) =>
   panels.flatMap((panel) => panel.targets.map(({ expr }) => ({ uid, title: `${uid}: ${panel.title}`, expr }))),
 );
 
-/** Tests of the dashboards over `stage`, which must be up when they run. */
+/** Tests of the dashboards over the product that `stage` returns. It must be up when they run. */
 export function dashboardQueries(stage: () => Stage): void {
   describe('the dashboards', () => {
     const scraped = new MemorySource();
@@ -64,7 +64,7 @@ export function dashboardQueries(stage: () => Stage): void {
       return Number((body.data!.result as unknown as [number, string])[1]);
     }
 
-    /** Scrapes every pod's `/metrics` page, and adds the labels of a scraper. */
+    /** Scrapes every pod's `/metrics` page, and adds the labels that a scraper adds. */
     async function scrape(token: string): Promise<boolean> {
       const seconds = await now();
       for (const { namespace, component, port } of parts) {
@@ -104,7 +104,7 @@ export function dashboardQueries(stage: () => Stage): void {
   });
 }
 
-/** The samples of a page as OpenMetrics text, each with the labels of `added` and this time. */
+/** The samples of a page as OpenMetrics text, each with the labels of `added` and the time `seconds`. */
 function timed(page: string, added: string, seconds: number): string {
   const lines = page.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return lines

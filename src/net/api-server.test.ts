@@ -68,7 +68,7 @@ function http2(client: ClientHttp2Session, path: string): Promise<string> {
   });
 }
 
-test('new connections of both protocols get the new certificate, and open connections continue', async () => {
+test('new HTTP/1.1 and HTTP/2 connections get the new certificate, and open connections continue', async () => {
   const kept = new Agent({ keepAlive: true, maxSockets: 1 });
   const open = await session(before.cert);
   expect(await http1('/a', before.cert, kept)).toEqual({ text: '1.1 /a', issuer: 'svc-ca' });

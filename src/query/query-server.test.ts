@@ -421,7 +421,7 @@ describe('who may ask', () => {
     [undefined, 401, 'unauthorized'],
     ['bad', 401, 'unauthorized'],
     ['other', 403, 'forbidden'],
-  ])('the token %p is answered %d in the envelope', async (token, status, errorType) => {
+  ])('a request with the token %p is answered %d, with an error body of the API', async (token, status, errorType) => {
     const answer = await askAs(token);
     expect([answer.status, answer.json.status, answer.json.errorType]).toEqual([status, 'error', errorType]);
     expect(answer.headers['www-authenticate']).toBe(status === 401 ? 'Bearer' : undefined);

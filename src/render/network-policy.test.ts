@@ -126,7 +126,7 @@ describe('with settings', () => {
     ['an API server of the configured range asks for custom metrics', true, to(address('10.0.0.3'), query, 6443)],
     ['another address asks for custom metrics', false, to(address('10.0.1.3'), query, 6443)],
     ['a pod asks for custom metrics', false, to(stranger, query, 6443)],
-  ])('%s: %s', (_, allowed, connection) => {
+  ])('%s: allowed is %s', (_, allowed, connection) => {
     expect(mayConnect(settled, connection)).toBe(allowed);
   });
 

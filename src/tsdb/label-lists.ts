@@ -11,7 +11,7 @@ import { selectPostings, type PostingsIndex } from './postings.ts';
 import { selectSeries } from './select.ts';
 import type { ListOptions, MatcherSets } from './types.ts';
 
-/** The indexes and the selection of a list. */
+/** The indexes that a list of series or texts is read from, and what it selects. */
 export interface Listed {
   readonly blocks: readonly Block[];
   readonly head: Head;
@@ -24,7 +24,7 @@ export interface Listed {
 
 /** Other work gets a turn after this many series of a block. */
 const seriesPerTurn = 2_048;
-/** The work of listing a series, and of comparing two series, measured in samples. */
+/** The cost of listing a series, and of comparing two series, in the unit of pacing: that of one sample. */
 const seriesWork = 100;
 const compareWork = 20;
 /** Memory of a listed series, of each of its labels and of a listed text, without their characters. Bytes. */

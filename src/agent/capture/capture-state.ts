@@ -60,8 +60,8 @@ export class CaptureState {
   /** The instrument may be restarted for the file in place; false while the controller holds the restart back. */
   #restartGranted = true;
   /**
-   * The config whose file the instrument was last seen to run; null for the seed, and before the first successful
-   * probe.
+   * The config whose file the instrument was last seen to run; null while it runs the seed (the config of an agent that
+   * no controller has reached), and before the first successful probe.
    */
   #runs: { readonly hash: string; readonly config: CaptureConfig } | null = null;
   /** Whether a record of `#runs` is on disk. */
@@ -125,7 +125,7 @@ export class CaptureState {
   /**
    * Puts a config in force and resolves with the phase that is reached immediately (Written or Running). With `hold`
    * its file is written, but the instrument keeps its old file until the same config comes with `now`.
-   * Errors: ERR_INPUT_INVALID for a config of another node. A file that cannot be written is a Failed ack.
+   * Errors: ERR_INPUT_INVALID for a config of another node. When the file cannot be written, the ack is Failed.
    */
   apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed', restart: 'now' | 'hold' = 'now'): Promise<Ack> {
     const run = this.#queue.then(() => this.#apply(config, source, restart));

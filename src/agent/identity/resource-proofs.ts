@@ -31,7 +31,7 @@ export class ResourceProofs {
   #newestMs = 0;
   #pointsCarryInstance = false;
 
-  /** A point under this Resource came from the pod that it names. Units: monotonic ms. */
+  /** Records that a point under this Resource came from the pod that the Resource names. Units: monotonic ms. */
   show(resource: readonly Attribute[], pod: PodIdentity, point: readonly Attribute[], nowMs: number): void {
     this.#newestMs = Math.max(this.#newestMs, nowMs);
     const carried = lastText(point, instanceKey) !== '';
@@ -50,7 +50,7 @@ export class ResourceProofs {
     this.#shown.set(pod, keys);
   }
 
-  /** A point under this Resource came from another pod than it names. Units: monotonic ms. */
+  /** Records that a point under this Resource came from another pod than the Resource names. Units: monotonic ms. */
   refute(resource: readonly Attribute[], nowMs: number): void {
     const key = this.#keyOf(resource);
     this.#newestMs = Math.max(this.#newestMs, nowMs);

@@ -160,7 +160,7 @@ test('a point that comes again, or after a newer one, changes nothing', () => {
   expect(mapper.counts.late).toBe(2);
 });
 
-test('two points of one stream in one group are both handed out', () => {
+test('two points of one stream in one metric are both handed out', () => {
   const { send } = setUp();
   expect(
     send(

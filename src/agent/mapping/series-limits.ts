@@ -11,7 +11,7 @@ export type LimitScope = 'node' | 'namespace' | 'monitor';
  */
 export const overflowValue = '__overflow__';
 
-/** The accounts that the series of a label set count for. */
+/** What the series of a label set count for: namespaces, monitors and flows. */
 export interface Charged {
   /** `''` stands for unknown senders. */
   readonly namespaces: readonly string[];

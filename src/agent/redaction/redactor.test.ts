@@ -103,7 +103,7 @@ describe('with the rules of policies', () => {
     expect(redactors.of('web')).toBe(redactors.of('shop'));
   });
 
-  test('what a policy of some namespaces permits holds where all data is of these', () => {
+  test('what a policy of some namespaces permits holds for data of these namespaces alone', () => {
     const redactors = new Redactors([
       { namespaces: ['pay'], queryParams: { add: [], remove: ['token', 'sig'] }, dropClientAddress: false },
       { queryParams: { add: [], remove: ['code'] } },
@@ -121,7 +121,7 @@ describe('with the rules of policies', () => {
     expect(seen()).toEqual(['code=1&q=REDACTED&sig=REDACTED&token=REDACTED', undefined]);
   });
 
-  test('of several namespaces every path rewrite applies once, in the order of the policies', () => {
+  test('for data of several namespaces each path rewrite applies once, in the order of the policies', () => {
     const rewrite = (pattern: string, replacement: string) => ({ paths: [{ pattern, replacement }] });
     const redactors = new Redactors([
       { namespaces: ['pay'], ...rewrite('^/a', '/b') },

@@ -49,8 +49,8 @@ const statusOf: Readonly<Record<Refusal, number>> = {
 };
 
 /**
- * A `POST` that is answered with frames, completely or not at all: shares of queries, and data of the index. The TLS
- * listener in front of it decides which clients may call.
+ * A `POST` that is answered with frames, completely or not at all: a node's share of a query, or labels of its series.
+ * The TLS listener in front of it decides which clients may call.
  */
 function framedRoute(options: FramedOptions): Route {
   const { path, counts, logger } = options;

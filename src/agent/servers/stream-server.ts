@@ -20,8 +20,9 @@ import { serveStream, type StreamOptions } from './stream-service.ts';
 
 /**
  * `/v1/stream` as NDJSON: each line is one `span`, `flow`, `lost` or `node_status`, with `node` and `time`. The request
- * is a query (GET) or a JSON body (POST); `/v1/spans` and `/v1/flows` show one kind.
- * A reader that does not keep up loses items and receives their number; the ring's writer never waits for it.
+ * is a query (GET) or a JSON body (POST); `/v1/spans` and `/v1/flows` send only spans or only flows.
+ * A reader that does not keep up loses items and receives their number. The writer of the ring buffer never waits for a
+ * reader.
  */
 export function streamRoutes(options: StreamOptions): Route[] {
   const answer: Route['serve'] = (req, res, target) =>

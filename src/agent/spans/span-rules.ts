@@ -24,13 +24,13 @@ interface PodMonitor {
   readonly spans: MonitorSpans;
 }
 
-/** The rules of a config for spans, by pod. */
+/** The rules for spans of a capture config, by pod. */
 export class SpanRuleIndex {
   readonly monitors: readonly MonitorSpans[];
   readonly node: NodeSpanRate | null;
   readonly #byPod = new Map<string, PodMonitor[]>();
   readonly #fallback: NonNullable<CaptureConfig['fallback']>;
-  /** Created on demand: a pod has few containers and ports. */
+  /** By pod, container and port. Created on demand; there are few, because a pod has few containers and ports. */
   readonly #bySender = new Map<string, SpanRules>();
   readonly #byNamespace = new Map<string, SpanRules>();
 

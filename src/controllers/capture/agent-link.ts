@@ -15,7 +15,7 @@ import type { AgentPod } from './facts.ts';
 import type { CaptureMetrics } from './metrics.ts';
 import type { KnownConfig, NodeState } from './node-state.ts';
 
-/** The next status of an agent that reports early without a change is read only after this. Units: ms. */
+/** The pause before the next poll of an agent that answered early although its status had not changed. Units: ms. */
 const idleMs = 1_000;
 const firstBackoffMs = 250;
 const lastBackoffMs = 15_000;
@@ -34,7 +34,7 @@ export interface LinkDeps {
   secrets: ExportSecretStore | null;
   /** Limits the pushes in flight. */
   pushes: Gate;
-  /** Limits how many agents are connected to, or asked for their configs, at a time. */
+  /** Limits how many agents this process connects to, or asks for their configs, at the same time. */
   greetings: Gate;
   /** Waits for a task before the hub's run resolves. */
   track: (task: Promise<unknown>) => void;
@@ -70,7 +70,7 @@ export class AgentLink {
     this.#deps = deps;
   }
 
-  /** Whether it uses the current address of the node's agent, and expects its current certificate. */
+  /** Whether this link uses the current address of the node's agent, and expects the agent's current certificate. */
   isTo(agent: AgentPod | undefined): boolean {
     return agent?.host === this.#peer.host && agent.isShared === this.#peer.isShared;
   }

@@ -53,7 +53,7 @@ export class PacedStatus<T extends KubeObject> {
     return { waitMs: null };
   }
 
-  /** The object is gone. */
+  /** Forgets the last write of an object that is gone. */
   forget(key: string): void {
     this.#last.delete(key);
   }

@@ -1,6 +1,6 @@
 /**
  * The only entry for HTTP: every server of ours is created by `createHttpServer`, or by `createTlsServer` and
- * `createApiServer` in the parent folder, which put the same door in front of their handlers.
+ * `createApiServer` in the parent folder, which put the same limits and checks in front of their handlers.
  */
 export { expressHandler, isUndecodable } from './express.ts';
 export { createHttpServer } from './http-server.ts';

@@ -5,7 +5,7 @@ import type { SelectRequest } from '../types.ts';
 import { parseFragment } from './parse-fragment.ts';
 import type { FragmentRequest, FragmentSettings, Steps } from './fragment.ts';
 
-/** The reads of a fragment. */
+/** The reads of a fragment, a part of a query that agents compute. */
 export interface FragmentDemands {
   /** One request for each selector. */
   readonly requests: readonly SelectRequest[];

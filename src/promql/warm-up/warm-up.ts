@@ -34,8 +34,8 @@ export interface WarmUpOptions {
 
 /**
  * Answers ordinary queries over synthetic series until the time is over, so that the code of a new process is compiled
- * before the first user's query. It covers local evaluation and fragments that are encoded, evaluated and decoded. No
- * answer is kept.
+ * before the first user's query. It covers local evaluation, and the encoding, evaluation and decoding of fragments
+ * (the parts of a query that agents compute). No answer is kept.
  * Returns the number of queries.
  */
 export async function warmUp({ budgetMs, monotonic, use }: WarmUpOptions): Promise<number> {

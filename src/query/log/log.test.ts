@@ -54,7 +54,7 @@ test('every query is one line: text, times, user, duration, samples, status, and
   ]);
 });
 
-test('the samples of a line are named for what they count', async () => {
+test('the numbers of samples in a log line are named for what they count', async () => {
   const path = join(dir, 'queries.log');
   const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryLogFile: path } });
   const minute = 60_000;

@@ -28,7 +28,7 @@ export interface SpliceOptions {
   readonly deadline: number;
   /** Set when an earlier attempt at the same query lost the store: it is not read again. */
   readonly lost?: LostNode | undefined;
-  /** The turns of the query. Default: those of the process. */
+  /** Decides when the query lets other work run. Default: as for the whole process. */
   readonly turns?: TurnTaking | undefined;
 }
 

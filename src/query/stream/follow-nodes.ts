@@ -22,7 +22,9 @@ export interface FollowNodesOptions {
 
 /** Interval of looking at the list of agents. Units: ms. */
 const lookMs = 1_000;
-/** A cursor that belongs to no agent's ring: an agent then sends its whole ring. */
+/**
+ * A cursor that no agent has given out: an agent then sends all that its ring (the buffer of the newest items) holds.
+ */
 const fromTheStart = '0.0';
 
 /**

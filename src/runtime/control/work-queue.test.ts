@@ -109,7 +109,7 @@ test('a thousand keys that fail together are retried at ten per second after the
   expect(delays[999]).toBeCloseTo(90_000, -2);
 });
 
-/** Takes a delay beyond 31 bits for 1 ms, as Node's timers do. */
+/** Treats a delay beyond 31 bits as 1 ms, as Node's timers do. */
 class NodesClock extends FakeClock {
   override setTimeout(fn: () => void, ms: number): () => void {
     return super.setTimeout(fn, ms > 2 ** 31 - 1 ? 1 : ms);

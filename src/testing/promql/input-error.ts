@@ -19,16 +19,16 @@ const steps =
   /[%<>]|[=!]=|\b(?:floor|ceil|round|sgn|topk|bottomk|limitk|limit_ratio|changes|resets|minute|hour|month|year|day\w+|days\w+)\b/;
 
 /**
- * Whether the answer to a query follows its samples without steps. Where it does not, a difference tells of a fault
- * even if other last digits lead to another step.
+ * Whether the answer to a query follows its samples without steps. Where it has steps, other last digits may lead to
+ * another step, so a difference counts as a fault all the same.
  */
 export function isSmooth(query: string): boolean {
   return !steps.test(query.replaceAll(/\{[^{}]*\}|"[^"]*"/g, ''));
 }
 
 /**
- * Whether another engine's number lies no further from our own numbers, of samples with other last digits, than these
- * lie from one another.
+ * Whether another engine's number is as close to our own numbers as they are to one another. `own`: the numbers over
+ * samples with other last digits.
  */
 export function isWithinReach(other: number, own: readonly number[]): boolean {
   const numbers = own.filter((value) => !Number.isNaN(value));

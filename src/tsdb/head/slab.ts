@@ -11,8 +11,8 @@ const maxShared = 32_768;
 /**
  * Allocates small pieces of bytes in large pages: an array object for each chunk would cost as much as the chunk.
  * Shape: an address is page × 2^13 + offset / 32, which fits a word up to 128 GiB. Sizes are rounded up to 32 bytes.
- * Pieces that are freed side by side become one: the small pieces that open chunks outgrow make room for larger ones.
- * Pages without a piece are given back to the system, except for one. Chunks may be decoded in place.
+ * Pieces that are freed side by side become one: so the small pieces that growing chunks leave make room for larger
+ * ones. Pages without a piece are given back to the system, except for one. Chunks may be decoded in place.
  */
 export class Slab {
   readonly #pages: (Uint8Array | undefined)[] = [];
@@ -57,7 +57,7 @@ export class Slab {
     return this.#pages[pageOf(address)]!;
   }
 
-  /** The page as a DataView, for wide stores. */
+  /** The page as a DataView, to write numbers of several bytes. */
   view(address: number): DataView {
     return this.#views[pageOf(address)]!;
   }

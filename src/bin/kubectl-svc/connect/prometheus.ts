@@ -30,7 +30,8 @@ export class ApiFailure extends PluginError {
 
 /**
  * Requests one path of the query API.
- * Errors: ApiFailure for an error in the envelope; PluginError for an answer without one; those of `QueryServer`.
+ * Errors: ApiFailure for an error in the API's JSON form; PluginError for an answer in another form; those of
+ * `QueryServer`.
  */
 export async function askApi<T>(
   server: QueryServer,

@@ -43,7 +43,10 @@ export function silencedMonitors(objects: CaptureObjects): ReadonlyMap<string, s
   return silenced(objects, objects.policies);
 }
 
-/** Why monitors capture nothing under these policies. Monitors that exclude or are suspended are left out. */
+/**
+ * Why monitors capture nothing under these policies. Monitors with the mode Exclude and suspended monitors are left
+ * out.
+ */
 function silenced(objects: CaptureObjects, policies: readonly ClusterTrafficPolicy[]): Map<string, string> {
   const inForce = policiesInForce(judgePolicies(policies, objects.environment));
   const labels = new Map(objects.namespaces.map((ns) => [ns.name, ns.labels]));

@@ -38,7 +38,9 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
   return result;
 }
 
-/** Evaluates an aggregation that has no mergeable states, over existing columns. */
+/**
+ * Evaluates an aggregation over existing columns: an operator, such as `topk`, whose partial results cannot be merged.
+ */
 export async function aggregateColumns(
   context: EvalContext,
   expr: AggregateExpr,

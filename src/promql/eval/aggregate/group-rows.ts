@@ -34,7 +34,7 @@ export function isFoldOperator(op: Aggregator): op is FoldOperator {
   return foldOperators.has(op);
 }
 
-/** Memory of a group without its buffers, in samples. */
+/** Memory of a group without its buffers, as the budget counts it: in samples of 16 bytes. */
 const bareGroup = 32;
 
 /** A group to which columns, or rows of other nodes, are being added. */
@@ -63,7 +63,7 @@ export class GroupFold {
     this.ignored = row.ignored;
   }
 
-  /** Memory of the group's buffers in a budget. */
+  /** Memory of the group and its buffers, as the budget counts it: in samples. */
   get weight(): number {
     const doubles = this.sums !== null ? 3 : this.#best !== null ? 2 : 1;
     return bareGroup + Math.ceil((this.#present.length * doubles * 8) / sampleBytes);
@@ -158,7 +158,7 @@ export async function foldColumns(
 export class RowMerge {
   readonly #op: FoldOperator;
   readonly #groups = new Map<string, GroupFold>();
-  // Rows that came over the wire share the objects of their labels, and objects are found faster than strings.
+  // Rows that came over the wire share their label objects. To find a group by object is faster than by string.
   readonly #known = new Map<Labels, GroupFold>();
 
   constructor(op: FoldOperator) {

@@ -80,7 +80,7 @@ export class Grouper {
   }
 }
 
-/** Work of finding a group by one label, in samples. */
+/** Cost of finding a group by one label, in the unit of pacing: that of one sample. */
 const lookUpWork = 20;
 
 /** Assigns columns to groups. */

@@ -8,7 +8,7 @@ import type { Frame } from '../frame.ts';
 import { labelsFraction } from './labels-hash.ts';
 import { ValueHeap, type HeapItem } from './value-heap.ts';
 
-/** Work of pushing one element onto a heap, or popping it, in samples. */
+/** Cost of pushing one element onto a heap, or popping it, in the unit of pacing: that of one sample. */
 const pickWork = 20;
 
 const maxInt64 = 2 ** 63;

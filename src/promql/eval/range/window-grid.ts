@@ -8,7 +8,7 @@ class RateSpans {
   /** The extension of both ends; a counter may be extended less at its start. */
   readonly toStart: Float64Array;
   readonly toEnd: Float64Array;
-  /** The whole factor with a full extension at the start, and the same per second of the range. */
+  /** The factor of the increase when the start is extended in full, and that factor divided by the range in seconds. */
   readonly factor: Float64Array;
   readonly perSecond: Float64Array;
 
@@ -54,7 +54,7 @@ export class WindowGrid {
   /** A copy: the caller of `lay` may reuse its buffer. */
   #times = new Float64Array(0);
   #length = -1;
-  /** Byte views of `#times` and of the array passed last, which is mostly the same reused buffer. */
+  /** Byte views of `#times` and of the array that `lay` got last, which is mostly the same reused buffer. */
   #bytes = bytesOf(this.#times);
   #shown: Float64Array = this.#times;
   #shownBytes = this.#bytes;

@@ -15,7 +15,7 @@ const bucketFunctions = new Set([
 
 /**
  * The selectors whose histograms are only used for count and sum. Their counter resets are detected from sample to
- * sample during reading, which makes hints definite that otherwise stay unknown.
+ * sample during reading, which replaces hints that would otherwise stay unknown.
  */
 export function statsOnlySelectors(expr: Expr): Set<VectorSelector> {
   const found = new Set<VectorSelector>();

@@ -61,8 +61,8 @@ const pauseMs = 200;
 const passing = [429, 502, 503, 504];
 
 /**
- * Sends requests to the second adapter under our own identity: none of the caller's headers are forwarded. Files are
- * read for each request, so tokens and CAs may be rotated.
+ * Sends requests to the second adapter (the one that serves the metrics that we do not know) under our own identity:
+ * none of the caller's headers are forwarded. Files are read for each request, so tokens and CAs may be rotated.
  * Retry: once, for a connection that fails or an answer of 429, 502, 503 or 504; within the deadline.
  * Errors: AdapterFailure `timeout`, `unreachable`, `invalid` (too large), `busy`.
  */

@@ -8,7 +8,7 @@ import { asAgentFailure } from '../failure.ts';
 export interface Asker {
   /** The key under which the agent shares its time among callers. */
   readonly caller?: string;
-  /** The turns of the query. Default: those of the process. */
+  /** Decides when the query lets other work run. Default: as for the whole process. */
   readonly turns?: TurnTaking;
 }
 
