@@ -1,8 +1,8 @@
 /**
  * Compares our PromQL engine with a real Prometheus over random expressions and series:
  *   node scripts/fuzz-promql.ts [--count N] [--seed N] [--only EXPRESSION]
- * Prints each disagreement and ends with `fuzz: A/N agree, K of them answered (seed S)`; exit 1 when there is any. What
- * differs by no more than the last digits of the samples decide (as does the cosine of a number of a hundred digits) is
+ * Prints each disagreement and ends with `fuzz: A/N agree, K of them answered (seed S)`; exit 1 when there is any. A
+ * difference that the last digits of the samples can cause (as in the cosine of a number of a hundred digits) is
  * counted apart. The same seed repeats a run; --only evaluates one expression over the series of the seed. The first
  * run builds Prometheus, which takes a few minutes.
  *

@@ -1,6 +1,6 @@
 import type { InstrumentVersion } from '../../src/capture/index.ts';
 
-/** The orders of the command on the host to the program in the machine: a file in the machine's root image. */
+/** The orders of the command on the host to the program in the virtual machine: a file in the machine's root image. */
 export interface Orders {
   /** Folder of the programs. */
   readonly programs: string;

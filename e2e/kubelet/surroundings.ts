@@ -1,4 +1,7 @@
-/** Prepares the inside of an enclosure for the start of a node. Runs in one of the enclosure's first processes. */
+/**
+ * Prepares the inside of an enclosure (the Linux namespaces of a run) for the start of a node. Runs in one of the
+ * enclosure's first processes.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -46,7 +46,7 @@ const excluded = {
   },
 };
 
-/** Tests of the views over `stage`, which must be up when they run. */
+/** Tests of the views over the product that `stage` returns. It must be up when they run. */
 export function pageViews(stage: () => Stage): void {
   needing(browserNeed).describe('the page', () => {
     let browser: Browser;

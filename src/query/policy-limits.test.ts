@@ -94,7 +94,7 @@ test('maxSamples limits the samples that a query may hold', async () => {
   expect([status, json.error]).toEqual([422, expect.stringContaining('too many samples')]);
 });
 
-test.each(['whole', 'agg', 'series', 'off'])('maxSeries limits the series that a query may touch: %s', async (path) => {
+test.each(['whole', 'agg', 'series', 'off'])('maxSeries limits the series of a query, pushdown %s', async (path) => {
   const headers = { 'x-svc-pushdown': path };
   apply({ maxSeries: 8 });
   expect(await query('root', 'sum(x)', headers)).toMatchObject({ status: 200, json: { degraded: false } });

@@ -27,7 +27,7 @@ export class ResourceProofs {
   readonly #keys = new WeakMap<readonly Attribute[], string>();
   #shown = new WeakMap<PodIdentity, Set<string>>();
   readonly #refuted = new Map<string, number>();
-  /** Time of the newest point, by which refutations end. */
+  /** Time of the newest point. The age of a refutation is measured at this time. */
   #newestMs = 0;
   #pointsCarryInstance = false;
 

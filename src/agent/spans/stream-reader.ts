@@ -2,10 +2,10 @@ import { invalidField, type Match, type StreamQuery, timeOf } from '../../stream
 import type { StreamItem, StreamRing } from './stream-ring.ts';
 
 /**
- * What a reader gets: an item, or the number of items that it misses. `ring`: the items had left the ring before the
- * query. `reader`: the reader was too slow for them. `labels`: this node cannot decide whether they match, because that
- * needs the labels of another node's pod. `next` is where to continue after the event, for items read in the order of
- * arrival.
+ * What a reader gets: an item, or the number of items that it misses. `ring`: the items had left the ring (the agent's
+ * buffer of the newest items) before the query. `reader`: the reader was too slow for them. `labels`: this node cannot
+ * decide whether they match, because that needs the labels of another node's pod. `next` is where to continue after the
+ * event, for items read in the order of arrival.
  */
 export type StreamEvent =
   | { readonly item: StreamItem; readonly next?: number }

@@ -7,10 +7,10 @@ const byte = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
 const ipv4 = `(${byte}[.]){3}${byte}`;
 /** 16 bits of an IPv6 address. */
 const group = '[0-9a-fA-F]{1,4}';
-/** At most so many of them, each with a colon. */
+/** At most `count` groups, each with a colon. */
 const upTo = (count: number): string => (count === 0 ? '' : `(${group}:){0,${count}}`);
 
-/** Whole, with the last 32 bits in either form. */
+/** A whole IPv6 address, with its last 32 bits as two groups or as an IPv4 address. */
 const whole = `(${group}:){6}(${group}:${group}|${ipv4})`;
 
 /** What may follow `::` when at most `most` groups are left. An IPv4 address is two of them. */

@@ -4,7 +4,10 @@ import { nodeOptions } from './limits.ts';
 
 const doors = new WeakMap<object, Door>();
 
-/** Installs a door in a server, so that closing the server covers every connection behind the door. */
+/**
+ * Installs a door (the limits and checks in front of the handler) in a server, so that closing the server covers every
+ * connection that the door let in.
+ */
 export function installDoor<S extends Server>(server: S, door: Door): S {
   door.guard(server);
   doors.set(server, door);

@@ -64,7 +64,7 @@ export interface RunRequest {
   readonly caller?: string;
   /** The account of the query's memory, closed by the caller. Default: a new account, closed with the query. */
   readonly memory?: MemoryAccount | undefined;
-  /** Uses the autoscalers' own gate, so that other queries never delay this one. */
+  /** Uses the autoscalers' own limit of concurrent queries, so that other queries never delay this one. */
   readonly forAutoscaler?: boolean;
 }
 

@@ -199,7 +199,7 @@ test('two controllers of one name are refused, and so is an owner relation witho
   await harness.stop();
 });
 
-test('every series of a controller exists from the start', async () => {
+test('every metric series of a controller exists from the start', async () => {
   let runs = 0;
   const ends = [
     () => Promise.resolve(),

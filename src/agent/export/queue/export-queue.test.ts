@@ -160,7 +160,7 @@ function flipByte(path: string, at: number): void {
   writeFileSync(path, bytes);
 }
 
-test('after a damaged record the rest of its file is lost, and counts once as one item of known length', async () => {
+test('after a damaged record the rest of its file is lost, and counts as one item with its size in bytes', async () => {
   const { path, ends } = await closedFile([1, 2, 3]);
   flipByte(path, ends[1]! - 1);
   const queue = open();
@@ -198,7 +198,7 @@ test('when a full queue drops a damaged file, its readable part counts as queue_
   await queue.close();
 });
 
-test('a missing file counts as one lost item of a known length, and the queue goes on with the next file', async () => {
+test('a missing file counts as one lost item with its size in bytes, and the queue goes on with the next file', async () => {
   const { path, ends } = await closedFile([1, 2]);
   const queue = open();
   rmSync(path);

@@ -16,7 +16,7 @@ import type { Pacing } from '../../../base/turns/turns.ts';
 /** The labels that match a series with its info series. */
 const identifying = ['instance', 'job'] as const;
 
-/** Work of combining the labels of a step, in samples. */
+/** Cost of combining the labels of a step, in the unit of pacing: that of one sample. */
 const stepWork = 100;
 
 const targetInfo: Matcher = { type: '=', name: '__name__', value: 'target_info' };
