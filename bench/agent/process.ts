@@ -26,7 +26,9 @@ export interface Receiver {
 }
 
 const startLimitMs = 60_000;
-/** Pods on the agent's node in the API server: at least as many as any part of the benchmark posts by default. */
+/**
+ * The number of pods that the API server has on the agent's node: at least as many as any part of the benchmark uses.
+ */
 const benchPods = 120;
 
 /** Where an agent keeps its data, and the certificate of its TLS ports. */

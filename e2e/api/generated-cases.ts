@@ -3,9 +3,9 @@ import { objectSchema, type JsonSchema } from '../../src/api/schema/crd.ts';
 import { merge, type Case } from './case.ts';
 
 /**
- * Documents made from the schema itself: for every field of a spec its bounds from outside (refused, with the field
- * named) and from inside (accepted), a value of another type, and a misspelt neighbour. Rules between fields and
- * patterns are not generated: their cases are in the hand-written tables beside this file.
+ * Documents made from the schema itself: for every field of a spec a value just outside its bounds (refused; the
+ * refusal names the field) and one just inside (accepted), a value of another type, and a misspelt neighbour. Rules
+ * between fields and patterns are not generated: their cases are in the hand-written tables beside this file.
  */
 export function generatedCases(kind: KindDefinition): Case[] {
   const spec = (objectSchema(kind)['properties'] as Record<string, JsonSchema>)['spec']!;

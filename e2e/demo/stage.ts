@@ -41,7 +41,9 @@ export interface StageOptions {
   manifest?: string;
   /** More images that the nodes can run. A minter of an earlier version gets the outside world's environment, too. */
   images?: ImageTable;
-  /** Take the published programs of a control plane where none are built. Default false: tests run on built ones. */
+  /**
+   * Uses the published programs of a control plane when none are built here. Default false: tests run on built ones.
+   */
   published?: boolean;
   /** Ends a start that is under way: what is up is stopped, the promise rejects with the signal's reason. */
   signal?: AbortSignal;
@@ -81,7 +83,8 @@ function aborted(signal: AbortSignal | undefined): Promise<never> {
 }
 
 /**
- * Starts all but the outside world; `stops` gets how to stop each part. A half-started cluster ends with this process.
+ * Starts all but the outside world (the stand-ins of what the minter calls), and adds a function to `stops` for each
+ * part, which stops it. A half-started cluster ends with this process.
  */
 async function bringUp(
   options: StageOptions & { binaries: Binaries },

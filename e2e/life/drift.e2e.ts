@@ -1,4 +1,7 @@
-/** Others edit, delete or add to what the operator renders; then nothing happens, and the operator writes nothing. */
+/**
+ * Others edit, delete or add to what the operator renders. Later nobody changes anything, and the operator must write
+ * nothing.
+ */
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import type { KubeObject } from '../../src/api/meta.ts';

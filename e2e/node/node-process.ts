@@ -16,7 +16,7 @@ import { keyOf } from './types.ts';
 import type { Pod } from './types.ts';
 import { watch } from './watch.ts';
 
-/** The configuration of a process node. */
+/** The configuration of a node whose containers are plain processes of this machine. */
 export interface NodeConfig {
   /** The marker of every process that the node starts: `RUN/NAME`. */
   run: string;

@@ -20,12 +20,16 @@ export interface CompiledMatcher extends Matcher {
   /** Whether a series without the label matches: such a matcher cannot be answered from the label's postings alone. */
   readonly matchesEmpty: boolean;
   /**
-   * When set, exactly these texts match (before negation), each given once: the index looks each up instead of scanning.
+   * When set, exactly these texts match (before negation), each given once: the label index looks each up instead of
+   * scanning.
    */
   readonly literals?: readonly string[];
   /** True for `!=` and `!~`. */
   readonly negative: boolean;
-  /** Work of matching a character with the regex engine, in samples; 0 for a matcher that does not use it. */
+  /**
+   * Cost of matching a character with the regex engine, in the unit of pacing (that of one sample); 0 without the
+   * engine.
+   */
   readonly work: number;
 }
 
@@ -63,7 +67,7 @@ const mostKnown = 100_000;
 
 /**
  * Makes matchers cache their answers for the values of some indexes, with turns for other work in between: a regular
- * expression may take long for each value, and the selection of series itself takes no turns.
+ * expression may take long for each value, and the selection of series itself lets no other work run.
  */
 export async function rememberMatches(
   matchers: readonly CompiledMatcher[],

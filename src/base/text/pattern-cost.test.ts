@@ -12,7 +12,7 @@ describe('the cost of a regular expression', () => {
     ['a Unicode class within brackets costs even more', '[\\pL]', 306],
     ['a repetition costs more', 'a+', 21],
     ['a counted repetition multiplies', 'a{10}', 210],
-    ['a nested one multiplies again', '(?:a{10}){10}', 2320],
+    ['a nested counted repetition multiplies again', '(?:a{10}){10}', 2320],
     ['a brace that begins no count is a character', 'a{x}', 4],
     ['a closing bracket that comes first in a class is a member of it', '[]a]', 6],
     ['named classes', '[[:alpha:]x]', 11],

@@ -3,7 +3,7 @@ import { OperatorError } from '../errors.ts';
 
 /**
  * Checked frames of a byte stream: length as uvarint, CRC-32C of the message as u32 big-endian, message. The framing
- * of Prometheus' streamed remote read, and of the partial answers between our own parts.
+ * of Prometheus' streamed remote read, and of the partial answers that agents send to query servers.
  */
 
 /** Prometheus' own client also refuses a larger frame. */
@@ -39,7 +39,7 @@ export class FrameCutter {
   readonly #use: (message: Uint8Array) => void;
   #parts: Uint8Array[] = [];
   #size = 0;
-  /** Number of bytes that must be available before joining the parts again. */
+  /** The parts are joined only when they have this many bytes together: the whole frame, once its length is known. */
   #wanted = 1;
 
   constructor(what: string, limitBytes: number, use: (message: Uint8Array) => void) {
@@ -73,7 +73,7 @@ export class FrameCutter {
     this.#parts = this.#size === 0 ? [] : [buffer.subarray(at)];
   }
 
-  /** The stream has ended. */
+  /** To be called when the stream has ended. */
   end(): void {
     if (this.#size > 0) throw broken(this.#what, 'stream ended inside a frame');
   }

@@ -65,7 +65,7 @@ export function nodeOptions(limits: HttpLimits): ServerOptions {
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: checkMs,
     keepAliveTimeout: limits.keepAliveMs,
-    // Node counts the target and the header fields together; the door decides which of them is too large.
+    // Node counts the target and the header fields together; `Door` decides which of them is too large.
     maxHeaderSize: limits.targetBytes + limits.headerBytes,
     insecureHTTPParser: false,
     requireHostHeader: true,

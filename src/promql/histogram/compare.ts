@@ -1,7 +1,7 @@
 import { sameNumbers, usesCustomBuckets, withoutEmpty } from './buckets.ts';
 import type { Buckets, FloatHistogram } from './float-histogram.ts';
 
-/** True when two histograms hold the same data in the same layout; hints do not count. */
+/** True when two histograms hold the same data in the same layout; counter-reset hints do not count. */
 export function histogramsEqual(a: FloatHistogram, b: FloatHistogram): boolean {
   if (a === b) return true;
   if (a.schema !== b.schema || !Object.is(a.count, b.count) || !Object.is(a.sum, b.sum)) return false;

@@ -24,7 +24,7 @@ interface Ran<T> extends Evaluated<T> {
   readonly departed: readonly DepartedNode[];
 }
 
-/** Work of comparing two label sets, in samples. */
+/** Cost of comparing two label sets, in the unit of pacing: that of one sample. */
 const compareWork = 20;
 /** How far back a probe looks for a sample of the agent itself. */
 const probeWindowMs = 300_000;
@@ -41,8 +41,8 @@ const maxAnnotations = 10;
 const timedOut = (): DOMException => new DOMException('query timed out in expression evaluation', 'TimeoutError');
 
 /**
- * Runs queries over all agents: waits at the gate, enforces the deadline, evaluates again when an agent is lost on the
- * way, and reports the missing nodes.
+ * Runs queries over all agents: waits for a place among the concurrent queries, enforces the deadline, evaluates again
+ * when an agent is lost on the way, and reports the missing nodes.
  * Errors: ApiError `timeout`, `canceled`, `unavailable`; QueryError from the engine.
  */
 export class QueryRunner {
@@ -50,7 +50,7 @@ export class QueryRunner {
   readonly #departures: Departures;
   readonly #gate: Gate;
   readonly #autoscalers = new Gate(autoscalerPlaces.all, () => ({ perUser: autoscalerPlaces.perUser }));
-  /** The gates of policies; each query also passes the server's own gate. */
+  /** The limits of concurrent queries that policies set; each query is also held to the server's own. */
   readonly #gatesOfPolicies = new Map<string, Gate>();
   readonly #lists = new Gate(listConcurrency, fairPlaces);
   /** The memory of all queries, and of their answers until these have been sent. */

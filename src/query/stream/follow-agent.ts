@@ -7,7 +7,7 @@ import type { AgentAddress, AgentStreamReader, Received } from './agent-stream.t
 export interface FollowOptions {
   readonly read: AgentStreamReader;
   readonly clock: Clock;
-  /** Filters and scope; the fields about past and position are set here. */
+  /** The request's filters and scope. Its fields about past items and the position are set here. */
   readonly request: StreamRequest;
   readonly headMs: number;
   /** Where to resume; undefined: only new items are read. */

@@ -198,7 +198,7 @@ test('when a full queue drops a damaged file, its readable part counts as queue_
   await queue.close();
 });
 
-test('a missing file counts as one lost item with its size in bytes, and the queue goes on with the next file', async () => {
+test('a missing file counts as one lost item with its size in bytes, and the next file is read', async () => {
   const { path, ends } = await closedFile([1, 2]);
   const queue = open();
   rmSync(path);

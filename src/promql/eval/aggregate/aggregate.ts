@@ -38,9 +38,7 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
   return result;
 }
 
-/**
- * Evaluates an aggregation over existing columns: an operator, such as `topk`, whose partial results cannot be merged.
- */
+/** Evaluates an aggregation over existing columns. Its operator, such as `topk`, has no partial results to merge. */
 export async function aggregateColumns(
   context: EvalContext,
   expr: AggregateExpr,

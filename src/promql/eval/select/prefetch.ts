@@ -11,7 +11,7 @@ export interface Demand {
   readonly request: SelectRequest;
 }
 
-/** The state of a walk down the tree. */
+/** The state of a walk down the expression tree. */
 interface Path {
   readonly frame: Frame;
   readonly func: string;

@@ -164,7 +164,7 @@ function findStale(values: Float64Array, histograms: readonly (FloatHistogram | 
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
     if (value === value) continue;
-    // The alias needs the view's own offset; bits must be read in place because copying a NaN may change them.
+    // The words need the offset of `values` in its buffer. Bits must be read in place: copying a NaN may change them.
     words ??= new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
     if (words[2 * i + 1] === staleHigh && words[2 * i] === staleLow && (histograms?.[i] ?? null) === null) {
       stale ??= new Uint8Array(values.length);

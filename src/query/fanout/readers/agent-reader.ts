@@ -13,8 +13,8 @@ import type { CollectedSeries, SampleBudget } from '../merge/series-collector.ts
 const maxAnswerBytes = 512 * 1024 * 1024;
 
 /**
- * A turn ends after this many series, some eight milliseconds. Fewer would slow this read to a crawl while short
- * requests run.
+ * Other work gets a turn after this many series, which take some eight milliseconds. Fewer would slow this read to a
+ * crawl while short requests run.
  */
 const seriesPerTurn = 512;
 
