@@ -10,7 +10,8 @@ export interface BudgetWork {
   /** 114 pods are 50,000 series. */
   readonly pods: number;
   /**
-   * Intervals posted before the pace begins, as fast as the agent takes them: an hour at most, since it refuses older.
+   * Intervals posted before the pace begins, as fast as the agent takes them: an hour at most, since the agent refuses
+   * older samples.
    */
   readonly historyRounds: number;
   readonly paceSeconds: number;

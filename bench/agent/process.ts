@@ -27,7 +27,8 @@ export interface Receiver {
 
 const startLimitMs = 60_000;
 /**
- * The number of pods that the API server has on the agent's node: at least as many as any part of the benchmark uses.
+ * The number of pods that the API server has on the agent's node: at least as many as any part of the benchmark posts
+ * for by default.
  */
 const benchPods = 120;
 

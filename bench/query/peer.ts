@@ -44,7 +44,7 @@ const runMs = 100;
 
 /**
  * The baseline queries over one agent's data in files: ours over HTTPS through query server and agent, the peer over
- * HTTP. Wall time of the client, and CPU time of what serves it.
+ * HTTP. Measures the wall time of the client, and the CPU time of the processes that serve it.
  * Flow: in each cold run, both sides start over files that the kernel has to read, and answer each query once → both
  * sides start, and each query is repeated for a while → the warm runs.
  */

@@ -71,7 +71,7 @@ interface Scan {
   /** CPU time of the server alone. */
   readonly cpuSeconds: number;
   readonly bytes: number;
-  /** The peak during the read, above what was resident before it. */
+  /** The peak of memory during the read, above what was resident before the read. */
   readonly aboveIdleMiB: number;
 }
 

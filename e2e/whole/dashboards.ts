@@ -1,6 +1,6 @@
 /**
  * Runs every query of the shipped dashboards over the running product. Queries of captured traffic go to its query
- * server. Queries of its programs' own metrics run over two scrapes of their `/metrics` pages.
+ * server. Queries of the product's own metrics run over two scrapes of its programs' `/metrics` pages.
  */
 import { Engine } from '../../src/promql/index.ts';
 import { MemorySource } from '../../src/testing/promql/memory-source.ts';

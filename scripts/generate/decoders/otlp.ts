@@ -97,7 +97,10 @@ const points: ModuleRule = {
   messages: pointMessages,
 };
 
-/** Rule for a list of messages that are steps in the paths of errors, and count against the limits of a request. */
+/**
+ * Rule for a list of messages. The path of an error names the element, and elements may count against the limits of a
+ * request.
+ */
 function counted(as: string, type: string, counts: FieldRule['counts']): FieldRule {
   return { as, type: `${type}[]`, first: '[]', ...(counts && { counts }) };
 }

@@ -4,7 +4,7 @@ test('matches the check value of RFC 3720', () => {
   expect(crc32c(Buffer.from('123456789'))).toBe(0xe3069283);
 });
 
-test('gives the same sum in one piece and continued from any cut', () => {
+test('gives the same checksum for bytes in one piece and for bytes in two, whatever the cut', () => {
   const bytes = Uint8Array.from({ length: 1000 }, (_, i) => (i * 31 + (i >> 3)) & 255);
   const whole = crc32c(bytes);
   for (let cut = 0; cut <= bytes.length; cut++) {

@@ -44,8 +44,8 @@ const writeQuiet = { quietMs: 100, maxMs: 500 };
 const retryMs = 1_000;
 
 /**
- * The failures of files on nodes, in a ConfigMap: the next leader must not retry a file that already stopped capture on
- * a node.
+ * The failures of the instrument's files on nodes, in a ConfigMap: the next leader must not retry a file that already
+ * stopped capture on a node.
  * Flow: `load` once when leading begins → `remember` after each plan → one apply for changes that come close together.
  * Guarantees: nothing is written without a change; a failed write is retried until it is outdated.
  * Caveats: a leader that dies within the half second before a write loses that one failure.

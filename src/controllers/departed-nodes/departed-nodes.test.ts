@@ -118,7 +118,7 @@ test('a node that the DaemonSet deselects has left once its pod is gone, and is 
   expect(names(record().serving)).toEqual(['a']);
 });
 
-test('an operator that was down when a node left or its machine changed sees that from the record', async () => {
+test('an operator that was down when a node left or its machine changed sees that from the ConfigMap', async () => {
   await run(['a', 'b', 'c'].flatMap((name) => [aNode(name), podOf(name)]));
   const { data } = harness.server.storage.get(configMaps, namespace, 'svc-departed-nodes') as { data?: object };
   await harness.stop();

@@ -50,7 +50,7 @@ test('a node reports the flows that have an end on it, and no others', async () 
   expect(Object.keys(await flowsOf('node-2', [connection(100, 900)]))).toHaveLength(2);
 });
 
-test('a process is looked up once per look, and not at all while its connections are idle', async () => {
+test('each look asks once for the pod of a process, and not at all while its connections are idle', async () => {
   const asked: number[] = [];
   const endOf = (pid: number): Promise<FlowEnd | null> => {
     asked.push(pid);

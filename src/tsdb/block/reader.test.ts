@@ -33,7 +33,7 @@ async function blockOf(series: number, chunksEach: number): Promise<Block> {
 const bytesOf = (chunks: readonly { readonly bytes: Uint8Array }[]): string[] =>
   chunks.map(({ bytes }) => Buffer.from(bytes).toString('base64'));
 
-test('chunks lent as views equal chunks that are read, even if a series crosses the end of a read window', async () => {
+test('chunks lent until the next read equal chunks that are kept, even across the end of a read window', async () => {
   const block = await blockOf(120, 12);
   block.acquire();
   const read: string[][] = [];
