@@ -21,7 +21,7 @@ import { allCores } from './run/cores.ts';
 import type { Goal } from './run/figure.ts';
 import { median, quantile } from './run/spread.ts';
 
-/** Delays of the stand-ins while a mint is compared with the exchange alone. Units: ms. */
+/** Delays of the stand-ins while a mint is compared with the same exchange without a minter. Units: ms. */
 const platformMs = 40;
 const kmsMs = 20;
 const scope = 'platform-agent-scope';

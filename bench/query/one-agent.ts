@@ -13,7 +13,7 @@ import { agentNode, oneAgentData } from './one-agent-data.ts';
 
 export interface OneAgentWork {
   readonly dir: string;
-  /** How many nodes' worth of the baseline's series it has. */
+  /** Of how many nodes the agent has the baseline's series. */
   readonly nodes: number;
   readonly fill: boolean;
 }

@@ -16,7 +16,7 @@ import { oneAgentData, oneAgentQueries } from './one-agent-data.ts';
 import { startPart } from './process.ts';
 
 export interface BesidePeer {
-  /** How many nodes' worth of the baseline's series the one agent has: 20 is all of them, 9,300. */
+  /** Of how many nodes the one agent has the baseline's series: 20 nodes have all 9,300 series. */
   readonly nodes: number;
   /** How long each query is asked of each side before any is measured. */
   readonly rehearsalMs: number;

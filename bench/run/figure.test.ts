@@ -2,7 +2,7 @@ import { figureLine } from './figure.ts';
 
 const setting = { cores: 'one', caches: 'warm' };
 
-test('a figure has the medians of both sides, and the median of the ratios of its turns', () => {
+test('a figure has the medians of both sides, and the median of the ratios of its pairs of runs', () => {
   const line = figureLine(setting, { name: 'a', unit: 's', ours: [1, 4, 9], peer: [2, 2, 3] });
   expect(line).toEqual({
     ...{ name: 'a', unit: 's', ours: 4, peer: 2, ratio: 2, goal: null, asks: null, met: null },

@@ -23,7 +23,7 @@ import { SelfReport } from './self-report.ts';
 import type { CallOrder, Calls, Protocol } from './protocols.ts';
 import type { Requests, Seen, TrafficOrder } from './traffic.ts';
 
-/** Name → how the workload is started. `late` is a pod that no monitor selects at first. */
+/** By name, how a workload is started. `late` is a pod that no monitor selects at first. */
 export const servers = {
   node: { port: 8080, tls: false, runtime: 'node' },
   python: { port: 8080, tls: false, runtime: 'python' },
@@ -216,7 +216,7 @@ export class KernelStage {
     this.#instrument.start();
   }
 
-  /** Sets the clock of the machine. Units: s. */
+  /** Moves the clock of the virtual machine by so much. Units: s. */
   stepClock(by: number): void {
     execFileSync('date', ['-u', '-s', `@${Math.round(Date.now() / 1_000) + by}`], {
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -21,7 +21,7 @@ const maxShownOfPod = 64;
  * Other attributes are ignored: processes of one container may differ in them, while the instrument keeps one Resource
  * for their points.
  * Caveats: a pod's proofs are dropped with the pod, or when the API server reports something else for it. The pod's
- * points prove them again when they are next bound.
+ * points prove them again when they are next bound to series.
  */
 export class ResourceProofs {
   readonly #keys = new WeakMap<readonly Attribute[], string>();

@@ -98,7 +98,7 @@ test('a stream alone in its series passes its raw values on', () => {
   expect(send(11, counter([{ at: 11, value: 9 }]))).toEqual(['c{} 9 @11']);
 });
 
-test('a restart with a smaller value is visible by itself', () => {
+test('a restart with a smaller value is a counter reset without a zero in between', () => {
   const { send } = setUp();
   send(1, counter([{ at: 1, value: 5 }]));
   expect(send(11, counter([{ at: 11, start: 8, value: 2 }]))).toEqual(['c{} 2 @11']);
@@ -126,7 +126,7 @@ test('the start time of a counter goes to the store once, before its first sampl
   expect(starts.slice(1).sort()).toEqual(['h_bucket @30', 'h_bucket @30', 'h_count @30', 'h_sum @30']);
 });
 
-test('no start is handed out for the sum of several streams, for a gauge, or for a counter without a start', () => {
+test('no start time goes to the store for the sum of several streams, a gauge, or a counter without a start', () => {
   const { send, starts } = setUp();
   send(11, counter([{ at: 11, start: -t0 / 1_000, value: 5 }]));
   const points = [numberPoint({ at: 11, start: 8, value: 1 })];
@@ -416,7 +416,7 @@ test('a config without changes for a stream keeps its series, its sum and its co
   expect(report(11)).toEqual([0, 1, 2].map((i) => `c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r${i}} 2 @11`));
 });
 
-test('a point is kept if a monitor of its pod takes its family, and not every monitor ignores its path', () => {
+test('a point is kept if a monitor of its pod takes the metric’s family, and not every monitor ignores the path', () => {
   const http: Metric = {
     name: 'http.server.x',
     description: '',

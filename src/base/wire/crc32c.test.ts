@@ -12,13 +12,13 @@ test('gives the same checksum for bytes in one piece and for bytes in two, whate
   }
 });
 
-test('joins the sums of two pieces without reading them again', () => {
+test('joins the checksums of two pieces without reading the pieces again', () => {
   const bytes = Uint8Array.from({ length: 20_000 }, (_, i) => (i * 97 + (i >> 4)) & 255);
   const whole = crc32c(bytes);
   for (const cut of [0, 1, 15, 300, 15_904, 15_905, 19_999, 20_000]) {
     const second = crc32c(bytes, 0, cut);
     expect(crc32cConcat(crc32c(bytes, 0, 0, cut), second, bytes.length - cut)).toBe(whole);
-    // The second call finds the power of the length in the cache.
+    // The second call takes the factor that depends on the length from the cache.
     expect(crc32cConcat(crc32c(bytes, 0, 0, cut), second, bytes.length - cut)).toBe(whole);
   }
 });

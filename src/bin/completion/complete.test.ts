@@ -19,7 +19,7 @@ program
 program.command('read').argument('<file>');
 const shape = shapeOf(program);
 
-test('the shape has subcommands, visible options and the fixed values of options and arguments', () => {
+test('the shape of a command has subcommands, visible options and the fixed values of options and arguments', () => {
   expect(shape.commands.map((c) => c.name)).toEqual(['run', 'other', 'read']);
   const [run, other] = shape.commands;
   expect(run).toMatchObject({ description: "run what isn't running", commands: [{ name: 'once' }] });

@@ -20,7 +20,7 @@ const idleMs = 1_000;
 const firstBackoffMs = 250;
 const lastBackoffMs = 15_000;
 
-/** The resources that all links of a hub share. */
+/** The resources that the links to all agents share. */
 export interface LinkDeps {
   clock: Clock;
   logger: Logger;
@@ -36,7 +36,7 @@ export interface LinkDeps {
   pushes: Gate;
   /** Limits how many agents this process connects to, or asks for their configs, at the same time. */
   greetings: Gate;
-  /** Waits for a task before the hub's run resolves. */
+  /** Makes the hub, which owns all links, wait for a task before its run resolves. */
   track: (task: Promise<unknown>) => void;
   /** The node's state has changed. */
   onChange: (node: NodeState) => void;
@@ -146,9 +146,9 @@ export class AgentLink {
   }
 
   /**
-   * Asks the agent for the configs that it has from before this process led, so that a change can be classified as
-   * restarting or not. A config that the agent does not return stays unknown: the wanted one is sent as a change of the
-   * file, at the pace of such changes.
+   * Asks the agent for the configs that it has from before this process led, so that a change can be classified as one
+   * that restarts the instrument or not. A config that the agent does not return stays unknown: the wanted one is sent
+   * as a change of the file, at the pace of such changes.
    */
   async #learn(): Promise<void> {
     const { node } = this;

@@ -11,7 +11,7 @@ import { Debounce } from './debounce.ts';
 
 const failureSchema = Type.Object({
   node: Type.String({ minLength: 1, maxLength: 253 }),
-  /** Uid of the agent's pod in which it failed. */
+  /** Uid of the agent's pod in which the file failed. */
   pod: Type.String({ maxLength: 128 }),
   reason: Type.String({ minLength: 1, maxLength: 128 }),
   message: Type.String({ maxLength: 1_024 }),
@@ -24,7 +24,7 @@ const check = TypeCompiler.Compile(Type.Array(failureSchema, { maxItems: 100_000
 /** The failure on one node. */
 export type RememberedFailure = Static<typeof failureSchema>;
 
-/** The ConfigMap that outlives a leader. */
+/** The ConfigMap in which failures outlive a leader. */
 export const failureConfigMap = 'svc-capture-failures';
 const dataKey = 'failures.json';
 /** A ConfigMap holds 1 MiB; with messages of this length that is enough for this many nodes. */

@@ -15,13 +15,13 @@ test.each([
   ['x offset (range()/2)', ['x offset 5m', 'x offset 2m30s']],
   ['x > start()', ['x > 1000', 'x > 2000']],
   ['max_over_time(x[5m:])', ['max_over_time(x[5m:1m])', 'max_over_time(x[5m:30s])']],
-])('%s is resolved again for each span', (query, expected) => {
+])('%s is resolved again for each time range', (query, expected) => {
   const tree = parse(query, features);
   const twice = [...spans, ...spans].map((span) => print(resolve(tree, span, query, () => span.step)));
   expect(twice).toEqual([...expected, ...expected]);
 });
 
-test('an expression that does not depend on the span is resolved once per tree', () => {
+test('an expression that does not depend on the time range is resolved once per tree', () => {
   const tree = parse('sum by (a) (rate(x[5m] @ 10 offset 1m)) / max_over_time(y[1h:1m])');
   const [first, second] = spans.map((span) => resolve(tree, span, '', () => span.step));
   expect(second).toBe(first);

@@ -31,7 +31,7 @@ export interface AgentDirectory {
 /** The name that an agent's certificate must carry at one of its addresses for its answer to count. */
 export type AgentNames = (agent: Pick<ExpectedAgent, 'node' | 'shared'>, address: string) => AgentServerName;
 
-/** The names of the agents whose operator runs in that namespace. */
+/** The certificate names of the agents whose operator runs in that namespace. */
 export function agentNames(namespace: string): AgentNames {
   return ({ node, shared }, address) => agentIdentity(node, namespace, shared?.includes(address) ?? false);
 }

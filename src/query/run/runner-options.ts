@@ -23,7 +23,7 @@ export interface RunnerOptions {
   readonly indexReader?: IndexReader | undefined;
   /** Requests data other than samples from agents; without it no agent is asked, and none is missing. */
   readonly asker?: AgentAsker | undefined;
-  /** The highest execution path of a query. Default `whole`. */
+  /** How much of a query the agents may compute at most. Default `whole`. */
   readonly pushdown?: ExecutionPath;
   /** Called with the way in which each query was executed. */
   readonly onExecuted?: (report: PushdownReport, lost: ReadonlyMap<string, LostNode>) => void;

@@ -28,7 +28,8 @@ const lookMs = 1_000;
 const fromTheStart = '0.0';
 
 /**
- * Follows the agents that a plan wants, also those that appear later, and reports agents that leave or are absent.
+ * Follows the agents of the nodes that the plan of a request wants, also those that appear later, and reports agents
+ * that leave or are absent.
  * An agent first seen after the start is read from the start of its ring, because the agent itself started later.
  */
 export class FollowNodes {

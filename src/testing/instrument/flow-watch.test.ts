@@ -33,7 +33,7 @@ async function flowsOf(node: string, looks: readonly Socket[][], include = owner
   );
 }
 
-test('the two directions of a connection count the bytes of requests and of responses', async () => {
+test('one direction of a connection counts the bytes of requests, the other those of responses', async () => {
   expect(await flowsOf('node-1', [connection(100, 900)])).toEqual({
     'direction=request k8s.src.owner.name=checkout k8s.dst.owner.name=catalog': 100,
     'direction=response k8s.src.owner.name=catalog k8s.dst.owner.name=checkout': 900,

@@ -16,8 +16,8 @@ interface ValueTable {
 
 /**
  * A block's index in memory: the bytes of the file, and the offsets of its parts. Series have ordinal numbers in label
- * order. Texts, values and lists are decoded on demand, so an open block that is not queried costs little more than its
- * index in the file.
+ * order. Texts, values and lists are decoded on demand, so an open block that is not queried costs little more memory
+ * than its index takes in the file.
  */
 export class PagedBlockIndex implements PostingsIndex {
   readonly seriesCount: number;

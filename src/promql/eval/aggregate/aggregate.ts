@@ -11,7 +11,7 @@ import { foldExpression } from './fold-expression.ts';
 import type { Frame } from '../frame.ts';
 import { isFoldOperator } from './group-rows.ts';
 
-/** Evaluates an aggregation over a frame. */
+/** Evaluates an aggregation at the steps of a frame. */
 export async function evaluateAggregate(context: EvalContext, expr: AggregateExpr, frame: Frame): Promise<Column[]> {
   const { budget } = context;
   const param = expr.param === null ? null : await context.evaluate(expr.param, frame);

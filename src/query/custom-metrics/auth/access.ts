@@ -30,7 +30,7 @@ export interface AccessOptions {
   readonly logger: Logger;
 }
 
-/** The subject of a request: values, or a discovery path. */
+/** The subject of a request: values of metrics, or a discovery path. */
 export type Wish = ResourceAttributes | { readonly path: string };
 
 const keptMs = 10_000;
