@@ -1,7 +1,7 @@
 import { changeCount } from './collections/counts.ts';
 import { LinkedAbort } from './linked-abort.ts';
 
-/** The memory source of a piece of work. Units: bytes. */
+/** Where a piece of work takes its memory from. Units: bytes. */
 export interface Memory {
   /** Reserves memory before it is allocated. Returns null, or the reason why nothing is reserved. */
   take(bytes: number): Shortage | null;

@@ -59,7 +59,7 @@ export class PodIndex {
     this.#version++;
   }
 
-  /** The pod is gone as of `nowMs` (monotonic); `sweep` removes it later. */
+  /** Records that the pod is gone as of `nowMs` (monotonic); `sweep` removes it later. */
   deleted(pod: PodIdentity, nowMs: number): void {
     this.#gone.push({ pod, atMs: nowMs });
   }

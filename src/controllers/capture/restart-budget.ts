@@ -15,7 +15,7 @@ export const restartBudgetRules: RestartBudgetRules = { burst: 5, refillMs: 120_
 
 /**
  * The restarts of one node's instrument that the edits of each namespace may cause. A restart interrupts the capture of
- * every namespace on the node, so the edits of a namespace that edits constantly are gathered.
+ * every namespace on the node, so the edits of a namespace that edits constantly are gathered into fewer restarts.
  * Shape: a token bucket of restarts for each namespace. Times are of the monotonic clock, in ms.
  * Guarantees: a namespace is delayed by its own restarts alone; when one of several waiting namespaces may restart, the
  * edits of all of them are included.
@@ -35,7 +35,7 @@ export class RestartBudget {
     return times.length === 0 ? now : Math.min(...times);
   }
 
-  /** A restart for these namespaces begins. */
+  /** A restart begins: takes it from the budget of each of these namespaces. */
   spend(namespaces: ReadonlySet<string>, now: number): void {
     for (const name of namespaces) {
       this.#spent.set(name, { left: Math.max(0, this.#left(name, now) - 1), at: now });
@@ -45,7 +45,7 @@ export class RestartBudget {
     }
   }
 
-  /** A restart that was begun for these namespaces did not take place. */
+  /** Gives back a restart that was begun for these namespaces and did not take place. */
   refund(namespaces: ReadonlySet<string>): void {
     for (const name of namespaces) {
       const spent = this.#spent.get(name);
@@ -82,7 +82,10 @@ export function restartCauses(
 type Generations = CaptureConfig['generations'];
 const compared = new WeakMap<Generations, WeakMap<Generations, ReadonlySet<string> | null>>();
 
-/** The namespaces of the monitors that differ; null when a policy differs. Nodes of a group share both sides. */
+/**
+ * The namespaces of the monitors that differ; null when a policy differs. The result is cached, because the nodes of a
+ * group have the same generations.
+ */
 function editedNamespaces(running: Generations, desired: Generations): ReadonlySet<string> | null {
   const known = compared.get(running) ?? new WeakMap<Generations, ReadonlySet<string> | null>();
   compared.set(running, known);

@@ -15,7 +15,9 @@ export function tellMixedSchemas(annotations: Annotations, metric: string, posit
   );
 }
 
-/** Annotates the compromises of combining two histograms. */
+/**
+ * Annotates what combining two histograms could not keep: conflicting counter-reset hints, or differing custom bounds.
+ */
 export function tellCombined(
   annotations: Annotations,
   combined: Pick<Combined, 'resetCollision' | 'boundsReconciled'>,

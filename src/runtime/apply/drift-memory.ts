@@ -38,7 +38,7 @@ export class DriftMemory {
     this.#inPlace.delete(key);
   }
 
-  /** `live` was read, or is the answer to a write. */
+  /** Remembers the content if it is in place in `live`, which was read or is the answer to a write. */
   settled(key: string, wanted: KubeObject, live: KubeObject): void {
     const { uid, resourceVersion } = live.metadata;
     const known = this.#inPlace.get(key);

@@ -26,7 +26,10 @@ export const recordType = {
   chunk: 5,
   /** Last record of a checkpoint: a checkpoint without it is incomplete. */
   checkpointEnd: 6,
-  /** Samples: (ref delta, time delta, value)…; the value's bytes from the top, without the trailing zero bytes. */
+  /**
+   * Samples: (ref delta, time delta, value)…; the value's bytes from the most significant on, without the trailing zero
+   * bytes.
+   */
   samples: 7,
   /** One native histogram: ref, time, fields. */
   histogram: 8,

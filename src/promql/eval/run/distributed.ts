@@ -28,8 +28,8 @@ interface Query {
 }
 
 /**
- * The parts of one query that nodes compute. All are requested by the constructor; during evaluation, the answers
- * replace their subtrees.
+ * The fragments of one query: the parts that nodes compute. All are requested by the constructor; during evaluation,
+ * the answers replace their subtrees.
  */
 export class DistributedParts {
   readonly #distribution: Distribution;
