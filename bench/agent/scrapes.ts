@@ -17,7 +17,7 @@ const formats = {
 /** The pause between two posts, each for one pod. Units: ms. */
 const postEveryMs = 100;
 
-/** Scrapes the page of all series repeatedly while posts of one interval after the other come in. */
+/** Scrapes the page of all series repeatedly, while applications post their metrics, interval after interval. */
 export async function scrapes(
   receiver: Receiver,
   url: string,

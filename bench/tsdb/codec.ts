@@ -10,10 +10,10 @@ import { ownProgram, peerProgram } from './programs.ts';
 export type CodecRates = Readonly<Record<'encode' | 'encodeOpen' | 'decode' | 'bytesPerSample', number>>;
 
 /**
- * Encodes and decodes beside Prometheus' codec in Go on the same values, each in a process of its own. Encodes a chunk
- * at a time, as late samples, cuts and deletes do; and into many open chunks, in the order of scrapes. There our side
- * does all that the head does for a sample, the peer the work on the chunks alone. Each run is a new process, measured
- * after half a second of warm-up.
+ * Our codec and Prometheus' codec in Go encode and decode the same values, each in a process of its own. They encode
+ * one chunk at a time, as for late samples, cuts and deletes; then into many open chunks, in the order of scrapes. For
+ * the open chunks our side does all that the head does for a sample, the peer only the work on the chunks. Each run is
+ * a new process, measured after half a second of warm-up.
  */
 export async function benchCodec({ quick, runs, say, atEnd, reporter }: Stage): Promise<void> {
   const [chunks, open] = quick ? [1_000, 1_000] : [20_000, 10_000];

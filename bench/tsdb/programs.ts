@@ -5,7 +5,7 @@ import { findGoPrograms } from '../../e2e/cluster/go-programs.ts';
 import { sha256Hex } from '../../src/base/canonical-json.ts';
 import type { Stage } from '../run/bench.ts';
 
-/** The size of the work of a part of bench:tsdb, and its folder. */
+/** How much work one part of bench:tsdb does, and in which folder. */
 export interface StoreWork {
   /** A folder for this part alone, which does not exist yet. */
   readonly dir: string;

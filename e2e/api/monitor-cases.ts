@@ -1,7 +1,10 @@
 import { accepts, many, refuses } from './case.ts';
 import type { Case } from './case.ts';
 
-/** The base document is a TrafficMonitor with `selector: {matchLabels: {app: checkout}}`. */
+/**
+ * Each case is merged into the spec of one base document, a TrafficMonitor with `selector: {matchLabels: {app:
+ * checkout}}`; null removes a member.
+ */
 
 const metric = { name: 'rps', preset: 'RequestsPerSecond', resource: 'pods' };
 const destination = { name: 'central', type: 'RemoteWrite', endpoint: 'https://metrics.example/api/v1/push' };

@@ -10,7 +10,8 @@ test('Ctrl-C while the demo starts leaves nothing in the temporary folder', asyn
   const temp = mkdtempSync(join(tmpdir(), 'svc-interrupted-'));
   const runs = join(temp, `svc-cluster-${process.getuid?.() ?? 0}`, 'data');
   const hasWal = (run: string): boolean => existsSync(join(runs, run, 'etcd/member/wal'));
-  // Without `ip` on the PATH the run takes no network: its own registry does not know the networks of other runs.
+  // Without `ip` on the PATH the run takes no network. It must take none: its registry, in a folder of its own, does
+  // not know which networks other runs have taken.
   const { XDG_CACHE_HOME, KUBEBUILDER_ASSETS, HOME } = process.env;
   const env = { XDG_CACHE_HOME, KUBEBUILDER_ASSETS, HOME, PATH: '/nonexistent', TMPDIR: temp };
   const demo = spawn(process.execPath, [fileURLToPath(new URL('./demo.ts', import.meta.url))], {

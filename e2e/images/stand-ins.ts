@@ -22,7 +22,7 @@ export const nodeInBase = '/nodejs/bin/node';
 /** Images trust the same CAs as this machine: a registry may be behind a proxy with a CA of its own. */
 const certificates = '/etc/ssl/certs/ca-certificates.crt';
 
-/** A builder: shell, Node and npm. Kept in the storage. */
+/** A builder: shell, Node and npm. Kept in buildah's storage for later runs. */
 export function standInBuilder(buildah: Buildah, log: (line: string) => void): Promise<string> {
   return kept(buildah, `localhost/svc-e2e-builder:${nodeVersion()}`, log, {
     programs: { '/bin/sh': '/bin/sh', '/usr/bin/env': '/usr/bin/env', '/usr/local/bin/node': nodeProgram },
@@ -35,7 +35,7 @@ export function standInBuilder(buildah: Buildah, log: (line: string) => void): P
   });
 }
 
-/** A base: Node at the path of the public base, its libraries, CAs, and user names. No shell. Kept in the storage. */
+/** A base without a shell: Node at the path of the public base, its libraries, CAs, and user names. Kept, too. */
 export function standInBase(buildah: Buildah, log: (line: string) => void): Promise<string> {
   return kept(buildah, `localhost/svc-e2e-base:${nodeVersion()}`, log, {
     programs: { [nodeInBase]: nodeProgram },

@@ -17,7 +17,7 @@ import { tcp } from './check-tcp.ts';
 import type { Orders, Report } from './orders.ts';
 import { KernelStage } from './stage.ts';
 
-/** The groups in their order: later groups rely on `kernel` and `requests`. */
+/** The groups of checks, in the order in which they run: later groups rely on `kernel` and `requests`. */
 const groups: Readonly<Record<string, readonly Check[]>> = {
   kernel,
   requests,
@@ -72,7 +72,7 @@ async function runChecks(stage: KernelStage): Promise<void> {
           continue;
         }
         report({ kind: 'check', outcome: 'failed', what: told, seen: (error as Error).message });
-        // The logs at the first failure, since later failures may only follow from it, and take long.
+        // The logs are reported at the first failure: later ones may be its consequences, and may take long.
         if (!failed) tellWords(stage);
         failed = true;
       }

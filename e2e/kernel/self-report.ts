@@ -13,8 +13,8 @@ interface Series {
 }
 
 /**
- * Captures for the stand-in, which sees no traffic: posts the requests that a workload has printed to the stand-in, as
- * metrics and spans of a service that instruments itself.
+ * Does the capturing for the instrument's stand-in, which sees no traffic: posts to it the requests that a workload has
+ * printed, as metrics and spans of a service that instruments itself.
  */
 export class SelfReport {
   readonly #pod: string;

@@ -20,7 +20,7 @@ const groupsOf = (dir: string): string[] =>
 needing(root).test(
   'a killed run leaves no process, and the next run removes its folder and control groups',
   async () => {
-    // A registry of its own, so that the other runs of this machine are left alone.
+    // Runs are registered below TMPDIR. A folder of its own leaves the other runs of this machine alone.
     const temp = mkdtempSync(join(tmpdir(), 'svc-enclosure-'));
     const env = toolEnvironment({ TMPDIR: temp });
     const holding = "console.log(enclosure.dir); await enclosure.run(['sleep', '600'], {});";
@@ -29,8 +29,8 @@ needing(root).test(
     createInterface({ input: owner.stdout }).once('line', (line) => (dir = line));
     await until('it is open', async () => dir !== '');
     const run = `node-${basename(dir)}`;
-    // `sleep` is the last program of a chain of setpriv, shells and unshare. Before it runs, one of these may not yet
-    // have asked the kernel to kill its child when it dies itself (PR_SET_PDEATHSIG).
+    // `sleep` is the last program of a chain of setpriv, shells and unshare. Before it runs, the kernel may not yet
+    // have been asked to kill each of these when its parent dies (PR_SET_PDEATHSIG).
     await until('the program runs in it', async () =>
       processesOfRun(run).some((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'sleep'),
     );

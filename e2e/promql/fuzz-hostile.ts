@@ -19,12 +19,12 @@ const longestCpuMs = 100;
 const timeoutSeconds = 1;
 
 /**
- * Sends random queries that are made to block it to a query server over two agents, each a process of its own. Each
- * query must get a documented status, leave a small parallel query answered, keep every slice of CPU time within the
- * bound (a query with a longer slice is run up to twice more, because a shared core may be slow once), and keep memory
- * within the limits of the containers.
+ * Sends random queries to a query server over two agents, each a process of its own. The queries are made to block
+ * these processes. Each must get a documented status, leave a small parallel query answered, keep every slice of CPU
+ * time within the bound (a query with a longer slice is run up to twice more, because a shared core may be slow once),
+ * and keep memory within the limits of the containers.
  * Resolves with the number of queries that passed, and the number of answers of each status.
- * Errors: those of the stage, among them that a process has ended.
+ * Errors: a process has ended, or cannot be started.
  */
 export async function fuzzHostile({ count, seed, found }: HostileFuzzOptions): Promise<{
   readonly held: number;

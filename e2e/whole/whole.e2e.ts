@@ -156,7 +156,7 @@ describe('the minter', () => {
     expect([stage.world.kms.count('AsymmetricSign'), stage.world.platform.count('create_token')]).toEqual(before);
   });
 
-  test('a repository in gitops-state gets tokens if the minter trusts it; a foreign repository does not', async () => {
+  test('repositories of ConfigMap gitops-state get tokens if the minter trusts it; foreign ones do not', async () => {
     const trust = JSON.stringify({ spec: { vcs: { trustGitOpsState: true } } });
     await kubectl('-n', 'platform-agent', 'patch', 'minterdeployment', 'minter', '--type=merge', '-p', trust);
     const data = 'repositories=extra\nelsewhere/gitops';

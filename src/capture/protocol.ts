@@ -94,7 +94,7 @@ export const agentStatusSchema = Type.Object({
     gapMs: Type.Optional(count),
     /** Hash of the config whose file it runs; absent while that is the seed, or unknown. */
     runs: Type.Optional(Type.String({ maxLength: 80 })),
-    /** The instrument has yet to read the file in place and may restart for it; absent when no restart is due. */
+    /** The instrument has not read the current file yet, and may restart for it; absent when no restart is due. */
     restarting: Type.Optional(Type.Boolean()),
   }),
   monitors: Type.Array(

@@ -52,7 +52,7 @@ test.each([
   ['node-b', true],
   ['a', false],
   ['node-a.svc-agent', true],
-])('an agent with the key of node-a cannot answer for %s (shared: %s), and nothing is sent', async (node, isShared) => {
+])('the key of node-a is refused for %s (shared certificate allowed: %s); nothing is sent', async (node, isShared) => {
   const port = await agent(await agentTls(ca, 'node-a'));
   await expect(ask(port, node, isShared)).rejects.toMatchObject({
     code: 'ERR_PEER_IDENTITY',

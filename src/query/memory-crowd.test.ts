@@ -7,7 +7,7 @@ const limitBytes = 16 * 1024 ** 2;
 const steps = 5_000;
 const seriesOfNode = 50;
 const crowd = 10;
-/** The operand of a query, with one value for each step of each series; its result takes as much. */
+/** Bytes of a query's operand: one value for each step of each series. The result of the query takes as much again. */
 const operandBytes = 2 * seriesOfNode * steps * 8;
 
 /**

@@ -4,8 +4,8 @@ import { runController, type ControllerHarness } from '../testing/run-controller
 import { ApplySet } from './index.ts';
 
 /**
- * Random work and random faults, as in the soak test, but on the scripted server. A run takes seconds instead of
- * minutes and is the same for the same seed.
+ * Random work and random faults, as in the soak test, but on the fake API server, whose faults are scripted. A run
+ * takes seconds instead of minutes and is the same for the same seed.
  */
 
 const { configMaps, secrets } = coreResources;

@@ -1,6 +1,6 @@
 import type { TurnTaking } from '../base/turns/turns.ts';
 
-/** Takes a turn at every opportunity; records the longest computation between two turns, in processor time. */
+/** Lets other work run (a turn) whenever it is asked; records the most processor time between two turns. */
 export class TurnWatch implements TurnTaking {
   turns = 0;
   longestMs = 0;

@@ -97,8 +97,8 @@ class Model {
   }
 
   /**
-   * Deletes are durable immediately. If the head loses samples, the store also commits everything that was appended
-   * before, which the model does not require.
+   * Deletes are durable immediately. If a delete removes samples from the head, the store also commits everything that
+   * was appended before, which the model does not require.
    */
   delete(series: readonly number[], from: number, to: number): void {
     for (const held of [this.samples, this.durable]) {
@@ -110,7 +110,7 @@ class Model {
     this.durable = this.samples.map((s) => new Map(s));
   }
 
-  /** Blocks hold everything before the last full range that ended at least an hour ago. */
+  /** Blocks hold everything up to the end of the last full range that ended at least an hour ago. */
   maintain(now: number): void {
     const end = rangeStart(now - hour);
     const oldest = Math.min(...this.samples.flatMap((s) => [...s.keys()].filter((k) => k >= this.minValidT)));

@@ -1,8 +1,8 @@
 import type { RunningInstrument } from './instrument-probe.ts';
 
 /**
- * The instrument, and the config file that it should run with, as last seen. All transitions between the phases of the
- * acknowledgement are in this module, as pure step functions. A config file is identified by its hash.
+ * The instrument, and the config file that it should run with, as last seen. All transitions between the phases of a
+ * config (Written, Running, Failed) are in this module, as pure step functions. A file is identified by its hash.
  */
 export interface InstrumentView {
   /** The file in place; null before the first look at it, and while it is being replaced. */

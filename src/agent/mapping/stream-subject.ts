@@ -13,7 +13,7 @@ import type { PeerNames } from './peer-names.ts';
 import type { MappingPolicy } from './policy.ts';
 import type { Stream } from './stream.ts';
 
-/** The subject of a stream, once its pod or the ends of its flow are known. */
+/** The subject of a stream of metric points: its pod or the ends of its flow, and what follows from these. */
 export interface StreamSubject {
   readonly resource: readonly Attribute[];
   readonly point: readonly Attribute[];

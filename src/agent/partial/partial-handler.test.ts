@@ -201,7 +201,7 @@ test('requests wait in a bounded queue, and not beyond their deadline', async ()
   await expect(left).rejects.toThrow('the asker went away');
 });
 
-test('a series that carries another node’s name makes the partition unclean', async () => {
+test('an answer says whether all series that it reads carry the name of their own node', async () => {
   const foreign = labelsFromObject({ __name__: 'flow_bytes', k8s_node_name: 'node-2' });
   store.append(foreign, end, 1);
   const outcome = await ask({ ...asked, fragment: { ...asked.fragment, expr: 'flow_bytes', grouping: [] } });

@@ -1,6 +1,6 @@
 import { optionOf, type CommandShape, type OptionShape } from './command-shape.ts';
 
-/** Completions that the shape of a program does not hold, such as names of objects. */
+/** Completions that the tree of commands and flags does not hold, such as names of objects. */
 export interface MoreCompletions {
   /** Values of a flag that has no fixed ones; undefined when the shell is to offer files. */
   readonly valuesOf: (flag: string) => Promise<readonly string[]> | undefined;

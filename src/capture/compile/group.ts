@@ -24,7 +24,7 @@ import {
 } from './settings.ts';
 import type { CompileEnvironment, ExportOutcome, NamedLabels } from './types.ts';
 
-/** A monitor with the spec that is compiled in. */
+/** A monitor with the spec that is in force: its own, or the last accepted one if its own is refused. */
 export interface MonitorInForce {
   key: string;
   object: TrafficMonitor;

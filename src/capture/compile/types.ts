@@ -67,7 +67,7 @@ export interface MonitorOutcome {
   uid: string;
   generation: number;
   accepted: { ok: boolean; reason: string; message: string };
-  /** The spec that is compiled in: the object's own, its last accepted one, or none. */
+  /** The spec that is in force: the object's own, its last accepted one, or none. */
   inForce: TrafficMonitorSpec | null;
   matchedPods: number;
   /** Nodes with at least one matched pod, sorted. */

@@ -66,7 +66,8 @@ export type LabelTest = { in: readonly string[] } | { glob: string } | { exists:
 export type WorkloadKind = 'Deployment' | 'StatefulSet' | 'DaemonSet' | 'ReplicaSet' | 'Job' | 'CronJob' | 'Pod';
 
 /**
- * One entry of discovery. Without `exports` and `sampler` the instrument's defaults apply (zero configuration only).
+ * One entry of discovery. Without `exports` and `sampler` the instrument's defaults apply, as they do while there is
+ * neither a policy nor an active monitor.
  */
 export interface DiscoveryEntry extends Selection {
   exports?: readonly ('metrics' | 'traces')[];

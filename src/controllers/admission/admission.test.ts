@@ -71,7 +71,7 @@ describe('the validators', () => {
       /capture: kubectl svc diff names/,
     ],
     ['not named while reviews fail', () => Promise.reject(new Error('away')), /capture: kubectl svc diff names/],
-    ['not named where the caller may not be the API server', undefined, /capture: kubectl svc diff names/],
+    ['not named where the caller may be another than the API server', undefined, /capture: kubectl svc diff names/],
   ])('an orphaned monitor is %s', async (_who, maySee, message) => {
     const answer = await policyValidator(read, maySee)(ask(policy(silent)), signal);
     expect(answer).toMatchObject({ allowed: false, message: expect.stringMatching(message) as unknown });

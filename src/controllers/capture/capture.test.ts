@@ -123,7 +123,7 @@ test('a node that cannot run the new file gets the last good one back and is nam
   expect(condition('shop/m', 'Ready')).toMatch(/^False\/(NodesFailed|RolloutPaused)$/);
 });
 
-test('a capability that the instrument lacks is read from its pod, long before the agent gives up', async () => {
+test('a capability that the instrument lacks is read from the pod’s status, before the agent gives up', async () => {
   await aCluster(1, { onPush: 'Written' });
   world.putMonitor('shop/m', checkout);
   await until('the push', () => world.agents[0]!.config?.generations['TrafficMonitor/shop/m']);
@@ -354,7 +354,7 @@ test('statuses are not written again when nothing changed', async () => {
   expect(writes()).toBe(before);
 });
 
-test('the next leader tries a failed file neither on its node again nor on the nodes held back', async () => {
+test('a file that failed on a node is tried by the next leader neither there nor on the nodes held back', async () => {
   await aCluster(3);
   world.putPolicy('careful', { rollout: { minInterval: '0s', maxUnavailable: 1 } });
   await world.settled();

@@ -49,7 +49,8 @@ const compileWaitMs = 1_000;
 
 /**
  * Writes the statuses of one kind from what the capture loop found: the outcome of the compile, and the nodes' states.
- * Flow: an event of the object, or a change in the hub → the hub's outcome for exactly this generation → status.
+ * Flow: an event of the object, or a change in the hub (what the capture loop knows) → the hub's outcome for exactly
+ * this generation → status.
  * Guarantees: `Ready` exists from the first write on; `PacedStatus` decides how often a status is written.
  */
 export function addStatusController<T extends KubeObject & { status?: Status }, O extends Outcome>(

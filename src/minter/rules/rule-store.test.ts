@@ -49,7 +49,7 @@ test('reads a mounted ConfigMap and follows the swap of its link without waiting
   );
 });
 
-test('a removed key ends its rules although its link is still there', async () => {
+test('a key removed from the ConfigMap ends its rules, although the link to its file is still there', async () => {
   await mountConfigMap('v1', { 'gitops.yaml': agentRules(['gitops']) });
   await store.start();
   await mountConfigMap('v2', { 'extra.yaml': agentRules(['extra']) });
@@ -82,7 +82,7 @@ test('keeps the last good version of a file that became faulty, and reports it',
   ]);
 });
 
-test('a faulty file that never was good denies and does not fall through to the catch-all', async () => {
+test('a file that was faulty from the start denies its repository; the catch-all does not apply to it', async () => {
   await writeFile(join(dir, '.yaml'), agentRules(['gitops', 'extra']));
   await writeFile(join(dir, 'gitops.yaml'), 'nonsense');
   await store.start();

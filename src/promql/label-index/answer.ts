@@ -11,7 +11,7 @@ export interface IndexHeader extends Header {
   readonly kind: IndexKind;
 }
 
-/** The content of the index, sorted and without repetition: texts, or the label sets of series. */
+/** The lists of an answer, sorted and without repetition: names or values of labels, or the label sets of series. */
 export interface IndexLists {
   readonly texts: readonly string[];
   readonly series: LabelList;

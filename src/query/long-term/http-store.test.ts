@@ -200,7 +200,7 @@ test('a failed read aborts the parallel ones, and the budget is restored before 
 });
 
 test.each(['read', 'query'] as const)(
-  'two reads by the %s API whose answers break off take no more from their one budget than the repeated ones',
+  'two reads over the %s API that break off and are repeated take from their shared budget only once',
   async (api) => {
     const times = Array.from({ length: 240 }, (_, i) => end - 59_000 + 100 * i);
     const points = times.map((t) => ({ t, low: 0, high: 0x3ff00000 }));

@@ -42,7 +42,7 @@ export function streamPlan(request: StreamRequest, nowMs: number): StreamPlan {
   };
 }
 
-/** A plan's number in the form of a request. */
+/** How many items a plan asks for, as the fields of a request. */
 export function numberOf({ number, first }: Pick<StreamPlan, 'number' | 'first'>): StreamRequest {
   return { ...(number === Infinity ? { all: true } : { number }), ...(first ? { first } : {}) };
 }

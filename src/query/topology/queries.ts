@@ -33,7 +33,8 @@ export const flowLabels: readonly string[] = [
 export const rangeText = (ms: number): string => `${Math.round(ms)}ms`;
 
 /**
- * The series that are read of a family: those of all requests (`_bucket` or `_count`), and those of failed requests.
+ * The series that are read for a family of request metrics: those of all requests (`_bucket` or `_count`), and those of
+ * failed requests.
  */
 function partsOf({ metric, part, failed }: RequestFamily, all: '_bucket' | '_count') {
   return [
@@ -81,7 +82,7 @@ export function topologyQuery(by: TopologyGrouping, windowMs: number): readonly 
   return [requests, `label_replace(${rates}, "${partLabel}", "${flowPart}", "", "")`];
 }
 
-/** The components of one edge, for a query about it alone. */
+/** What identifies the requests of one edge, for a query about that edge alone. */
 export interface EdgeRequests {
   readonly family: RequestFamily;
   /** Labels of the caller, or of the server when only the server is captured. */

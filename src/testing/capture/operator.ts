@@ -62,8 +62,8 @@ export function startCaptureOperator(options: {
 }
 
 /**
- * A fleet with the capture part of an operator in the same process. The operator reads its certificate from its Secret,
- * as in a cluster.
+ * A fake API server and fake agents, with the capture part of an operator in the same process. The operator reads its
+ * certificate from its Secret, as in a cluster.
  */
 export class CaptureWorld extends CaptureFleet {
   readonly clock = new ShiftedClock();

@@ -10,7 +10,7 @@ import { sampleBytes } from '../budget.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 
-/** Work of turning a sample's value into a label, in addition to the work of reading the sample. Units: samples. */
+/** Cost of turning a sample's value into a label, beside that of reading the sample, which is the unit of pacing. */
 const labelWork = 200;
 
 /** How many series of each group have each value; the value becomes a label. */

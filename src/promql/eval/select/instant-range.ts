@@ -23,7 +23,7 @@ export async function instantRange(
   const end = referenceTime(frame, input.timing, 0);
   const result: MatrixSeries[] = [];
   const grid = new WindowGrid(input.range, input.timing, frame);
-  // A subquery that is itself the answer counts all samples below it, not its points.
+  // When the whole query is a subquery, its sample statistics count all samples that it reads, not its points.
   for (const count of input.below?.queryable ?? []) frame.samples!.queryable[0]! += count;
   for (let i = 0; i < input.series.length; i++) {
     const one = input.open(i);

@@ -291,7 +291,7 @@ describe('with a node missing', () => {
   });
 });
 
-test('whether a departed node is missing depends on the reads of the value, not of the sample times', async () => {
+test('a departed node counts as missing by what the value reads, not by what the sample times read', async () => {
   readParts = [];
   await get(`${custom}/namespaces/ns/pods/*/total`);
   expect(asked).toEqual([expect.stringContaining('timestamp(x)')]);

@@ -4,8 +4,8 @@ import type { TurnTaking } from '../../../base/turns/turns.ts';
 const perTurn = 4_096;
 
 /**
- * Merges sorted lists into one. `each` keeps equal elements, those of the first list first; `once` keeps one of them,
- * if no list has duplicates of its own.
+ * Merges sorted lists into one. `each` keeps equal elements, those of the first list first; `once` keeps one of them:
+ * no list may then have duplicates of its own.
  * It merges two lists at a time and lets other work have turns in between: millions of label sets take seconds, during
  * which other requests are served.
  */

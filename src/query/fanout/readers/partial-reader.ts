@@ -82,7 +82,7 @@ export type PartialReader = (
 /** A healthy agent cannot take part by this path: the whole query takes another path. */
 export class StepDown extends Error {
   readonly reason: string;
-  /** True when a lower path over partial answers may work; false when only raw chunks will. */
+  /** True when the next path may work, on which agents evaluate smaller parts; false when only raw chunks will. */
   readonly gently: boolean;
 
   constructor(reason: string, gently = false) {
