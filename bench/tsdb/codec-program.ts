@@ -10,7 +10,7 @@ import { benchStart, stepMs, valueOf } from './series.ts';
 const perChunk = 120;
 const [chunks = 0, open = 0] = process.argv.slice(2).map(Number);
 
-/** How long passes are repeated, first uncounted and then measured; as in peer/main.go. Units: s. */
+/** Passes are repeated for this long to warm up, and again to be measured; as in peer/main.go. Units: s. */
 const passesFor = 0.5;
 
 /** The mean time of a pass over many passes, once V8 has compiled the code. Units: s. */

@@ -97,7 +97,7 @@ test('an agent that is killed ten times under traffic leaves the instrument alon
   expect(node.instrument.state).toEqual(before);
 }, 180_000);
 
-test('edits in a row take effect within seconds, or seconds after a reported time, and none is a crash', async () => {
+test('edits in a row take effect within seconds, or after a time in the status; none counts as a crash', async () => {
   const { starts, runs } = node.instrument;
   const took: number[] = [];
   for (let i = 0; i < 5; i++) {

@@ -72,7 +72,7 @@ if (report.failures.length > 0) {
   report.show(`\ndemo: ${report.failures.length} line(s) not as expected: ${report.failures.join('; ')}`);
   process.exit(1);
 }
-// Interrupted during the start: when this process is gone, the run's reaper releases what the cluster has taken.
+// Interrupted during the start: once this process is gone, a helper (the reaper) releases what the cluster has taken.
 if (stopping && !stage) process.exit(130);
 report.show(
   stopping

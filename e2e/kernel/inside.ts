@@ -1,6 +1,6 @@
 /**
- * The program in the machine: starts the product and the workloads, runs the checks, and reports in lines of JSON on
- * its standard output. Usage: inside.mjs <orders.json> <work folder>.
+ * The program in the virtual machine: starts the product and the workloads, runs the checks, and reports in lines of
+ * JSON on its standard output. Usage: inside.mjs <orders.json> <work folder>.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ const programs: Readonly<Record<string, string>> = {
 
 export const python = '/usr/bin/python3';
 
-/** Why no machine can be started here, in one sentence that says what to do; null if it can. */
+/** Why no virtual machine can be started here, in one sentence that says what to do; null if one can. */
 export function whyNoMachine(machine: Pick<Machine, 'platform' | 'has' | 'exists'>): string | null {
   if (machine.platform !== 'linux') return 'the root image is made of programs of this machine, which must be Linux';
   const missing = Object.entries(programs)

@@ -11,7 +11,7 @@ import { rollouts } from './check-rollouts.ts';
 import { uninstall } from './check-uninstall.ts';
 import { upgrade } from './check-upgrade.ts';
 
-/** The groups in their order: the last ones break and remove the product. */
+/** The groups of checks, in the order in which they run: the last ones break and remove the product. */
 const groups: Readonly<Record<string, readonly Check[]>> = {
   pods,
   access,

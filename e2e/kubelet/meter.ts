@@ -37,7 +37,7 @@ export interface MeterOptions {
 
 /**
  * The time of a point that the agent stores as the millisecond `ms`: the middle of that millisecond. A double of
- * today's nanoseconds is up to 128 ns off, so its beginning might be stored as the millisecond before.
+ * today's nanoseconds is up to 128 ns off, so the beginning of a millisecond might be stored as the one before.
  */
 export const inNanoseconds = (ms: number): number => ms * 1e6 + 500_000;
 

@@ -2,7 +2,7 @@ import { failure } from './failure.ts';
 import { gitops } from './gitops.ts';
 import { startLifeStage, type LifeStage } from './stage.ts';
 
-/** Both groups share one control plane, which takes long to start. */
+/** Both groups of tests share one control plane, which takes long to start. */
 let stage: LifeStage;
 
 beforeAll(async () => {

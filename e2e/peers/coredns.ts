@@ -12,7 +12,7 @@ const run = promisify(execFile);
 
 /** A real CoreDNS over a cluster's API server, and ways to look up names with it. */
 export interface NameServer {
-  /** Words to put before a command: its program sees the resolv.conf of a pod of this namespace. */
+  /** Words to put before a command, whose program then sees the resolv.conf of a pod of this namespace. */
   asPodOf(namespace: string): string[];
   /** The IPv4 addresses of a name, sorted, as libc finds them in a pod of svc-system. Errors: the resolver's. */
   lookUp(name: string): Promise<string[]>;

@@ -51,7 +51,7 @@ const definitions = [
   },
 }));
 
-/** Starts Flux with a Kustomization that prunes, and waits for health for `timeout` at most. */
+/** Starts Flux with a Kustomization that prunes, and that waits `timeout` at most until its objects are healthy. */
 export async function startFlux(cluster: Cluster, timeout: string): Promise<Flux> {
   const dir = mkdtempSync(join(tmpdir(), 'svc-flux-'));
   const artifacts = createServer((req, res) => {

@@ -41,7 +41,7 @@ const peers = {
 export type PeerName = keyof typeof peers;
 export const peerNames = Object.keys(peers) as PeerName[];
 
-/** Absolute path of a peer's program, from the cache or built. Errors: the build fails; with its output. */
+/** Absolute path of a peer's program, from the cache or built. Errors: a failed build, with its output. */
 export async function findPeer(name: PeerName): Promise<string> {
   const programs: GoPrograms<string> = peers[name];
   return (await findGoPrograms(programs))[name]!;

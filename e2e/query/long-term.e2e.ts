@@ -1,4 +1,4 @@
-/** The stand-in for a long-term store and a real Prometheus pass the same suite, over each API that we read from. */
+/** A real Prometheus and our stand-in for a long-term store pass the same suite, over each API that we read from. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -5,7 +5,7 @@ import { build, type Metafile } from 'esbuild';
 import { root } from '../build/bundle.ts';
 import { emitTypes, entries, entryNames, packagesMentioned, typesOf, type Entry } from './types.ts';
 
-/** Path inside the package of the program that `npx svc-operator` runs. */
+/** Path, inside the package, of the program that `npx svc-operator` runs. */
 const program = 'bin/svc-operator.js';
 
 interface Manifest {

@@ -7,7 +7,8 @@ import { oneOf, parser } from '../base/wire/parser.ts';
  *
  * `PUT /v1/capture/{hash}`  body: canonical JSON of a CaptureConfig, at most `maxCaptureBytes` → 200 Ack;
  *                           wrong hash, schema or node → 400 `{code, message}` and nothing changed.
- * `GET /v1/capture`         → the current CaptureConfig, or 404 when the agent runs its seed.
+ * `GET /v1/capture`         → the current CaptureConfig, or 404 when the agent runs its seed, the
+ *                           first config, which it made itself.
  * `GET /v1/capture/running` → the CaptureConfig whose file the instrument runs; it is older than the current one while
  *                           a file waits for its restart. 404 while that is the seed, or unknown.
  * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after`, or after

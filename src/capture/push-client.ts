@@ -33,7 +33,7 @@ export interface AgentAddress extends AgentServerName {
   readonly port: number;
 }
 
-/** A PUT carries up to 4 MiB to one node of the same cluster. Units: ms. */
+/** Deadline of a request; a PUT carries up to 4 MiB to one node of the same cluster. Units: ms. */
 const pushDeadlineMs = 10_000;
 /** Added to the longest silence of an agent: connecting, and the agent's own delay. Units: ms. */
 const graceMs = 5_000;
@@ -77,8 +77,8 @@ export class AgentClient {
   }
 
   /**
-   * The next status, as soon as it differs from revision `after`; an unchanged one after `heartbeatSeconds`. Takes a
-   * new certificate of this side into use first.
+   * The next status, as soon as it differs from revision `after`; an unchanged one after `heartbeatSeconds`. If this
+   * side has a new certificate, connects with it first.
    */
   async nextStatus(after: number, signal: AbortSignal): Promise<AgentStatus> {
     if (!this.#session) return this.#poll(after, heartbeatSeconds, signal);
@@ -110,7 +110,7 @@ export class AgentClient {
     await this.#send('PUT', secretsPath, pushDeadlineMs, signal, [Buffer.from(JSON.stringify(secrets))], [204]);
   }
 
-  /** The config that the agent holds; null when it runs on its own seed. */
+  /** The config that the agent holds; null when it runs on its seed, the first config, which it made itself. */
   current(signal: AbortSignal): Promise<CaptureConfig | null> {
     return this.#config(capturePath, signal);
   }

@@ -13,7 +13,7 @@ export interface TokenTrace {
 /** Starts the trace of a request. */
 export type BeginTokenTrace = () => TokenTrace;
 
-/** Used without a configured endpoint: runs the steps and records nothing. */
+/** Used when no endpoint for traces is configured: runs the steps and records nothing. */
 export const noTokenTrace: TokenTrace = { step: (_name, work) => work(), end: () => {} };
 
 /**

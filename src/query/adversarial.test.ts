@@ -83,7 +83,7 @@ test('the timeout ends a query that the query server computes', async () => {
   expect(await computedMs(stage.query)).toBeGreaterThan(longestCpuMs / 2);
 }, 60_000);
 
-test('the timeout ends a share that an agent computes', async () => {
+test('the timeout ends the share of a query that an agent computes', async () => {
   const agent = stage.agents[0]!;
   const end = Math.floor(Date.now() / 1_000) * 1_000;
   const fragment = { kind: 'agg', expr: endless, op: 'sum', grouping: [], without: false, param: null } as const;
@@ -131,7 +131,7 @@ function otlpMetrics(routes: number): string {
   return JSON.stringify({ resourceMetrics: [{ resource: { attributes: [] }, scopeMetrics: [{ metrics }] }] });
 }
 
-test('an agent answers scrapes, status requests, probes and OTLP in time while it computes a long share', async () => {
+test('an agent answers scrapes, status, probes and OTLP in time while it computes its share of a query', async () => {
   const agent = stage.agents[0]!;
   const { address, ports } = agent;
   const body = otlpMetrics(300);

@@ -85,7 +85,7 @@ test('a SAMPLES remote read takes the memory of its whole answer in advance; a s
     for (let i = 0; i < samples; i++) {
       stage.cluster.append('node-1', { __name__: 'x', k8s_node_name: 'node-1' }, from + i * 50, i);
     }
-    // The samples fit into the pool together with the query's free share. A whole SAMPLES answer does not.
+    // The pool, with the memory that each query has for free, has room for the samples, not for a whole SAMPLES answer.
     const refused = await remoteRead(stage, responseType.samples, from);
     expect(refused).toMatchObject({ status: 400, text: expect.stringMatching(/the query would hold \d+ bytes/) });
     expect((await remoteRead(stage, responseType.streamedXorChunks, from)).status).toBe(200);

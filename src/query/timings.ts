@@ -11,7 +11,7 @@ export interface QueryTimings {
   readonly execTotalTime: number;
 }
 
-/** How long a query waited at the gate, and how long it took after that. Units: seconds. */
+/** How long a query waited at the gate (the limit of parallel queries), and how long it took then. Units: seconds. */
 export interface QuerySeconds {
   readonly queue: number;
   readonly evaluation: number;

@@ -17,6 +17,7 @@ const hour = 3_600_000;
 const step = 7 * 60_000;
 const names = ['a', 'b', 'c'].map((s) => labelsFromObject({ __name__: 'm', s }));
 
+/** What happens to one store from its opening to its end. */
 interface Life {
   /** How long samples are appended. Units: hours. */
   readonly hours: number;

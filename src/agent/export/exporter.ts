@@ -13,8 +13,9 @@ const pieceSamples = 2_000;
 const maxPieces = 4;
 
 /**
- * Splits a round into requests that go out in parallel. All samples of a series, and all series of a histogram's label
- * set, are in one request, so order is kept and histograms stay whole. Pure: the same round gives the same pieces.
+ * Splits a round, the samples that are sent at a time, into requests that go out in parallel. All samples of a series,
+ * and all series of a histogram's label set, are in one request, so order is kept and histograms stay whole. Pure: the
+ * same round gives the same pieces.
  */
 function splitRound(samples: readonly QueuedSample[]): QueuedSample[][] {
   const count = Math.min(maxPieces, Math.ceil(samples.length / pieceSamples));

@@ -1,6 +1,6 @@
 import { changeCount } from '../../base/collections/counts.ts';
 
-/** Limits of the table of streams. */
+/** How many streams of metric points an agent may remember. */
 export interface StreamBounds {
   /** Streams of the node, from all senders. */
   readonly node: number;
@@ -12,8 +12,8 @@ export interface StreamBounds {
 
 /**
  * Counts the streams that are remembered, by the account of their sender. A stream beyond a limit of series is
- * remembered too, whether its series are folded or dropped, so a sender that creates ever more streams would fill the
- * table for all others.
+ * remembered too, whether its series are folded or dropped. Without `StreamBounds`, a sender that creates ever more
+ * streams would leave no room for those of others.
  */
 export class StreamShares {
   readonly #counts = new Map<string, number>();

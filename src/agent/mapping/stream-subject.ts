@@ -79,8 +79,8 @@ export function chargedTo(
 }
 
 /**
- * The account of a stream in the table of streams; `''` for unknown senders. Flows have an account of their own: any
- * sender of packets to a pod creates flows, and they must not displace the streams of the pod itself.
+ * The account that a stream counts for in `StreamShares`; `''` for unknown senders. Flows have an account of their own:
+ * any sender of packets to a pod creates flows, and they must not displace the streams of the pod itself.
  */
 export function accountOf(otlpName: string, [namespace = '']: readonly string[]): string {
   return isFlow(otlpName) && namespace !== '' ? `flows/${namespace}` : namespace;

@@ -268,7 +268,7 @@ function instrumentations(everyone: readonly EffectiveSettings[]): InstrumentSet
   return { metrics: ['*'], traces: [...builtinTraceInstrumentations, ...more] };
 }
 
-/** The members that monitors and fallbacks share; empty ones are absent. */
+/** The members that the rules of monitors and fallback rules have in common; empty ones are absent. */
 function podRules(s: EffectiveSettings, node: Common): Omit<CaptureFallbackRule, 'namespaces'> {
   const wantsMetrics = s.exports.includes('metrics');
   const families = !wantsMetrics

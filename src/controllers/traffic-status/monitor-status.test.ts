@@ -25,7 +25,7 @@ interface Scene {
   >;
 }
 
-/** Compiles a world with one monitor and lets each of its nodes report. */
+/** Compiles a small cluster with one monitor, and lets each of the monitor's nodes report. */
 function scene({ object = aMonitor('shop/m', spec), policies = [], nodes = {} }: Scene) {
   const result = compile(aWorld({ monitors: [object], policies }));
   const outcome = result.monitors.get('shop/m')!;

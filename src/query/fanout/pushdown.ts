@@ -23,12 +23,12 @@ import { below, fragmentReport } from './pushdown-report.ts';
 import type { ExecutionPath, Fallback, FragmentNode, FragmentReport } from './pushdown-report.ts';
 import type { SampleBudget } from './merge/series-collector.ts';
 
-/** Work of sending a request to one agent, in samples: a query of many selectors sends hundreds. */
+/** Cost of sending a request to one agent, in the unit of pacing: that of one sample. A query may send hundreds. */
 const askWork = 40_000;
 
 export interface PushdownOptions {
   readonly scope: ScopeOptions;
-  /** The highest path that may be taken. */
+  /** The highest path that may be taken; from high to low, the paths are whole, agg, series and off. */
   readonly path: Exclude<ExecutionPath, 'off'>;
   /** True when the client chose the path: fragments are then pushed down even when raw chunks would be cheaper. */
   readonly forced: boolean;

@@ -218,7 +218,7 @@ test.each(['read', 'query'] as const)(
           res.writeHead(200, api === 'read' ? answer.headers : {});
           const parts = api === 'read' ? answer.body : [JSON.stringify(json)];
           for await (const part of parts) res.write(part);
-          // The end of the text is missing, or the end of the transfer.
+          // An answer that breaks off lacks the end of its text, or of its transfer.
           if (breaksOff) setImmediate(() => res.destroy());
           else res.end();
         })();

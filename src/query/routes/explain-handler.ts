@@ -62,7 +62,8 @@ async function seriesOf(
 }
 
 /**
- * Errors: ApiError `forbidden` that names the lists that the caller may not see: the answer is computed from all four.
+ * Errors: ApiError `forbidden` that names the lists that the caller may not see: the answer is computed from the lists
+ * of pods, monitors, policies and nodes.
  */
 async function mayExplain(namespace: string, call: Call, deps: HandlerDeps): Promise<void> {
   const { access } = deps.objects!;

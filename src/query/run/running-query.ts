@@ -45,8 +45,8 @@ export interface RunningQueryOptions {
 const ended = new Error('the evaluation has ended');
 
 /**
- * A query that has passed the gate: its readers, bound to the caller and the visible namespaces, its deadline and its
- * limits.
+ * A query that has passed the gate (the limit of parallel queries): its readers, bound to the caller and the visible
+ * namespaces, its deadline and its limits.
  */
 export class RunningQuery {
   readonly limits: HeldTo;

@@ -19,7 +19,7 @@ export interface CaptureOperator {
   stop(): Promise<void>;
 }
 
-/** Starts the capture part of an operator as the leader: compile, push, and the statuses of both kinds. */
+/** Starts the capture part of an operator as the leader: compile, push, and the statuses of monitors and policies. */
 export function startCaptureOperator(options: {
   client: KubeClient;
   clock: Clock;

@@ -16,7 +16,7 @@ import type { ExpectedAgent, QueryServer, QueryServerOptions } from '../../query
 import { agentTls } from '../agent-tls.ts';
 import { type FlowRecord, rfc3339Nano, type SpanRecord, type StreamMessage } from '../../stream/index.ts';
 
-/** An agent's real stream server with a ring that tests fill, on an address of its own. */
+/** An agent's real stream server over a ring of spans and flows that tests fill, on an address of its own. */
 export class StreamAgent {
   readonly node: string;
   readonly address: string;

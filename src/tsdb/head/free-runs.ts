@@ -1,5 +1,8 @@
 export const grainBytes = 32;
-/** The links and the length of a run of free grains are written into the run itself. */
+/**
+ * Memory is taken in grains, units of `grainBytes`. The links and the length of a run of free grains are written into
+ * the run itself.
+ */
 const wordsPerGrain = grainBytes / 4;
 /** Words of a run's first grain: the runs after and before it in its list, and its length in grains. */
 const next = 0;

@@ -8,7 +8,10 @@ export interface Position {
   readonly offset: number;
 }
 
-/** The position up to which a queue was sent, and the end of the round that was on the wire when this was written. */
+/**
+ * The position up to which a queue was sent. If a part of the queue was being sent when this was saved, also the end of
+ * that part.
+ */
 export interface Progress {
   readonly done: Position;
   readonly sending: Position | null;

@@ -31,7 +31,7 @@ const checkout = { selector: { matchLabels: { app: 'checkout' } }, ports: [{ por
 const paced = aPolicy('default', {
   rollout: { maxUnavailable: 1, minInterval: '60s', canaryNodes: { matchLabels: { pool: 'edge' } } },
 });
-/** A world with a monitor and a policy that paces the rollout. */
+/** The objects of a small cluster, with a monitor and a policy that paces the rollout. */
 const world = (more: Partial<CompileInput> = {}): CompileInput =>
   aWorld({ policies: [paced], monitors: [aMonitor('shop/checkout', checkout)], ...more });
 

@@ -59,7 +59,7 @@ function differenceOf(window: Window, isCounter: boolean): FloatHistogram | null
     (starts !== null && isStartTimeReset(starts[i - 1]!, times[i - 1]!, starts[i]!, times[i]!)) ||
     detectReset(histograms[i]!, before);
   if (isCounter && isReset(from + 1, previous)) {
-    // The first sample does not count in this case, so its layout must not matter either.
+    // After a reset, the first sample does not count, so its layout must not matter either.
     const { schema, customValues } = histograms[from + 1]!;
     previous = { ...emptyHistogram, schema, customValues };
   }

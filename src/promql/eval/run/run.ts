@@ -15,7 +15,7 @@ import { Selection, keptSeries, type RawSeries, type SelectedSeries } from '../s
 import { statsOnlySelectors, withDefiniteHints } from './stats-only.ts';
 import { Stopwatch } from './stopwatch.ts';
 
-/** The input of one evaluation. `expr` is resolved. */
+/** The input of one evaluation. `expr` comes from `resolve`: its durations and times are numbers. */
 export interface RunInput {
   readonly expr: Expr;
   readonly frame: Frame;

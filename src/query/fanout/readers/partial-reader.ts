@@ -79,7 +79,7 @@ export type PartialReader = (
   options: PartialReadOptions,
 ) => Promise<PartialReading>;
 
-/** A healthy agent cannot take part by this path: the whole query takes another path. */
+/** A healthy agent cannot take part in this way of executing a query (its path): the whole query takes another. */
 export class StepDown extends Error {
   readonly reason: string;
   /** True when the next path may work, on which agents evaluate smaller parts; false when only raw chunks will. */

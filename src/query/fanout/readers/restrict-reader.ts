@@ -24,7 +24,7 @@ export function restrictReader(reader: AgentReader, namespaces: ReadonlySet<stri
   return (agent, queries, options) => restricted(queries, namespaces, (all) => reader(agent, all, options));
 }
 
-/** The same for reads of indexes. */
+/** The same for lists of labels and series, which agents answer from their indexes. */
 export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<string>): IndexReader {
   return async (agent, question, options) => {
     if (namespaces.size === 0) return { texts: [], series: [], foreign: false };
@@ -35,7 +35,7 @@ export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<strin
 
 /**
  * The same for partial answers: agents evaluate over the visible series only. An agent that does not know restrictions
- * refuses, and the query takes a lower path. Undefined where nothing is visible: no agent is then asked.
+ * refuses, and the query is executed in another way. Undefined where nothing is visible: no agent is then asked.
  */
 export function restrictPartials(
   reader: PartialReader | undefined,
