@@ -15,7 +15,10 @@ export interface EverydayWork {
 }
 
 const perSecond = 2_200;
-/** How long the share is counted, as a part of the age: two minutes after ten hold all periodic work of both sides. */
+/**
+ * How long the share is counted, as a part of the age: two minutes after the first ten include all periodic work of
+ * both sides.
+ */
 const countedPart = 0.2;
 
 /** The share of a core that an agent and a Prometheus take on a node of everyday size, minutes after their start. */

@@ -10,7 +10,7 @@ export interface ChunkFile {
   readonly series: readonly { readonly labels: Labels; readonly firstChunk: number; readonly chunks: number }[];
   readonly minT: Float64Array;
   readonly maxT: Float64Array;
-  /** Where each chunk begins in `bytes`; one more than there are chunks. */
+  /** Where each chunk begins in `bytes`, and as the last entry where the last chunk ends. */
   readonly offset: Uint32Array;
   readonly bytes: Uint8Array;
 }

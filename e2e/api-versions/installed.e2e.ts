@@ -58,7 +58,7 @@ async function followed(): Promise<void> {
   });
 }
 
-/** Lets the operator patch the one CRD that it converts: the right that the guide has such a release grant. */
+/** Lets the operator patch the one CRD that it converts: the guide tells such a release to grant this right. */
 const right = [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',

@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { killRun, processIdentity, signalGroup, toolEnvironment } from './processes.ts';
 
 /**
- * A run of the harness. A record says what it holds on this machine, so that this can be released if the run cannot.
+ * A run of the harness. A record says what the run holds on this machine, so that others can release it if the run
+ * cannot.
  *
  * Flow: `openRun` writes a record and starts a reaper that waits on a pipe; networks are claimed one by one;
  * `close` releases everything. If the owner dies without closing, the pipe closes and the reaper releases everything.

@@ -19,7 +19,7 @@ async function countedWithoutLate(stage: KernelStage): Promise<void> {
 /** A monitor that appears, changes and goes. */
 export const monitors: readonly Check[] = [
   {
-    what: 'a port without a listener is reported as such: pods are found by the names of their control groups',
+    what: 'a port without a listener is reported as such: the pod was found, by the name of its control group',
     run: (stage) => {
       stage.monitor('closed', { selector: { matchLabels: { app: 'late' } }, ports: [{ port: 7 }] });
       return stage.condition('closed', 'Capturing', 'False/PortNotOpen');

@@ -53,7 +53,7 @@ export const tcp: readonly Check[] = [
     },
   },
   {
-    what: `${refusals} connections that are refused are counted as that`,
+    what: `${refusals} connections that are refused are counted as failed`,
     real: true,
     run: async (stage) => {
       const metric = 'ebpf_stat_tcp_failed_connections';

@@ -7,7 +7,10 @@ import type { Check, Stage } from './check.ts';
 import { podsOf } from './product.ts';
 import { runPods, watchWeb } from './shop.ts';
 
-/** An edit takes effect within this time after it was made, or after the end of gathering. Units: ms. */
+/**
+ * An edit takes effect within this time after it was made or, if edits are gathered to save restarts, after the
+ * gathering ends. Units: ms.
+ */
 const limitMs = 20_000;
 /** The longest gathering: until the budget of a namespace allows one more restart. Units: ms. */
 const gatheringMs = 130_000;

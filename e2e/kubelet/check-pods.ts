@@ -41,7 +41,7 @@ export const pods: readonly Check[] = [
     },
   },
   {
-    what: 'the processes of operator, query, agent and minter have no capability, no way to more, and are not root',
+    what: 'the processes of operator, query, agent and minter have no capability, cannot gain one, and are not root',
     async run(stage) {
       const targets: [string, string, string][] = [
         ['svc-system', 'app.kubernetes.io/component=controller', 'controller'],

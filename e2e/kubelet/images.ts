@@ -30,7 +30,7 @@ const kmsPort = 18_443;
 export interface ImageOptions {
   /** Folder for the files. */
   readonly dir: string;
-  /** Certificate of the authority of the outside world, PEM. */
+  /** Certificate of the authority of the outside world (stand-ins for issuer, platform and key service), PEM. */
   readonly authority: string;
   /** Where the key service of the outside world is, host:port. */
   readonly keyService: string;

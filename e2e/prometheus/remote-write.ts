@@ -118,8 +118,8 @@ export async function remoteWrite(
 }
 
 /**
- * Sends whole series of floats to a peer that takes them out of time order between series (a head as wide as the
- * data): columns of equal length, many series in one request.
+ * Sends whole series of floats, all of one length, many in one request. The peer must accept old samples of a series
+ * after newer samples of another series: its head must be as wide as the data.
  */
 export async function remoteWriteColumns(
   url: string,

@@ -19,7 +19,10 @@ export interface Disagreement {
 /** The outcome of a run. */
 export interface FuzzOutcome {
   readonly agreed: number;
-  /** Expressions that differ by no more than the last digits of the samples decide; not in `agreed`. */
+  /**
+   * Expressions on which both differ by no more than our own answers do when the last digits of the samples change.
+   * They are not in `agreed`.
+   */
   readonly undecided: number;
   /** Expressions whose instant query our engine answered with a value, not an error. */
   readonly answered: number;

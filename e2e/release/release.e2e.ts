@@ -57,7 +57,7 @@ describe('the folder', () => {
     expect(lines).toEqual(sums);
   });
 
-  test('names the packages of the page in the bill of materials of svc', async () => {
+  test('names the packages of the web page in the bill of materials of svc', async () => {
     const { components } = JSON.parse(await read(`svc-${stage.version}.cdx.json`)) as {
       components: { name: string }[];
     };

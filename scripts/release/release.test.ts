@@ -106,7 +106,7 @@ test('the unpacked plugin runs, also through a symbolic link as of krew, and say
   await expect(old).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('needs Node 24') as unknown });
 });
 
-test('a version other than that of the sources is refused, with the files to change', async () => {
+test('a version other than that of the sources is refused, and the error names the files to change', async () => {
   const other = assembleRelease({ version: '9.9.9', identity, dist: dir, out: join(dir, 'none') });
   await expect(other).rejects.toThrow(
     /^VERSION=9\.9\.9: package\.json, .*Chart\.yaml, manifests\/install\.yaml is of another/,

@@ -49,8 +49,9 @@ export interface AgentPorts extends TlsPorts {
 }
 
 /**
- * How long the OTLP receivers wait for the pods of the node. A refused sender retries and its counters go on, but
- * samples that are taken in without the pods are stored without a namespace. Units: ms.
+ * How long the OTLP receivers wait for the pods of the node. A sender that finds them closed loses nothing: it retries,
+ * and its counters go on. But samples that are taken in before the pods are known are stored without a namespace.
+ * Units: ms.
  */
 const podWaitMs = 5_000;
 

@@ -41,7 +41,10 @@ export function crashTrouble(pods: readonly KubeObject[]): string | undefined {
   return undefined;
 }
 
-/** The text of the last line of a log. Our own lines are JSON with a time, which would change a status each time. */
+/**
+ * The text of the last line of a log. Our own lines are JSON with a time, which would change the status with every
+ * crash.
+ */
 function lastLine(log: string): string {
   const line = log.trim().split('\n').at(-1) ?? '';
   try {

@@ -68,7 +68,7 @@ test('an endless frame is cut off at the size cap', async () => {
 test.each([
   ['in one chunk', [Infinity]],
   ['in two chunks', [1_000, Infinity]],
-])('a frame beyond the size cap that arrives whole %s is refused', async (_how, ends) => {
+])('a complete frame beyond the size cap is refused if it arrives %s', async (_how, ends) => {
   const text = frame('a'.repeat(16 * 1024 * 1024));
   const parts = ends.map((end, i) => text.slice(ends[i - 1] ?? 0, end));
   const read = names(chunks(...parts)).then((found) => `${found.length} frames`);

@@ -13,7 +13,7 @@ const maxFrameBytes = 16 * 1024 * 1024;
  * Splits a byte stream into watch frames.
  * Frames are cut at the newline byte before decoding, so a chunk may end in the middle of a character.
  * Errors: ERR_WATCH_BROKEN on a line that is not a frame and on a last line without newline (a truncated frame);
- * ERR_TOO_LARGE beyond 16 MiB.
+ * ERR_TOO_LARGE on a line beyond 16 MiB.
  */
 export async function* decodeFrames(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<WatchFrame> {
   let pending: Uint8Array[] = [];

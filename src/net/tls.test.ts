@@ -236,7 +236,7 @@ describe('a mounted certificate directory', () => {
     abort.abort();
   });
 
-  test.each(['tls.crt', 'tls.key', 'ca.crt'])('is refused without %s, which is named', async (missing) => {
+  test.each(['tls.crt', 'tls.key', 'ca.crt'])('is refused without %s, and the error names it', async (missing) => {
     await write('v1', agent);
     await rm(join(root, 'v1', missing));
     await expect(readTlsDirectory(join(root, '..data'))).rejects.toThrow(

@@ -29,7 +29,7 @@ test.each([
   ['class-operator', {}, '--kind "Class": in lower case it is a word'],
   ['shop', { group: 'dev' }, '--group "dev"'],
   ['shop', { group: 'apps.k8s.io' }, "Kubernetes' own"],
-])('%s %j is refused with the option and the reason', (name, given, message) => {
+])('%s %j is refused, and the error names the option and the reason', (name, given, message) => {
   expect(() => nameOperator(name, given)).toThrow(message);
 });
 

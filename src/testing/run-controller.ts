@@ -10,8 +10,8 @@ export interface ControllerHarness {
   clock: FakeClock;
   manager: Manager;
   /**
-   * Lets time pass until the condition holds, slowly enough for the network to keep up. Errors: throws with `what`
-   * after 40 s of real time, since machines may be busy.
+   * Lets time pass until the condition holds, slowly enough for the network to keep up. Errors: after 40 s of real
+   * time, which a busy machine may need, throws an error that names `what`.
    */
   passUntil(condition: () => unknown, what: string): Promise<void>;
   /** Waits until no key runs or is due. */

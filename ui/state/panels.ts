@@ -5,7 +5,7 @@ export interface Panel {
   readonly expr: string;
   /** How far the graph goes back. Unit: s. */
   readonly range: number;
-  /** End of the time. Unit: s since the epoch; undefined: now. */
+  /** End of the graph's time range. Unit: s since the epoch; undefined: now. */
   readonly end: number | undefined;
   readonly stacked: boolean;
   readonly log: boolean;

@@ -4,7 +4,10 @@ import { childLabel, parts, type Part } from './crd.ts';
 
 const { configMaps } = coreResources;
 
-/** Random creates, updates and deletes of Parts, and foreign edits of their ConfigMaps, over a fixed set of names. */
+/**
+ * Random creates, updates and deletes of Parts (the soak's own kind), and foreign edits of their ConfigMaps, over a
+ * fixed set of names.
+ */
 export class Churn {
   operations = 0;
   refused = 0;

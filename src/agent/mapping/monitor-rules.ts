@@ -12,7 +12,10 @@ export interface StreamRules {
   readonly intervalMs: number;
 }
 
-/** The inputs of the rules: the family and protocol (null where neither applies), and the paths that a point names. */
+/**
+ * The inputs of the rules: the family and the protocol (each null where it does not apply), and the paths that a point
+ * names.
+ */
 export interface Subject {
   readonly family: string | null;
   readonly protocol: Protocol | null;

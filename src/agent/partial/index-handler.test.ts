@@ -132,7 +132,7 @@ test('requests wait in a bounded queue, and not beyond their deadline', async ()
   await expect(left).rejects.toThrow('the asker went away');
 });
 
-test('a list that waits for memory until its deadline is refused with the memory in use', async () => {
+test('a list that waits for memory until its deadline is refused; the refusal states the memory in use', async () => {
   const memory = new MemoryPool({ limitBytes: 1_000, freeBytes: 0 });
   const held = memory.open('');
   const holding = new AbortController();

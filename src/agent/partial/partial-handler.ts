@@ -83,15 +83,15 @@ export interface PartialDeps {
   readonly node: string;
   readonly clock: Clock;
   readonly limits?: PartialLimits;
-  /** The memory that all shares use together. Default: no limit. */
+  /** The memory that all evaluations use together. Default: no limit. */
   readonly memory?: MemoryPool;
 }
 
 /**
  * Computes this node's share of a query over its own store.
- * Flow: read and check the request → wait at the gate, and for memory → evaluate → encode, all of it before the first
- * byte is sent, so that an error can still become a status and an answer that has begun is complete.
- * Errors: only the signal's; any other failure is an outcome.
+ * Flow: read and check the request → wait for admission, and for memory → evaluate → encode, all of it before the first
+ * byte is sent, so that an error can still become a status and an answer that has begun is complete. Errors: only the
+ * signal's; any other failure is an outcome.
  */
 export function createPartialHandler(deps: PartialDeps): FramedHandler {
   const { clock, limits = defaultPartialLimits, memory = unlimitedMemory() } = deps;
@@ -157,7 +157,7 @@ function refusalOf(error: unknown): Refusal {
   if (error.code === 'ERR_QUERY_LIMIT') return 'over_limit';
   switch (error.errorType) {
     case 'bad_data':
-      // A plan's text always parses on the server that made it, but it does not parse here.
+      // A plan's text always parses on the server that made it: if it does not parse here, the two versions differ.
       return 'unsupported';
     case 'execution':
     case 'timeout':

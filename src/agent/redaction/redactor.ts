@@ -102,8 +102,9 @@ export class Redactors {
   }
 
   /**
-   * The redactor for data of these namespaces. What one of them redacts is redacted, and a rule permits something only
-   * where it holds. When the namespace is unknown, the data may be of any namespace, or of none.
+   * The redactor for data of these namespaces. What the rules of one of them redact is redacted, and only what the
+   * rules of each of them permit is permitted. When the namespace is unknown, the data may be of any namespace, or of
+   * none.
    */
   of(...names: readonly string[]): Redactor {
     const namespaces = names.filter(Boolean);

@@ -234,7 +234,7 @@ test('a quiet agent sends its unchanged status as a heartbeat', async () => {
   expect(sent).toHaveLength(2);
 });
 
-test('what an agent sends without a pause is not read ahead of the controller', async () => {
+test('statuses that an agent sends without a pause are read only as the controller asks for them', async () => {
   const peer = await fakeAgent();
   const agent = client(peer);
   await agent.connect(abort.signal);

@@ -34,8 +34,9 @@ export interface StreamSink {
 /**
  * Serves one reader until the query is answered, or until the reader or the agent ends.
  * Guarantees: it holds at most one batch beyond what the connection buffers, so a slow reader costs no more memory than
- * that and does not slow the ring's writer. A follower, or a reader that asks for cursors, gets NODE_CONNECTED first,
- * and NODE_UNAVAILABLE when the agent ends. Errors: ERR_INPUT_INVALID before anything was written.
+ * that and does not slow the writer of the ring (the agent's memory of recent spans and flows). A follower, or a reader
+ * that asks for cursors, gets NODE_CONNECTED first, and NODE_UNAVAILABLE when the agent ends. Errors: ERR_INPUT_INVALID
+ * before anything was written.
  */
 export async function serveStream(options: StreamOptions, query: StreamQuery, sink: StreamSink): Promise<void> {
   const { node, ring, clock } = options;

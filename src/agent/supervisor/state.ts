@@ -36,7 +36,7 @@ export function instrumentFileHash(yaml: string): string {
   return `sha256:${sha256Hex(yaml)}`;
 }
 
-/** The path of the order, in the folder of the instrument's file. */
+/** The path of the file with the order to restart, in the folder of the instrument's file. */
 export function orderPath(instrumentFile: string): string {
   return join(dirname(instrumentFile), 'run');
 }

@@ -14,7 +14,7 @@ export interface ExpectedAgent {
   readonly absence: string | undefined;
   /** Addresses of further agents that speak for the node, during a rolling update: all of them are needed. */
   readonly more?: readonly string[];
-  /** The addresses among these whose agent has the certificate that agents of earlier versions share. */
+  /** Those of `address` and `more` whose agent has the one certificate that all agents of earlier versions share. */
   readonly shared?: readonly string[];
   /** False when the node is not Ready: its agent is asked, but not waited for long. */
   readonly nodeReady: boolean;
@@ -99,8 +99,8 @@ function best(pods: readonly PodView[]): PodView | undefined {
 }
 
 /**
- * Addresses of the other pods that serve the same node and are there to stay: each may have part of its samples. A pod
- * that is being deleted has handed its store over, or takes its samples along.
+ * Addresses of the other pods that serve the same node and are there to stay: each may have part of the node's samples.
+ * A pod that is being deleted has handed its store over, or takes its samples along.
  */
 function others(chosen: PodView | undefined, pods: readonly PodView[]): string[] {
   const serving = pods.filter((pod) => holds(pod, 'Ready') && !pod.metadata.deletionTimestamp && pod.status?.podIP);

@@ -3,7 +3,10 @@ import { labelSelector, noUserInfo, patterns } from '../schema/common.ts';
 
 /** Schemas of the parts of a MinterDeployment. */
 
-/** Capitals are allowed: the platform ignores case, but the minter compares names byte for byte. */
+/**
+ * Capitals are allowed: the platform ignores case, but the minter compares names byte for byte, so the object must
+ * spell the name as requests do.
+ */
 export const organizationPattern = '^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$';
 
 export const repositoryName = (description: string) =>

@@ -15,7 +15,7 @@ export interface OutcomeInput {
   monitors: NamespaceMonitors;
   /** By monitor. */
   matched: ReadonlyMap<string, readonly PodFacts[]>;
-  /** The position of each node's group. */
+  /** The position in `plans` of each node's group. */
   groupOf: ReadonlyMap<string, number>;
   /** By group. */
   plans: readonly NamespacePlan[];

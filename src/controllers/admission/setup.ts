@@ -44,7 +44,7 @@ export interface AdmissionSettings {
   port: number;
   /** The address at which the API server reaches this process, if not the Service. */
   url: string;
-  /** See `untilQuiet`. */
+  /** At the end the listener serves until no new connection has come for this long. Units: ms. */
   shutdownQuietMs: number;
   /**
    * Authorities of the client certificate that the API server presents; null when it presents none. Then every caller

@@ -8,7 +8,7 @@ import { secretTls } from './secret-tls.ts';
 
 /**
  * The transport to the agents with the controller's own certificate, from its Secret; null until the Secret exists.
- * `anyServer`: see `TlsClient`.
+ * `anyServer` skips the check of the agents' certificates; see `TlsClient`.
  */
 export function controllerTransport(
   env: ControllerEnvironment,

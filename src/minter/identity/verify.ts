@@ -119,7 +119,9 @@ function decode(part: string, reason: string): Map<string, unknown> {
   }
 }
 
-/** Several spellings decode to the same bytes when the last character has spare bits: only one of them is accepted. */
+/**
+ * Several base64url texts decode to the same bytes if the last character has spare bits: only one of them is accepted.
+ */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part;
 }

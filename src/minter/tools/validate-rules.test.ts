@@ -69,12 +69,12 @@ test.each([
   ['--scope', { ...request, scope: '' }],
   ['--repo', { ...request, repo: [] }],
   ['--repo', { ...request, repo: ['../x'] }],
-])('a request with an invalid %s is refused with the name of the flag', async (flag, options) => {
+])('a request with an invalid %s is refused, and the error names the flag', async (flag, options) => {
   const run = validate({ '.yaml': agentRules() }, { ...options, token: await claims({}) });
   await expect(run).rejects.toThrow(flag);
 });
 
-test('an unreadable directory or claims file is refused with its name', async () => {
+test('an unreadable directory or claims file is refused, and the error names it', async () => {
   const io = { env: {}, stdout: () => {}, stderr: () => {}, clock: systemClock };
   const options = { allowWildcard: false, issuer: 'https://accounts.google.com', ...request };
   await expect(validateRules(join(dir, 'none'), options, io)).rejects.toThrow(/the directory cannot be read/);

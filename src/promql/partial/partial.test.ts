@@ -66,7 +66,7 @@ const shape = { start, interval: 30_000, samples: 60, nodes: 3, histograms: true
 const wired = new WiredNodes(nodeLabel, randomSeries(new Random(7), shape));
 
 test.each<[what: string, nodes: WiredNodes, least: number]>([
-  ['shares', wired, 100],
+  ['partial answers', wired, 100],
   ['whole answers', new WiredNodes(nodeLabel, randomSeries(new Random(7), { ...shape, nodes: 1 }), true), 80],
 ])('random queries give the same answer, bit for bit, when %s go over the wire', async (_, nodes, least) => {
   const random = new Random(99);
@@ -242,7 +242,7 @@ describe('a request', () => {
     [{ packed: 'a' }, 'packed'],
     [{ v: 3, packed: 'not_grouped_by' }, 'packed'],
     [{ v: 2, visible: [[{ type: '=', name: '', value: '' }]] }, 'visible[0][0].name'],
-  ])('with a wrong field (%j) is refused with the name of the field', (change, field) => {
+  ])('with a wrong field (%j) is refused, and the error names the field', (change, field) => {
     expect(() => decodePartialRequest(body(change))).toThrow(`partial request: ${field}: `);
   });
 });

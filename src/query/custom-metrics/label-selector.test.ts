@@ -26,6 +26,6 @@ test('the terms of a selector become matchers on series', () => {
   ]);
 });
 
-test.each(['=', 'a in b', 'a=b=c', 'a b'])('the selector %p is refused with the parameter named', (selector) => {
+test.each(['=', 'a in b', 'a=b=c', 'a b'])('the selector %p is refused; the error names the parameter', (selector) => {
   expect(() => parseLabelSelector(selector, 'labelSelector')).toThrow(/labelSelector/);
 });

@@ -56,7 +56,7 @@ export class CutJson {
 
   /** Takes the next bytes of the text, which must not change afterwards. */
   add(bytes: Uint8Array): void {
-    /** Where the bytes begin that are in no text yet, and those of a key. */
+    /** Where the bytes begin that were added to no text yet, and where the key begins that is being read. */
     let [from, keyFrom] = [0, 0];
     let text = this.#innermost();
     for (let i = 0; i < bytes.length; i++) {

@@ -60,7 +60,7 @@ interface Federated {
   readonly spell: (name: string) => string;
 }
 
-/** For readers that only know classic names: every other character of a name becomes an underscore. */
+/** For readers that only know classic names: each character that they do not allow becomes an underscore. */
 function underscored(name: string): string {
   return name.replace(/[^a-zA-Z0-9_:]/gu, '_').replace(/^\d/, '_');
 }
@@ -68,7 +68,7 @@ function underscored(name: string): string {
 /** The newest samples, by metric and by labels; a series that two selectors match occurs once. */
 type Families = Map<string, Map<string, string>>;
 
-/** Work of writing a series, in samples. */
+/** Cost of writing a series, in the unit of pacing: that of one sample. */
 const seriesWork = 300;
 
 async function familiesOf(

@@ -59,7 +59,7 @@ export function windowParams(
   return { endMs, windowMs: Math.round(windowMs) };
 }
 
-/** Work of an object of labels, in samples. */
+/** Cost of making an object of labels, in the unit of pacing: that of one sample. */
 const labelsWork = 200;
 
 /** Sums by `le`, with the other labels as an object. */

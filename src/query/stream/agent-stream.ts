@@ -16,7 +16,9 @@ export interface Received {
 export interface AgentAddress {
   readonly node: string;
   readonly address: string;
-  /** As in `ExpectedAgent`. */
+  /**
+   * Addresses of the node whose agent has the one certificate that all agents of earlier versions share.
+   */
   readonly shared?: readonly string[];
 }
 

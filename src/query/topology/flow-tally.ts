@@ -15,7 +15,7 @@ export interface FlowPair {
   readonly local: Local;
 }
 
-/** Work of one direction of a pair, in samples. */
+/** Cost of one direction of a pair, in the unit of pacing: that of one sample. */
 const wayWork = 200;
 
 type Local = 'src' | 'dst' | undefined;

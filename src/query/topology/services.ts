@@ -46,7 +46,7 @@ interface Row extends Workload {
   readonly seen: Uint8Array;
 }
 
-/** Work of a pod, of a row without its numbers, and of a comparison, in samples. */
+/** Cost of a pod, of a row without its numbers, and of a comparison, in the unit of pacing: that of one sample. */
 const podWork = 50;
 const rowWork = 500;
 const compareWork = 30;
@@ -55,7 +55,7 @@ const familyOf = new Map(requestFamilies.map((family) => [family.part, family]))
 
 /**
  * Every workload that has pods or series, by namespace and name, with its numbers or the reason why it has none.
- * Pure but for its turns.
+ * Pure, except that it lets other work run in between.
  */
 export async function assembleServices(pacing: Pacing, input: ServicesInput): Promise<ServiceSummary[]> {
   const { index, rows: numbers, series, startMs, stepMs, steps, pods } = input;
@@ -156,7 +156,7 @@ function subjectOf(labels: Labels): Workload | undefined {
 function endsOfFlow(labels: Labels): Workload[] {
   return ['src', 'dst'].flatMap((end) => {
     const of = (what: string): string => labels[`k8s_${end}_${what}`] ?? '';
-    // The capturing node adds its name to its own ends, and its flows count for these ends alone.
+    // The node that captures a flow adds its name to the ends that are on it: its series count for these ends alone.
     if (of('owner_name') === '' || of('node_name') !== labels[nodeLabel]) return [];
     return [{ namespace: of('namespace'), name: of('owner_name'), kind: of('owner_type') || 'Pod' }];
   });

@@ -329,7 +329,7 @@ test.each([
   [{ window: '5m', start: '0' }, 'window'],
   [{ start: '0' }, 'start'],
   [{ format: 'svg' }, 'format'],
-])('%o is refused with the name of the parameter', async (params, name) => {
+])('%o is refused, and the error names the parameter', async (params, name) => {
   const { status, json } = await ask('/api/v1/topology', { end: at, ...params });
   expect([status, json.error]).toEqual([400, expect.stringContaining(`parameter "${name}"`)]);
 });

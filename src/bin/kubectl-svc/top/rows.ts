@@ -4,7 +4,7 @@ import { workloadKinds, type TopKind } from './kinds.ts';
 import type { SortKey } from './top-flags.ts';
 import { figureLabel, type Figure } from './top-query.ts';
 
-/** One object and its figures; a figure is undefined without such traffic in the window. */
+/** One object and its figures; a figure is undefined if the object had no such traffic in the window. */
 export interface TopRow extends Readonly<Partial<Record<Figure, number>>> {
   readonly namespace?: string;
   readonly kind?: string;

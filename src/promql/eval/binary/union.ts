@@ -80,7 +80,10 @@ class Union {
     this.#matchesAll = !on && labels.length === 0;
   }
 
-  /** Adds columns whose memory is held, and the keys of their match groups. Errors: as for `joined`. */
+  /**
+   * Adds columns, whose memory is charged to the budget already, and the keys of their match groups. Errors: as for
+   * `joined`.
+   */
   async add(columns: readonly Column[], keys: readonly string[]): Promise<void> {
     const { budget } = this.#context;
     const places = this.#places;

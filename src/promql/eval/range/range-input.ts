@@ -19,7 +19,7 @@ export interface RangeInput {
   readonly range: number;
   readonly timing: Timing;
   readonly extension: 'anchored' | 'smoothed' | null;
-  /** Memory held for the series; the caller releases it. */
+  /** The memory of the series that is charged to the query's budget; the caller releases it. */
   readonly held: number;
   /** The samples that a subquery counts at its own steps, if they are counted. */
   readonly below?: SampleCounts | undefined;

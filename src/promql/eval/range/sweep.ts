@@ -9,9 +9,9 @@ export interface SweepInput {
 
 /**
  * Computes all steps of one float series in one pass, sharing work between neighbouring windows. A sweep is only an
- * optimisation: its results equal those of the function's window form bit for bit. Returns false, with nothing
- * computed, when the sweep would have to go through each window and the windows are long. The window form then takes
- * over, because it yields to other work between slices.
+ * optimisation: its results equal, bit for bit, those of the function's window form, which computes each window by
+ * itself. Returns false, with nothing computed, when the sweep would have to go through each window and the windows are
+ * long. The window form then takes over, because it yields to other work between slices.
  */
 export type Sweep = (sweep: SweepInput, out: ColumnBuilder) => boolean;
 

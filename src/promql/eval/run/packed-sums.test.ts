@@ -60,7 +60,7 @@ function world(random: Random): SplitNodes {
   return new SplitNodes(nodeLabel, series);
 }
 
-/** Like `nodes`, with each share encoded and decoded as between an agent and a query server. */
+/** Like `nodes`, with each node's part of the answer encoded and decoded as between an agent and a query server. */
 function overTheWire(nodes: SplitNodes): Distribution {
   return {
     partitionLabel: nodeLabel,

@@ -12,8 +12,9 @@ const firstPageBytes = 4 * 1024;
 const largestPageBytes = 64 * 1024;
 
 /**
- * Packs the chunks of many series into few large buffers. Received chunks lie in the connection's buffers between
- * labels and frames; a buffer for each chunk would cost more than the chunk.
+ * Packs the chunks of many series into few large buffers. Received chunks lie in the connection's buffers, which would
+ * stay in memory with all the labels and frames around the chunks; a buffer for each chunk would cost more than the
+ * chunk.
  */
 export class HeldChunks {
   #page = new Uint8Array(0);

@@ -29,7 +29,7 @@ const tooLong = (): QueryError => {
   return new QueryError('execution', message, { code: 'ERR_QUERY_LIMIT' });
 };
 
-/** A request to the nodes' indexes. */
+/** A request for label names, label values or series, which agents answer from their label indexes. */
 export type IndexQuestion = Omit<IndexRequest, 'maxBytes' | 'deadlineMs'>;
 
 export interface IndexReadOptions extends AgentTime {
@@ -54,8 +54,8 @@ export type IndexReader = (
 
 /**
  * Reads agents' indexes over mutual TLS.
- * Errors: AgentFailure for any fault of the agent; StepDown when it has no index, or none of this version; QueryError
- * `execution` when the budget is spent; the signal's reason when the request itself has ended.
+ * Errors: AgentFailure for any fault of the agent; StepDown when it cannot answer such requests, or not in this
+ * version; QueryError `execution` when the budget is spent; the signal's reason when the request itself has ended.
  */
 export function createIndexReader(way: AgentWay): IndexReader {
   return async (agent, question, options) => {

@@ -142,7 +142,10 @@ export class Pseudonyms {
   /** Other numbers may stand beside an address, as in `ec2-203-0-113-25`: any four in a row may be one. */
   #dashes(found: string): string {
     const numbers = found.split('-');
-    /** In reverse order: a log may hold millions, and inserting each at the front would take quadratic time. */
+    /**
+     * In reverse order: a log may hold millions of numbers in a row, and inserting each at the front would take
+     * quadratic time.
+     */
     const kept: string[] = [];
     while (numbers.length >= 4) {
       const four = numbers.slice(-4);
