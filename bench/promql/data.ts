@@ -1,7 +1,10 @@
 import { sortedLabels, type Labels } from '../../src/promql/index.ts';
 import { Random } from '../../src/testing/promql/random.ts';
 
-/** The data of the baseline: 720 samples at 30 s, the last at 2026-11-21T06:00:00Z. Units: milliseconds. */
+/**
+ * The times of the generated data: 720 samples of each series, 30 s apart, the last at 2026-11-21T06:00:00Z. Units:
+ * milliseconds.
+ */
 export const interval = 30_000;
 export const samples = 720;
 export const end = Date.UTC(2026, 10, 21, 6);

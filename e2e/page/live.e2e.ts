@@ -44,7 +44,7 @@ async function open(path: string, options: Partial<Opened> = {}): Promise<void> 
     },
   });
   page = tab.page;
-  // Each test has a stage and certificates of its own: that takes long on a busy machine.
+  // Each test has agents, a query server and certificates of its own: that takes long on a busy machine.
   page.setDefaultTimeout(40_000);
 }
 

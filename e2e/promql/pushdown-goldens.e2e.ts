@@ -40,7 +40,7 @@ function spread(rows: readonly Row[], nodes: number): Map<string, Row[]> {
   return agents;
 }
 
-/** Starts a stage whose clock shows the date of the data: otherwise retention would delete the data during queries. */
+/** Starts agents whose clock shows the date of the data: otherwise retention would delete the data during queries. */
 async function startWith(agents: ReadonlyMap<string, readonly Row[]>, end: number): Promise<QueryStage> {
   const clock = new ShiftedClock(end * 1000);
   const stage = await startQueryStage({ nodes: [...agents.keys()].sort(), clock, flags: { agentTimeout: '60s' } });

@@ -25,7 +25,7 @@ async function life(start: number): Promise<(CaPlan & { at: number })[]> {
   return steps;
 }
 
-test('a new CA is trusted before it signs, and the old CA until its leaves are gone', async () => {
+test('a new CA is trusted before it signs, and the old CA until the certificates that it signed are gone', async () => {
   const [made, trusted, signs, alone] = await life(0);
   const [first, second] = [made!.state.signer.cert, trusted!.state.next!.pair.cert];
   expect(caBundle(made!.state)).toBe(first);

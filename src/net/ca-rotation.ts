@@ -10,7 +10,7 @@ import { createCa, expiryTime, renewalTime, type KeyPairPem } from './ca.ts';
  * Pure but for the keys it makes; time is a parameter. Units: ms since the epoch.
  */
 export interface CaState {
-  /** Signs leaves. */
+  /** Signs leaf certificates. */
   signer: KeyPairPem;
   /** Will sign: trusted since `since`, so that every process knows it before it signs. */
   next?: { pair: KeyPairPem; since: number };

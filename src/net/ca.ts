@@ -3,8 +3,9 @@ import * as x509 from '@peculiar/x509';
 import type { webcrypto } from 'node:crypto';
 import { OperatorError } from '../base/errors.ts';
 
-// The self-managed certificate authority: one CA, short-lived leaves for agents, query and controller. Keys are ECDSA
-// P-256, certificates X.509 v3 (RFC 5280). Randomness is WebCrypto's; time is a parameter.
+// The self-managed certificate authority: one CA, and the short-lived certificates that it signs (leaves) for agents,
+// query and controller. Keys are ECDSA P-256, certificates X.509 v3 (RFC 5280). Randomness is WebCrypto's; time is a
+// parameter.
 
 /** A certificate and its private key. */
 export interface KeyPairPem {

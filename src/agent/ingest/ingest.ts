@@ -63,8 +63,8 @@ const houseKeepingMs = 10_000;
 /**
  * Takes decoded requests and writes their samples to the store.
  *
- * Flow: `metrics` (checks, mapping, samples in memory, return) → 50 ms later: the sums of merged series, `commit`,
- * answer → every 10 s: stale markers, the agent's own series.
+ * Flow: `metrics` (checks, mapping, samples in memory, return) → 50 ms later: the sums of series that several streams
+ * feed, `commit`, answer → every 10 s: stale markers, the agent's own series.
  * Guarantees: answered data is durable, as long as the disk takes it within a quarter of a second; after that the
  * sender is answered all the same, because an instrument that waits grows without bound. Requests beyond the memory
  * budget are refused with a partial success and counted. A store that cannot write is logged once, and serving goes on.
@@ -184,7 +184,10 @@ export class Ingest implements OtlpConsumer {
     group?.end();
   }
 
-  /** Stores the sums of merged series. When due, ends expired streams and stores the agent's own series. */
+  /**
+   * Stores the sums of series that several streams feed. When due, ends expired streams and stores the agent's own
+   * series.
+   */
   async #keepHouse(waitingBytes: number): Promise<void> {
     const { mapper, metrics, clock } = this.#options;
     const now = { wall: clock.now(), mono: clock.monotonic() };

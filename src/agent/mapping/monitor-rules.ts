@@ -72,7 +72,7 @@ export function wants(rule: PodRules, { family, protocol, paths }: Subject): boo
   );
 }
 
-/** The rules for a pod that no monitor covers: those of the first fallback that holds its namespace, if any. */
+/** The rules for a pod that no monitor covers: those of the first fallback that applies to its namespace, if any. */
 export function fallbackRules(fallback: Fallback, namespace: string): readonly PodRules[] {
   const rule = fallback.find((f) => !f.namespaces || f.namespaces.includes(namespace));
   return rule ? [rule] : [];

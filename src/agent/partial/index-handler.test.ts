@@ -78,7 +78,7 @@ test('a limit keeps the first in order; several selectors give their union', asy
   expect([...series]).toEqual((await store.series([], asked.startMs, asked.endMs)).slice(0, 4));
 });
 
-test('a series that carries another node’s name makes the partition unclean for requests that select it', async () => {
+test('the answer to a request tells if a selected series carries another node’s name', async () => {
   store.append(labelsFromObject({ __name__: 'flow_bytes', k8s_node_name: 'node-2' }), end, 1);
   expect((await answered(asked)).header.partitionClean).toBe(true);
   expect((await answered({ ...asked, sets: [[]] })).header.partitionClean).toBe(false);

@@ -64,7 +64,7 @@ class VisibleSource implements SeriesSource {
 
 /** The agent's own limits, which cap those that a request asks for. */
 export interface PartialLimits extends AdmissionLimits {
-  /** Maximum number of samples that one evaluation may read, and hold. Default 20 million. */
+  /** Maximum number of samples that one evaluation may read, and may have in memory. Default 20 million. */
   readonly maxSamples: number;
   /** Maximum bytes of one answer. Default 128 MiB. */
   readonly maxBytes: number;
@@ -88,10 +88,10 @@ export interface PartialDeps {
 }
 
 /**
- * Computes this node's share of a query over its own store.
+ * Computes this node's part of a query from the samples in its own store.
  * Flow: read and check the request → wait for admission, and for memory → evaluate → encode, all of it before the first
- * byte is sent, so that an error can still become a status and an answer that has begun is complete. Errors: only the
- * signal's; any other failure is an outcome.
+ * byte is sent, so that an error can still become a status and an answer that has begun is complete.
+ * Errors: only the signal's; any other failure is an outcome.
  */
 export function createPartialHandler(deps: PartialDeps): FramedHandler {
   const { clock, limits = defaultPartialLimits, memory = unlimitedMemory() } = deps;

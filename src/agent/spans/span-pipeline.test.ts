@@ -326,7 +326,7 @@ describe('spans that come before the points of their process', () => {
     expect([shown()[1]!.namespace, unknown(), contradicted()]).toEqual([undefined, 2, 1]);
   });
 
-  test('wait in bounded memory: the oldest of the namespace that holds most are passed on as unknown', () => {
+  test('wait in bounded memory: the oldest of the namespace that uses most of it are passed on as unknown', () => {
     const passed: string[] = [];
     const waiting = new UnshownSpans((held) => passed.push(held.scopes[0]!.spans[0]!.name), {
       maxBytes: 20_000,

@@ -20,7 +20,7 @@ import { capture, exclusions } from './policy-scope.ts';
 import { exporters, monitorSettingLeaves, monitorSettings } from './traffic-fields.ts';
 import { failedNodes } from './traffic-status.ts';
 
-/** `defaults` and `overrides` never set the same leaf: the override would make the default meaningless. */
+/** `defaults` and `overrides` never set the same field: the override would make the default meaningless. */
 const eachLeafOnce: CelRule[] = monitorSettingLeaves.map((leaf) => {
   const present = (root: string) =>
     leaf.map((_, depth) => `has(self.${root}.${leaf.slice(0, depth + 1).join('.')})`).join(' && ');

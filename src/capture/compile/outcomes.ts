@@ -21,7 +21,7 @@ export interface OutcomeInput {
   plans: readonly NamespacePlan[];
 }
 
-/** The outcomes of the compile for the statuses of the monitors of one namespace. */
+/** The outcome of the compile for each monitor's status, in one namespace. */
 export function monitorOutcomes(input: OutcomeInput): [string, MonitorOutcome][] {
   const conflicts = sharedPodConflicts(input);
   return input.monitors.judged.map((verdict) => {

@@ -44,7 +44,7 @@ const workloads = fc.array(
     maxLength: 2,
   },
 );
-/** What a monitor selects: pods of the world more often than not, and sometimes nothing, which is refused. */
+/** What a monitor selects: existing pods more often than not, and sometimes nothing, which is refused. */
 const target = fc.oneof(
   { weight: 4, arbitrary: fc.constant({ selector: {} }) },
   { weight: 4, arbitrary: fc.record({ selector }) },

@@ -1,7 +1,7 @@
 import type { SampleCounts } from '../types.ts';
 import { absent } from './columns.ts';
 
-/** Counts the samples of the steps of one frame. */
+/** Counts the samples that an evaluation uses at each of its steps, for the statistics of the query. */
 export class SampleCounter implements SampleCounts {
   readonly queryable: Float64Array;
   readonly read: Float64Array;

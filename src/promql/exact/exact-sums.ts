@@ -21,7 +21,7 @@ export interface SpecialCounts {
 }
 
 /**
- * Sums of many values for every step of a frame, kept exactly: the result is the true sum rounded once. It depends
+ * Sums of many values for every step of a query, kept exactly: the result is the true sum rounded once. It depends
  * neither on the order of the values nor on their distribution over nodes, so a distributed sum equals a central one.
  * Two doubles (Shewchuk's expansion cut at two parts, each addition checked) are enough for ordinary data; a sum that
  * needs more becomes a big integer for that step alone.

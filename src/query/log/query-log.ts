@@ -41,9 +41,9 @@ export const noQueryLog: QueryLog = { write: () => {} };
 
 /**
  * Writes queries as JSON lines, `{ts, params, httpRequest, stats, degraded, …}`.
- * At `maxBytes` the file is renamed to `<path>.1`, which replaces the former one, and a new file begins. Neither file
- * is ever larger than the cap, unless a single line is. A write failure is reported once and affects no query. The path
- * `-` is the standard output, which has no cap: its collector limits the size.
+ * At `maxBytes` the file is renamed to `<path>.1`, which replaces an earlier file of that name, and a new file begins.
+ * Neither file is ever larger than the cap, unless a single line is. A write failure is reported once and affects no
+ * query. The path `-` is the standard output, which has no cap: its collector limits the size.
  */
 export function openQueryLog(
   path: string,

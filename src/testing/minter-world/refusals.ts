@@ -2,7 +2,10 @@ import type { askToken } from './running-minter.ts';
 import { type RunningMinter } from './running-minter.ts';
 import type { MinterWorld } from './world.ts';
 
-/** The world and the minter in which a test measures the costs of an attack and looks for leaks. */
+/**
+ * The minter and its surroundings (key service, platform and issuer). A test measures the costs of an attack there and
+ * looks for leaks.
+ */
 export interface Watched {
   world: MinterWorld;
   minter: RunningMinter;

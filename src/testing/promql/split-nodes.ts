@@ -11,7 +11,7 @@ import {
 import { MemorySource } from './memory-source.ts';
 import type { RandomSeries } from './random-series.ts';
 
-/** Series spread over nodes by a label, each node computing its share of a query: a distribution without a network. */
+/** Series spread over nodes by a label. Each node computes its part of a query: a distribution without a network. */
 export class SplitNodes implements Distribution {
   readonly partitionLabel: string;
   /** All series together, as a central evaluation reads them. */

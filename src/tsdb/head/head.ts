@@ -27,7 +27,7 @@ export class Head {
   readonly #dictionary = new SeriesDictionary();
   readonly #series = new HeadSeries();
   readonly #selections = new KnownSelections();
-  /** Refs of replayed series records whose labels already had another ref: from the former to the latter. */
+  /** Replayed refs whose labels already had another ref: from the replayed ref to that other ref. */
   readonly #aliases = new Map<number, number>();
   /**
    * By slot, the writer's `SeriesRef` that was resolved to it last. Another `SeriesRef` with the same slot may belong

@@ -94,7 +94,10 @@ export function diffPlan(
   };
 }
 
-/** Repeats the check of admission: against the resulting cluster, in which this policy still has its present spec. */
+/**
+ * The warning of admission about monitors that a policy leaves without anything to capture. It compares the wanted spec
+ * with the resulting cluster, in which this policy still has its present spec.
+ */
 function orphanWarning(object: KubeObject, before: CompileInput, after: CompileInput): string[] {
   if (object.kind !== 'ClusterTrafficPolicy') return [];
   const { name } = object.metadata;

@@ -98,7 +98,7 @@ function failedNodes(view: ClusterView): Map<string, Failure> {
   return new Map(rows.map(({ name, reason, message }) => [name, { reason, message: message ?? '' }]));
 }
 
-/** The operator's compile of the objects read; undefined when they do not compile or part of them is unknown. */
+/** What the operator compiles from the objects read; undefined when they do not compile or part of them is unknown. */
 function compileView(view: ClusterView): CompileResult | undefined {
   const { environment } = operatorEnvironment(view);
   if (!isWhole(view)) return undefined;

@@ -57,7 +57,7 @@ export async function addCapture(
 }
 
 /**
- * Adds the operator's compile for each node. Each instrument file is added once, and rules that differ only in the
+ * Adds what the operator compiles for each node. Each instrument file is added once, and rules that differ only in the
  * node's name and pods are added once.
  */
 function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Redactor): void {

@@ -27,7 +27,7 @@ export class ValueHeap {
     return this.items.length;
   }
 
-  /** Adds a candidate if fewer than k are held or it beats the worst one. */
+  /** Adds a candidate if there are fewer than k, or if it beats the worst one. */
   offer(item: HeapItem, k: number): void {
     if (this.items.length < k) {
       this.items.push(item);

@@ -20,7 +20,8 @@ import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 const maxAnswerBytes = 64 * 1024 * 1024;
 
 /**
- * Bytes of a series and of each label while a list is held and joined: a label is held as the number of a shared text.
+ * Bytes that a series and each of its labels take while the lists of the agents are joined: a label is kept as the
+ * number of a shared text.
  */
 const seriesBytes = 28;
 const labelBytes = 4;
@@ -45,7 +46,7 @@ export interface IndexReading extends IndexLists {
   readonly foreign: boolean;
 }
 
-/** Reads one agent's index: the whole answer, or an error. */
+/** Sends a request to one agent. Returns the whole answer, or throws. */
 export type IndexReader = (
   agent: CallableAgent,
   question: IndexQuestion,
@@ -53,7 +54,7 @@ export type IndexReader = (
 ) => Promise<IndexReading>;
 
 /**
- * Reads agents' indexes over mutual TLS.
+ * Sends such requests to agents over mutual TLS.
  * Errors: AgentFailure for any fault of the agent; StepDown when it cannot answer such requests, or not in this
  * version; QueryError `execution` when the budget is spent; the signal's reason when the request itself has ended.
  */
