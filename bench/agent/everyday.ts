@@ -8,7 +8,10 @@ import { seriesPerPod, timeline } from './workload.ts';
 export interface EverydayWork {
   /** 12 pods are 5,280 series. */
   readonly pods: number;
-  /** The age of the process from which its share of a core is counted. It takes samples at the pace from its start. */
+  /**
+   * The age of the process from which its share of a core is counted. From its start on it gets samples at the pace of
+   * such a node.
+   */
   readonly ageSeconds: number;
   readonly start: { readonly ours: () => Promise<Receiver>; readonly peer?: (() => Promise<Receiver>) | undefined };
   readonly cores: string;

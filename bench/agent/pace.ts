@@ -13,8 +13,8 @@ export interface Pace {
 }
 
 /**
- * Posts pod by pod at a pace. Returns the share of a core that the receiver took, in per cent of the time that the pace
- * plans for the posts. On a busy machine the posts come late; the share counts no time of that delay.
+ * Posts pod by pod at a pace. Returns the receiver's CPU time in per cent of the time that the pace plans for the
+ * posts. If a busy machine delays the posts, the delay is no part of that time.
  */
 export async function pace(receiver: Receiver, work: Pace): Promise<number> {
   const { pods, perSecond, seconds, time, round } = work;

@@ -1,6 +1,6 @@
 /**
  * A process that serves remote read from a store over plain HTTP, to be measured from outside.
- * Arguments: directory, clock in ms. Prints its port.
+ * Arguments: the store's directory, and the time in ms at which its clock stands. Prints its port.
  */
 import { createServer } from 'node:http';
 import { silentLogger } from '../../src/base/logger.ts';

@@ -72,7 +72,10 @@ export function malformedRequests(token: string | undefined): { name: string; by
   return [...refused, ...odd];
 }
 
-/** Sends each on a connection of its own, 20 at a time. Returns what was not refused, or not answered in time. */
+/**
+ * Sends each on a connection of its own, 20 at a time. Returns a line for each request that was answered with 2xx and
+ * must not be, and for each that was neither answered nor cut in time.
+ */
 export async function sendMalformed(target: Target, identity: Identity): Promise<string[]> {
   const wrong: string[] = [];
   const requests = malformedRequests(identity.token);

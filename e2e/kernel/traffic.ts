@@ -76,7 +76,7 @@ export function withoutStatus(counts: Counts): Counts {
   return sorted(all);
 }
 
-/** The requests of one connection, in order, each with the status of the answer before its own. */
+/** The requests of one connection, in order, each with the status of the previous answer instead of its own. */
 export function statusesOfBefore<T extends Pick<Seen, 'status'>>(seen: readonly T[]): T[] {
   return seen.map((one, i) => ({ ...one, status: seen[i - 1]?.status ?? one.status }));
 }

@@ -5,7 +5,8 @@ import { watch } from './watch.ts';
 export type DataKind = 'configmaps' | 'secrets';
 
 /**
- * Config maps and secrets that pods of this node use, each by its own watch: a node may read nothing else.
+ * Config maps and secrets that pods of this node use, each with its own watch, because the API server lets a node read
+ * no other objects.
  * Guarantees: when an object appears, changes or goes, `changed` is called for every pod that uses it.
  */
 export interface ObjectCache {

@@ -81,8 +81,8 @@ function hasPartialStates(query: string): boolean {
 }
 
 /**
- * The answers on all paths that differ for this query; the last answer is that of the lowest path, `off`. An answer
- * names its path: the highest of the paths that are the same for this query.
+ * The answers to this query, one for each path that differs from the others; the last is that of the lowest path,
+ * `off`. Paths that do the same for this query have one answer, which names one of them.
  */
 async function askAll(
   stage: QueryStage,

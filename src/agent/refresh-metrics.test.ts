@@ -3,7 +3,7 @@ import { ownFamilies } from './exposition/own.ts';
 import { refreshMetrics, type StateSources } from './refresh-metrics.ts';
 import { createSelfMetrics } from './self-metrics.ts';
 
-/** What the instrument says of itself: it leaves one service alone. */
+/** What the instrument says of itself: it avoids one service, which instruments itself. */
 const families = new Map([
   ['obi_avoided_services', { name: 'obi_avoided_services', groups: new Map([['', { series: [{ total: 1 }] }]]) }],
 ]);
@@ -52,7 +52,7 @@ test('gauges of the process of the instrument are there only while it answers', 
   expect(await shown({ up: false, process: next, gapMs: 2_000 })).toEqual({ ...down, instrument_gap_seconds: 2 });
 });
 
-test('a process that cannot be seen has no memory', async () => {
+test('the memory of a process that cannot be seen is not reported', async () => {
   expect(await shown({ up: true, process: process1 })).toHaveProperty('instrument_memory_bytes');
   expect(await shown({ up: true, process: { ...process1, pid: 2 ** 30 } })).not.toHaveProperty(
     'instrument_memory_bytes',

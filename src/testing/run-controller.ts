@@ -14,7 +14,7 @@ export interface ControllerHarness {
    * time, which a busy machine may need, throws an error that names `what`.
    */
   passUntil(condition: () => unknown, what: string): Promise<void>;
-  /** Waits until no key runs or is due. */
+  /** Waits until no key is being reconciled or is due. */
   idle(): Promise<void>;
   /** Stops the manager and the server. Rejects with the error of `run`, if it failed. */
   stop(): Promise<void>;

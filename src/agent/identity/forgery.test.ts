@@ -115,7 +115,7 @@ test('a forged instance in the Resource makes no series of another pod once the 
   );
 });
 
-/** The record of a span with this Resource, once its pod is final. */
+/** The record of a span with this Resource, once it is decided which pod it belongs to. */
 function spanOf(
   identity: Identity,
   resource: readonly Attribute[],

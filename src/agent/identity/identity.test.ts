@@ -329,7 +329,7 @@ test('a pod that comes back after a list without it stays known', () => {
   expect([index.size, index.withIp('10.0.0.5')]).toEqual([0, undefined]);
 });
 
-test('a series of an unknown pod is counted, then named unknown, then given its pod, and its counter goes on', () => {
+test('a series names no pod until pods are known, then an unknown one, then its own, and its counter goes on', () => {
   const identity = new Identity();
   const mapper = new SeriesMapper({ ...defaultPolicy('n'), limits: builtinLimits }, identity);
   const names: string[] = [];

@@ -36,7 +36,7 @@ export interface IngestOptions {
   readonly logger: Logger;
   /** Memory for waiting requests. Units: bytes of their bodies. Default 64 MiB. */
   readonly budgetBytes?: number;
-  /** Updates the stored metrics that are not counted when events happen. */
+  /** Updates those of the agent's stored metrics that no event updates, such as gauges. */
   readonly refreshSelf?: () => void | Promise<void>;
 }
 

@@ -58,7 +58,7 @@ async function answered(request: IndexRequest): Promise<IndexLists & { header: I
   return decoder.finish();
 }
 
-test('names, values and label sets are those of the store, with its node', async () => {
+test('the answer has the names, values or label sets of the store, and the name of its node', async () => {
   const values = await answered(asked);
   expect(values.header).toEqual({ kind: 'values', node, partitionClean: true });
   expect(values.texts).toEqual(Array.from({ length: 10 }, (_, i) => `p${i}`));

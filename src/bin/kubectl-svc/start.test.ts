@@ -29,7 +29,7 @@ test.each([
   ['kubectl-svc.ts', 'top --help'],
   ['kubectl-complete-svc.ts', 'top pods --so'],
   ['kubectl-svc.ts', '__complete top pods --so'],
-])('%s %s loads neither client-node nor the engine', (program, args) => {
+])('%s %s loads neither client-node nor the PromQL engine', (program, args) => {
   const { status, stdout, loaded } = start(program, ...args.split(' '));
   expect(status).toBe(0);
   expect(stdout).toMatch(/Usage: kubectl svc|--sort-by/);

@@ -247,7 +247,7 @@ describe('several monitors on one pod', () => {
     expect(result.monitors.get('shop/strong')!.conflicts).toEqual([]);
   });
 
-  test('a field that is lost under the policies of any of the shared nodes is lost', () => {
+  test('a field is reported as lost if it is lost under the policies of one of the shared nodes', () => {
     const edge = { matchLabels: { pool: 'edge' } };
     const even = { overrides: { sampling: { ratio: '0.5' } } };
     const monitors = [

@@ -99,7 +99,7 @@ export class Door {
     server.setTimeout(stalledMs, (socket) => this.#quiet(socket));
   }
 
-  /** The place of a connection, for protocols served elsewhere. */
+  /** The connection as the listener counts it, for protocols that are served elsewhere. */
   placeOf(socket: object): Place | undefined {
     return this.#bySocket.get(socket);
   }
@@ -116,7 +116,7 @@ export class Door {
     for (const place of this.#places.all()) place.close();
   }
 
-  /** Admits a connection, or ends it when there is no place. */
+  /** Admits a connection, or ends it when the listener has as many as it may have. */
   enter(socket: Socket): boolean {
     const peer = peerOf(socket);
     const connection: Connection = {

@@ -123,7 +123,7 @@ export class Utf8Text {
     this.#length = writeSample(this.#view, this.#length, value);
   }
 
-  /** Adds the values from `from` to `to`, each after its stamp. */
+  /** Adds the values from `from` to `to`, each after its stamp (the text of its time). */
   appendSamples({ blocks, lengths, stride }: Stamps, values: Float64Array, from: number, to: number): void {
     this.#reserve((to - from) * (8 * stride + maxSampleBytes));
     const view = this.#view;

@@ -3,8 +3,8 @@ import type { Labels, ReadQuery } from '../../tsdb/index.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 
 /**
- * The label that distinguishes clusters for a consumer that reads several. Its value is the series' own, or else the
- * name of this cluster; with an empty name nothing is added, and matchers on the label are ordinary matchers.
+ * The label that distinguishes clusters for a consumer that reads several clusters. Its value is the series' own, or
+ * else the name of this cluster; with an empty name nothing is added, and matchers on the label are ordinary matchers.
  */
 export const clusterLabel = 'cluster';
 

@@ -39,8 +39,8 @@ const pairLabels = [
 
 /**
  * Adds up flows by their ends. A flow between two nodes is captured on both, and each agent adds its node's name to the
- * ends that are its own pods: the record of the sender's node counts, or the receiver's when the sender's node has no
- * agent.
+ * ends that are its own pods. One record counts: that of the sender's node, or of the receiver's when the sender's node
+ * has no agent.
  */
 export class FlowTally {
   readonly #ways = new Map<string, Way>();

@@ -101,7 +101,7 @@ test('a policy of some namespaces cannot raise a ceiling of all namespaces; a po
   expect(found({})).toMatchObject({ value: 50_000, from: 'ClusterTrafficPolicy/p (limits)' });
 });
 
-test('the base names the policy that sets its ports with ByPort, else the policy that sets its mode', () => {
+test('the base entry names the policy that sets its ports in mode ByPort, else the policy that sets its mode', () => {
   const ports = aPolicy('ports', { priority: 9, capture: { ports: [{ port: 1 }] } });
   const mode = (of: 'AllowList' | 'ByPort') => aPolicy('mode', { capture: { mode: of } });
   const by = (of: 'AllowList' | 'ByPort') => view({ policies: [ports, mode(of)] }).base.by;
