@@ -22,7 +22,10 @@ export interface ClusterOptions extends Pick<
   ControlPlaneOptions,
   'fsync' | 'nodeMonitorGraceSeconds' | 'apiServerFlags' | 'controllerManagerFlags' | 'schedulerFlags'
 > {
-  /** Process nodes to start, named node-1, node-2 … Default 0: the control plane alone. */
+  /**
+   * Nodes to start, named node-1, node-2 …, which run pods as processes of this machine. Default 0: the control plane
+   * alone.
+   */
   nodes?: number;
   /** An empty or new folder for everything, kept at the end. Default: a temporary one. */
   dir?: string;
@@ -40,7 +43,7 @@ export interface ClusterOptions extends Pick<
   backoff?: Partial<Backoff>;
 }
 
-/** A real control plane with process nodes. */
+/** A real control plane, with nodes that run pods as processes of this machine. */
 export interface Cluster {
   /** Path of the kubeconfig of a cluster-admin. */
   readonly kubeconfig: string;

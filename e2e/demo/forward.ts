@@ -1,8 +1,9 @@
 import { connect, createServer, type Server } from 'node:net';
 
 /**
- * `kubectl port-forward` for process nodes: a loopback port whose connections reach the pod from a loopback address,
- * as they would inside the pod. `target` is called for each connection, so that connections follow a pod that moved.
+ * `kubectl port-forward` for nodes that run pods as processes of this machine: a loopback port whose connections reach
+ * the pod from a loopback address, as they would inside the pod. `target` is called for each connection, so that
+ * connections follow a pod that moved.
  */
 export async function forward(
   target: () => Promise<{ ip: string; port: number }>,

@@ -113,7 +113,9 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
     return exports;
   };
 
-  /** Takes in samples as an agent does: those that it still keeps into its store, and all into its export queues. */
+  /**
+   * Takes in samples as an agent does: puts those that it still keeps into its store, and all into its export queues.
+   */
   const takeIn = async (node: string, n: number): Promise<void> => {
     const { store } = stage.cluster.agents[n]!;
     const exports = exportsOf(node, node, [`${oracle.url}/api/v1/write`, ...(peer.writeUrls ?? [])]);

@@ -3,7 +3,9 @@ import { createKubeClient, type KubeClient } from '../../src/kube/index.ts';
 import { FakeApiServer } from '../../src/testing/index.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 
-/** One of the two servers, for tests that run on both. Its members can be read once the tests run. */
+/**
+ * One of the two API servers, real or scripted, for tests that run on both. Its members can be read once the tests run.
+ */
 export interface OneServer {
   readonly real: boolean;
   readonly cluster: Cluster;

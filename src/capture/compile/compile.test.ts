@@ -23,7 +23,7 @@ const monitorRule = (more: Partial<CompileInput>, index = 0) =>
 
 const app = (name: string): TrafficMonitorSpec => ({ mode: 'Capture', selector: { matchLabels: { app: name } } });
 
-test('without any object every node gets exactly the file that the agent seeds by itself', () => {
+test('without any policy or monitor every node gets exactly the config that the agent makes by itself', () => {
   const seed = zeroConfig({ node: 'node-2', ports: '80,443,8080,8443', instrumentVersion: 'v0.10.0' });
   expect(compile(aWorld()).nodes.get('node-2')!.config).toEqual(seed);
 });

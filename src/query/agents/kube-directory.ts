@@ -15,7 +15,7 @@ import { DepartedNodes } from './departed-nodes.ts';
 const lookMs = 1_000;
 /** How long readiness waits for the record of nodes that left, once everything else is synced. ms. */
 const recordGraceMs = 10_000;
-/** Most faults of the record that one log line lists. */
+/** Maximum number of faults of the record in one log line. */
 const maxTold = 5;
 
 export interface WatchAgentsOptions {

@@ -9,7 +9,7 @@ const checkout = aPod('shop/checkout-1', 'node-1', {
 const view = (more: Partial<CompileInput> = {}, pod = checkout): PodView => podView(aWorld(more), pod);
 const setting = (of: PodView, path: string) => of.settings.find((s) => s.path === path);
 
-test('without any object the built-in ports hold', () => {
+test('without any policy or monitor the built-in ports apply', () => {
   expect(view()).toMatchObject({
     policies: [],
     base: { mode: 'ByPort', ports: '80,443,8080,8443', by: null },
