@@ -284,7 +284,7 @@ needing(browserNeed).describe('the stream on the page', () => {
     [375, true],
     [1280, false],
     [2560, true],
-  ])('at %p px, dark: %p: the page has no violation, with and without an open span', async (width, dark) => {
+  ])('at %p px, dark: %p: no accessibility rule is broken, with and without an open span', async (width, dark) => {
     const [agent, other] = stage.agents;
     push(agent!, '/fails', { statusCode: 503, status: 'error' });
     push(agent!, '/not-found', { statusCode: 404 });

@@ -4,7 +4,7 @@ import { seedLogText, zeroConfig } from './seed.ts';
 
 const options = { node: 'node-1', ports: '80,443,8080,8443', instrumentVersion: 'v0.10.0' };
 
-test('without any resource, one entry selects every process on the default ports, in a container or not', () => {
+test('without policies or monitors one entry selects all processes on the default ports, in a container or not', () => {
   const config = zeroConfig(options);
   expect(parse(config.instrument.yaml).discovery.instrument).toEqual([{ open_ports: '80,443,8080,8443' }]);
   expect(parse(config.instrument.yaml).metrics.features).toEqual(['application']);
@@ -17,7 +17,7 @@ test('on the host network, where the devices of the node are visible, the seed i
   expect(parse(yaml).network).toMatchObject({ protocols: ['TCP'] });
 });
 
-test('the log text is the one people search for', () => {
+test('the log text about the default ports is fixed, because people search for it', () => {
   expect(seedLogText('80,443,8080,8443')).toBe('open_ports=80,443,8080,8443');
   expect(seedLogText('8443, 80,9000-9010')).toBe('open_ports=80,8443,9000-9010');
 });

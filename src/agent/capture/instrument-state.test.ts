@@ -90,7 +90,7 @@ test('a second file restarts the deadline, and a failed config that runs at last
   expect(phase(probed(view, running('b', 171_000), 171_000), 171_000)).toBe('Running');
 });
 
-test('an instrument that stops answering for long fails the config it ran', () => {
+test('the config of an instrument that stops answering for long counts as failed', () => {
   let view = probed(afterFile(unknownInstrument, 'a', false, 0), running('a', 1_500), 10);
   view = probed(view, null, 20);
   expect(phase(view, 30)).toBe('Written');

@@ -222,7 +222,7 @@ test('protocols and ignored paths of the monitors filter spans as they filter se
   expect(dropped).toHaveLength(3);
 });
 
-test('redacted data does not reach the ring: headers, paths, queries, labels, and the name of the span', () => {
+test('redacted data does not reach the stored spans: headers, paths, queries, labels, and the name of the span', () => {
   const redaction: CaptureConfig['redaction'] = [
     {
       headers: { allow: ['x-tenant', 'x-card'], obfuscate: ['x-card'] },

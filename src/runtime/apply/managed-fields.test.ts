@@ -79,7 +79,7 @@ test('an object that was just applied needs no second apply', () => {
 });
 
 test.each<[string, (o: Editable) => void]>([
-  ['values the server defaults', (o) => (o.spec.strategy = { type: 'RollingUpdate' })],
+  ['values that the server fills in', (o) => (o.spec.strategy = { type: 'RollingUpdate' })],
   ['defaults inside list items', (o) => (o.spec.template.spec.containers[0]!.ports![0]!.protocol = 'TCP')],
   ['quantities in canonical form', (o) => (o.spec.template.spec.containers[0]!.resources!.limits.cpu = '1')],
   ['status fields', (o) => (o.status = { replicas: 2 })],
