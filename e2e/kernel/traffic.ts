@@ -49,7 +49,7 @@ export const standardTraffic: readonly Requests[] = [
   { method: 'GET', path: '/slow', route: '/slow', count: 4 },
 ];
 
-/** Requests that show whether a process is watched already; their counts are compared with nothing. */
+/** Requests that show whether a process is watched already; their counts are not checked. */
 export const warmRoute = '/warm';
 export const warmUp: readonly Requests[] = [{ method: 'GET', path: warmRoute, route: warmRoute, count: 1 }];
 

@@ -66,7 +66,7 @@ export interface Edit {
   done: number | null;
 }
 
-/** How long a done edit took: from when it was made, or from the stated end of gathering. */
+/** How long it took until an edit was in force: from when it was made, or from the stated end of gathering. */
 export const tookMs = ({ at, stated, done }: Edit): number => Math.max(0, done! - Math.max(at, stated ?? 0));
 
 async function restartsOfInstrument(stage: Stage): Promise<number> {

@@ -21,7 +21,7 @@ interface Part {
 
 /** A Thanos under test. */
 export interface Thanos extends LongTermPeer {
-  /** A querier over the same stores that takes no series for replicas of each other. */
+  /** A querier over the same stores that treats no series as replicas of each other. */
   readonly rawUrl: string;
 }
 

@@ -1,8 +1,8 @@
 import { chown, mkdir } from 'node:fs/promises';
 
 /**
- * Makes the user that the agent runs as the owner of the data directory. The kubelet creates host directories as root
- * and a pod's `fsGroup` has no effect on host paths, so the unprivileged agent could not write there otherwise.
+ * Makes the agent's user the owner of the data directory. The kubelet creates host directories as root and a pod's
+ * `fsGroup` has no effect on host paths, so the unprivileged agent could not write there otherwise.
  * Shape: `owner` is `uid:gid`; empty, or a caller that is not root, leaves everything alone. Only the directory itself
  * changes: its contents were created by its owner.
  * Errors: those of the file system.

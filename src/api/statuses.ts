@@ -10,7 +10,7 @@ export interface StatedCondition {
   readonly lastTransitionTime?: string;
 }
 
-/** A status with conditions. The API server writes `null` until the first one of a CRD is set. */
+/** A status with conditions. For a CRD, the API server writes `null` until the first condition is set. */
 export interface ConditionedStatus {
   readonly conditions?: readonly StatedCondition[] | null;
 }

@@ -51,7 +51,7 @@ export function dropMetadata(labels: Labels): Labels {
   return labels;
 }
 
-/** The labels with one label set; an empty value removes the label. */
+/** The labels after one of them was set; an empty value removes the label. */
 export function setLabel(labels: Labels, name: string, value: string): Labels {
   const others = labels.filter((label) => label[0] !== name);
   if (value === '') return others;

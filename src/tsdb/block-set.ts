@@ -65,7 +65,7 @@ export class BlockSet {
     return this.#blocks.reduce((sum, block) => sum + block.bytes, 0);
   }
 
-  /** Blocks in quarantine since the store was opened, those found at the start included. */
+  /** How many blocks were moved to quarantine since the store was opened, those found at the start included. */
   get quarantined(): number {
     return this.#quarantined;
   }

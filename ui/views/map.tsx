@@ -201,7 +201,7 @@ function Ends(props: { title: string; edges: readonly MapEdge[]; name: (edge: Ma
   );
 }
 
-/** Most edges in the table: the first ones in its sort order. */
+/** Maximum number of edges in the table, which shows the first ones in its sort order. */
 const maxRows = 200;
 
 function EdgeTable({ graph, params }: { graph: MapGraph; params: URLSearchParams }): JSX.Element {

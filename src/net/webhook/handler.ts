@@ -38,8 +38,8 @@ const defaultDeadlineMs = 4_000;
 /**
  * Answers admission and conversion reviews of the API server.
  *
- * Guarantees: a review is answered within the deadline; a validator that throws or takes too long results in HTTP 500,
- * and a review for which there is no memory in 503. Neither is answered as "allowed": the webhook's `failurePolicy`
+ * Guarantees: a review is answered within the deadline; the answer is HTTP 500 if the validator throws or takes too
+ * long, and 503 if there is no memory for the review. Neither is answered as "allowed": the webhook's `failurePolicy`
  * decides about the request.
  * Assumptions: runs behind TLS that the API server verifies by `caBundle`. Without a required client certificate any
  * caller is answered, so validators must not reveal anything that depends on the user.

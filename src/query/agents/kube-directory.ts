@@ -134,7 +134,7 @@ function mayEndService({ type, old, object }: SourceEvent<KubeObject>): boolean 
   return type !== 'updated' || old === undefined || facts(old) !== facts(object);
 }
 
-/** The image list and the addresses are most of a node's bytes and are not read here. */
+/** Drops the image list and the addresses, which are most of a node's bytes and are not read here. */
 function trimNode(node: KubeObject): KubeObject {
   const { conditions, nodeInfo } = (node as unknown as NodeView).status ?? {};
   const { machineID, systemUUID } = nodeInfo ?? {};

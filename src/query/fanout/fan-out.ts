@@ -19,7 +19,7 @@ export interface FanOutRequest {
   readonly queries: readonly ReadQuery[];
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
-  /** The rest of the query's time; an agent gets less, so that the answer can still be made without it. */
+  /** The rest of the query's time; an agent gets less, so that there is time left to answer without that agent. */
   readonly remainingMs: number;
 }
 

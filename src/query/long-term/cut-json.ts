@@ -35,9 +35,10 @@ export interface CutJsonOptions {
 }
 
 /**
- * Reads a JSON text as it arrives. Its long lists are cut into pieces, each parsed by itself: JSON.parse would hold the
- * thread for as long as a text of any length takes, and all of its values would be in memory together.
- * Errors: SyntaxError for a text that is no JSON, or has an element, or a rest without the lists, of more than 4 MiB.
+ * Reads a JSON text as it arrives. Its long lists are cut into pieces, each parsed by itself: JSON.parse of a long text
+ * would block the thread until all of it is parsed, and all of its values would be in memory together.
+ * Errors: SyntaxError for a text that is no JSON, and when one element, or the rest of the text without the lists, has
+ * more than 4 MiB.
  */
 export class CutJson {
   readonly #options: CutJsonOptions;

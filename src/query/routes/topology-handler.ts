@@ -15,7 +15,7 @@ import { jsonPieces } from '../json/json-pieces.ts';
 const shortestMs = 60_000;
 const longestMs = 86_400_000;
 const defaultMs = 300_000;
-/** Most edges of an answer; of more edges the busiest are shown, with a warning. */
+/** Maximum number of edges in an answer; if there are more, the busiest are shown, with a warning. */
 const maxEdges = 10_000;
 const groupings: readonly string[] = ['workload', 'namespace', 'node'] satisfies TopologyGrouping[];
 

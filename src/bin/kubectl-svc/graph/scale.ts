@@ -33,7 +33,7 @@ export function scaleOf(values: readonly number[], count: number): Scale {
   return { min: from * step, max: to * step, ticks };
 }
 
-/** The smallest of …, 0.5, 1, 2, 5, 10, 20, … that is at least as large. */
+/** The smallest of …, 0.5, 1, 2, 5, 10, 20, … that is not below the value. */
 function niceUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const found = [1, 2, 5, 10].find((n) => n * power >= value * (1 - 1e-9)) ?? 10;

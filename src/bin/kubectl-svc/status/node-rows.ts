@@ -110,8 +110,8 @@ function compileView(view: ClusterView): CompileResult | undefined {
 }
 
 /**
- * A check for each node whose agent is missing or not ready. They are listed under Agents, because the counts of a
- * DaemonSet name no nodes.
+ * A check for each node whose agent is missing or not ready. The checks are listed under Agents, because the counts of
+ * a DaemonSet name no nodes.
  */
 export function agentNodeChecks(rows: readonly NodeRow[], namespace: string): Check[] {
   return rows.filter(lacksAgent).map(({ name, agent, message }) => {

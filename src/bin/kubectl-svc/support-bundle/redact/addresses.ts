@@ -139,7 +139,7 @@ export class Pseudonyms {
     return shown + found.slice(at);
   }
 
-  /** Other numbers may stand beside an address, as in `ec2-203-0-113-25`: any four in a row may be one. */
+  /** Other numbers may stand beside an address, as in `ec2-203-0-113-25`: any four in a row may be an address. */
   #dashes(found: string): string {
     const numbers = found.split('-');
     /**
