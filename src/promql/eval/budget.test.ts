@@ -36,8 +36,9 @@ const deferred = (heldBytes: number): SeriesSource => ({
 const range = (query: string, from: SeriesSource = source, engine = new Engine()): Promise<QueryResult> =>
   engine.range(query, 0, (steps - 1) * minute, minute, { source: from });
 
+const experimental = new Engine({ experimentalFunctions: true });
 const peakBytes = async (query: string, from?: SeriesSource): Promise<number> =>
-  (await range(query, from)).stats.peakSamples * sampleBytes;
+  (await range(query, from, experimental)).stats.peakSamples * sampleBytes;
 
 describe('the memory that a query reports', () => {
   test('counts the buffers of columns, however few of their steps have a value', async () => {
@@ -68,6 +69,13 @@ describe('the memory that a query reports', () => {
     expect(await peakBytes('x + 1', deferred(0))).toBe(2 * one + number);
     expect(await peakBytes('x + 1 + 1 + 1', deferred(0))).toBe(2 * one + number);
     expect(await peakBytes('max_over_time(x[2m:1m]) + 1', deferred(0))).toBeLessThan(4 * one);
+  });
+
+  test('counts what info() and histogram_quantiles() work on until their results are counted', async () => {
+    const one = await peakBytes('x', deferred(0));
+    expect(await peakBytes('info(x) + 1', deferred(0))).toBe(2 * one + steps * 8);
+    const quantiles = await peakBytes('histogram_quantiles(h, "q", 0.5)', deferred(0));
+    expect(quantiles).toBe(await peakBytes('histogram_quantile(0.5, h)', deferred(0)));
   });
 
   test('counts the buckets of native histograms', async () => {

@@ -224,10 +224,14 @@ async function severalQuantiles(
       if (context.budget.spend(10 * frame.count)) await context.budget.turn();
     }
   }
+  context.budget.release(leastWeight(result.length, frame.count));
   return settle(context, result, frame);
 }
 
-/** Splits a column by the text of the quantile at each step: the text becomes a label, so each text gets a column. */
+/**
+ * Splits a column by the text of the quantile at each step: the text becomes a label, so each text gets a column, whose
+ * least weight is held.
+ */
 function splitByText(
   { budget }: EvalContext,
   quantiles: Float64Array,

@@ -5,7 +5,17 @@ import { compileMatcher, type CompiledMatcher } from '../../matching/matcher.ts'
 import type { CallExpr } from '../../parser/ast.ts';
 import type { Labels, Matcher } from '../../types.ts';
 import type { Budget } from '../budget.ts';
-import { ColumnBuilder, absent, inLabelOrder, keyWork, leastWeight, sameLabelset, type Column } from '../columns.ts';
+import {
+  ColumnBuilder,
+  absent,
+  holdColumns,
+  inLabelOrder,
+  keyWork,
+  leastWeight,
+  releaseColumns,
+  sameLabelset,
+  type Column,
+} from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import { referenceTime, type Frame, type Timing } from '../frame.ts';
 import { infoReference } from '../run/info-reference.ts';
@@ -48,7 +58,10 @@ export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: 
     else enricher.keep(column);
     if (budget.spend(stepWork * frame.count)) await budget.turn();
   }
-  return enricher.columns();
+  const enriched = enricher.finish();
+  await holdColumns(budget, enriched);
+  await releaseColumns(budget, base.columns);
+  return enriched;
 }
 
 /** Matchers that only exclude names mean "any *_info but these"; without name matchers the metric is target_info. */
@@ -135,7 +148,9 @@ class Enricher {
     this.#required = dataMatchers.map(compileMatcher).filter(({ test }) => !test(''));
   }
 
-  columns(): Column[] {
+  /** The columns, whose memory is no longer held. */
+  finish(): Column[] {
+    this.#budget.release(leastWeight(this.#out.size, this.#frame.count));
     return [...this.#out.values()].map(({ builder, labels, dropName }) => builder.build(labels, dropName));
   }
 
