@@ -16,6 +16,10 @@ export interface Asked {
 
 /** Most pods that one request names. */
 export const maxPods = 50;
+/** Most nodes that one request names; more are matched as all nodes. */
+const maxNodes = 50;
+/** A path that holds several selectors is at most this long: the query server refuses more than 16 KiB. */
+const pathLength = 8 * 1024;
 
 /** A pod has data if it has a sample in this period. The server's own explanation uses the same period. */
 const lookback = '5m';
@@ -34,7 +38,7 @@ export function selectorsFor({ pods, nodes }: Asked): string[] {
       ),
     ];
   });
-  return [...own, `${configMetric}{k8s_node_name=~${oneOf(nodes)}}`];
+  return [...own, `${configMetric}{k8s_node_name=~${nodePattern(nodes)}}`];
 }
 
 /** The name of a pod's owner, as the labels of flows name it. */
@@ -44,6 +48,23 @@ export function ownerName(pod: PodFacts): string {
 
 const quoted = (text: string): string => JSON.stringify(text);
 const oneOf = (texts: readonly string[]): string => quoted(anyOf([...new Set(texts)]));
+const nodePattern = (nodes: readonly string[]): string => (nodes.length > maxNodes ? quoted('.+') : oneOf(nodes));
+
+/** The paths that together request all selectors. */
+function federatePaths(asked: Asked): string[] {
+  const begin = `/federate?${new URLSearchParams({ lookback_delta: lookback })}`;
+  const paths: string[] = [];
+  let path = begin;
+  for (const selector of selectorsFor(asked)) {
+    const parameter = `&${new URLSearchParams({ 'match[]': selector })}`;
+    if (path !== begin && path.length + parameter.length > pathLength) {
+      paths.push(path);
+      path = begin;
+    }
+    path += parameter;
+  }
+  return [...paths, path];
+}
 
 /**
  * Queries the query server that `connect` returns. `fault` has the reason when no data is available. Errors: only those
@@ -56,14 +77,17 @@ export async function askSeries(
 ): Promise<SeriesFacts> {
   try {
     const server = await connect();
-    const params = new URLSearchParams({ lookback_delta: lookback });
-    for (const selector of selectorsFor(asked)) params.append('match[]', selector);
-    const federated = await server.request({ path: `/federate?${params}`, signal });
-    if (federated.status !== 200) return { fault: `${federated.status} ${messageOf(federated.text)}` };
-    const query = `count by (k8s_node_name) ({__name__=~"(http|rpc|db|messaging)_.+_count",k8s_node_name=~${oneOf(asked.nodes)}})`;
+    /** By name and labels: a flow between two namespaces may be in the answers for both. */
+    const lines = new Map<string, string>();
+    for (const path of federatePaths(asked)) {
+      const { status, text } = await server.request({ path, signal });
+      if (status !== 200) return { fault: `${status} ${messageOf(text)}` };
+      for (const line of text.split('\n')) lines.set(line.replace(/ \S+ \d+$/, ''), line);
+    }
+    const query = `count by (k8s_node_name) ({__name__=~"(http|rpc|db|messaging)_.+_count",k8s_node_name=~${nodePattern(asked.nodes)}})`;
     const { data, missingNodes } = await askVector(server, query, signal, lookback);
     const counts = data.result.map(({ metric, value }) => [metric[nodeLabel] ?? '', Number(value?.[1])] as const);
-    return { series: parseFederated(federated.text), requests: new Map(counts), missingNodes };
+    return { series: parseFederated([...lines.values()].join('\n')), requests: new Map(counts), missingNodes };
   } catch (error) {
     if (signal.aborted) throw error;
     return { fault: errorText(error) };

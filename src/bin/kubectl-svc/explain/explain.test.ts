@@ -307,6 +307,30 @@ test('queries look back five minutes, as the answer says, whatever the lookback 
   expect(asked).toEqual(['5m', '5m']);
 });
 
+test('many nodes and namespaces are requested in paths that the query server takes, and each series counts once', async () => {
+  const paths: string[] = [];
+  const flow = `ebpf_network_flow_bytes{k8s_src_namespace="shop-1",k8s_dst_namespace="shop-49"}`;
+  const request: QueryServer['request'] = async ({ path }) => {
+    if (path.startsWith('/federate')) paths.push(path);
+    const text = path.startsWith('/federate')
+      ? `${flow} ${paths.length} ${viewTime + paths.length}\n`
+      : '{"status":"success","data":{"result":[]}}';
+    return { status: 200, headers: {}, text };
+  };
+  const pods = Array.from({ length: 50 }, (_, i) => ({
+    ...{ namespace: `shop-${i}`, name: `a-rather-long-name-of-a-workload-7d4f8b9c6d-${i}`, labels: {}, containers: [] },
+    nodeName: 'n',
+  }));
+  const nodes = Array.from({ length: 800 }, (_, i) => `ip-10-0-${i}-7.eu-west-1.compute.internal`);
+  const server = { target: 'q', request } as QueryServer;
+  const { series } = (await askSeries(async () => server, { pods, nodes }, new AbortController().signal)) as Answered;
+  expect(Math.max(...paths.map(({ length }) => length))).toBeLessThan(16 * 1024);
+  const sent = paths.flatMap((path) => new URLSearchParams(path.split('?')[1]).getAll('match[]'));
+  expect(sent).toEqual(selectorsFor({ pods, nodes }));
+  expect(sent.at(-1)).toBe('svc_instrument_config_hash_info{k8s_node_name=~".+"}');
+  expect(series).toHaveLength(1);
+});
+
 describe('the command', () => {
   const run = async (args: string[], answer: boolean) => {
     const api = await startApi();
