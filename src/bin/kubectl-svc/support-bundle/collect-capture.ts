@@ -14,7 +14,7 @@ import type { Bundle } from './bundle.ts';
 import { plain } from './collect-objects.ts';
 import type { Redactor } from './redact/redactor.ts';
 
-/** Most nodes and monitors to explain. */
+/** Most nodes and monitors to explain: half of them nodes, and what one kind does not use is the other's. */
 const maxExplained = 100;
 
 /** Adds the wanted configs of the nodes, and the explanations of nodes and monitors. */
@@ -28,22 +28,24 @@ export async function addCapture(
   const nodes = itemsOf(view.nodes)
     .filter(runsAgents)
     .map(({ metadata }) => metadata.name ?? '');
+  const monitors = itemsOf(view.monitors);
+  const nodeCount = Math.min(nodes.length, Math.max(maxExplained / 2, maxExplained - monitors.length));
+  const monitorCount = Math.min(monitors.length, maxExplained - nodeCount);
   const targets: { target: Target; namespace: string }[] = [
-    ...nodes.map((name) => ({ target: { type: 'node', name } as const, namespace: '' })),
-    ...itemsOf(view.monitors).map(({ metadata: { name = '', namespace = '' } }) => ({
+    ...nodes.slice(0, nodeCount).map((name) => ({ target: { type: 'node', name } as const, namespace: '' })),
+    ...monitors.slice(0, monitorCount).map(({ metadata: { name = '', namespace = '' } }) => ({
       target: { type: 'monitor', name } as const,
       namespace,
     })),
   ];
-  const shown = targets.slice(0, maxExplained).map((one) => ({
+  const shown = targets.map((one) => ({
     ...one,
     pods: podsOfTarget(one.target, one.namespace, view, unasked).slice(0, maxPods),
   }));
-  if (targets.length > shown.length)
-    bundle.lacks(
-      'explain/, in part',
-      `of ${targets.length} nodes and monitors the first ${shown.length} are explained`,
-    );
+  if (nodes.length > nodeCount)
+    bundle.lacks('explain/node/, in part', `of ${nodes.length} nodes the first ${nodeCount} are explained`);
+  if (monitors.length > monitorCount)
+    bundle.lacks('explain/monitor/, in part', `of ${monitors.length} monitors the first ${monitorCount} are explained`);
   const facts = shown.flatMap(({ pods }) => pods.flatMap((pod) => podFacts(pod) ?? [])).slice(0, maxPods);
   const series = await askSeries(() => session.connect(), { pods: facts, nodes }, session.signal);
   if (series.fault !== undefined) bundle.lacks('explain/: whether there is data', redactor.text(series.fault));

@@ -103,6 +103,31 @@ test('holds what a maintainer asks for, and its index lists every file', async (
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 });
 
+test.each([
+  [120, 1, 99, 1],
+  [120, 70, 50, 50],
+  [2, 120, 2, 98],
+])('of %d nodes and %d monitors, %d nodes and %d monitors are explained', async (nodes, monitors, ...shown) => {
+  const numbered = <T>(count: number, make: (n: number) => T): { items: T[] } => ({
+    items: Array.from({ length: count }, (_, n) => make(n)),
+  });
+  fill(
+    api,
+    aView({
+      nodes: numbered(nodes, (n) => aNode(`node-${n}`)),
+      monitors: numbered(monitors, (n) => aMonitor(`shop/m-${n}`, { selector: {} }) as never),
+    }),
+  );
+  const files = await unpack((await make()).file);
+  const explained = (type: string): number => [...files.keys()].filter((p) => p.startsWith(`explain/${type}/`)).length;
+  expect([explained('node'), explained('monitor')]).toEqual(shown);
+  const lacking = indexOf(files).absent.filter(({ what }) => what.startsWith('explain/') && what.endsWith('in part'));
+  expect(lacking.map(({ why }) => why)).toEqual([
+    ...(shown[0]! < nodes ? [`of ${nodes} nodes the first ${shown[0]} are explained`] : []),
+    ...(shown[1]! < monitors ? [`of ${monitors} monitors the first ${shown[1]} are explained`] : []),
+  ]);
+});
+
 test('nodes that share an instrument file but not their rules have separate files of rules', async () => {
   const ofPool = (pool: string, maxSeriesPerMonitor: number): unknown =>
     aPolicy(pool, { nodeSelector: { matchLabels: { pool } }, limits: { maxSeriesPerMonitor } });
