@@ -263,6 +263,25 @@ test('a node is explained with its agent, config and instrument', () => {
   expect(text('node/nope', shop())).toContain('✗ node      there is no node nope → kubectl get nodes');
 });
 
+test('what a node is asked for is unknown where an input of its config could not be read', () => {
+  const unread = { fault: 'you may not list it', code: 'ERR_API_FORBIDDEN' as const };
+  for (const part of ['policies', 'monitors', 'namespaces', 'pods'] as const) {
+    const { steps } = explained('node/node-1', shop({ [part]: unread }), { fault: 'no way there' });
+    expect(steps.slice(0, 2)).toMatchObject([
+      { asks: 'policy', answer: 'unknown' },
+      { asks: 'monitors', answer: 'unknown' },
+    ]);
+  }
+});
+
+test('a monitor whose list could not be read is not reported as absent', () => {
+  const unread = { fault: 'you may not list trafficmonitors', code: 'ERR_API_FORBIDDEN' as const };
+  const view = shop({ monitors: unread });
+  expect(() => explained('monitor/checkout', view, { fault: 'no way there' })).toThrow(
+    expect.objectContaining({ code: unread.code, message: unread.fault }),
+  );
+});
+
 test('kinds have the names of kubectl; the refusal of others lists all kinds', () => {
   expect(parseTarget(['deploy/checkout'])).toEqual({ type: 'workload', kind: 'Deployment', name: 'checkout' });
   expect(parseTarget(['statefulsets.apps', 'db'])).toEqual({ type: 'workload', kind: 'StatefulSet', name: 'db' });

@@ -1,4 +1,4 @@
-import { firstNo, no, yes, type Step } from '../../../capture/explain/index.ts';
+import { firstNo, no, unknown, yes, type Step } from '../../../capture/explain/index.ts';
 import { commonSettings, workloadName, type PodSetting } from '../../../capture/index.ts';
 import { podFacts } from '../../../controllers/capture/facts.ts';
 import type { PodWithStatus } from '../cluster/pod-fault.ts';
@@ -21,11 +21,12 @@ export interface Explanation {
   readonly settings: readonly PodSetting[];
 }
 
-/** The pods of a target, before any query about them. Pure. Errors: PluginError when there is none. */
+/** The pods of a target, before any query about them. Pure. Errors: PluginError when there is none, or when their list could not be read. */
 export function podsOfTarget(target: Target, namespace: string, view: ClusterView, all: Known): PodWithStatus[] {
   const inside = itemsOf(view.pods).filter(({ metadata }) => metadata.namespace === namespace);
   if (target.type === 'node') return [];
   if (target.type === 'monitor') {
+    if (view.monitors.fault !== undefined) throw unreadError(view.monitors, view.monitors.fault);
     const monitor = findMonitor(all, namespace, target.name);
     if (!monitor) throw absent('TrafficMonitor', namespace, target.name, 'kubectl get tm -A');
     const names = new Set(podsOfMonitor(monitor, all));
@@ -77,10 +78,16 @@ function targetText(target: Target, namespace: string): string {
 function ownSteps(target: Target, namespace: string, all: Known): Step[] {
   if (target.type === 'monitor') return monitorSteps(findMonitor(all, namespace, target.name)!, all);
   if (target.type !== 'node') return [];
-  const desired = all.compiled?.nodes.get(target.name);
-  const policies = [...(all.compiled?.policies.values() ?? [])].filter(
-    (p) => p.inForce && p.nodes.includes(target.name),
-  );
+  return [...objectSteps(target.name, all), ...nodeSteps({ ...all, node: target.name })];
+}
+
+/** What policies and monitors ask of a node. */
+function objectSteps(node: string, { compiled }: Known): Step[] {
+  if (!compiled) {
+    const fact = 'not everything that a node’s config is compiled from could be read';
+    return [unknown('policy', fact), unknown('monitors', fact)];
+  }
+  const policies = [...compiled.policies.values()].filter((p) => p.inForce && p.nodes.includes(node));
   const paused = policies.find(({ inForce }) => inForce?.paused);
   const policy = paused
     ? no(
@@ -89,11 +96,7 @@ function ownSteps(target: Target, namespace: string, all: Known): Step[] {
         `set paused: false on ClusterTrafficPolicy ${paused.name}`,
       )
     : yes('policy', policies.map(({ name }) => name).join(', ') || 'none counts here, what is built in holds');
-  const monitors = desired?.config.monitors ?? [];
+  const monitors = compiled.nodes.get(node)?.config.monitors ?? [];
   const count = monitors.reduce((sum, rule) => sum + rule.pods.length, 0);
-  return [
-    policy,
-    yes('monitors', `${monitors.length} with ${count} matched pods here`),
-    ...nodeSteps({ ...all, node: target.name }),
-  ];
+  return [policy, yes('monitors', `${monitors.length} with ${count} matched pods here`)];
 }
