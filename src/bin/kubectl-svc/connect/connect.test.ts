@@ -196,3 +196,13 @@ test('a stream is handed out as it comes, until the signal ends it; a refusal is
     hints: [expect.stringContaining('svc-promql-reader')],
   });
 });
+
+test('a stream whose signal aborts before its first byte is read ends', async () => {
+  answer = (_req, res) => void res.write('first');
+  const stop = new AbortController();
+  const { body } = await (await open(direct())).stream({ path: '/x', signal: stop.signal });
+  stop.abort();
+  const read: Buffer[] = [];
+  for await (const chunk of body) read.push(chunk);
+  expect(read).toEqual([]);
+});

@@ -105,6 +105,8 @@ async function* body(
 ): AsyncGenerator<Buffer> {
   const end = (): void => void res.destroy();
   signal?.addEventListener('abort', end, { once: true });
+  // The signal may have aborted between the headers and the first read.
+  if (signal?.aborted) end();
   try {
     for await (const chunk of res as AsyncIterable<Buffer>) yield chunk;
   } catch (error) {
