@@ -22,3 +22,13 @@ test('the monitor to copy selects the pods of the workload in its namespace', ()
     spec: { selector: { matchLabels: { app: 'cart' } } },
   });
 });
+
+test.each(['123', 'true', '1e3', 'null', '0x1f', '1.5', 'a: b'])(
+  'the name %s stays a text in the monitor to copy',
+  (name) => {
+    expect(parse(monitorYaml(name, name))).toMatchObject({
+      metadata: { name, namespace: name },
+      spec: { selector: { matchLabels: { app: name } } },
+    });
+  },
+);

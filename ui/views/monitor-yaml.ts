@@ -1,15 +1,16 @@
-/** The TrafficMonitor that captures one workload by its usual label. Pure. */
+/** The TrafficMonitor that captures one workload by its usual label. Quoted, names such as `123` stay texts. Pure. */
 export function monitorYaml(namespace: string, workload: string): string {
+  const name = JSON.stringify(workload);
   return `apiVersion: svc.dev/v1alpha1
 kind: TrafficMonitor
 metadata:
-  name: ${workload}
-  namespace: ${namespace}
+  name: ${name}
+  namespace: ${JSON.stringify(namespace)}
 spec:
   # Put the labels of the pods here, if they are others.
   selector:
     matchLabels:
-      app: ${workload}
+      app: ${name}
 `;
 }
 
