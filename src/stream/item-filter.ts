@@ -189,7 +189,7 @@ function parseLabelSelector(text: string, field: string): (labels: Labels) => bo
 
 function requirement(part: string, field: string): (labels: Labels) => boolean {
   const key = '[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?';
-  const set = new RegExp(`^(${key})\\s+(in|notin)\\s+\\(([^()]*)\\)$`).exec(part);
+  const set = new RegExp(`^(${key})\\s+(in|notin)\\s*\\(([^()]*)\\)$`).exec(part);
   if (set) {
     const values = new Set(set[4]!.split(',').map((v) => v.trim()));
     const name = set[1]!;

@@ -220,6 +220,9 @@ test('a gRPC request takes every field of the .proto file; a contradictory reque
   for (const [field, other] of Object.entries(others)) {
     expect([field, await overGrpc({ ...request, include: [{ ...filter, [field]: [other] }] })]).toEqual([field, []]);
   }
+  const labelled = async (selector: string): Promise<number> =>
+    (await overGrpc({ ...request, include: [{ ...filter, labelSelector: [selector] }] })).length;
+  expect([await labelled('app in(checkout,cart)'), await labelled('app notin(checkout)')]).toEqual([2, 0]);
   expect(await overGrpc({ ...request, exclude: [{ namespace: ['shop'] }] })).toEqual([]);
   expect((await overGrpc({ all: true })).length).toBe(4);
   await expect(overGrpc({ first: true, follow: true })).rejects.toMatchObject({
