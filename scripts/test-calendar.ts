@@ -2,9 +2,9 @@
  * Runs tests and the demo at other dates than today's:
  *   node scripts/test-calendar.ts [--fast [SUITE…] | --demo]
  * The dates are one day, 40 days and 400 days ahead, and the eve of the leap day of 2028. At each date it runs the unit
- * and integration tests, the e2e tests with dated data (with the recorded queries if SVC_PROMQL_DATA is set), and the
- * demo's tour. `--fast`: only across the leap day, and only the unit and integration tests that read the clock, or the
- * named suites one after another. `--demo`: runs only the demo.
+ * and integration tests, the e2e tests with dated data, and the demo's tour. If SVC_PROMQL_DATA is set, the e2e tests
+ * include the recorded queries in that folder. `--fast`: only across the leap day, and only the unit and integration
+ * tests that read the clock, or the named suites one after another. `--demo`: runs only the demo.
  *
  * Debian's libfaketime shifts the clock of the tests. Go programs read the time without libc, so a program of ours
  * shifts the clock of the demo, which is a whole cluster (ADR 39).
@@ -26,7 +26,7 @@ const { values: flags, positionals: named } = parseArgs({
   },
 });
 const root = join(import.meta.dirname, '..');
-/** Seconds ahead of today, so that every process of a run has the same date. */
+/** Seconds from now to the date. With an offset, and not a fixed time, the clock of each process goes on. */
 const ahead = (date: string): number =>
   date.startsWith('+') ? Number.parseInt(date) * 86_400 : Math.round((Date.parse(date) - Date.now()) / 1000);
 const beforeLeapDay = '2028-02-28T23:59:50Z';

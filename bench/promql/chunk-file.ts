@@ -24,7 +24,7 @@ interface Index {
   readonly counts: readonly number[];
 }
 
-/** Writes series as XOR chunks of 120 samples, once. */
+/** Writes series as XOR chunks of 120 samples, unless the file exists. */
 export function writeChunkFile(path: string, all: readonly BenchSeries[]): void {
   if (existsSync(path)) return;
   const symbols = new Map<string, number>();
@@ -82,7 +82,7 @@ export function readChunkFile(path: string): ChunkFile {
     minT: Float64Array.from(chunks, ([minT]) => minT),
     maxT: Float64Array.from(chunks, ([, maxT]) => maxT),
     offset,
-    // A plain array: views of a Buffer take longer to make.
+    // A Uint8Array and not a Buffer: a view of a part of a Buffer takes longer to make.
     bytes: new Uint8Array(file.buffer, file.byteOffset + headEnd),
   };
 }

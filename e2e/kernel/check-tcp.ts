@@ -22,7 +22,7 @@ async function statistic(stage: KernelStage, metric: string, server: string): Pr
 /** TCP statistics, which the instrument takes from another place of the kernel than requests. */
 export const tcp: readonly Check[] = [
   {
-    what: 'a monitor also names TCP statistics: the file is accepted, and requests are still counted',
+    what: 'a monitor also names TCP statistics: the instrument accepts its file, and requests are still counted',
     run: async (stage) => {
       stage.monitor('shop', {
         selector: { matchLabels: { tier: 'shop' } },
@@ -34,7 +34,7 @@ export const tcp: readonly Check[] = [
     },
   },
   {
-    what: `${ended} connections that ended have a round-trip time at each of their ends, and both ends have their names`,
+    what: `${ended} closed connections have a round-trip time on either side, and the names of both sides`,
     real: true,
     run: async (stage) => {
       const before = await statistic(stage, 'ebpf_stat_tcp_rtt_count', 'go');

@@ -66,7 +66,7 @@ export function prepareSurroundings(dir: string): void {
   exec('hostname', 'node-1');
 }
 
-/** The kernel frees the loop device with its last mount. */
+/** Mounts a file system of its own for the store. The kernel frees its loop device when it is unmounted. */
 function mountStore(image: string): void {
   exec('truncate', '--size', storeSize, image);
   exec('mkfs.ext4', '-q', image);

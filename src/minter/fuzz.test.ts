@@ -17,7 +17,7 @@ const time = Math.max(60_000, 2 * partMs);
 const [heavyToken, heavyBody] = [14_000, 30_000];
 /** The number of warm-up requests of that test, and the least number of measured ones. */
 const [warmUp, measured] = [60, 120];
-/** The allowed heap growth: more than compiled code takes, less than all sent tokens or bodies take. Units: bytes. */
+/** The allowed heap growth: more than V8's compiled code, less than all sent tokens or bodies. Units: bytes. */
 const flatBytes = 600_000;
 
 let world: MinterWorld;
@@ -105,7 +105,7 @@ test(
             askToken(minter, world.issuer.sign({ ...world.issuer.claims(agentEmail, audience), ...odd, email })),
       ),
     );
-    // Odd claims make the token invalid (401); an email alone is refused by the rules (403).
+    // Odd claims make the token invalid (401); a token in which only the email is odd is refused by the rules (403).
     expect(Math.min(met[401] ?? 0, met[403] ?? 0)).toBeGreaterThan(3);
   },
   time,

@@ -18,7 +18,7 @@ export interface Series {
   readonly histograms?: readonly (readonly [number, HistogramValue])[];
 }
 
-/** How the agents took part, from `explain=1`. */
+/** How the agents took part in answering a query; the server adds it for `explain=1`. */
 export interface Explained {
   readonly path: string;
   readonly fallbacks: readonly unknown[];

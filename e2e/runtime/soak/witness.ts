@@ -6,7 +6,7 @@ import { parts, type Part } from './crd.ts';
 import type { StorageHistory } from './storage-history.ts';
 import { account, type Account, type Gap } from './watch-account.ts';
 
-/** Records what one cached kind of our runtime is shown by watch and lists during the soak, over a faulty network. */
+/** Records what the runtime's cache of one kind reads by list and watch during the soak, over a faulty network. */
 export class Witness {
   readonly #metrics = new RuntimeMetrics();
   readonly #shown = new Set<string>();
@@ -61,7 +61,7 @@ export class Witness {
     await this.#cache.stopped();
   }
 
-  /** Wraps the client to record the versions of its lists and streams before the source sees them. */
+  /** Wraps the client to record the versions of its lists and streams before the cache sees them. */
   #overhear(client: KubeClient): KubeClient {
     const list: KubeClient['list'] = async (resource, options) => {
       const page = await client.list(resource, options);

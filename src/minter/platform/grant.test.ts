@@ -23,9 +23,9 @@ const result = (change: object): string => {
 
 test.each<[sentence: string, change: object, expected: string]>([
   ['exactly what was requested', {}, 'ok'],
-  ['no permission beyond the requested one', { permissions: { contents: 'write' } }, 'ok'],
+  ['no permission beyond the requested one, not even to read metadata', { permissions: { contents: 'write' } }, 'ok'],
   [
-    'names in the upper and lower case of the platform',
+    'names in another case than the requested ones, as the platform spells them',
     { repositories: [repository('GitOps', 'Acme'), repository('extra')] },
     'ok',
   ],

@@ -2,7 +2,7 @@ import { compareStrings } from '../labels.ts';
 import type { Label, Labels } from '../types.ts';
 import { malformed } from './numbers.ts';
 
-/** One set of labels: as numbers of texts (name, value, name, …) and decoded. */
+/** One set of labels: decoded, and as the numbers by which the pool knows its strings (name, value, name, …). */
 export interface Pooled {
   readonly numbers: readonly number[];
   readonly labels: Labels;

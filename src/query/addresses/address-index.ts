@@ -33,8 +33,8 @@ export interface IndexedNode {
 }
 
 /**
- * The owner of a pod according to the pod's own object: `Deployment shop/web`. A pod without an owner is its own
- * workload.
+ * The workload that a pod belongs to, such as `Deployment shop/web`: derived from the owner that the pod's object
+ * names. A pod without an owner is its own workload.
  */
 export interface Workload {
   readonly namespace: string;
@@ -49,7 +49,7 @@ export type AddressOwner =
   | { readonly kind: 'workload'; readonly workload: Workload }
   | { readonly kind: 'service'; readonly service: IndexedService }
   | { readonly kind: 'node'; readonly name: string }
-  /** Outside the cluster: the address's block, or the name that a policy gives it. */
+  /** Outside the cluster. The name is that which a policy gives to the address's CIDR, else its /24 or /56. */
   | { readonly kind: 'external'; readonly name: string }
   /** An address of the cluster whose owner at that time is not known, or text that is not an address. */
   | { readonly kind: 'unknown' };
@@ -65,7 +65,7 @@ interface Holding {
   toMs: number;
 }
 
-/** How long an ended holding is kept: readers of the stream and topologies ask about the past. Units: ms. */
+/** How long an ended holding is kept: spans, flows and topologies may be of the past. Units: ms. */
 const rememberMs = 3_600_000;
 /** Most holdings of one address; the oldest ended ones are removed first. */
 const mostPerAddress = 8;

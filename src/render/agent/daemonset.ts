@@ -60,8 +60,8 @@ export function renderAgentPriorityClass(): KubeObject {
 }
 
 /**
- * A headless Service: a DNS name for each agent, and the server name of their certificates. It includes agents that are
- * not ready.
+ * A headless Service. Its DNS name resolves to the addresses of all agents, also of those that are not ready, and it is
+ * the name that all agents' certificates share.
  */
 export function renderAgentService(input: PlatformInput): KubeObject {
   return objectOf('Service', ofComponent('agent', input.namespace), {

@@ -37,7 +37,7 @@ export const recordType = {
   deletions: 9,
   /** A chunk of any encoding: as `chunk`, with the encoding in front. */
   encodedChunk: 10,
-  /** New series, written as differences. Always precedes the first sample or chunk of its series. */
+  /** New series, each written as its difference from the previous one. Precedes their first samples and chunks. */
   newSeries: 11,
 } as const;
 
@@ -78,7 +78,7 @@ function payload(): ByteWriter {
   return scratch;
 }
 
-/** Payload of `encodedChunk`. Like every payload it lies in shared memory: frame it before the next one is built. */
+/** Payload of `encodedChunk`. Like most payloads it lies in shared memory: frame it before the next one is built. */
 export function chunkPayload(ref: number, chunk: Chunk): Uint8Array {
   const out = payload();
   out.varint(chunk.encoding);

@@ -1,7 +1,7 @@
 import type { Complete } from '../command.ts';
 import { askApi } from '../connect/prometheus.ts';
 
-/** Most names to offer. */
+/** No more names than these are offered. */
 const maxNames = 500;
 
 /** Metric names that complete an expression which is only a name so far. */

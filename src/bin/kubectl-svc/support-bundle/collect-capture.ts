@@ -14,7 +14,7 @@ import type { Bundle } from './bundle.ts';
 import { plain } from './collect-objects.ts';
 import type { Redactor } from './redact/redactor.ts';
 
-/** Most nodes and monitors to explain: half of them nodes, and what one kind does not use is the other's. */
+/** The most nodes and monitors that are explained. Half of them are nodes; a share that is not used is the other's. */
 const maxExplained = 100;
 
 /** Adds the wanted configs of the nodes, and the explanations of nodes and monitors. */
@@ -66,7 +66,7 @@ function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Reda
   if (assumed !== null)
     bundle.lacks('capture/: the operator’s settings', `${assumed}; those of a new installation stand for them`);
   if (!compiled) return bundle.lacks('capture/', 'nodes, namespaces, pods, monitors and policies were not all read');
-  /** The first config of each file of rules. */
+  /** File of rules → the first of the configs that have these rules. */
   const byRules = new Map<string, CaptureConfig>();
   const nodes = [...compiled.nodes].map(([node, { config, hash, yamlHash, rollout }]) => {
     const rules = `capture/${yamlHash.replace(/^sha256:/, '').slice(0, 12)}/rules-${sharedRulesHash(config)}.json`;

@@ -45,7 +45,10 @@ await serveStage(async (input) => {
   return { ports: { ...ports }, close: async () => (abort.abort(), running) };
 });
 
-/** Samples every half minute until now. Values have fractions, and every tenth sample resets the counters. */
+/**
+ * Fills a store with past samples, one every half minute until now. Values have fractions, and every tenth sample resets
+ * the counters.
+ */
 async function fill({ node, dir, pods, samples }: AgentStart): Promise<void> {
   const store = await openStore({
     dir: join(dir, 'data', 'store'),
