@@ -46,8 +46,8 @@ await serveStage(async (input) => {
 });
 
 /**
- * Fills a store with past samples, one every half minute until now. Values have fractions, and every tenth sample resets
- * the counters.
+ * Fills a store with past samples, one every half minute until now. Values have fractions, and every tenth sample
+ * resets the counters.
  */
 async function fill({ node, dir, pods, samples }: AgentStart): Promise<void> {
   const store = await openStore({
