@@ -1,5 +1,5 @@
 /**
- * Runs conformance data against the PromQL engine:
+ * Runs the cases of PromQL conformance data on our engine:
  *   node scripts/conformance-promql.ts --dir DIR [--update] [--only TEXT]
  * DIR holds promqltest/*.test, compliance/*.expanded.json, golden/*.golden.json.gz and input/*.om.gz.
  * Prints each failing case and ends with `promqltest: P/T passed` and `goldens: P/T identical`. The scores and the

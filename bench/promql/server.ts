@@ -1,7 +1,7 @@
 /**
  * Our engine behind a minimal HTTP server that answers query and query_range, as a process of its own:
  *   node bench/promql/server.ts FILE
- * Prints its port. `stats` in the answer holds the evaluation's milliseconds.
+ * Prints its port. `stats` in the answer has the time of the evaluation in ms.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +20,7 @@ const server = createServer((request, response) => {
   const url = new URL(request.url!, 'http://localhost');
   const param = (name: string): number => Number(url.searchParams.get(name)) * 1000;
   const query = url.searchParams.get('query') ?? '';
-  // The peer's timing starts after its parser, too.
+  // The clock starts after parsing, as in the timing that Prometheus reports.
   const expr = parse(query);
   const before = performance.now();
   const run = url.pathname.endsWith('query_range')
@@ -37,6 +37,6 @@ const server = createServer((request, response) => {
     (error: Error) => response.writeHead(422).end(JSON.stringify({ status: 'error', error: error.message })),
   );
 });
-// As `svc query` does before it listens.
+// The same warm-up as that of `svc query` before it listens.
 await warmUpQueries(querySettingTable.warmUp.parse(querySettingTable.warmUp.default!), systemClock);
 server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port));

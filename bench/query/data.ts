@@ -2,7 +2,7 @@ import { labelsFromObject } from '../../src/tsdb/index.ts';
 import type { Labels, Store } from '../../src/tsdb/index.ts';
 import type { BenchSeries } from '../promql/data.ts';
 
-/** Samples every 30 s for half an hour. Units: milliseconds. */
+/** Each series has a sample every 30 s for half an hour. Units: milliseconds. */
 const interval = 30_000;
 const samples = 60;
 
@@ -20,7 +20,7 @@ export function timeOf(k: number, end: number): number {
 export function agentSeries(series: number): BenchSeries[] {
   const rows: BenchSeries[] = [{ labels: up, values: new Float64Array(samples).fill(1) }];
   let pods = 0;
-  // Each third sample grows by one more than the others, so that not all of them are equally easy to encode.
+  // Each third sample grows by one more than the others, so that not all samples are equally easy to encode.
   const add = (labels: Labels, perSample: number): void => {
     rows.push({ labels, values: Float64Array.from({ length: samples }, (_, k) => k * perSample + Math.floor(k / 3)) });
   };
@@ -52,7 +52,7 @@ function addPod(pod: number, add: (labels: Labels, perSample: number) => void): 
   }
 }
 
-/** Puts an agent's series into its store, up to `end`. Units: `end` in milliseconds. */
+/** Appends an agent's series to its store; their last sample is at `end`. Units: `end` in milliseconds. */
 export async function fill(store: Store, series: number, end: number): Promise<void> {
   const rows = agentSeries(series);
   for (let k = 0; k < samples; k++) {

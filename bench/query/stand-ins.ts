@@ -1,6 +1,6 @@
 /**
  * Stand-in agents for `bench/topology.ts` and `bench/page.ts`, in one process of their own: N addresses 127.0.0.x:port
- * behind mutual TLS, each speaking the agents' real protocols with a node name of its own, all over one real store.
+ * behind mutual TLS. Each speaks the agents' real protocols and has a node name of its own; all read one real store.
  *
  * Real agents compute their shares in parallel, each on a machine of its own. Here the first agent that gets a request
  * computes; the others wait for its result and encode it under their own names. So a query takes the time of one
@@ -46,7 +46,7 @@ export interface AgentsOptions {
   readonly keep?: boolean;
 }
 
-/** What the agents have cost so far: the answer to each message of the bench. */
+/** What the agents have cost so far. This process sends it as the answer to each message of the bench. */
 export interface AgentsCost {
   readonly cpuMs: number;
   readonly bytes: number;
@@ -60,7 +60,7 @@ interface Shared {
   left: number;
 }
 
-/** The content type of a path's answer, and how its frames are made. */
+/** How requests to one path are answered: the content type, and a function that makes the answer's frames. */
 interface Answer {
   readonly type: string;
   readonly make: (body: string) => Promise<Uint8Array>;
@@ -178,7 +178,7 @@ function rename(labels: Labels, node: string): Labels {
   return labels.map((label) => (label[0] === nodeLabel ? ([nodeLabel, node] as const) : label));
 }
 
-/** The store as if it were another node's. */
+/** The store with the labels of another node. */
 function renamed(store: Store, relabel: Relabel): Pick<Store, 'select'> {
   return {
     *select(matchers, mint, maxt) {

@@ -1,7 +1,7 @@
 import type { FigureLine } from '../run/figure.ts';
 import type { Spread } from '../run/spread.ts';
 
-/** The first line of a part in the file of results: how it was run. */
+/** The first line of a part of a results file: how the part was run. */
 export interface RunLine {
   readonly part: string;
   readonly command: string;
@@ -13,18 +13,18 @@ export interface RunLine {
   readonly machine: string;
 }
 
-/** One part of the file. */
+/** One part of a results file. */
 export interface Result {
   readonly run: RunLine;
   readonly figures: readonly FigureLine[];
 }
 
-/** The guide leaves out figures of fewer runs. */
+/** The tables that are rendered from the results leave out figures of fewer runs than this. */
 export const leastRuns = 5;
 
 /**
  * Reads a file of results: each part is a RunLine followed by its figures, one JSON object a line.
- * Errors: the number of the line, the field and what is wrong with it.
+ * An error names the number of the line, the field and what is wrong with the field.
  */
 export function readResults(text: string): Result[] {
   const results: { run: RunLine; figures: FigureLine[] }[] = [];

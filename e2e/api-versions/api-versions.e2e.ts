@@ -110,7 +110,7 @@ describe('on a real API server', () => {
     await cluster?.stop();
   });
 
-  test('n+1: with both versions served, objects written in one read completely in the other', async () => {
+  test('n+1: with both versions served, an object that is written in one can be read whole in the other', async () => {
     await release([first, second], first);
     await until('the operator’s bundle', () =>
       kubectl(
@@ -150,7 +150,7 @@ describe('on a real API server', () => {
     expect(new Set(Object.values(await inStore()))).toEqual(new Set([`svc.dev/${first}`]));
   }, 60_000);
 
-  test('n+2: writes are stored in the new version; the operator starts though its lists need conversion', async () => {
+  test('n+2: writes are stored in the new version; the operator starts even if its lists need conversion', async () => {
     await release([first, second], second);
     await until('a write in the new version', async () => {
       await kubectl('-n', 'shop', 'annotate', 'tm', 'young', `touched=${Date.now()}`, '--overwrite');
@@ -170,7 +170,7 @@ describe('on a real API server', () => {
     await expect(release([second], second)).rejects.toThrow(/storedVersions/);
   });
 
-  test('the guide’s commands rewrite every object, and say so', async () => {
+  test('the guide’s commands rewrite every object in the new version, and show that none is left', async () => {
     expect(await step('look')).toContain(`[${first} ${second}]`);
     await step('rewrite');
     expect(new Set(Object.values(await inStore()))).toEqual(new Set([`svc.dev/${second}`]));

@@ -1,6 +1,6 @@
 /**
- * A second version of TrafficMonitor, in tests alone: `state` instead of `suspend`, and `contact`. v1alpha1 has no
- * field for `contact`: the converters keep it in an annotation.
+ * A second version of TrafficMonitor, only for tests. It has `state` instead of `suspend`, and a new field `contact`,
+ * which v1alpha1 lacks: in v1alpha1 the converters keep it in an annotation.
  */
 import type { KubeObject } from '../../src/api/meta.ts';
 import type { Converters } from '../../src/net/webhook/conversion.ts';

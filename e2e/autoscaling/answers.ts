@@ -5,7 +5,7 @@ export interface Values {
   items: { describedObject: { kind: string; name: string }; value: string; timestamp: string; windowSeconds: number }[];
 }
 
-/** An object's conditions. */
+/** An object, of which tests read the conditions. */
 export interface Conditions {
   status?: { conditions?: { type: string; status: string; reason: string; message: string }[] };
 }

@@ -4,14 +4,14 @@ import { createInterface } from 'node:readline';
 import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 import { probeAnswer, shellWord } from './images.ts';
 
-/** How the guest's instructions run: on this machine's own processors (kvm), or translated (tcg). */
+/** How the guest's instructions run: on the host's own processors (kvm), or translated (tcg). */
 export type Acceleration = 'kvm' | 'tcg';
 
 export interface MachineOptions {
   readonly acceleration: Acceleration;
   readonly kernel: string;
   readonly initialRam: string;
-  /** Absent for a probe, which needs none. */
+  /** Image of the root file system. Absent for a probe, which needs none. */
   readonly rootImage?: string;
   readonly memoryMb: number;
   /** Path of a Unix socket on which a shell of the machine answers; absent for none. */
@@ -20,7 +20,7 @@ export interface MachineOptions {
   readonly words?: string;
   /** Path of a file that gets the kernel's output. */
   readonly console: string;
-  /** Takes each line of the second serial port. */
+  /** Called with each line that the guest writes to its second serial port. */
   readonly onLine: (line: string) => void;
 }
 
@@ -62,7 +62,7 @@ export class VirtualMachine {
   }
 }
 
-/** Units: ms. A kernel that starts at all does so in two seconds. */
+/** How long a probe may take. A kernel that starts at all does so in two seconds. Units: ms. */
 const probeMs = 10_000;
 
 /** Whether guests can use KVM: some machines have its device, but guests never start on it. */

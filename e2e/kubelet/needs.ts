@@ -27,7 +27,7 @@ export interface Machine {
   readonly has: (program: string) => boolean;
   /** Whether a file exists. */
   readonly exists: (path: string) => boolean;
-  /** Tries what containers are made of. Returns what was refused; empty if nothing was. */
+  /** Tries the features that containers need, such as namespaces. Returns what was refused; empty if nothing was. */
   readonly refuses: () => string;
 }
 
@@ -57,7 +57,7 @@ export function thisMachine(): Machine {
   };
 }
 
-/** Run in new namespaces of each kind: makes a layered file system, a bridge and a table of rules. */
+/** A script to run in new namespaces: it makes a layered file system, a bridge and a table of packet rules. */
 const trial = `
 set -e
 mount -t tmpfs none /mnt

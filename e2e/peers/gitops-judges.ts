@@ -5,7 +5,7 @@ import { findPeer } from './programs.ts';
 
 /** The verdicts of Flux (by kstatus) and Argo CD (by gitops-engine) on objects. */
 export interface GitOpsJudges {
-  /** kstatus, the library of cli-utils. */
+  /** The status that kstatus, the library of cli-utils, computes. */
   kstatus(object: KubeObject): Promise<{ status: string; message: string }>;
   /** Health by gitops-engine; with `config/argocd/health.lua` for our kinds. Null if it has no opinion. */
   health(object: KubeObject): Promise<{ status: string; message?: string } | null>;

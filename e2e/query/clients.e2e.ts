@@ -10,7 +10,7 @@ import { findPrometheus } from '../prometheus/programs.ts';
 import { startConfigured } from './configured-prometheus.ts';
 import type { ConfiguredPrometheus } from './configured-prometheus.ts';
 
-/** Clients of the Prometheus API, used with ours: over TLS, with a token. */
+/** Clients of the Prometheus API query our API, over TLS and with a token. */
 
 const now = Math.floor(Date.now() / 1000) * 1000;
 const at = String(now / 1000);

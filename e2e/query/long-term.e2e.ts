@@ -1,4 +1,4 @@
-/** A real Prometheus and our stand-in for a long-term store pass the same suite, over each API that we read from. */
+/** A real Prometheus and our stand-in for a long-term store pass the same suite, over each API from which we read. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -94,7 +94,7 @@ describe('the operator with --admission=fail-closed', () => {
     expect(said).toMatch(/admission webhook "trafficmonitors\.svc\.dev" denied the request/);
   });
 
-  test('a policy that would orphan monitors is refused, but admitted with a warning if annotated', async () => {
+  test('a policy that would leave a monitor without data is refused; annotated, it gets a warning only', async () => {
     expect(await apply(policy(silent))).toMatch(/would leave 1 TrafficMonitor.*kubectl svc diff names/s);
     expect(await apply(policy({ signals: { spans: 'Disabled' } }))).toMatch(/quiet created/);
     const meant = policy(silent, { 'svc.dev/allow-orphans': 'true' });
@@ -105,7 +105,7 @@ describe('the operator with --admission=fail-closed', () => {
     await kubectl('delete', 'clustertrafficpolicy', 'quiet', '--timeout=20s');
   });
 
-  test('a broken registration is repaired', async () => {
+  test('a registration whose CA bundle was emptied is repaired', async () => {
     const caBundle = '{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":""}';
     const name = 'validatingwebhookconfiguration/svc-controller';
     await kubectl('patch', name, '--type=json', '-p', `[${caBundle}]`);
@@ -124,7 +124,7 @@ describe('the operator with --admission=fail-closed', () => {
   });
 });
 
-test('only the API server is answered if client certificates are required; a changed CA is followed', async () => {
+test('if client certificates are required, only the API server is answered; a changed CA file is used', async () => {
   const file = join(dir, 'clients.crt');
   // Another authority of the same name, which did not sign the API server's certificate.
   await writeFile(file, (await createCa({ commonName: 'webhook-clients', now: Date.now() })).cert);

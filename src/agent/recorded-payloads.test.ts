@@ -74,7 +74,7 @@ test.each(names)('%s gives each series once, with sorted labels, this node and t
   }
 });
 
-test('the info metrics give no samples', () => {
+test('info metrics, such as target_info, give no samples', () => {
   expect(ingest('06-patched-http-metrics-go-targetinfo').samples).toEqual([]);
 });
 
@@ -138,7 +138,7 @@ function recordedPods(): Identity {
   return nodePods(...recordedNames.map((name) => aPod(`shop/${name}`, { uid: Object.fromEntries(uids)[name] })));
 }
 
-test('spans of recorded pods get the names of the pods that sent them, once the recorded points are known', () => {
+test('spans of recorded pods get the names of their pods after the recorded metric points have arrived', () => {
   const ring = new StreamRing({ maxBytes: 1e9, maxAgeMs: 1e9 });
   const unknown: number[] = [];
   const identity = recordedPods();

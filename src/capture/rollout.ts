@@ -36,7 +36,7 @@ export type HoldReason =
 export interface RolloutPlan {
   /** Nodes that get their desired config now and may restart their instrument for it. */
   push: string[];
-  /** Nodes that get it now, while their instrument keeps the old file until a later plan pushes. */
+  /** Nodes that get their desired config now, while their instrument keeps the old file until a later plan pushes. */
   deliver: string[];
   hold: Map<string, HoldReason>;
   /** When a wait for MinInterval or RestartBudget ends. Units: ms of the monotonic clock. */
@@ -48,15 +48,15 @@ export interface RolloutPlan {
 /**
  * Decides which nodes get the newest config now, and whose instrument may restart for it. Pure.
  *
- * Rules: a change of the agent's rules alone goes out immediately, since it restarts nothing. A changed file also goes
- * out immediately, but its restarts are paced: restarts of one node are `minIntervalMs` apart, and at most
- * `maxUnavailable` nodes of a group restart at a time. If there are canary nodes, the others get the file only after
- * the canaries are Running. With `pauseOnFailure` no further node gets a file that failed on a node of the group. A
- * file that failed on a node is not sent there again. A node that runs its seed captures nothing yet and does not wait
- * for others. A node without a pod that the change concerns gets the file, but does not restart until such a pod comes;
- * canaries restart in any case, because the others wait for their result. Edits of a namespace that has used its
- * restart budget are gathered until it may cause the next restart. A file that equals the running one again restarts
- * nothing.
+ * Rules: a change of only the agent's rules goes out immediately, since it restarts nothing. A changed file of the
+ * instrument also goes out immediately, but its restarts are paced: restarts of one node are `minIntervalMs` apart, and
+ * at most `maxUnavailable` nodes of a group restart at a time. If there are canary nodes, the others get the file only
+ * after the canaries are Running. With `pauseOnFailure` no further node gets a file that failed on a node of the group.
+ * A file that failed on a node is not sent there again. A node that runs its seed captures nothing yet and does not
+ * wait for others. A node without a pod that the change concerns gets the file, but does not restart until such a pod
+ * comes; canaries restart in any case, because the others wait for their result. Edits in a namespace that has used its
+ * restart budget are gathered until the namespace may cause the next restart. When a change is reverted before the
+ * restart, nothing restarts.
  */
 export function planRollout(nodes: readonly RolloutNode[], now: number): RolloutPlan {
   const plan: RolloutPlan = { push: [], deliver: [], hold: new Map(), until: new Map(), wakeAt: null };

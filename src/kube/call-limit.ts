@@ -2,8 +2,8 @@ import type { Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
 
 /**
- * The limit of a call: the call must end when its deadline passes or its caller aborts it. An AbortController for each
- * call would cost more than all our other work for the call.
+ * Ends a call when its deadline passes or its caller aborts it. An AbortController for each call would cost more than
+ * all our other work for the call.
  */
 export class CallLimit {
   /** Why the call must end; undefined as long as it may continue. */
@@ -27,7 +27,7 @@ export class CallLimit {
     else signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
 
-  /** Waits. Errors: rejects with the reason when the call must end first. */
+  /** Waits for `ms`. Errors: rejects with the reason when the call must end first. */
   pause(clock: Clock, ms: number): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.reason) return reject(this.reason);

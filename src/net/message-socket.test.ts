@@ -91,7 +91,7 @@ test('messages travel in both directions, whole and in order, also when they are
   expect(side.received).toEqual(['d']);
 });
 
-test('the reason of an end reaches the peer', async () => {
+test('the reason with which one side closes a connection reaches the peer', async () => {
   const stage = await serve();
   const side = new Side();
   await open(stage, side);
@@ -146,7 +146,7 @@ test('a handler that throws ends its connection, and only that', async () => {
   expect([bad.ended, good.ended]).toEqual(['status: is not there', null]);
 });
 
-test('the signal ends an open connection', async () => {
+test('an open connection ends when the signal with which it was opened aborts', async () => {
   const stage = await serve();
   const side = new Side();
   const abort = new AbortController();
@@ -155,7 +155,7 @@ test('the signal ends an open connection', async () => {
   await until('both ends', () => side.ended !== null && stage.sides[0]!.side.ended !== null);
 });
 
-test('while a side has paused, what the peer sends waits', async () => {
+test('what the peer sends while a side has paused waits, and arrives after the pause', async () => {
   const stage = await serve({}, 1_000_000);
   const socket = await open(stage);
   const [first] = stage.sides;

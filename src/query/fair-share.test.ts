@@ -2,7 +2,7 @@ import type { UserInfo } from '../net/token-auth.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { startQueryStage, type QueryStage } from '../testing/query/query-stage.ts';
 
-/** A token is the name of its user, who may query. */
+/** A token is the name of its user; each user may query. */
 const reviews = {
   reviewToken: (token: string): Promise<UserInfo> => Promise.resolve({ username: token, groups: [] }),
   mayAccessPath: () => Promise.resolve(true),
@@ -61,7 +61,7 @@ test.each([
   ['agents compute', {}],
   ['the query server computes', { 'x-svc-pushdown': 'off' }],
 ])(
-  'five users with endless queries, which %s, leave another user at most twice the idle latency',
+  'while five users run endless queries, which %s, the latency of another user is at most twice that of an idle server',
   async (_, headers) => {
     const { runner } = stage.server;
     await latency(8);

@@ -44,7 +44,7 @@ import { StreamRelay } from './stream/relay.ts';
 const graceMs = 5_000;
 /** Assumed size of a container without a memory limit: the Deployment's default. Bytes. */
 const unlimitedContainerBytes = 2 * 1024 ** 3;
-/** How long a reader of a stream may pause, for example while paging through it. Units: ms. */
+/** How long a client may stop reading a stream, for example while a user pages through it. Units: ms. */
 const readerStalledMs = 600_000;
 
 export interface QueryServerOptions {
@@ -57,7 +57,7 @@ export interface QueryServerOptions {
   readonly version: string;
   /** Folder of the built query page. */
   readonly pageDir?: string | undefined;
-  /** Namespaces and the reviews about them; needed with the setting `tenancy`. */
+  /** The namespaces, and the reviews of who may see them; needed with the setting `tenancy`. */
   readonly tenants?: Pick<NamespaceAccessOptions, 'reviews' | 'namespaces'>;
   /** Limits that policies set for queries. Default: none. */
   readonly limits?: LimitSource;
@@ -69,7 +69,7 @@ export interface QueryServerOptions {
         readonly labelledNamespaces: () => readonly NamedLabels[];
       })
     | undefined;
-  /** Reads the agents; default stock remote read over mutual TLS. */
+  /** Reads the agents. Default: Prometheus' remote read over mutual TLS. */
   readonly reader?: AgentReader;
 }
 

@@ -1,8 +1,8 @@
 /**
  * Desired state → manifests. Pure: no I/O, no clock, no environment; each file renders one family of objects, and
  * golden files in `testdata` hold the expected results. Entry points: `renderPlatform` (agents and query),
- * `renderMinter` (one minter), `renderController` (the operator's own installation). Results are complete objects for
- * server-side apply, in an order that can be applied as it is.
+ * `renderMinter` (one minter, the server that gives out GitHub tokens), `renderController` (the operator's own
+ * installation). Results are complete objects for server-side apply, in an order that can be applied as it is.
  */
 export {
   controllerDefaults,

@@ -7,13 +7,13 @@ import { renderMinterRights } from './rights/controller-rbac.ts';
 import { appCredentialsSecret } from './names.ts';
 import { objectOf } from './objects.ts';
 
-/** A minter that is installed along with the operator, with the settings known to an installer. */
+/** A minter (a server that gives out GitHub tokens) that is installed with the operator: what an installer can set. */
 export interface MinterInstallation {
   name: string;
   namespace: string;
   image: string;
   replicas: number;
-  /** Numeric App ID. Undefined: the user creates the Secret. */
+  /** Numeric ID of the GitHub App. Undefined: the user creates the Secret that has it. */
   appId?: string;
   org: string;
   repository: string;

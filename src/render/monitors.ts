@@ -9,9 +9,9 @@ const interval = '30s';
 const authorization = { type: 'Bearer', credentials: { name: names.scraperToken, key: 'token' } };
 
 /**
- * How the Prometheus Operator scrapes us, for clusters that serve its kinds. Every port with metrics requires a token,
- * so there is an account that may get /metrics, and its token in a Secret that the monitors name. NetworkPolicies admit
- * scrapers from the namespace of the collector, which `--collector` names.
+ * The objects by which the Prometheus Operator scrapes us, for clusters that serve its kinds. Every port with metrics
+ * requires a token, so there is an account that may get /metrics, and its token in a Secret that the monitors name.
+ * NetworkPolicies admit scrapers from the namespace of the collector, which `--collector` names.
  */
 export function renderMonitors(input: PlatformInput): KubeObject[] {
   const { monitors } = input;

@@ -4,7 +4,7 @@
  * Vocabulary: a **source** is one list-and-watch; its **informer** is the cache of its objects, shared by all users of
  * equal sources. A **controller** turns events of sources into **keys** in a work queue and calls `reconcile` with
  * one key at a time. A reconcile is level-triggered: it gets a name, never an event. It reads the cache, plans with a
- * pure function, applies, writes status. A second run must change nothing.
+ * pure function, applies the plan and writes the status. A second run must change nothing.
  *
  * How a controller is written:
  *

@@ -11,7 +11,7 @@ import { selectPostings, type PostingsIndex } from './postings.ts';
 import { selectSeries } from './select.ts';
 import type { ListOptions, MatcherSets } from './types.ts';
 
-/** The indexes that a list of series or texts is read from, and what it selects. */
+/** The indexes from which series, or names or values of labels, are listed, and which series the list selects. */
 export interface Listed {
   readonly blocks: readonly Block[];
   readonly head: Head;

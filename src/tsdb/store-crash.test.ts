@@ -6,7 +6,7 @@ import { crashRounds } from '../testing/tsdb/crash-rounds.ts';
 /** Few rounds, to keep a unit test short. e2e/tsdb runs two hundred. */
 const rounds = 4;
 
-test('kill -9 under load: every acknowledged float and histogram is there and no other value', async () => {
+test('after kill -9 under load, the store has every acknowledged float and histogram, and no other value', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'svc-crash-'));
   try {
     expect(await crashRounds(dir, rounds, 1)).toBe(rounds);

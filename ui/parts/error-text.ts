@@ -1,7 +1,7 @@
 /** The position in a parse error: line and column, from 1. Columns count bytes of UTF-8, as in Prometheus. */
 const position = /(?:^|: )(\d+):(\d+): /;
 
-/** The API's message, and below it the line concerned with a mark under the position. Pure. */
+/** The API's message and, below it, the line of the query that it names, with a mark under the position. Pure. */
 export function errorText(message: string, query: string): string {
   const sentence = message.replace(/^invalid parameter "query": /, '');
   const [, line, column] = position.exec(sentence) ?? [];

@@ -29,7 +29,7 @@ export async function replaceFile(path: string, bytes: string | Uint8Array, mode
 }
 
 /**
- * Gives a file these bytes; a file that already has them is not written again. Resolves to whether the file changed.
+ * Gives a file this content; a file that already has it is not written again. Resolves to whether the file changed.
  */
 export async function keepFile(path: string, text: string): Promise<boolean> {
   await mkdir(dirname(path), { recursive: true });

@@ -57,7 +57,7 @@ export interface ExporterOptions {
   readonly signal: AbortSignal;
 }
 
-/** Items of one round. */
+/** The most samples and spans that one round sends. */
 const roundItems = 8_000;
 /** New data is collected for this long before a round. Units: ms. */
 const batchMs = 1_000;
@@ -66,7 +66,8 @@ const lastBackoffMs = 30_000;
 /** A destination that is not allowed is checked again after this time: names and allow lists change. Units: ms. */
 const notAllowedMs = 30_000;
 /**
- * The state becomes Failing after this many failures in a row. The first retry follows within a quarter of a second.
+ * The state becomes Failing after this many failures in a row. One failure is not shown, because the first retry
+ * follows within a quarter of a second.
  */
 const failuresToTell = 2;
 

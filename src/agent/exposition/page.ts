@@ -10,7 +10,7 @@ export interface PageFamily {
   readonly help: string;
   /** The unit that the sender gave (UCUM), or empty. */
   readonly unit: string;
-  /** Blocks of lines that belong together; each is written without yielding. */
+  /** Blocks of lines that belong together; the writer pauses only between blocks. */
   readonly blocks: Iterable<readonly PageSample[]>;
 }
 
@@ -65,7 +65,7 @@ interface Shown {
   readonly type: PageFamily['type'] | 'unknown';
 }
 
-/** A counter's family is named without `_total`, unless another family has that name already. */
+/** In OpenMetrics, a counter's family is named without `_total`, unless another family has that name already. */
 function openFamily({ name, type }: PageFamily, taken: ReadonlySet<string>): Shown {
   if (type !== 'counter') return { name, type };
   const base = name.endsWith('_total') ? name.slice(0, -'_total'.length) : '';

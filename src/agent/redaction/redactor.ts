@@ -17,7 +17,8 @@ const rewritesKept = 10_000;
 
 /**
  * Redacts labels before they name a series, and spans before they are stored.
- * It works on OTLP attributes, so that one rule holds for both; the actions on labels use Prometheus' names.
+ * It works on OTLP attributes, from which both are made, so that one rule holds for both; only the rules for labels
+ * use Prometheus' names.
  */
 export class Redactor {
   readonly #rules: Redaction;
@@ -55,13 +56,13 @@ export class Redactor {
     return action === undefined ? kept : act(action, kept);
   }
 
-  /** A label that is not an attribute, such as one of the pod. */
+  /** The value, after redaction, of a label that does not come from an attribute, such as one of the pod's labels. */
   label(name: string, value: string): string | undefined {
     const action = this.#rules.labels.get(name);
     return action === undefined ? value : act(action, value);
   }
 
-  /** A path, or a URL with its path, after all rewrites. */
+  /** The text, a path or a URL, with its path after all rewrites. */
   path(text: string): string {
     if (this.#rewriters.length === 0) return text;
     const known = this.#rewritten.get(text);
@@ -88,7 +89,7 @@ export class Redactor {
   readonly #isSensitive = (name: string): boolean => this.#rules.queryParams.has(name.toLowerCase());
 }
 
-/** The redactors of a config, by namespace: equal sets of rules share one. */
+/** The redactors of a config, by namespace. Namespaces with equal sets of rules share a redactor. */
 export class Redactors {
   readonly #rules: readonly CaptureRedaction[];
   /** For each rule the namespaces that it is restricted to. */
@@ -102,9 +103,9 @@ export class Redactors {
   }
 
   /**
-   * The redactor for data of these namespaces. What the rules of one of them redact is redacted, and only what the
-   * rules of each of them permit is permitted. When the namespace is unknown, the data may be of any namespace, or of
-   * none.
+   * The redactor for data of these namespaces. What the rules of any of them redact is redacted, and only what the
+   * rules of all of them permit is permitted. Without names, the namespace is unknown: the data may be of any
+   * namespace, or of none, so the rules of all namespaces hold.
    */
   of(...names: readonly string[]): Redactor {
     const namespaces = names.filter(Boolean);

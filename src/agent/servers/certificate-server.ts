@@ -9,8 +9,8 @@ import type { Route } from './routes.ts';
 
 /**
  * The agent's side of the certificate exchange (`src/capture/node-certificate.ts`).
- * The TLS listener in front of it decides which clients may call: the offer holds a token, which is for the operator
- * alone.
+ * The TLS listener decides which clients may call this route. Only the operator may, because the offer, the answer to
+ * GET, has a token for the operator.
  */
 export function certificateRoute(
   certificate: Pick<NodeCertificate, 'offer' | 'install'> | undefined,

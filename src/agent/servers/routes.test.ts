@@ -19,13 +19,13 @@ test.each([
   ['a whole path takes precedence over a prefix', 'GET', '/a/whole?x=1', 200, '/a/whole serves /a/whole'],
   ['every other path below a prefix belongs to it', 'POST', '/a/other', 200, '/a/ serves /a/other'],
   ['a path without a route is not found', 'GET', '/a', 404, '{"code":"not_found","message":"no such path"}'],
-  ['a refused method gets the list of those served', 'POST', '/a/whole', 405, expect.stringContaining('use GET, PUT')],
+  ['a refused method’s error names those served', 'POST', '/a/whole', 405, expect.stringContaining('use GET, PUT')],
 ])('%s', async (_, method, path, status, body) => {
   const answer = await fetch(url + path, { method });
   expect([answer.status, await answer.text()]).toEqual([status, body]);
 });
 
-test('a refused method comes with the header that lists the served ones', async () => {
+test('the answer to a refused method has the header Allow, which lists the served ones', async () => {
   const answer = await fetch(`${url}/a/whole`, { method: 'DELETE' });
   expect(answer.headers.get('allow')).toBe('GET, PUT');
 });

@@ -1,4 +1,4 @@
-/** Something that is held for an account until it is removed. */
+/** An item that is kept for an account until it is removed. */
 export interface Held<T> {
   readonly account: string;
   readonly item: T;
@@ -14,7 +14,7 @@ interface Entry<T> extends Held<T> {
 
 interface Queue<T> {
   entries: Entry<T>[];
-  /** Index before which no entry is held, and the number of entries that are not held. */
+  /** No entry before index `head` is held any more; `gone` is the number of all entries that are not. */
   head: number;
   gone: number;
   weight: number;
@@ -22,8 +22,8 @@ interface Queue<T> {
 
 /**
  * The contents of a bounded memory, in the order of arrival, separately for each account (the namespace of a sender).
- * Beyond the bound, callers evict the oldest entry of the account that holds most, so that an account that floods
- * evicts its own entries.
+ * Beyond the bound, callers evict the oldest entry of the account whose entries weigh most, so that an account that
+ * floods the memory evicts only its own entries.
  * Guarantees: all calls take constant amortised time, plus one step per account.
  */
 export class FairQueues<T> {
@@ -70,7 +70,7 @@ export class FairQueues<T> {
     }
   }
 
-  /** The oldest entry of the account that holds most; undefined when nothing is held. */
+  /** The oldest entry of the account whose entries weigh most; undefined when nothing is held. */
   oldestOfHeaviest(): Held<T> | undefined {
     let heaviest: Queue<T> | undefined;
     for (const queue of this.#queues.values()) if (!heaviest || queue.weight > heaviest.weight) heaviest = queue;

@@ -3,7 +3,7 @@ import { encodeFrame, FrameCutter, readFrames } from './frames.ts';
 
 const messages = fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 8 });
 
-/** Cuts the bytes at these places. */
+/** The bytes, cut at these places; a place beyond the end wraps around. */
 function pieces(bytes: Buffer, places: readonly number[]): Buffer[] {
   const cuts = [0, ...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
   return cuts.slice(1).map((cut, i) => bytes.subarray(cuts[i], cut));
@@ -27,7 +27,7 @@ test('frames are read back from a pushed and from a pulled stream, however the s
   );
 });
 
-test('a message may be given in two pieces', () => {
+test('a message that is given in two pieces gives the same frame as the whole message', () => {
   const whole = encodeFrame(Buffer.from('abcdef'));
   expect(encodeFrame(Buffer.from('abc'), Buffer.from('def'))).toEqual(whole);
 });

@@ -45,7 +45,7 @@ const newLine = (line: string): number => (line.startsWith('-') ? 0 : 1);
 const sum = (lines: readonly string[], of: (line: string) => number): number =>
   lines.reduce((n, line) => n + of(line), 0);
 
-/** An empty range names the line before it. */
+/** The lines of one text in a hunk's header, as `start,count`. For an empty range, `start` is the line before it. */
 function range(before: number, count: number): string {
   const start = count === 0 ? before : before + 1;
   return count === 1 ? `${start}` : `${start},${count}`;

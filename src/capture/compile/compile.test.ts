@@ -28,7 +28,7 @@ test('without any policy or monitor every node gets exactly the config that the 
   expect(compile(aWorld()).nodes.get('node-2')!.config).toEqual(seed);
 });
 
-test('a policy and a monitor give two entries and three exclusions', () => {
+test('a policy and a monitor give two entries and three exclusions in the file of the instrument', () => {
   const result = compile(
     aWorld({
       policies: [
@@ -200,7 +200,7 @@ describe('several monitors on one pod', () => {
       aMonitor('shop/b', whole),
       'b',
     ],
-    ['the name decides last', aMonitor('shop/b', whole), aMonitor('shop/a', whole), 'a'],
+    ['of equal ones the first by name is stronger', aMonitor('shop/b', whole), aMonitor('shop/a', whole), 'a'],
   ])('%s', (_sentence, a, b, strongest) => expect(order(a, b)).toBe(strongest));
 
   test('the strongest monitor is last in the file, where the last entry wins', () => {
@@ -352,7 +352,7 @@ describe('capture modes of a policy', () => {
     const spec: ClusterTrafficPolicySpec = { capture: { mode: 'AllowList' }, network: { enabled: false } };
     expect(base(spec)).toEqual([{ k8s_namespace: 'svc-system', exports: [] }]);
   });
-  test('with AllowList for some namespaces, the entry for the others names them one by one', () => {
+  test('with AllowList for some namespaces, the entry for the other namespaces lists those others by name', () => {
     const critical = { matchLabels: { tier: 'critical' } };
     const list = base({ namespaceSelector: critical, capture: { mode: 'AllowList' } });
     expect(list.map((e) => e['k8s_namespace'])).toEqual(['shop']);
@@ -428,14 +428,14 @@ describe('retention', () => {
     const result = compile(aWorld({ policies: [aPolicy('p', { retention })] }));
     return { config: result.nodes.get('node-1')!.config.retention, ...result.policies.get('p')!.accepted };
   };
-  test('holds only what a policy sets: a set built-in value is not the same as none', () => {
+  test('has only what a policy sets: a policy that sets the built-in value differs from one that sets none', () => {
     expect(retentionUnder({}).config).toEqual({ metrics: {}, spans: {} });
     expect(retentionUnder({ metrics: { time: '24h', size: '2Gi' } }).config.metrics).toEqual({
       timeMs: 24 * 3_600_000,
       sizeBytes: 2 * 1024 ** 3,
     });
   });
-  test('of spans beyond what an agent holds is lowered, and the policy says so', () => {
+  test('of spans is lowered to what an agent can hold, and the condition of the policy says so', () => {
     expect(retentionUnder({ spans: { size: '65Mi' } })).toMatchObject({
       config: { spans: { sizeBytes: 64 * 1024 ** 2 } },
       ok: true,
@@ -499,7 +499,7 @@ describe('sets, limits, exclusions', () => {
     expect(monitorRule(more, 0)!.intervalMs).toBeUndefined();
     expect(monitorRule(more, 1)!.intervalMs).toBe(30_000);
   });
-  test('of several limits the smallest holds, and the condition of a monitor above it says so', () => {
+  test('of several limits the smallest holds, and the condition of a monitor that asks for more says so', () => {
     const more = {
       policies: [
         aPolicy('a', { limits: { maxSeriesPerNode: 500, maxSeriesPerMonitor: 100 } }),
@@ -590,7 +590,7 @@ describe('an installation in another namespace than svc-system', () => {
     expect(result.nodes.get('node-1')!.config).toEqual(seed);
     expect(fileOf(result).discovery.exclude_instrument).toEqual([{ k8s_namespace: 'observability' }]);
   });
-  test('captures svc-system like any other namespace where bases differ, and never its own', () => {
+  test('captures svc-system, but never its own namespace, where the base entries differ by namespace', () => {
     const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } };
     const policies = [aPolicy('p', { namespaceSelector, capture: { ports: [{ port: 7000 }] } })];
     const { instrument } = fileOf(compile(world({ policies }))).discovery;

@@ -57,7 +57,7 @@ test('the first start of an instrument is not a restart', () => {
   expect(aNode(statusOf({}, { start, restarts: 0 })).rolloutNode(1_000_000)!.restartedAt).toBeNull();
 });
 
-test('an instrument that ends for a lasting reason fails the new config immediately, and the old one returns', () => {
+test('if the instrument ends for a lasting reason, the new config fails immediately, and the old one returns', () => {
   const node = anEditedNode();
   expect(node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0)?.hash).toBe(old.hash);
   expect(node.failure).toMatchObject({ reason: 'MissingCapability', message: 'CAP_BPF', hash: next.hash });
@@ -71,7 +71,7 @@ test('a crash that may be accidental fails the config only at the deadline, with
   expect(node.failure).toMatchObject({ reason: 'InstrumentCrashed' });
 });
 
-test('a fault from before the edit does not count against it', () => {
+test('a fault of the instrument from before an edit does not make the new config fail', () => {
   const node = aNode();
   node.inPod({ uid: 'pod-1', fault: fault('t0') }, 0);
   node.aim(next);
@@ -98,7 +98,7 @@ test('when the agent reports only that nothing runs, the pod gives the reason, w
   expect(other.failure).toMatchObject({ reason: 'InstrumentCrashed', message: 'CAP_BPF' });
 });
 
-test('a new pod tries a failed config again', () => {
+test('a failed config is tried again in a new pod of the agent', () => {
   const node = anEditedNode();
   node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
   node.inPod({ uid: 'pod-2', fault: null }, 0);

@@ -8,14 +8,14 @@ export interface RestartBudgetRules {
 }
 
 /**
- * Five restarts in ten minutes, even in quick succession: a restart interrupts the capture of every pod on the node for
- * some seconds.
+ * Five restarts in quick succession, then one every two minutes. They are limited because a restart interrupts the
+ * capture of every pod on the node for some seconds.
  */
 export const restartBudgetRules: RestartBudgetRules = { burst: 5, refillMs: 120_000 };
 
 /**
- * The restarts of one node's instrument that the edits of each namespace may cause. A restart interrupts the capture of
- * every namespace on the node, so the edits of a namespace that edits constantly are gathered into fewer restarts.
+ * The restarts of one node's instrument that the edits in each namespace may cause. A restart interrupts the capture of
+ * every namespace on the node, so the edits in a namespace that is edited constantly are gathered into fewer restarts.
  * Shape: a token bucket of restarts for each namespace. Times are of the monotonic clock, in ms.
  * Guarantees: a namespace is delayed by its own restarts alone; when one of several waiting namespaces may restart, the
  * edits of all of them are included.
@@ -64,7 +64,8 @@ const none: ReadonlySet<string> = new Set();
 const prefix = 'TrafficMonitor/';
 
 /**
- * The namespaces whose edits ask a node to restart; none when another cause does, such as a policy or a label. Pure.
+ * The namespaces whose edits make a node's instrument restart; none when something else makes it restart, such as a
+ * changed policy or label. Pure.
  * `running` and `desired` are the generations of the running config and of the wanted one; `here` are the namespaces
  * with a pod on the node.
  */

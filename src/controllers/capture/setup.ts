@@ -25,11 +25,11 @@ import type { RestartBudgetRules } from './restart-budget.ts';
 export interface CaptureSettings {
   /** The namespace of the agents and of the Secret with the controller's certificate. */
   namespace: string;
-  /** Version of the instrument, or the tag of its image, e.g. `v0.10.0`. */
+  /** Version of the instrument (the eBPF program that observes requests), or the tag of its image, e.g. `v0.10.0`. */
   instrumentVersion: string;
   /** The ports that are captured where no policy decides, e.g. `80,443,8080,8443`. */
   instrumentPorts: string;
-  /** Whether policies may add keys of their own to the instrument's file. Default no. */
+  /** Whether policies may add keys of their own to the instrument's config file. Default no. */
   allowExtraConfig?: boolean;
   /** Default 9093. */
   agentPort?: number;
@@ -39,7 +39,7 @@ export interface CaptureSettings {
   healthSocket?: string;
   /** Default: mutual TLS with the Secret `svc-controller-tls`. */
   transport?: () => AgentTransport | null;
-  /** How often the edits of a namespace may restart a node's instrument. Default: 5 times, then once every 2 min. */
+  /** How often edits in one namespace may restart a node's instrument. Default: 5 times, then once every 2 min. */
   restartBudget?: RestartBudgetRules;
   /** In [0, 1). Default Math.random. */
   random?: () => number;

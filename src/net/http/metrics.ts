@@ -4,7 +4,7 @@ import { refusalReasons, type RefusalReason } from './refusal.ts';
 
 const known = new WeakMap<Registry, HttpServerMetrics>();
 
-/** Metrics of the listeners of one process: one set per registry. `prefix` is the program's, such as `svc_query`. */
+/** Metrics of the HTTP listeners of one process, once per registry. `prefix` names the program, such as `svc_query`. */
 export function httpServerMetrics(registry: Registry, prefix: string): HttpServerMetrics {
   const metrics = known.get(registry) ?? new HttpServerMetrics(registry, prefix);
   known.set(registry, metrics);

@@ -1,7 +1,7 @@
 import type { SampleCounts } from '../types.ts';
 import { absent } from './columns.ts';
 
-/** Counts the samples that an evaluation uses at each of its steps, for the statistics of the query. */
+/** Counts the samples that an evaluation uses at each of its steps, for the `stats` of the query's answer. */
 export class SampleCounter implements SampleCounts {
   readonly queryable: Float64Array;
   readonly read: Float64Array;
@@ -19,13 +19,16 @@ export class SampleCounter implements SampleCounts {
     }
   }
 
-  /** Adds a part that is evaluated once for all steps: its samples are queryable at each step and read at the first. */
+  /**
+   * Adds the counts of a part of the query that is evaluated once for all steps: its samples are queryable at each step
+   * and read at the first.
+   */
   addInvariant({ queryable, read }: SampleCounts): void {
     for (let step = 0; step < this.queryable.length; step++) this.queryable[step]! += queryable[0]!;
     this.read[0]! += read[0]!;
   }
 
-  /** Adds a series of an instant selector. */
+  /** Adds a series of an instant selector: one sample for each step at which the series has one. */
   addColumn(kinds: Uint8Array): void {
     for (let step = 0; step < kinds.length; step++) {
       if (kinds[step] === absent) continue;

@@ -196,7 +196,7 @@ export class Lexer {
   }
 }
 
-/** A character as Go's %q prints it in messages; the end of the text is shown as U+FFFD. */
+/** The character at a position, quoted as Go's %q does in messages; the end of the text is shown as U+FFFD. */
 function quotedChar(text: string, at: number): string {
   const code = text.codePointAt(at);
   return code === undefined ? `'\uFFFD'` : `'${String.fromCodePoint(code)}'`;

@@ -2,7 +2,7 @@ import { compareStrings } from '../labels.ts';
 import type { Label, Labels } from '../types.ts';
 import { malformed } from './numbers.ts';
 
-/** One set of labels: decoded, and as the numbers by which the pool knows its strings (name, value, name, …). */
+/** One set of labels: decoded, and as the numbers that the pool gave to its strings (name, value, name, …). */
 export interface Pooled {
   readonly numbers: readonly number[];
   readonly labels: Labels;
@@ -11,8 +11,9 @@ export interface Pooled {
 }
 
 /**
- * The texts and label sets of all answers to one fragment. Agents send the same groups: with a pool each group is one
- * object, however many agents have it, so that it is validated once and found by identity when rows are joined.
+ * The texts and label sets of all agents' answers to one fragment (the part of a query that agents compute). Agents
+ * send the same groups: with a pool the labels of a group are one object, however many agents send them, so that they
+ * are validated once and found by identity when rows are joined.
  */
 export class LabelPool {
   readonly #numbers = new Map<string, number>();

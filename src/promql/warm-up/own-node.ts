@@ -9,7 +9,10 @@ import { nodeLabel } from './made-up-series.ts';
 
 const limits = { maxSeries: 10_000, maxBytes: 1e7, maxSamples: 1e6, deadlineMs: 60_000 };
 
-/** A node in this process: its requests and answers are encoded and decoded as those of a node on the network. */
+/**
+ * A stand-in for the agent of a node, in this process: its requests and answers are encoded and decoded as those of an
+ * agent on the network.
+ */
 export class OwnNode implements Distribution {
   readonly partitionLabel = nodeLabel;
   readonly #source: SeriesSource;

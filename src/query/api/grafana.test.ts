@@ -106,7 +106,7 @@ test.each<[what: string, path: string, form: boolean, params: ApiParams, data: u
   expect([status, json.status, json.data]).toEqual([200, 'success', data]);
 });
 
-test('an error has the envelope with a type, which Grafana shows', async () => {
+test('an error has the `status`, `errorType` and `error` that Grafana shows', async () => {
   const { status, json } = await stage.ask(
     '/api/v1/query_range',
     { query: 'sum(', ...window, step: '15' },

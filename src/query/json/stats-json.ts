@@ -5,13 +5,13 @@ import type { QuerySeconds } from '../timings.ts';
 /** The parts of `stats` that `QueryStats` does not have. */
 export interface StatsContext {
   readonly seconds: QuerySeconds;
-  /** The samples at each step from `start` on. */
+  /** How many samples each step uses, from the step at `start` on. */
   readonly samples: SampleCounts;
   readonly start: number;
   readonly step: number;
 }
 
-/** `stats`: in Prometheus' form, with numbers for each step when `perStep` is true; timings in seconds. */
+/** The `stats` of an answer in Prometheus' form, with counts for each step if `perStep` is true; timings in seconds. */
 export function statsJson(
   stats: QueryStats,
   { seconds, samples, start, step }: StatsContext,
@@ -32,5 +32,5 @@ export function statsJson(
   };
 }
 
-/** The samples of all steps. */
+/** The number of samples that all steps use together. */
 export const totalCount = (counts: Float64Array): number => counts.reduce((a, b) => a + b, 0);

@@ -23,11 +23,12 @@ const slotBytes = 1_000;
 const emptySlot = Buffer.alloc(slotBytes, ' ');
 
 /**
- * A file with one slot for each query that may run, overwritten in place. After the process is killed, the file names
- * the queries that were running. The entries of a former process are logged at the start, and the file is cleared.
- * Guarantees: a slot has been handed to the kernel before the query begins: it survives the death of the process (not
- * of the machine). Queries beyond the number of slots are not recorded. When the file cannot be written, a log line
- * reports it and queries run without it; `writeTo` lets a test make a write fail.
+ * A file with one slot for each query that may run at a time; slots are overwritten in place. After the process is
+ * killed, the file names the queries that were running. At the start, the entries of a former process are logged and
+ * the file is cleared.
+ * Guarantees: a slot is handed to the kernel before its query begins, so it survives the death of the process (not of
+ * the machine). Queries beyond the number of slots are not recorded. When the file cannot be written, a log line
+ * reports it and queries run unrecorded; `writeTo` lets a test make a write fail.
  */
 export function openActiveQueries(path: string, slots: number, logger: Logger, writeTo = writeSync): ActiveQueries {
   for (const left of readLeft(path)) logger.warn('this query was running when the process ended', { ...left });

@@ -1,7 +1,10 @@
 import type { Stats } from '../../api/page/types.ts';
 import { bucketQuantile } from '../../promql/index.ts';
 
-/** Rates of requests that can be added: cumulative buckets by their upper bound, and failures. Units: per second. */
+/**
+ * The rates of some requests, which can be added to those of others: the rates of the cumulative duration buckets, by
+ * their upper bound, and that of failures. Units: per second.
+ */
 export class Requests {
   readonly #buckets = new Map<number, number>();
   #failed = 0;
@@ -41,7 +44,7 @@ export class Requests {
     return this.#failed;
   }
 
-  /** Unit: ms; null without requests. */
+  /** The quantiles of the known durations. Unit: ms; null without requests. */
   quantilesMs(...wanted: readonly number[]): (number | null)[] {
     const bounds = Float64Array.from(this.#buckets.keys()).sort();
     const counts = bounds.map((bound) => this.#buckets.get(bound)!);

@@ -26,8 +26,7 @@ export function renderControllerRbac(input: ControllerInput): KubeObject[] {
 }
 
 /**
- * Lets the operator run minters in a namespace. A user with rights in that namespace alone can create this binding,
- * too.
+ * Lets the operator run minters in a namespace. An administrator of only that namespace can create this binding, too.
  */
 export function renderMinterRights(operatorNamespace: string, namespace: string): KubeObject {
   return roleBinding(

@@ -75,8 +75,8 @@ function keyText(child: string): string {
 }
 
 /**
- * Reports in an Event that a change was undone: on the object itself and on its owner, if any, which is the object to
- * change instead.
+ * Reports that a change was undone, in an Event on the object itself and in one on its owner, if it has an owner: the
+ * owner is the object that users should change instead.
  */
 export function announceDrift(
   events: EventRecorder,

@@ -29,7 +29,7 @@ interface FieldSet {
 }
 type Json = Record<string, unknown>;
 
-/** The fields that an apply claims: those of the identity are never recorded as owned. */
+/** The fields that an apply claims: all but those that identify the object, which are never recorded as owned. */
 function content(object: KubeObject): Json {
   const { apiVersion: _a, kind: _k, metadata, ...rest } = object;
   const { name: _n, namespace: _ns, ...meta } = metadata;
@@ -45,7 +45,7 @@ function sameTree(wanted: unknown, live: unknown, owned: FieldSet, path: string)
   for (const name of members) {
     const set = owned[`f:${name}`];
     if (!set) {
-      // null means "absent" to an apply; any other value without a record is not ours yet.
+      // null means "absent" to an apply. A field with any other value but without a record is not ours yet.
       if (wanted[name] === null && live[name] === undefined) continue;
       return false;
     }
@@ -82,7 +82,7 @@ export function matches(child: string, item: unknown): boolean {
   return Object.entries(keys).every(([name, value]) => item[name] === undefined || item[name] === value);
 }
 
-/** Equal values, quantities by amount. `path` decides which values are quantities. */
+/** Whether two values are equal; quantities are compared by amount. `path` decides which values are quantities. */
 export function sameValue(wanted: unknown, live: unknown, path: string): boolean {
   if (Array.isArray(wanted)) {
     return (
@@ -104,7 +104,7 @@ export function sameValue(wanted: unknown, live: unknown, path: string): boolean
   return isQuantityPath(path) && quantity !== undefined && quantity === parseQuantity(live);
 }
 
-/** The server rewrites quantities to their canonical form, so these alone are compared by value. */
+/** The server rewrites quantities to their canonical form, so only they are compared by amount, not as texts. */
 function isQuantityPath(path: string): boolean {
   return /\.(limits|requests|capacity|hard)\.[^.]+$|\.(sizeLimit|divisor)$/.test(path);
 }

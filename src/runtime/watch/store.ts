@@ -23,11 +23,12 @@ interface Written {
 }
 
 /**
- * The objects of one source by key. The listener gets an event for each change that a list or a watch event makes.
+ * The objects of one kind that is listed and watched, by key. The listener gets an event for each change that a list or
+ * a watch event makes.
  *
  * Guarantees: a missed delete is reported with the last known state; a name that returns with a new uid is reported as
- * deleted, then added; an object with an unchanged resource version is not reported; a write that no watch or list
- * confirms in time is withdrawn: listeners get one event with the state that the server last showed.
+ * deleted, then added; an object with an unchanged resource version is not reported. A write of ours that no watch or
+ * list confirms in time is no longer shown: the listener gets one event with the state that the server last showed.
  */
 export class Store {
   readonly #objects = new Map<string, KubeObject>();

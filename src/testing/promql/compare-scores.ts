@@ -14,8 +14,8 @@ export interface Scores {
 }
 
 /**
- * The differences from the record, one sentence each; empty when every case has its recorded result. A passing case
- * that is on record as failing is a difference, too: otherwise its next failure would go unnoticed.
+ * The differences from the record, one sentence each; empty when every case has its recorded result. A case that passes
+ * but is on record as failing is a difference, too: otherwise its next failure would go unnoticed.
  */
 export function differences(recorded: Scores, now: Scores): string[] {
   const found: string[] = [];

@@ -25,8 +25,8 @@ export class MemoryFiles implements FileLayer {
   fault: ((call: FileCall, path: string) => boolean | number) | undefined;
 
   /**
-   * Power loss: open handles die. `keep` returns the share (0…1) that survives of the change of a file's length since
-   * its last sync. With 0, unsynced bytes are lost, and bytes that were cut off are there again.
+   * Power loss: open handles die. A file's length may have changed since its last sync; `keep` returns how much of that
+   * change survives (0…1). With 0, unsynced bytes are lost, and bytes that were cut off are there again.
    */
   crash(keep: (path: string) => number = () => 0): void {
     this.#locked.clear();

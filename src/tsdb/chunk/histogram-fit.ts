@@ -10,15 +10,18 @@ export interface ChunkEnd {
   readonly last: Pick<NativeHistogram, 'count' | 'zeroCount' | 'positive' | 'negative'> | null;
 }
 
-/** Whether a histogram can follow in the same chunk: the layout that the chunk then needs, or the reason against it. */
+/**
+ * Whether a histogram can follow in the same chunk: if so, the layout that the chunk then needs; if not, the counter
+ * reset hint of the new chunk.
+ */
 export type Fit =
   | { readonly ok: true; readonly layout: HistogramLayout }
   | { readonly ok: false; readonly hint: 'reset' | 'not_reset' | 'unknown' };
 
 /**
  * Decides as Prometheus does. A new chunk is needed after a stale marker, between counters and gauges, for another
- * schema, zero threshold or custom bounds, and in counters for a reset. New buckets widen the layout. Buckets may be
- * missing; in counters, only when they were empty.
+ * schema, zero threshold or custom bounds, and, in counters, for a reset. New buckets widen the layout. A gauge may
+ * lack buckets of the layout; a counter may lack only those that were empty.
  */
 export function fitHistogram(end: ChunkEnd, h: NativeHistogram): Fit {
   return h.counterReset === 'gauge' ? fitGauge(end, h) : fitCounter(end, h);

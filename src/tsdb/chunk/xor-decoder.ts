@@ -7,9 +7,9 @@ const two32 = 4_294_967_296;
 const maxVarintBytes = 10;
 
 /**
- * Chunks are copied to this buffer before they are decoded. A load reads five bytes and may reach past a chunk's end:
- * in the buffer it always finds memory, and a chunk that uses such bits is refused. The buffer grows to the largest
- * chunk so far. Decoding never suspends, so one buffer is enough.
+ * Chunks that are not decoded in place are first copied to this buffer. A load reads five bytes and may reach past a
+ * chunk's end: in the buffer it always finds memory, and a chunk that needs bits from past its end is refused. The
+ * buffer grows to the largest chunk so far. Decoding never suspends, so one buffer is enough.
  */
 let scratch = new Uint8Array(4096);
 let scratchView = new DataView(scratch.buffer);
@@ -19,15 +19,15 @@ export function chunkSampleCount(bytes: Uint8Array): number {
   return bytes.length < 2 ? 0 : (bytes[0]! << 8) | bytes[1]!;
 }
 
-/** The decoder's position in a chunk without marks. */
+/** The decoder's position while it reads a chunk for which no mark is kept. */
 const alone = new XorStates(1);
 
 /** Bytes that must be readable after a chunk that is decoded in place. */
 export const slackBytes = 24;
 
 /**
- * Decodes one XOR chunk and appends its samples from `mint` on to `out`: a window of ten samples need not pay for
- * writing the hundred before it. Returns the number of appended samples.
+ * Decodes one XOR chunk and appends its samples from `mint` on to `out`; earlier samples are decoded but not written.
+ * Returns the number of appended samples.
  * Safe on untrusted bytes: a chunk whose bits end early, or whose numbers are out of range, is refused as a whole.
  * Errors: ERR_STORE_CORRUPT; `out.length` is then unchanged.
  */

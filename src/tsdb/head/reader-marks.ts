@@ -1,9 +1,9 @@
 import { XorStates } from '../chunk/index.ts';
 
 /**
- * The position, in one chunk of each series, at which the samples of the last read began. Polls repeatedly read about
- * the same few newest samples: with a mark, the next read need not decode the samples before them. A mark is a state of
- * the chunk's writer and takes 40 bytes. There are no marks until the first read.
+ * For each series a mark: the position, in one of its chunks, at which the samples of the last read began. A client
+ * that polls reads about the same few newest samples each time. With a mark, the next read need not decode the samples
+ * before them. A mark is a state of the chunk's writer and takes 40 bytes. There are no marks until the first read.
  */
 export class ReaderMarks {
   readonly #states = new XorStates(0);

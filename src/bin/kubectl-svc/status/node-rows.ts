@@ -21,7 +21,7 @@ export interface NodeRow {
    */
   readonly reason: string;
   readonly message: string;
-  /** TrafficMonitors with a pod here; null when not all inputs could be read. */
+  /** Number of TrafficMonitors that match a pod on the node; null when not all inputs could be read. */
   readonly monitors: number | null;
   /** Policies that cover the node, the strongest first. */
   readonly policies: readonly string[];
@@ -90,7 +90,10 @@ interface Failure {
   message: string;
 }
 
-/** The failing nodes that the statuses name. Each status names at most sixteen; only its counts are complete. */
+/**
+ * The failing nodes that the statuses of policies and monitors name. Each status names at most sixteen; only its counts
+ * are complete.
+ */
 function failedNodes(view: ClusterView): Map<string, Failure> {
   const rows = [...itemsOf(view.policies), ...itemsOf(view.monitors)].flatMap(
     (object) => object.status?.failedNodes ?? [],

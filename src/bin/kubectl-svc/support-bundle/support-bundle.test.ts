@@ -67,7 +67,7 @@ interface Index {
 }
 const indexOf = (files: ReadonlyMap<string, string>): Index => JSON.parse(files.get('index.json')!) as Index;
 
-test('holds what a maintainer asks for, and its index lists every file', async () => {
+test('the bundle has what a maintainer asks for, and its index lists every file', async () => {
   fill(
     api,
     aView({
@@ -128,7 +128,7 @@ test.each([
   ]);
 });
 
-test('nodes that share an instrument file but not their rules have separate files of rules', async () => {
+test('nodes with the same file of the instrument but different rules have separate files of rules', async () => {
   const ofPool = (pool: string, maxSeriesPerMonitor: number): unknown =>
     aPolicy(pool, { nodeSelector: { matchLabels: { pool } }, limits: { maxSeriesPerMonitor } });
   fill(
@@ -325,7 +325,7 @@ test('at the size limit, whole files are left out and listed as absent', async (
   expect(absent.filter(({ why }) => why.startsWith('the bundle has reached its size')).length).toBeGreaterThan(0);
 });
 
-test('current and previous logs are requested within bounds', async () => {
+test('current and previous logs are requested with limits of lines and bytes', async () => {
   fill(
     api,
     aView({

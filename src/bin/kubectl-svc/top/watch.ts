@@ -10,9 +10,9 @@ const clearLine = '\u001b[K';
 const clearBelow = '\u001b[J';
 
 /**
- * Redraws until Ctrl-C. On a terminal it overwrites line by line, so that nothing flickers, on an alternate screen that
- * disappears afterwards; elsewhere it appends. A failed attempt is shown and the loop goes on; only a failure of the
- * first attempt ends it.
+ * Redraws until Ctrl-C. On a terminal it uses an alternate screen, which disappears afterwards, and overwrites it line
+ * by line, so that nothing flickers. Elsewhere it appends. A failed attempt is shown and the loop goes on; only a
+ * failure of the first attempt ends it.
  */
 export async function watch(
   session: Session,

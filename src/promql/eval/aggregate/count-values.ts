@@ -10,10 +10,10 @@ import { sampleBytes } from '../budget.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 
-/** Cost of turning a sample's value into a label, beside that of reading the sample, which is the unit of pacing. */
+/** Cost of turning a sample's value into a label, in the unit of pacing: the cost of reading one sample. */
 const labelWork = 200;
 
-/** How many series of each group have each value; the value becomes a label. */
+/** count_values: how many series of each group have each value; the value becomes a label. */
 export async function countValues(
   context: EvalContext,
   expr: AggregateExpr,

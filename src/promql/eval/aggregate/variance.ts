@@ -36,7 +36,7 @@ class Deviations {
   }
 }
 
-/** stddev and stdvar. Values are added in the order of the columns, on which the last digits depend. */
+/** Computes stddev and stdvar. Values are added in the order of the columns, since their last digits depend on it. */
 export async function varianceAggregate(
   context: EvalContext,
   expr: AggregateExpr,

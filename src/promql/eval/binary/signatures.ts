@@ -2,19 +2,19 @@ import { filterLabels, partialKey } from '../../labels.ts';
 import type { VectorMatching } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 
-/** Selects the labels that two series must share to match. */
+/** Whether a label, by its name, is one that must be equal in two series that match. */
 export function matchKeep({ on, labels }: VectorMatching): (name: string) => boolean {
   const names = new Set(labels);
   return on ? (name) => names.has(name) : (name) => !names.has(name) && name !== '__name__';
 }
 
-/** A function that gives the match group of a series, as a key. */
+/** A function that gives a key for the labels of a series; series with the same key match. */
 export function signatureOf(matching: VectorMatching): (labels: Labels) => string {
   const keep = matchKeep(matching);
   return (labels) => partialKey(labels, keep);
 }
 
-/** The labels of a match group. */
+/** Those of a series' labels that the series that match it share. */
 export function matchLabels(labels: Labels, matching: VectorMatching): Labels {
   return filterLabels(labels, matchKeep(matching));
 }

@@ -1,4 +1,7 @@
-/** A sample farther from a bound than this many average intervals counts as the series' start or end. */
+/**
+ * A first or last sample that is farther from the range's bound than this many average intervals counts as the start or
+ * end of the series.
+ */
 export const closeness = 1.1;
 
 /** The inputs of extrapolation. Units: milliseconds. */
@@ -10,7 +13,9 @@ export interface Coverage {
   readonly end: number;
   /** The counter's start time, if it lies inside the range. */
   readonly began: number | null;
-  /** The increase (of a histogram: of its count), null for gauges: counters are not extrapolated below zero. */
+  /**
+   * The increase (of a histogram: of its count), by which a counter is not extrapolated below zero; null for gauges.
+   */
   readonly increase: number | null;
   readonly firstValue: number;
 }

@@ -4,7 +4,7 @@ import { describedResource, type DescribedResource } from '../resources.ts';
 import { takesSeries } from './query-template.ts';
 import type { AdapterRule } from './rule.ts';
 
-/** A metric that a rule makes from existing series. */
+/** A metric of the custom metrics API that an adapter rule makes from existing series. */
 export interface RuleMetric {
   readonly rule: AdapterRule;
   readonly metric: string;
@@ -15,7 +15,8 @@ export interface RuleMetric {
 }
 
 /**
- * The metrics that a rule makes from these series: filtered, named, and with the kinds that their labels name. Pure.
+ * The metrics that a rule makes from those of these series that pass its filters, with their names and the kinds of
+ * objects that their labels name. Pure.
  */
 export function ruleMetrics(rule: AdapterRule, found: readonly Labels[]): RuleMetric[] {
   const metrics = new Map<string, { metric: string; labels: Map<string, string> }>();
@@ -35,7 +36,10 @@ export function ruleMetrics(rule: AdapterRule, found: readonly Labels[]): RuleMe
   return [...metrics].map(([series, { metric, labels }]) => ({ rule, metric, series, labels }));
 }
 
-/** `$1` and `${1}` are references to groups, as in Go's regular expressions. */
+/**
+ * The metric's name for a series' name; undefined if the rule does not match it. In `nameAs`, `$1` and `${1}` are
+ * references to groups, as in Go's regular expressions.
+ */
 function nameOf({ nameMatches, nameAs }: AdapterRule, series: string): string | undefined {
   const match = nameMatches.exec(series);
   if (!match) return undefined;
@@ -58,6 +62,6 @@ function resourceOf({ overrides, template }: AdapterRule, label: string): Descri
   return describedResource(group ? `${plural}.${group}` : plural) ?? describedResource(withGroup(plural));
 }
 
-/** Rules may omit the group: each name belongs to one kind only. */
+/** Rules may omit the API group of a kind, because each of these plurals belongs to one group only. */
 const withGroup = (plural: string): string =>
   ['jobs', 'cronjobs'].includes(plural) ? `${plural}.batch` : `${plural}.apps`;

@@ -21,7 +21,8 @@ const maxKept = 1_000;
 export const podsByNamespace = 'namespace';
 
 /**
- * The objects that a label selector matches: pods from our own watch, others from the API server, cached for seconds.
+ * The objects that a label selector matches: pods come from our own watch, other kinds from lists of the API server,
+ * which are cached for seconds.
  */
 export class ObjectLookup {
   readonly #options: ObjectLookupOptions;

@@ -13,8 +13,8 @@ export interface AddressSources {
 export type IsOurs = (address: string) => boolean;
 
 /**
- * The addresses of nodes, pods and Services. Every address in the pod range of a node counts as a pod's: pods come and
- * go while logs stay. Loopback and unspecified addresses are never replaced. Pure.
+ * Recognises the addresses of nodes, pods and Services. Every address in the pod range of a node counts as a pod's,
+ * because logs name pods that are gone. Loopback and unspecified addresses count as ours, too. Pure.
  */
 export function clusterAddresses({ nodes, pods, services }: AddressSources): IsOurs {
   const exact = new Set<string>();
@@ -52,7 +52,7 @@ interface PodAddresses {
 }
 
 const ownerless = new Set(['0.0.0.0', '::', '::1']);
-/** A range of half the Internet is a mistake, not the pod range of a node. Units: bits. */
+/** A range with a shorter prefix, such as half the Internet, is a mistake, not the pod range of a node. Units: bits. */
 const shortestPrefix = { ipv4: 8, ipv6: 32 } as const;
 
 function addRange(ranges: BlockList, cidr: string): void {
@@ -77,13 +77,13 @@ const dashed = /(?<!\d)\d{1,3}(?:-\d{1,3}){3,}(?!\d)/g;
 const hexRun = /[0-9A-Fa-f:.]+/g;
 /** Longest text of an IPv6 address: six groups and an IPv4 address. Units: characters. */
 const longestAddress = 45;
-/** A SHA-256 fingerprint of a certificate, which has enough groups for four addresses. */
+/** A SHA-256 fingerprint of a certificate. It has enough groups between colons to look like four IPv6 addresses. */
 const fingerprint = /^(?:[0-9a-f]{0,4}:)?(?:[0-9a-f]{2}:){31}[0-9a-f]{2}$/i;
-/** Units: characters. */
+/** Longest text of an IPv4 address. Units: characters. */
 const longestIpv4 = 15;
 const endsInIpv4 = /(?<!\d)\d{1,3}(?:\.\d{1,3}){3}$/;
 
-/** Whether a run has an ellipsis of groups or eight groups, without which nothing in it is an IPv6 address. */
+/** Whether a run of hex digits and colons has `::` or eight groups, without which nothing in it is an IPv6 address. */
 function mayHoldIpv6(run: string): boolean {
   return run.includes('::') || /:(?:[^:]*:){6}/.test(run);
 }
@@ -139,7 +139,7 @@ export class Pseudonyms {
     return shown + found.slice(at);
   }
 
-  /** Other numbers may stand beside an address, as in `ec2-203-0-113-25`: any four in a row may be an address. */
+  /** Other numbers may stand beside an address that is written with dashes: any four in a row may be the address. */
   #dashes(found: string): string {
     const numbers = found.split('-');
     /**
