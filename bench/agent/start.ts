@@ -13,9 +13,9 @@ import { expectSeries, startAgent, type AgentPlace, type RunningAgent } from './
 import { httpBodies, seriesPerPod, timeline } from './workload.ts';
 
 export interface StartWork {
-  /** 114 pods are 50,000 series. */
+  /** Number of pods that the filled disks have series of; 114 pods are 50,000 series. */
   readonly pods: number;
-  /** Intervals on disk, 23 s each. */
+  /** Number of intervals of 23 s for which the filled disks have samples. */
   readonly rounds: number;
   readonly program: string;
   readonly wrapper: readonly string[];
@@ -35,8 +35,8 @@ const stepMs = 23_000;
 const partInLog = 0.4;
 
 /**
- * Measures the time from the start of the process to an answer on every port: over an empty disk, over the disk of a
- * stopped agent, and over the disk of a killed agent.
+ * Measures the time from the start of an agent's process to its answer on every port: with an empty disk, with the disk
+ * of a stopped agent, and with the disk of a killed agent.
  */
 export async function benchStart({ runs, say, atEnd, folder, reporter }: Stage, work: StartWork): Promise<void> {
   const dir = folder();
@@ -133,7 +133,7 @@ async function identities(tls: string): Promise<{ place: AgentPlace; ask: (agent
   return { place: { tls }, ask };
 }
 
-/** An empty request of metrics over gRPC. Resolves once the connection is closed. */
+/** Sends an empty request of metrics over gRPC. Resolves when the connection is closed. */
 function grpcAnswer(port: number): Promise<void> {
   const path = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
   return new Promise((resolve, reject) => {

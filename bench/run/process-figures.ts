@@ -1,8 +1,8 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 
 /**
- * CPU time of all threads of a process; on a busy machine fairer than wall time. Units: ms, in steps of 10 ms on
- * kernels without scheduler statistics.
+ * CPU time of all threads of a process; on a busy machine it is a fairer measure than wall time. Units: ms, in steps of
+ * 10 ms on kernels without scheduler statistics.
  */
 export function cpuMs(pid: number): number {
   try {

@@ -21,7 +21,10 @@ interface Head {
   readonly openAfterCleanEnd: number;
 }
 
-/** Measures a head of an hour or more: heap, selects, and the time of the next start after a clean end and a crash. */
+/**
+ * Measures a store whose head (the samples in memory) has an hour or more: its heap, selects, and the time to open it
+ * after a clean end and after a crash.
+ */
 export async function benchHead({ runs, say, reporter }: Stage, { dir, series, scrapes }: StoreWork): Promise<void> {
   const heads: Head[] = [];
   for (let run = 0; run < runs; run++) {
@@ -81,7 +84,7 @@ function secondMs(work: () => void): number {
   return performance.now() - from;
 }
 
-/** Reads every chunk. */
+/** Reads every chunk of the matching series. */
 function drain(store: Store, matchers: readonly Matcher[]): void {
   for (const found of store.select(matchers, 0, Infinity)) found.chunks();
 }

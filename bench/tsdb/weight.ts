@@ -9,7 +9,7 @@ import { fillOurs, fillPrometheus } from './fill.ts';
 import type { StoreWork } from './programs.ts';
 import { makeSeries } from './series.ts';
 
-/** One in so many series is written: indexes are small beside the samples, so the number of series hardly matters. */
+/** Only one in so many series is written: indexes are small beside the samples, so their number hardly matters. */
 const seriesPerWeighing = 5;
 
 /** Measures the bytes of the same samples on the disk, indexes included: in our blocks and in a Prometheus snapshot. */
@@ -44,7 +44,7 @@ export async function benchWeight({ runs, say, atEnd, reporter }: Stage, work: S
   });
 }
 
-/** A snapshot has everything in blocks, with their indexes. */
+/** The size of a Prometheus' snapshot, which has all its samples in blocks, with their indexes. */
 async function snapshotBytes(url: string, data: string): Promise<number> {
   const response = await fetch(`${url}/api/v1/admin/tsdb/snapshot`, { method: 'POST' });
   const { data: answer } = (await response.json()) as { data: { name: string } };

@@ -8,8 +8,9 @@ import { type Peer, startPeer } from '../prometheus/server.ts';
 import { AgentProcess, makeIdentities } from './agent-process.ts';
 
 /**
- * Exports to real Prometheus servers by remote write 2.0, remote write 1.0 (a server that takes nothing newer) and OTLP
- * at the same time, with either side killed in the middle. Every sample that was acknowledged has to arrive.
+ * An agent exports to real Prometheus servers by remote write 2.0, remote write 1.0 (to a server that accepts nothing
+ * newer) and OTLP at the same time, while the tests kill the agent or the servers. Every sample that the agent has
+ * acknowledged has to arrive.
  */
 let dir: string;
 let controller: TlsClient;
@@ -21,7 +22,7 @@ const serverFlags = [
   ['--web.enable-otlp-receiver'],
 ] as const;
 
-/** Starts each server; after the first time, on the data and the port of its previous process. */
+/** Starts each server. After the first time, it has the data and the port of its previous process. */
 async function startServers(): Promise<void> {
   const started = serverFlags.map((flags, i) => {
     const port = servers[i]?.port;

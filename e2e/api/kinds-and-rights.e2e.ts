@@ -3,7 +3,10 @@ import { installCrds } from './install.ts';
 import { rights } from './rights.ts';
 import { schemas } from './schemas.ts';
 
-/** Both groups share one control plane, which takes long to start: first with CRDs alone, then a whole installation. */
+/**
+ * Both groups of tests share one control plane, because its start takes long. The first group uses it with only the
+ * CRDs, the second with a whole installation.
+ */
 let cluster: Cluster;
 
 beforeAll(async () => {

@@ -9,7 +9,7 @@ export interface Api {
    * Errors: `ApiError` for an answer of 400 and above; a plain error if no answer comes in time.
    */
   request<T = unknown>(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<T>;
-  /** Opens a stream: resolves with the response once its headers are there. */
+  /** Opens a stream; resolves with the response when its headers have arrived. */
   stream(path: string, signal: AbortSignal): Promise<IncomingMessage>;
   close(): void;
 }

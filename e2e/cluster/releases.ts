@@ -3,14 +3,14 @@ import type { Archive } from './download.ts';
 /** A program of a control plane. */
 export type BinaryName = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler' | 'kubectl';
 
-/** A published archive, and which of its members are wanted. */
+/** A published archive, and the paths in it of the programs that we use. */
 export interface ReleaseArchive extends Archive {
   /** Program → path of its member. */
   readonly members: Readonly<Partial<Record<BinaryName, string>>>;
 }
 
 /**
- * The published programs of one Kubernetes version, by `process.arch`. They are published for Linux alone.
+ * The published programs of one Kubernetes version, by `process.arch`. They are published only for Linux.
  *
  * Every SHA-512 is copied from its publisher's own list: `CHANGELOG/CHANGELOG-1.36.md` of kubernetes/kubernetes for the
  * server archives, `envtest-releases.yaml` of kubernetes-sigs/controller-tools for the archives that bring etcd v3.6.8.

@@ -73,8 +73,8 @@ export function malformedRequests(token: string | undefined): { name: string; by
 }
 
 /**
- * Sends each on a connection of its own, 20 at a time. Returns a line for each request that was answered with 2xx and
- * must not be, and for each that was neither answered nor cut in time.
+ * Sends each malformed request on a connection of its own, 20 at a time. Returns a line for each request that was
+ * answered with 2xx but must not be, and for each whose connection was neither answered nor closed in time.
  */
 export async function sendMalformed(target: Target, identity: Identity): Promise<string[]> {
   const wrong: string[] = [];

@@ -15,7 +15,7 @@ export interface Linux {
 /** Debian's meta package, which depends on the newest kernel for virtual machines. */
 const metaPackage = 'linux-image-cloud-amd64';
 
-/** The kernel of the newest package that apt knows; fetched once, into the cache outside the checkout. */
+/** The kernel of the newest package that apt knows. It is fetched once, into the cache outside the checkout. */
 export async function findLinux(log: (line: string) => void): Promise<Linux> {
   const { stdout } = await run('apt-cache', ['depends', '--important', metaPackage]);
   const name = /Depends: (linux-image-\d\S+)/.exec(stdout)?.[1];

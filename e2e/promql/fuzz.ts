@@ -9,7 +9,7 @@ import { remoteWrite } from '../prometheus/remote-write.ts';
 import { startPeer, type Peer } from '../prometheus/server.ts';
 import { difference, type PeerAnswer } from './compare.ts';
 
-/** An expression on which our engine and the peer differ. */
+/** An expression for which our engine and a real Prometheus (the peer) give different answers. */
 export interface Disagreement {
   readonly query: string;
   readonly mode: 'instant' | 'range';
@@ -20,8 +20,8 @@ export interface Disagreement {
 export interface FuzzOutcome {
   readonly agreed: number;
   /**
-   * Expressions on which both differ by no more than our own answers do when the last digits of the samples change.
-   * They are not in `agreed`.
+   * Expressions for which the two answers differ, but by no more than our own answers do when the last digits of the
+   * samples change. They are not in `agreed`.
    */
   readonly undecided: number;
   /** Expressions whose instant query our engine answered with a value, not an error. */
@@ -61,7 +61,7 @@ export async function fuzz(options: {
     return made;
   };
   const source = sourceOf();
-  /** The same series with other last digits. */
+  /** The same series, whose samples have other last digits. */
   let shiftedSources: readonly MemorySource[] | undefined;
   const engine = new Engine({ experimentalFunctions: true, extendedRangeSelectors: true, fillModifiers: true });
   const peer = await startPeer({ features });

@@ -36,7 +36,7 @@ describe.each(releasedVersions)('from %s', (version) => {
   let stage: Stage;
   let before: unknown;
   let watched: Watched;
-  /** Samples as they were answered before the current step, which must not change them. */
+  /** Samples as a query returned them before the current step of the upgrade, which must not change them. */
   let kept: Awaited<ReturnType<typeof samplesUntil>>;
   const kubectl = (...args: string[]): Promise<string> => stage.cluster.kubectl(args, { timeoutMs: 190_000 });
 
@@ -104,8 +104,8 @@ describe.each(releasedVersions)('from %s', (version) => {
   }
 
   /**
-   * Waits until the leading operator runs this image and has reconciled the platform. Before that, workloads whose
-   * images do not change look as if they were done.
+   * Waits until the leading operator runs this image and has reconciled agents and query servers. Before that, a
+   * workload whose image does not change in this step looks as if its rollout were complete.
    */
   async function untilRendered(image: string): Promise<void> {
     const metrics = async (): Promise<string> => {
@@ -244,8 +244,8 @@ describe.each(releasedVersions)('from %s', (version) => {
 });
 
 /**
- * Samples of the shop's requests that no longer change. A workload has its first sample some time after everything is
- * Ready, when its instrument has attached and exported.
+ * Samples of the shop's requests, old enough to be final. It waits for the first ones: a workload has its first sample
+ * some time after everything is Ready, when its instrument has attached and exported.
  */
 function newestSamples(stage: Stage): ReturnType<typeof samplesUntil> {
   return until('samples of the shop', () => samplesUntil(stage, Date.now() / 1000 - 10), {

@@ -22,7 +22,7 @@ export interface ExchangeOptions {
  * Sends one request and collects its answer.
  * Parts of the answer are collected as the connection delivers them: a stream per answer would cost more than all our
  * other work for the answer.
- * Errors: ERR_TOO_LARGE; the connection's own error; the limit's reason.
+ * Errors: ERR_TOO_LARGE; an error of the connection; the reason for which `limit` ended the call.
  */
 export function exchange(
   dispatcher: Dispatcher,

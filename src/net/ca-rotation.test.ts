@@ -67,7 +67,7 @@ test('an expired CA is replaced immediately', async () => {
   expect(late.state.previous).toBeUndefined();
 });
 
-test('a leaf never outlives its authority', async () => {
+test('a certificate never expires later than the CA that signed it', async () => {
   const ca = await createCa({ commonName, now: 0, days: 1 });
   const { X509Certificate } = await import('node:crypto');
   const leaf = await issueLeaf(ca, { commonName: 'x', dnsNames: ['x'] }, { now: 0, days: 90 });
@@ -78,7 +78,7 @@ describe('over real TLS, whether server or client takes each step first', () => 
   const open: Server[] = [];
   afterEach(async () => void (await Promise.all(open.splice(0).map((server) => closeServer(server, 0)))));
 
-  /** The contents of the mounted Secrets after each step: a leaf of the current signer, with the bundle. */
+  /** The TLS files of one side after each step: a leaf certificate of the CA that signs then, and the trusted CAs. */
   async function materials(name: string, steps: readonly { at: number; state: CaState }[]): Promise<TlsMaterial[]> {
     const result: TlsMaterial[] = [];
     let leaf: KeyPairPem | undefined;
@@ -96,8 +96,8 @@ describe('over real TLS, whether server or client takes each step first', () => 
   test.each<[string, boolean]>([
     ['the server first', true],
     ['the client first', false],
-  ])('%s: no request is refused at any point of the rotation', async (_, serverFirst) => {
-    // TLS judges certificates by the real time, so the rotation is placed in the last 22 days: they are valid now.
+  ])('%s: no request fails at any point of the rotation', async (_, serverFirst) => {
+    // TLS checks certificates against the real time, so the rotation began 22 days ago: all its certificates are valid.
     const steps = await life(Date.now() - 22 * day);
     const [servers, clients] = [await materials('server', steps), await materials('client', steps)];
     const [serving, asking] = [new RotatingTls(servers[0]!), new RotatingTls(clients[0]!)];

@@ -18,7 +18,7 @@ source.load(parseMetric('floats{a="2"}'), [{ time: 0, value: 2 }]);
 source.load(parseMetric('other'), [{ time: 0, value: 5 }]);
 const engine = new Engine({ fillModifiers: true });
 
-test('values before resets are added back one by one', async () => {
+test('increase() adds the values before counter resets to its result one by one', async () => {
   // The first sample is close to zero, so extrapolation to the start adds almost nothing.
   const answer = (counted: number): number => counted * ((120 + 120 * (1 / counted)) / 120);
   const oneByOne = answer(2 - 1 + 1 + 1e16);
@@ -40,7 +40,7 @@ test('two series of one side are two matches where both are compared, even if ne
   });
 });
 
-test('sort warns inside a subquery even if its span has only one step, and does not warn under @', async () => {
+test('sort() warns inside a subquery even if its span has only one step, and does not warn for a selector with @', async () => {
   const warnings = async (query: string): Promise<number> =>
     (await engine.instant(query, 100_000, { source })).warnings.length;
   expect(await warnings('rate((sort(x_total))[1m:])')).toBe(1);
@@ -56,7 +56,7 @@ test('an operand whose match has an incompatible type is combined with the fill 
   expect(grouped.value).toMatchObject({ elements: [{ labels: [], value: 243 }] });
 });
 
-test('resets are detected without buckets only where no outer function needs buckets', () => {
+test('histograms are read without buckets only where no outer function needs buckets', () => {
   const found = (query: string): number => statsOnlySelectors(parse(query)).size;
   expect(found('histogram_count(sum(mixed))')).toBe(1);
   expect(found('histogram_quantile(0.9, histogram_count(sum(mixed)))')).toBe(0);

@@ -1,6 +1,6 @@
 import type { QueryStats } from '../promql/index.ts';
 
-/** The parts of a query's time, under Prometheus' names. Units: seconds. */
+/** The parts of a query's time, under Prometheus' names for them. Units: seconds. */
 export interface QueryTimings {
   readonly evalTotalTime: number;
   readonly resultSortTime: number;
@@ -11,7 +11,7 @@ export interface QueryTimings {
   readonly execTotalTime: number;
 }
 
-/** How long a query waited at the gate (the limit of parallel queries), and how long it took then. Units: seconds. */
+/** How long a query waited for its turn (the number of parallel queries is limited), and how long it then ran. Units: seconds. */
 export interface QuerySeconds {
   readonly queue: number;
   readonly evaluation: number;

@@ -38,7 +38,7 @@ import { Wal } from './wal/wal.ts';
 import { claimFormat, writeFormat } from './disk/store-format.ts';
 
 const hourMs = 3_600_000;
-/** A range is written to a block this long after its end, so that late samples still find it in memory. */
+/** A time range is written to a block this long after its end, so that late samples can still be added in memory. */
 const settleMs = hourMs;
 const maintainMs = 60_000;
 /** Most bytes of samples that are buffered while the disk cannot be written. */
@@ -50,8 +50,8 @@ const defaultRetentionMs = 24 * hourMs;
 
 /**
  * Opens (or creates) the store in a directory: takes the lock, opens the blocks, replays the log.
- * Errors: ERR_STORE_LOCKED when another process holds it; ERR_STORE_WRITE or a system error when the directory cannot
- * be used. Damaged files never prevent opening: they are cut or moved to `quarantine/`, with a log line each.
+ * Errors: ERR_STORE_LOCKED when another process has the lock; ERR_STORE_WRITE or a system error when the directory
+ * cannot be used. Damaged files never prevent opening: they are cut or moved to `quarantine/`, with a log line each.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const files = options.files ?? nodeFiles;
@@ -336,8 +336,8 @@ class EmbeddedStore implements Store {
   }
 
   /**
-   * Moves one aligned range from the head into a block. Its first statement ensures that no sample is added to the
-   * range any more.
+   * Moves one aligned time range from the head into a block. The first statement ensures that no sample is added to
+   * the range any more.
    */
   async #moveRange(from: number, to: number): Promise<void> {
     this.#head.minValidT = Math.max(this.#head.minValidT, to);

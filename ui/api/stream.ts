@@ -5,7 +5,7 @@ import { ApiFailure, chunksOf, failureOf, refusalOf, send } from './client.ts';
 export type { FlowEnd, FlowRecord, SpanRecord } from '../../src/stream/records.ts';
 export type { StreamMessage } from '../../src/stream/stream-message.ts';
 
-/** The fields of a filter that the page uses. Values of one field are OR-ed, fields are AND-ed. */
+/** A filter, with the fields that the page uses. Values of one field are OR-ed, fields are AND-ed. */
 export type StreamFilter = Readonly<
   Partial<
     Record<
@@ -34,7 +34,7 @@ export interface ReadStreamOptions {
 
 /** The longest accepted line; the query server refuses longer ones from agents. Unit: characters. */
 export const maxLine = 1024 * 1024;
-/** Unit: ms. */
+/** How long the head of an answer may take. Unit: ms. */
 const headMs = 30_000;
 
 /**

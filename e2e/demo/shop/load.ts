@@ -1,11 +1,11 @@
 /**
  * A steady, gentle load on the shop: each tick requests a catalog page and places an order, on the pods in turn.
- * It is real HTTP over real sockets, at a bounded rate, and ends when the signal aborts.
+ * The requests are real HTTP over real sockets, at a bounded rate. The load ends when the signal aborts.
  */
 import { Agent, request } from 'node:http';
 
 export interface LoadTargets {
-  /** `ip:port` of the pods that are ready right now; an empty list pauses that half of the load. */
+  /** `ip:port` of each service's pods that are ready right now; an empty list pauses the load on that service. */
   catalog: readonly string[];
   checkout: readonly string[];
 }

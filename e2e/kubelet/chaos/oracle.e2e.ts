@@ -9,12 +9,12 @@ test.each<[string, Answer, string]>([
   ['the newest acknowledged value', whole(10), 'right'],
   ['a value that was sent and not yet acknowledged', whole(12), 'right'],
   ['a value from before an acknowledgement', whole(9), '9, and 10 had been acknowledged before it was asked'],
-  ['no value, and no mark', whole(null), '0, and 10 had been acknowledged before it was asked'],
+  ['no value, and not degraded', whole(null), '0, and 10 had been acknowledged before it was asked'],
   ['a value that was never sent', whole(13), '13, and 12 is all that was sent'],
-  ['a mark that the node is missing', degraded('node-1'), 'degraded'],
-  ['a mark without a missing node', degraded(), 'degraded, and no node is missing'],
-  ['a mark that an unknown node is missing', degraded('node-7'), 'degraded for nodes that do not exist: node-7'],
-])('an answer with %s', (_, answer, verdict) => {
+  ['the node named as missing', degraded('node-1'), 'degraded'],
+  ['`degraded` but no missing node', degraded(), 'degraded, and no node is missing'],
+  ['an unknown node named as missing', degraded('node-7'), 'degraded for nodes that do not exist: node-7'],
+])('the oracle judges an answer with %s', (_, answer, verdict) => {
   expect(judge(answer, known)).toBe(verdict);
 });
 
@@ -57,7 +57,7 @@ test('a stored sample that was never sent is reported', () => {
   ).toEqual([[9, '4']]);
 });
 
-test('a spread has the median and the longest time', () => {
+test('the spread of some times consists of their median and the longest', () => {
   expect(spread([3, 1, 20])).toEqual({ median: 3, longest: 20 });
   expect(spread([])).toEqual({ median: 0, longest: 0 });
 });

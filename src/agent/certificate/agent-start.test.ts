@@ -87,7 +87,7 @@ test('an agent without a certificate is scraped but not ready; with one it answe
   await again.stop();
 });
 
-test('a body that is not a certificate gets 400 with the faulty field, one that is too large gets 413', async () => {
+test('a body without a certificate gets 400 with the faulty field, a body that is too large gets 413', async () => {
   const agent = await start();
   const put = async (body: string) => {
     const target = { host: '127.0.0.1', port: agent.ports.captureConfig, servername: names.servername };

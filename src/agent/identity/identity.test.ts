@@ -71,7 +71,7 @@ test.each<[string, Record<string, string>]>([
   expect(Object.fromEntries(labels)).toEqual(full);
 });
 
-test('a claim of another namespace, pod or node contradicts; an older or more precise claim does not', () => {
+test('a claim of another namespace, pod or node contradicts the instance; an older uid or other owner does not', () => {
   const claims = (more: Record<string, string>) =>
     enrichResource(attributes({ ...instance, ...more }), pods).contradicts;
   expect(claims({ 'k8s.namespace.name': 'pay' })).toBe(true);
@@ -93,7 +93,7 @@ describe('the Resource of spans', () => {
   const ofSpans = [...resource, { key: 'otel.scope.name', value: 'obi' }];
   const unknown = { pod: null, contradicts: false };
 
-  test('is believed once points under it have come from the pod that it names', () => {
+  test('is believed after metric points with it have come from the pod that it names', () => {
     const identity = nodePods(web(), 'pay/db-0');
     expect(identity.spans(ofSpans)).toMatchObject({ ...unknown, unshown: { name: 'db-0' } });
     showPoints(identity, attributes({ ...said, 'service.name': 'another process of the container' }));
@@ -111,7 +111,7 @@ describe('the Resource of spans', () => {
     expect(identity.spans(wrong)).toMatchObject({ pod: null, contradicts: true, unshown: null });
   });
 
-  test('is not believed for a quarter of an hour after points under it came from another pod too', () => {
+  test('is not believed for a quarter of an hour after metric points with it came from another pod, too', () => {
     const identity = nodePods(web(), 'pay/db-0');
     showPoints(identity, resource);
     showPoints(identity, resource, 'shop.web-7d9f-x.app', 1_000);
@@ -286,7 +286,7 @@ test('a deleted pod stays known for another minute, unless another pod takes its
   ]);
 });
 
-test('a deleted pod whose name is taken stays known by its address for a minute, unless that is also taken', () => {
+test('a deleted pod whose name is taken is still found by its address for a minute, unless that is taken, too', () => {
   const { pods: index } = nodePods(web());
   index.deleted(podIdentity(web()), 0);
   index.upsert(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })));
@@ -329,7 +329,7 @@ test('a pod that comes back after a list without it stays known', () => {
   expect([index.size, index.withIp('10.0.0.5')]).toEqual([0, undefined]);
 });
 
-test('a series names no pod until pods are known, then an unknown one, then its own, and its counter goes on', () => {
+test('a series names no pod until pods are known, then `unknown`, then its own pod, and its counter goes on', () => {
   const identity = new Identity();
   const mapper = new SeriesMapper({ ...defaultPolicy('n'), limits: builtinLimits }, identity);
   const names: string[] = [];

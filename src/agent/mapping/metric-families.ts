@@ -1,7 +1,7 @@
 import type { MetricFamily } from '../../api/v1alpha1/index.ts';
 import { metricName } from './names.ts';
 
-/** The OTLP names of each family, by their prefixes. */
+/** Family → the prefixes of the OTLP names of its metrics. */
 const otlpPrefixes: Readonly<Record<MetricFamily, readonly string[]>> = {
   HTTPServer: ['http.server.'],
   HTTPClient: ['http.client.'],

@@ -3,7 +3,7 @@ import type { Expanded } from './components.ts';
 import type { Series } from './series-table.ts';
 import type { Stream } from './stream.ts';
 
-/** A counter was reset: its start time moved, or its value (a histogram's count) fell. */
+/** Whether a counter was reset since its last point: its start time moved, or its value (a histogram's count) fell. */
 export function isReset(stream: Stream, point: PointBase, values: readonly number[]): boolean {
   const { shape, values: last } = stream;
   if (shape.mode !== 'counter') return false;
@@ -24,7 +24,10 @@ function isSum(series: Series | undefined): boolean {
   return series?.component.suffix === '_sum';
 }
 
-/** Inserts a zero before the point in each series of a restarted stream, when one of them would hide the reset. */
+/**
+ * Inserts a zero before the point in each series of a restarted stream, if the samples of one of them would not show
+ * the reset.
+ */
 export function placeZero(stream: Stream, point: PointBase, values: readonly number[], tMs: number): void {
   const hidden = stream.series.some(
     (s, i) => !s.merged && (s.intervalMs > 0 || (stream.values[i]! > 0 && values[i]! >= stream.values[i]!)),
@@ -50,7 +53,7 @@ export function noteStart({ series, family }: Stream, startNs: number, tMs: numb
   }
 }
 
-/** Counts a point of a stream whose newest point lies in the future. The stream's series hand out no sample. */
+/** Adds a point to the totals of a stream whose newest point lies in the future. Its series get no sample. */
 export function countBehind(stream: Stream, { point, shape, values }: Expanded): void {
   const reset = isReset(stream, point, values);
   stream.startNs = point.startNs;

@@ -14,8 +14,9 @@ import type { CaptureState } from '../capture/capture-state.ts';
 import { parsedJson } from './answers.ts';
 
 /**
- * The agent's side of sessions (`src/capture/session.ts`). A status that the controller has not read holds the next one
- * back, so a controller that does not read costs no memory. The signal ends every session.
+ * The agent's side of the sessions between controller and agent (`src/capture/session.ts`). A status is sent only after
+ * the controller has read the one before, so a controller that does not read costs no memory. Every session ends when
+ * the signal aborts.
  */
 export function captureSessions(
   state: CaptureState,

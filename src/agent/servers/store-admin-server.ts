@@ -17,8 +17,8 @@ export interface StoreAdminOptions {
 }
 
 /**
- * Prometheus' admin calls for an agent's store: `POST …/snapshot` answers with the snapshot's name below
- * `store/snapshots`, `POST …/delete_series?match[]=…&start=…&end=…` with 204 once the samples are gone for good.
+ * Prometheus' admin calls for an agent's store. `POST …/snapshot` answers with the snapshot's name below
+ * `store/snapshots`; `POST …/delete_series?match[]=…&start=…&end=…` answers with 204 when the samples are gone for good.
  * Times are Unix seconds or RFC 3339.
  */
 export function storeAdminRoute(options: StoreAdminOptions): Route {
@@ -61,7 +61,7 @@ async function serve(
   res.writeHead(204).end();
 }
 
-/** Milliseconds; undefined for a text that is not a time. */
+/** A time parameter in ms: `missing` if it is absent or empty, undefined for a text that is not a time. */
 function timeOf(text: string | null, missing: number): number | undefined {
   if (text === null || text === '') return missing;
   const ms = Number.isFinite(Number(text)) ? Number(text) * 1000 : Date.parse(text);

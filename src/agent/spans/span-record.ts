@@ -17,14 +17,15 @@ const workloadKeys: readonly (readonly [key: string, kind: string])[] = [
 /** Names of the internal children that the instrument creates for a Go server span: they add no information. */
 const internalChildren = new Set(['in queue', 'processing']);
 
-/** True for a span that the stream shows. */
+/** True for a span that the stream of spans shows to users. */
 export function isShown(span: Span): boolean {
   return !(span.kind === 'internal' && internalChildren.has(span.name));
 }
 
 /**
  * A span with its Resource as a record, redacted: data that must be redacted goes no further than this function.
- * `resource` has the attributes of the true pod; the span's own Kubernetes attributes are left out.
+ * `resource` has the attributes of the pod that sent the span; the Kubernetes attributes that the span itself claims
+ * are left out.
  */
 export function spanRecord(
   resource: ResourceSpans['attributes'],

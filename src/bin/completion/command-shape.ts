@@ -7,7 +7,7 @@ export interface CommandShape {
   description: string;
   options: OptionShape[];
   commands: CommandShape[];
-  /** The only values of its first argument; empty when others are possible. */
+  /** All possible values of its first argument; empty when other values are possible. */
   values: readonly string[];
 }
 
@@ -18,7 +18,7 @@ export interface OptionShape {
   short?: string;
   description: string;
   takesValue: boolean;
-  /** The only values that it accepts; empty when others are possible. */
+  /** All values that it accepts; empty when it accepts other values. */
   choices: readonly string[];
 }
 

@@ -11,7 +11,7 @@ const problems = (change: (doc: Doc) => void, version: 'v0.9' | 'v0.10' = 'v0.10
   return validateInstrumentDocument(version, doc);
 };
 
-test.each(['v0.9', 'v0.10'] as const)('the seed of %s is accepted', (version) => {
+test.each(['v0.9', 'v0.10'] as const)('the seed (the first config) of instrument %s is accepted', (version) => {
   expect(validateInstrumentDocument(version, seed(version))).toEqual([]);
 });
 
@@ -64,9 +64,9 @@ test.each<[string, (doc: Doc) => void, RegExp]>([
     (d) => void (d['discovery']!['instrument'] = [{ containers_only: true }]),
     /selects nothing/,
   ],
-  ['a value that expands', (d) => void (d['attributes']!['rename_unresolved_hosts'] = '${HOME}'), /expanded/],
+  ['a value with a variable', (d) => void (d['attributes']!['rename_unresolved_hosts'] = '${HOME}'), /expanded/],
   [
-    'nothing to do',
+    'a document with nothing to do',
     (d) => {
       d['discovery']!['instrument'] = [];
       d['metrics']!['features'] = ['application'];

@@ -57,7 +57,7 @@ const s = (repositories: string[], permissions: Record<string, string> = { conte
   permissions,
 });
 
-test('every repository is decided by its own file, all or nothing', () => {
+test('each repository of a request is decided by its own file; if one is denied, the whole request is denied', () => {
   const set = rules({
     '.yaml': document({ s: s(['a', 'b', 'c']) }),
     'b.yaml': document({ s: { ...s(['b']), rule: `assertion.email == 'boss@x'` } }),
@@ -82,7 +82,7 @@ test('an undeclared repository is denied, whatever a rule grants', () => {
   expect(ask(set, { repositories: ['b'] })).toBe('contents:write');
 });
 
-test("a repository's own file must list the repository as well", () => {
+test("a repository's own file must list the repository, too, or the repository is denied", () => {
   expect(ask(rules({ 'a.yaml': document({ s: s(['b']) }) }), {})).toBe('repository_denied');
 });
 
@@ -119,7 +119,7 @@ test.each<[requested: [string, string][], allowed: Record<string, string>, expec
   );
 });
 
-test('a decision is never wider than the request and every scope that applies', () => {
+test('a decision never grants more than the request asks for, nor more than any scope that applies allows', () => {
   const names = ['a', 'b', 'c'];
   const permissionsArb = fc.dictionary(
     fc.constantFrom('contents', 'issues', 'pull_requests'),

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/logger.ts';
 import { deadlineIn, type Deadline } from '../deadline.ts';
 import type { KmsSigner } from './kms-signer.ts';
 
-/** A signed App JWT and the hash that identifies it in logs. */
+/** A signed JWT of the GitHub App, and the hash that identifies it in logs. */
 export interface AppJwt {
   token: string;
   sha256: string;
@@ -19,16 +19,16 @@ export interface AppJwtOptions {
   logger: Logger;
 }
 
-/** `iat` is before now, `exp` after. The platform allows a span of 600 s in total, and small clock differences. */
+/** `iat` is this long before now, `exp` this long after. GitHub accepts 600 s from one to the other at most. */
 const backdateSeconds = 30;
 const lifeSeconds = 540;
 const signBudgetMs = 3_200;
 
 /**
- * The App's own credential for the platform, signed by the key service and reused for a while.
- * Guarantees, unless `reuseSeconds` is 0: one signature at a time; the next one is signed ahead of time, so that only
- * the first mint waits for it; a JWT is not reused past `reuseSeconds`, nor, when the clock jumps, in the last minute
- * before its `exp`.
+ * The App's own credential for GitHub: a JWT that the key service signs and that is reused for a while.
+ * Guarantees, unless `reuseSeconds` is 0: one JWT is signed at a time; the next one is signed ahead of time, so that
+ * only the first minted token waits for a signature; a JWT is not reused past `reuseSeconds`, nor, when the clock
+ * jumps, in the last minute before its `exp`.
  */
 export class AppJwtSource {
   readonly #options: AppJwtOptions;
@@ -51,8 +51,8 @@ export class AppJwtSource {
   }
 
   /**
-   * The platform refused this JWT: the next `get` signs a new one. No effect when another request has already renewed
-   * it.
+   * To be called when GitHub refused this JWT: the next `get` signs a new one. No effect when another request has
+   * already renewed it.
    */
   drop(jwt: AppJwt): void {
     if (this.#current?.jwt === jwt) this.#current = undefined;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** The parts of its process that a tool uses; it never ends the process. */
+/** What a command-line tool uses of its process. A tool never ends the process itself. */
 export interface ToolIo {
   env: Readonly<Record<string, string | undefined>>;
   stdout: (text: string) => void;

@@ -16,7 +16,7 @@ export function writeHistogram(out: WireWriter, field: number, histogram: FloatH
   out.message(field, (m) => messages.writeHistogram(m, message));
 }
 
-/** Bucket indexes are sent as differences. */
+/** Bucket indexes are sent as differences, each from the index before it. */
 function bucketsMessage({ indexes, counts }: Buckets): messages.Buckets | null {
   if (indexes.length === 0) return null;
   return { distances: indexes.map((index, i) => (i === 0 ? index : index - indexes[i - 1]!)), counts };

@@ -21,12 +21,12 @@ export interface NodeTime {
 /** The answers of a node's agents, or why the node is missing. */
 export type NodeOutcome<T> = { readonly answers: readonly T[] } | { readonly lost: LostNode };
 
-/** The time of one agent, and the signal that ends the request to it. */
+/** The deadline of one agent, and the signal that ends the request to it. */
 type AskTime = AgentTime & Pick<NodeTime, 'signal'>;
 
 /**
- * Asks the agents of one node: there are two while its agent is replaced. When one of them does not answer, the node is
- * lost.
+ * Asks the agents of one node: there are two while its agent is replaced. When one of them does not answer, the answer
+ * to the query lacks the node.
  * Errors: those of `ask` other than AgentFailure, which end the query itself.
  */
 export async function askNode<T>(

@@ -21,7 +21,7 @@ import { readBody } from '../api/read-body.ts';
 import { toNativeHistogram } from '../json/native-histogram.ts';
 import { sendText } from '../api/respond.ts';
 
-/** A request consists of a few matchers and times, however much data it asks for. */
+/** The largest request. A request has a few matchers and times, however much data it asks for. */
 const maxBodyBytes = 2 * 1024 * 1024;
 /** Upper bounds of the parts of a SAMPLES answer as protobuf. */
 const labelOverheadBytes = 10;
@@ -29,13 +29,13 @@ const sampleMessageBytes = 20;
 const histogramMessageBytes = 120;
 const bucketMessageBytes = 16;
 const copiesOfAnswer = 5;
-/** Source: Prometheus' `storage.remote.read-concurrent-limit`. */
+/** Lets this many requests read at a time. Source: Prometheus' `storage.remote.read-concurrent-limit`. */
 const gate = new Gate(10);
 
 /**
- * `/api/v1/read`: stock remote read over all agents, as SAMPLES or STREAMED_XOR_CHUNKS. The protocol has no field for a
- * missing node: a header names the missing nodes, and `partial_response=false` in the URL turns them into an error
- * (503), which Prometheus shows as a warning. Errors: plain text, as the protocol requires.
+ * `/api/v1/read`: Prometheus' remote read over all agents, as SAMPLES or STREAMED_XOR_CHUNKS. The protocol has no field
+ * for a missing node, so a header names the missing nodes. With `partial_response=false` in the URL, a missing node is
+ * an error (503), which Prometheus shows as a warning. Errors are plain text, as the protocol requires.
  */
 export const remoteRead: Handler = async (call, deps) => {
   const { req, res, signal } = call;
@@ -89,7 +89,7 @@ function sampledBytes(results: readonly (readonly ReadSeries[])[]): number {
   return bytes * copiesOfAnswer;
 }
 
-/** A store over the series that were read: the n-th call of `select` returns those of the n-th query. */
+/** The series that were read, in the form of a store: the n-th call of `select` returns those of the n-th query. */
 function inOrder(
   results: readonly (readonly ReadSeries[])[],
   cluster: string,

@@ -6,8 +6,8 @@ import type { PushdownReport } from '../fanout/pushdown-report.ts';
 
 /**
  * The `explain` of an answer: its execution path, the paths that were given up and why, the planner's reasons line by
- * line, the work of each node for each fragment, and the departed nodes whose times the query reads. Durations in
- * milliseconds with one decimal.
+ * line, the work of each node for each fragment (a part of the query that agents compute), and the nodes that have left
+ * but were there in the time that the query reads. Durations are in milliseconds with one decimal.
  */
 export function explained(expr: Expr, report: PushdownReport, departed: readonly DepartedNode[]): object {
   const { path, fallbacks, fragments, rawSelectors } = report;

@@ -6,7 +6,7 @@ import type {
 } from '../../api/v1alpha1/index.ts';
 import type { CompileInput, NamedLabels, PodFacts } from '../../capture/compile/types.ts';
 
-/** Builders of the capture compiler's input: state only what differs from a small, quiet cluster. */
+/** Builders of the capture compiler's input: a test states only what differs from a small cluster without policies. */
 
 export function aMonitor(
   path: string,
@@ -55,7 +55,7 @@ export function aNamespace(name: string, labels: Record<string, string> = {}): N
   return { name, labels: { 'kubernetes.io/metadata.name': name, ...labels } };
 }
 
-/** Three nodes (the third of pool `edge`), namespaces shop, pay (tier=critical) and svc-system, four pods. */
+/** An input with three nodes (one of pool `edge`), namespaces shop, pay (tier=critical) and svc-system, and four pods. */
 export function aWorld(more: Partial<CompileInput> = {}): CompileInput {
   return {
     environment: { instrumentVersion: 'v0.10.0', ports: '80,443,8080,8443' },

@@ -28,7 +28,7 @@ const figureColumns: readonly FigureColumn[] = [
 /** Rows with at least this share of failed requests are highlighted. */
 const alarming = 0.05;
 
-/** Rows in readable form; a missing figure is a dash. Pure; ends with a newline. */
+/** The rows as a table; a missing figure is a dash. Pure; the text ends with a newline. */
 export function topTable(
   rows: readonly TopRow[],
   options: { namespaces: boolean; wide: boolean; headers: boolean; style: Styles },
@@ -55,7 +55,7 @@ export function topTable(
   });
 }
 
-/** `850µs`, `12ms`, `1.5s`. */
+/** A latency as text, such as `850µs`, `12ms` or `1.5s`. */
 function latency(seconds: number): string {
   if (seconds < 0.001) return `${shortNumber(seconds * 1e6)}µs`;
   return seconds < 1 ? `${shortNumber(seconds * 1e3)}ms` : `${shortNumber(seconds)}s`;

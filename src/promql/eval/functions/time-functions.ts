@@ -13,7 +13,7 @@ export function stepTimes(frame: Frame): Float64Array {
   return Float64Array.from({ length: frame.count }, (_, i) => (frame.start + i * frame.step) / 1000);
 }
 
-/** timestamp() and start_timestamp() of a selector: the time or start time of the sample visible at the step. */
+/** timestamp() and start_timestamp() of a selector: the time or start time of the newest sample at each step. */
 export async function timestampOfSelector(
   context: EvalContext,
   call: CallExpr,
@@ -44,7 +44,7 @@ export async function timestampOfSelector(
   return settle(context, columns, frame);
 }
 
-/** timestamp() of any other expression: the time of the step. */
+/** timestamp() of an expression that is not a selector: the time of each step. */
 export async function timestampOfSteps(
   context: EvalContext,
   columns: readonly Column[],

@@ -4,8 +4,8 @@ import type { MetricName } from '../providers/provider.ts';
 import { customGroup, customVersions, externalGroup, type CustomVersion } from './paths.ts';
 
 /**
- * The metrics on offer. `external` undefined: that API is off. `passedOn`: metrics of a second adapter, which answers
- * for them.
+ * The metrics that our custom and external metrics APIs offer. If `external` is undefined, the external metrics API is
+ * off. `passedOn` has the metrics of a second adapter, to which requests for them are passed on.
  */
 export interface Offer {
   readonly custom: readonly MetricName[];
@@ -74,8 +74,8 @@ function resourceList(group: string, version: string, offer: Offer): unknown {
 }
 
 /**
- * The metrics of a version by resource and name: a metric of our own takes precedence over the second adapter's of the
- * same name.
+ * The metrics of an API version, sorted by resource and name. A metric of our own takes precedence over one of the
+ * second adapter with the same resource and name.
  */
 function customMetrics({ custom, passedOn }: Offer, version: string): OfferedMetric[] {
   const ours = custom.map(({ resource, metric }) => {

@@ -9,7 +9,7 @@ import { ruleMetrics } from './rule-series.ts';
 import type { RuleMetrics } from './rule-provider.ts';
 
 export interface RuleWatchOptions {
-  /** The rules' file; a missing one means no rules. */
+  /** The file with the adapter's rules; a missing file means no rules. */
   readonly file: string;
   /** Labels of the matching series of the last few minutes. */
   readonly series: (matchers: readonly Matcher[], signal: AbortSignal) => Promise<readonly Labels[]>;
