@@ -5,7 +5,7 @@ import { SampleBuffer } from '../../src/tsdb/index.ts';
 import { encodeChunks } from '../../src/tsdb/chunk/index.ts';
 import { interval, start, type BenchSeries } from './data.ts';
 
-/** Series in label order with their chunks, as a block of a store has them: an index, and the bytes of all chunks. */
+/** Series in label order with their chunks. Like a block of a store, it has an index and the bytes of all chunks. */
 export interface ChunkFile {
   readonly series: readonly { readonly labels: Labels; readonly firstChunk: number; readonly chunks: number }[];
   readonly minT: Float64Array;
@@ -20,7 +20,7 @@ interface Index {
   readonly symbols: readonly string[];
   readonly series: readonly (readonly number[])[];
   readonly chunks: readonly (readonly [number, number, number])[];
-  /** Chunks of each series. */
+  /** Number of chunks of each series. */
   readonly counts: readonly number[];
 }
 

@@ -21,7 +21,7 @@ interface Question {
   readonly name: string;
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
-  /** Whether a node sends a few groups and not its series. */
+  /** Whether a node sends only a few groups instead of its series. */
   readonly isAggregated: boolean;
 }
 
@@ -32,7 +32,7 @@ interface Answered {
   readonly cpu: number;
 }
 
-/** Uncounted answers of each side at the start. */
+/** Number of answers of each side that are not counted, at the start of each query. */
 const warmAnswers = 20;
 const countedAnswers = 3;
 
@@ -91,7 +91,8 @@ async function compare(stage: Stage, { stores, series }: BesideThanos): Promise<
 }
 
 /**
- * A range of half an hour for each of the queries of fan-out.ts; and two instant queries, the second only asked here.
+ * Range queries over half an hour, one for each query of fan-out.ts, and two instant queries, of which the second is
+ * asked only in this benchmark.
  */
 function questions(end: number): Question[] {
   const time = String(end / 1000);

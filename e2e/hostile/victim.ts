@@ -10,7 +10,7 @@ export class Victim {
   readonly #child: ChildProcess;
   #log = '';
   readonly #memories: number[] = [];
-  /** Memory before the first attack: resident, and in use after a collection. Units: bytes. */
+  /** Memory before the first attack: here what is resident, below what is in use after a collection. Units: bytes. */
   #before = 0;
   #inUseBefore = 0;
   #mostKept = 0;
@@ -77,7 +77,7 @@ export class Victim {
     return Number(kb) * 1024;
   }
 
-  /** Growth of resident memory since the start, with what V8 has not released yet. Units: bytes. */
+  /** Growth of resident memory since the start, including what V8 has not released yet. Units: bytes. */
   grown(): number {
     return this.rss() - this.#before;
   }

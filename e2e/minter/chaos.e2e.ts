@@ -12,9 +12,10 @@ import {
 import { ShiftedClock } from '../../src/testing/shifted-clock.ts';
 
 /**
- * Key service, issuer keys and platform are slow, down or wrong, one by one and together, while 200 requests a second
- * arrive, one in ten of them hostile. Whatever happens: no grant beyond what was requested and allowed, no answer after
- * the caller gave up, only the documented statuses, and full service again without a restart.
+ * The minter gives out GitHub tokens. Its key service, the keys of its issuer and its platform (GitHub) are slow, down
+ * or wrong, one by one and together, while 200 requests a second arrive, one in ten of them hostile. Whatever happens:
+ * no grant beyond what was requested and allowed, no answer after the caller gave up, only the documented statuses, and
+ * full service again without a restart.
  */
 
 const perSecond = 200;
@@ -40,7 +41,7 @@ beforeAll(async () => {
   // Every mint signs, so that every mint meets the faults of the key service.
   minter = await startMinter(world, { clock, env: { APP_JWT_REUSE_SECONDS: '0' } });
   await untilReady(minter);
-  // A connection for each request of a storm: no request waits on this side while others hang.
+  // Each request of a storm has a connection of its own, so no request waits on this side while others hang.
   pool = new Pool(minter.url, { connections: perPhase, pipelining: 1 });
 });
 

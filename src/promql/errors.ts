@@ -1,6 +1,6 @@
 import { OperatorError, type ErrorCode } from '../base/errors.ts';
 
-/** The error types of Prometheus' HTTP API that an evaluation can end with. */
+/** The error types of Prometheus' HTTP API with which an evaluation can end. */
 export type QueryErrorType = 'bad_data' | 'execution' | 'timeout' | 'canceled' | 'internal';
 
 const codeOf: Record<QueryErrorType, ErrorCode> = {

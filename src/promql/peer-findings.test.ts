@@ -40,7 +40,7 @@ test('two series of one side are two matches where both are compared, even if ne
   });
 });
 
-test('sort() warns inside a subquery even if its span has only one step, and does not warn for a selector with @', async () => {
+test('sort() warns in a subquery even if its span has only one step, but not for a selector with @', async () => {
   const warnings = async (query: string): Promise<number> =>
     (await engine.instant(query, 100_000, { source })).warnings.length;
   expect(await warnings('rate((sort(x_total))[1m:])')).toBe(1);

@@ -16,12 +16,12 @@ export interface QueryOptions {
   readonly maxSamples?: number;
   /** Most series that all selectors together may find. Default: no limit. */
   readonly maxSeries?: number | undefined;
-  /** Memory shared with other queries; the answer's memory is not released. Default: `maxSamples` is the only limit. */
+  /** Memory shared with other queries. That of the answer is not released here. Default: only `maxSamples` limits. */
   readonly memory?: Memory | undefined;
   /** Counts the samples of each step (`stats.samples`). Default false. */
   readonly countSamples?: boolean | undefined;
   /** Where the query waits for its turns of the event loop. Default: the engine's. */
   readonly turns?: TurnTaking;
-  /** Computes parts of the query on the nodes of their series; the answer is the same bit for bit. Default: none. */
+  /** Computes parts of the query on the nodes that have their series. The answer has the same bits. Default: none. */
   readonly distribution?: Distribution;
 }

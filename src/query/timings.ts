@@ -11,7 +11,7 @@ export interface QueryTimings {
   readonly execTotalTime: number;
 }
 
-/** How long a query waited for its turn (the number of parallel queries is limited), and how long it then ran. Units: seconds. */
+/** How long a query waited at the limit of parallel queries, and how long it then ran. Units: seconds. */
 export interface QuerySeconds {
   readonly queue: number;
   readonly evaluation: number;

@@ -42,7 +42,7 @@ describe('renderController', () => {
     expect(kinds(1)).not.toContain('PodDisruptionBudget');
   });
 
-  test('adds our kinds to the roles view, edit and admin of namespaces, and ClusterTrafficPolicy only for reading', () => {
+  test('adds our kinds to the roles view, edit and admin, but ClusterTrafficPolicy only for reading', () => {
     const roles = renderController(controllerDefaults).filter(({ metadata }) =>
       /^svc-(view|edit)$/.test(metadata.name!),
     );

@@ -80,7 +80,7 @@ const told: readonly Told[] = [
 
 test.each<[string, Rule[], string[]]>([
   [
-    'no rules',
+    'nothing',
     [],
     [
       'db_client_postgres',
@@ -98,7 +98,7 @@ test.each<[string, Rule[], string[]]>([
     ['db_client_redis', 'ebpf_network_flow_bytes', 'http_server_request_count'],
   ],
   [
-    'one monitor that wants all',
+    'HTTP of one monitor and everything of another',
     [{ protocols: ['HTTP'] }, {}],
     [
       'db_client_postgres',
@@ -120,7 +120,7 @@ test.each<[string, Rule[], string[]]>([
     // A flow has two ends, so the rules of one pod do not drop it.
     ['ebpf_network_flow_bytes', 'messaging_kafka'],
   ],
-])('with %s a pod keeps only the selected families', (_what, rules, expected) => {
+])('with rules for %s a pod keeps only the series that they select', (_what, rules, expected) => {
   const run = new Run(aConfig(rules));
   for (const t of told) run.send(t, 1);
   expect(run.names).toEqual(expected);
@@ -145,7 +145,7 @@ describe('an interval that is longer than the export interval', () => {
     expect(run.samples.map((s) => s.split(' ').slice(1).join(' '))).toEqual(['0 5', '15 0', '30 30']);
   });
 
-  test('ends immediately with a config without an interval', () => {
+  test('no longer applies as soon as a config has no interval', () => {
     const run = new Run(aConfig([{ intervalMs: 30_000 }]));
     run.send({ name, value: 1 }, 0);
     run.mapper.setPolicy(policyOf('n', aConfig([{}])), { wall: t0, mono: 0 }, run.sink);
@@ -246,7 +246,7 @@ describe('a monitor of some containers or ports', () => {
   });
 });
 
-test('a monitor of only spans keeps no series, another monitor of the pod does; points still identify the pod', () => {
+test('a monitor of only spans keeps no series of a pod, but another monitor does; points still identify the pod', () => {
   const resource = senderAttributes('shop/web-1');
   const told: Told[] = ['http.server.request.duration', 'jvm.threads'].map((name) => ({ name, resource }));
   const spansOnly = new Run(aConfig([{ families: [] }]));

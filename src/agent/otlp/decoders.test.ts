@@ -21,7 +21,7 @@ const payloads = readdirSync(dir)
     };
   });
 
-test.each(payloads)('the payload $name is decoded to the same request from protobuf and from JSON', ({ traces, body, json }) => {
+test.each(payloads)('$name gives the same from protobuf and from JSON', ({ traces, body, json }) => {
   if (traces) expect(decodeTracesRequest(body)).toEqual(decodeTracesJson(json));
   else expect(decodeMetricsRequest(body)).toEqual(decodeMetricsJson(json));
 });

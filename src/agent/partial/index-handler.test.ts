@@ -70,7 +70,7 @@ test('the answer has the names, values or label sets of the store, and the name 
   expect((await answered({ ...asked, startMs: end + 1, endMs: end + 1 })).texts).toEqual([]);
 });
 
-test('a limit keeps the first in order; several selectors give their union', async () => {
+test('a limit keeps the first elements in order; several selectors give the union of their elements', async () => {
   expect((await answered({ ...asked, limit: 3 })).texts).toEqual(['p0', 'p1', 'p2']);
   const both = [...asked.sets, [{ type: '=~', name: 'pod', value: 'p1.*' } as const]];
   expect((await answered({ ...asked, sets: both })).texts).toHaveLength(20);
@@ -84,7 +84,7 @@ test('the answer to a request tells if a selected series carries another node’
   expect((await answered({ ...asked, sets: [[]] })).header.partitionClean).toBe(false);
 });
 
-test('an unknown version or part is unsupported, and a wrong field is invalid', async () => {
+test('a request with an unknown version or kind is `unsupported`, one with a wrong field is `invalid`', async () => {
   const body = JSON.parse(encodeIndexRequest(asked)) as Record<string, unknown>;
   const told = async (change: Record<string, unknown>): Promise<string> => {
     const outcome = await handlerWith()(JSON.stringify({ ...body, ...change }), never);
@@ -106,14 +106,14 @@ test('an unknown version or part is unsupported, and a wrong field is invalid', 
 });
 
 test.each<[string, Partial<IndexRequest>, Partial<IndexLimits>]>([
-  ['the bytes of the request', { maxBytes: 20 }, {}],
-  ['the bytes of the handler', {}, { maxBytes: 20 }],
-])('beyond the limit of %s nothing is sent', async (_, change, limits) => {
+  ['the request', { maxBytes: 20 }, {}],
+  ['the handler', {}, { maxBytes: 20 }],
+])('an answer with more bytes than %s allows is refused, and no part of it is sent', async (_, change, limits) => {
   const outcome = await handlerWith(limits)(encodeIndexRequest({ ...asked, ...change }), never);
   expect(outcome).toMatchObject({ refusal: 'over_limit', message: 'answer of more than 20 bytes' });
 });
 
-test('requests wait in a bounded queue, and not beyond their deadline', async () => {
+test('requests wait in a bounded queue, and no longer than until their deadline', async () => {
   const handler = handlerWith({ concurrency: 1, waiting: 2 });
   const body = encodeIndexRequest(asked);
   const outcomes = await Promise.all([1, 2, 3].map(() => handler(body, never)));

@@ -18,7 +18,8 @@ export interface StoreAdminOptions {
 
 /**
  * Prometheus' admin calls for an agent's store. `POST …/snapshot` answers with the snapshot's name below
- * `store/snapshots`; `POST …/delete_series?match[]=…&start=…&end=…` answers with 204 when the samples are gone for good.
+ * `store/snapshots`. `POST …/delete_series?match[]=…&start=…&end=…` answers with 204 when the samples are deleted for
+ * good.
  * Times are Unix seconds or RFC 3339.
  */
 export function storeAdminRoute(options: StoreAdminOptions): Route {

@@ -33,12 +33,15 @@ export interface NodeFailure {
   hash: string;
 }
 
-/** A push, with the state to restore if it has no effect, and the state once the agent has taken it. */
+/**
+ * A push of a config to the agent, with the state to restore if the push has no effect, and the state that holds when
+ * the agent has taken the config.
+ */
 interface Push {
   readonly hash: string;
   readonly before: { readonly granted: boolean; readonly restartedAt: number | null };
   readonly after: { readonly granted: boolean; readonly sentAt: number | null };
-  /** The namespaces whose budget it has taken a restart from. */
+  /** The namespaces from whose budgets of restarts the push has taken one. */
   spent: ReadonlySet<string>;
 }
 
@@ -93,7 +96,7 @@ export class NodeState {
   #fault: InstrumentFault | null = null;
   readonly #spansDroppedAt = new Map<string, number>();
 
-  /** `before`: the failure here under another leader. */
+  /** `before`: the failure on this node that an earlier leader recorded. */
   constructor(name: string, before?: RememberedFailure, files = new Files(), budget = restartBudgetRules) {
     this.name = name;
     this.#budget = new RestartBudget(budget);
@@ -159,7 +162,8 @@ export class NodeState {
 
   /**
    * Takes the agent's status. Returns a config to roll back to when the newest one failed.
-   * The first status of a node shows when its instrument last restarted, so that a new leader keeps the interval.
+   * The first status of a node shows when its instrument last restarted, so that a new leader, too, keeps the least
+   * interval between restarts.
    */
   heard(status: AgentStatus, now: { monotonic: number; wall: number }): KnownConfig | null {
     const { start, restarts, runs, restarting } = status.instrument;
@@ -176,7 +180,7 @@ export class NodeState {
       this.#runsUnknown = this.#runs ? null : runs;
     }
     const back = this.acknowledged(status.ack);
-    // An earlier leader let the instrument restart, and it has not restarted yet. It counts as restarting, as if this
+    // An earlier leader allowed a restart that has not happened yet. The instrument counts as restarting, as if this
     // leader had allowed it.
     if (restarting === true && status.ack?.phase === 'Written' && this.#putHash === null) {
       this.#granted = true;
@@ -241,8 +245,8 @@ export class NodeState {
     }
     if (this.#held?.hash !== ack.hash) {
       this.#held = { hash: ack.hash, known: this.#recall(ack.hash) };
-      // An earlier leader pushed it, perhaps on hold: granting the restart once more is harmless, losing the grant is
-      // not.
+      // An earlier leader pushed this config, perhaps without permission to restart. Granting a restart once more is
+      // harmless, losing the grant is not.
       if (this.#putHash !== ack.hash) this.#granted = ack.phase !== 'Written';
     }
     if (ack.phase === 'Running') {
@@ -295,7 +299,7 @@ export class NodeState {
     if (config) this.#runsUnknown = null;
   }
 
-  /** A failure that the agent reported before its configs were known here is judged once they are known. */
+  /** Judges a failure that the agent reported before its configs were known here, when they are known. */
   #failedBefore(): KnownConfig | null {
     return this.#ack?.phase === 'Failed' && !this.needs.running ? this.acknowledged(this.#ack) : null;
   }
@@ -398,8 +402,9 @@ export class NodeState {
   }
 
   /**
-   * A file that failed elsewhere waits here for a restart that will not come. Returns the config to put in its place,
-   * so that an instrument that ends by itself starts with the file it ran. Null when there is nothing to restore.
+   * The config to put in place of a file that waits here for a restart that will not come, because the file failed on
+   * another node: if the instrument ends by itself, it starts again with the file that it ran. Null when there is
+   * nothing to restore.
    */
   get putBack(): KnownConfig | null {
     if (this.hold !== 'Paused' || this.#granted || this.#held?.known?.yamlHash !== this.desired?.yamlHash) return null;
@@ -435,7 +440,7 @@ export class NodeState {
     };
   }
 
-  /** The namespaces whose edits ask for the due restart; none when a policy or another cause asks for it. */
+  /** The namespaces whose edits make the due restart necessary; none when a policy or something else does. */
   get restartCauses(): ReadonlySet<string> {
     if (!this.desired || !this.#runs) return new Set();
     const { generations } = this.desired.config;

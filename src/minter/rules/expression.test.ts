@@ -87,7 +87,7 @@ test.each([
   expect(() => parseExpression(text)).toThrow(message);
 });
 
-test('a chain of two thousand terms and one of ten thousand negations neither overflow nor take long', () => {
+test('chains of two thousand terms and of ten thousand negations neither overflow the stack nor take long', () => {
   const start = process.cpuUsage();
   expect(verdict(Array(2_000).fill('true').join(' && '))).toBe('admits');
   expect(verdict('!'.repeat(10_000) + 'true')).toBe('admits');
@@ -95,7 +95,7 @@ test('a chain of two thousand terms and one of ten thousand negations neither ov
   expect((user + system) / 1_000).toBeLessThan(500);
 });
 
-/** A rule of the subset as a tree, from which `write` makes its text and `model` its value. */
+/** A rule as a tree, from which `write` makes the rule's text and `model` its value. */
 type Tree =
   | { kind: 'literal'; value: boolean }
   | { kind: 'and' | 'or'; parts: Tree[] }
@@ -185,7 +185,7 @@ function model(tree: Tree, held: Claims): boolean | 'error' {
   }
 }
 
-test('the evaluator agrees with a second one on any rule of the subset', () => {
+test('the evaluator agrees with a second evaluator (`model`) on any rule', () => {
   const met = { true: 0, false: 0, error: 0 };
   const heldArb = fc.dictionary(claimArb, textArb).map((d) => new Map(Object.entries(d)) as Claims);
   fc.assert(

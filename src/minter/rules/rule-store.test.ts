@@ -82,7 +82,7 @@ test('keeps the last good version of a file that became faulty, and reports it',
   ]);
 });
 
-test('a file that was faulty from the start denies its repository; the catch-all does not apply to it', async () => {
+test('a file that was faulty from the start denies its repository, even if the catch-all file allows it', async () => {
   await writeFile(join(dir, '.yaml'), agentRules(['gitops', 'extra']));
   await writeFile(join(dir, 'gitops.yaml'), 'nonsense');
   await store.start();
@@ -91,7 +91,7 @@ test('a file that was faulty from the start denies its repository; the catch-all
   expect(hasRules('extra')).toBe(true);
 });
 
-test('two files whose names differ only by case are both off', async () => {
+test('of two files whose names differ only by case neither is used', async () => {
   await writeFile(join(dir, '.yaml'), agentRules(['gitops']));
   await writeFile(join(dir, 'gitops.yaml'), agentRules(['gitops']));
   await writeFile(join(dir, 'GitOps.yaml'), agentRules(['gitops']));

@@ -19,7 +19,7 @@ export interface AppJwtOptions {
   logger: Logger;
 }
 
-/** `iat` is this long before now, `exp` this long after. GitHub accepts 600 s from one to the other at most. */
+/** `iat` is before now, `exp` after. GitHub accepts at most 600 s between them, and small differences of clocks. */
 const backdateSeconds = 30;
 const lifeSeconds = 540;
 const signBudgetMs = 3_200;

@@ -30,7 +30,7 @@ function decoded(messages: readonly Uint8Array[], kind: IndexKind, limit = 0): I
 
 const text = fc.string({ minLength: 1, maxLength: 12, unit: 'grapheme' });
 
-test('texts are read as they were written', async () => {
+test('the names or values in an encoded answer are decoded as they were', async () => {
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(text, { maxLength: 200 }), async (all) => {
       const texts = all.sort(compareStrings);
@@ -41,7 +41,7 @@ test('texts are read as they were written', async () => {
   );
 });
 
-test('label sets over several frames are read as they were written', async () => {
+test('label sets in an encoded answer of several frames are decoded as they were', async () => {
   const many: Labels[] = Array.from({ length: 30_000 }, (_, i) => [
     ['a', `v${i % 7}`],
     ['b', String(i)],
@@ -95,7 +95,7 @@ test.each<[string, IndexKind, IndexLists, string]>([
   expect(() => decoded(messages, kind)).toThrow(reason);
 });
 
-test('numbers that are not in the dictionary, and half a label, are refused', async () => {
+test('references to strings that are not in the dictionary, and half a label, are refused', async () => {
   const [first] = await messagesOf(encodeIndexAnswer(header('series'), { texts: [], series: [] }));
   const row = (...numbers: number[]): Uint8Array => Uint8Array.from(numbers);
   const message = (refs: Uint8Array): Uint8Array => new WireWriter().message(3, (m) => void m.bytes(1, refs)).finish();
@@ -154,7 +154,7 @@ describe('a pool of label sets', () => {
     );
   });
 
-  test('holds sets of any length, in memory that grows', () => {
+  test('grows to store a set of any length and any number of sets', () => {
     const pool = new SeriesPool();
     const wide: Labels = Array.from({ length: 300_000 }, (_, i) => [`l${String(i).padStart(6, '0')}`, 'v']);
     const sets: Labels[] = [

@@ -4,7 +4,7 @@ import { goneSignal, writePart } from '../../net/http/index.ts';
 import type { ApiError } from './api-error.ts';
 import { acceptedEncoding, encoded } from './content-encoding.ts';
 
-/** The members of a success's envelope other than `data`. */
+/** What a successful answer has beside `data`. */
 export interface Extras {
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
@@ -66,7 +66,7 @@ export async function sendSuccess(
   if (!gone.aborted) out.end(parts.take());
 }
 
-/** Collects parts of a body until they are worth sending. Bytes without pending text are passed on without a copy. */
+/** Collects parts of a body until they are worth sending. A single part of bytes is passed on without a copy. */
 class Parts {
   #bytes: Uint8Array[] = [];
   /** Text that was added after `#bytes`: many short texts are cheaper to encode as one. */

@@ -47,8 +47,8 @@ export const exemplars: Handler = async (call, deps) => {
 };
 
 /**
- * An agent's exemplars, rebuilt from the validated fields. Errors: ERR_INPUT_INVALID; AgentFailure `protocol` for series
- * of another node.
+ * An agent's exemplars, rebuilt from the validated fields of its answer. Errors: ERR_INPUT_INVALID; AgentFailure
+ * `protocol` for series of another node.
  */
 function seriesOf(data: unknown, node: string): ExemplarSeries[] {
   return parseSeries(data).map(({ seriesLabels, exemplars: list }) => {

@@ -4,7 +4,7 @@ import type { LostNode } from '../fanout/failure.ts';
 import { formatDuration } from '../../base/duration.ts';
 import type { QuerySettings } from '../settings.ts';
 
-/** The scrape pool of every agent. */
+/** The name of the scrape pool that every agent is listed in. */
 export const agentPool = 'svc-agents';
 
 export interface ProbeContext {

@@ -55,7 +55,7 @@ export function aNamespace(name: string, labels: Record<string, string> = {}): N
   return { name, labels: { 'kubernetes.io/metadata.name': name, ...labels } };
 }
 
-/** An input with three nodes (one of pool `edge`), namespaces shop, pay (tier=critical) and svc-system, and four pods. */
+/** Three nodes (one of pool `edge`), the namespaces shop, pay (tier=critical) and svc-system, and four pods. */
 export function aWorld(more: Partial<CompileInput> = {}): CompileInput {
   return {
     environment: { instrumentVersion: 'v0.10.0', ports: '80,443,8080,8443' },

@@ -38,7 +38,10 @@ export async function evaluateAggregate(context: EvalContext, expr: AggregateExp
   return result;
 }
 
-/** Evaluates an aggregation over existing columns. Its operator, such as `topk`, has no partial results to merge. */
+/**
+ * Evaluates an aggregation over the columns (series by steps) of its operand, for operators such as `topk`, which have
+ * no partial results that can be merged.
+ */
 export async function aggregateColumns(
   context: EvalContext,
   expr: AggregateExpr,
