@@ -1,4 +1,4 @@
-/** The page: navigation around one view at a time. Views that are rarely opened first are loaded on demand. */
+/** The page: navigation, and one view at a time. All views except the services are loaded when they are opened. */
 import { render, type ComponentType, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { SignIn, openSignIn } from './parts/sign-in.tsx';

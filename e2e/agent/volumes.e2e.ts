@@ -8,7 +8,7 @@ import { silentLogger } from '../../src/base/logger.ts';
 import { needing, root } from '../../src/testing/needs.ts';
 import { labelsFromObject, type Store } from '../../src/tsdb/index.ts';
 
-/** Volumes that really are full, and really are read-only. Mounting needs root. */
+/** The store of an agent on a volume that really is full, and on one that really is read-only. Mounting needs root. */
 needing(root).describe('a volume', () => {
   let dir: string;
   beforeEach(() => {
@@ -38,7 +38,7 @@ needing(root).describe('a volume', () => {
     }
   };
 
-  test('on a full volume a commit fails; a restart serves durable samples; freed space ends the failure', async () => {
+  test('on a full volume a commit fails and durable samples survive a restart; commits succeed after space is freed', async () => {
     const now = Date.now();
     let store = await open();
     for (let i = 0; i < 100; i++) store.append(labels, now - 60_000 + i * 100, i);
@@ -61,7 +61,7 @@ needing(root).describe('a volume', () => {
     await store.close();
   });
 
-  test('a start on a read-only volume says what to do, and nothing is lost once it is writable again', async () => {
+  test('a start on a read-only volume fails and says what to do; no sample is lost when it is writable again', async () => {
     const now = Date.now();
     const store = await open();
     store.append(labels, now - 1_000, 1);

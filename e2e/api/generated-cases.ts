@@ -3,9 +3,9 @@ import { objectSchema, type JsonSchema } from '../../src/api/schema/crd.ts';
 import { merge, type Case } from './case.ts';
 
 /**
- * Documents made from the schema itself: for every field of a spec a value just outside its bounds (refused; the
- * refusal names the field) and one just inside (accepted), a value of another type, and a misspelt neighbour. Rules
- * between fields and patterns are not generated: their cases are in the hand-written tables beside this file.
+ * Test documents made from the schema itself. For every field of a spec there is a value just outside its bounds
+ * (refused; the refusal names the field) and one just inside (accepted), a value of another type, and a misspelt field
+ * beside it. For patterns, and for rules between fields, the cases are in the hand-written tables beside this file.
  */
 export function generatedCases(kind: KindDefinition): Case[] {
   const spec = (objectSchema(kind)['properties'] as Record<string, JsonSchema>)['spec']!;
@@ -153,7 +153,7 @@ function sample(schema: JsonSchema): unknown {
   }
 }
 
-/** Values of members that have CEL rules, which `sample` does not read. */
+/** Values for members that have CEL rules, because `sample` does not read the rules. */
 const bySense: Readonly<Record<string, unknown>> = {
   keyVersion: 'projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1',
   endpoint: 'https://a.example',

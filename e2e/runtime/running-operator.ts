@@ -5,7 +5,10 @@ import { operatorSettingTable, runOperator, type OperatorDeps } from '../../src/
 import { until } from '../../src/testing/until.ts';
 import { freePorts } from '../cluster/ports.ts';
 
-/** The operator in this process, on the cluster of `KUBECONFIG`; the API server reaches its webhooks by loopback. */
+/**
+ * The operator, run in this process against the cluster of `KUBECONFIG`. The API server reaches its webhooks by
+ * loopback.
+ */
 export interface RunningOperator {
   /** Port of the webhooks. */
   readonly webhook: number;

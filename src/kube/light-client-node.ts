@@ -1,9 +1,10 @@
 import { clientNode } from './kubeconfig.ts';
 
 /**
- * A replacement for client-node in `@dot-i/k8s-operator`; the real one would cost an operator most of a second and 80
- * MB. The base class uses client-node in its constructor, whose results `RuntimeOperator` replaces, and in methods,
- * which `RuntimeOperator` overrides. Any other access loads the real client-node.
+ * A replacement for client-node in `@dot-i/k8s-operator`; to load the real one would cost an operator most of a second
+ * and 80 MB. The base class of that package uses client-node in its constructor and in methods. Our subclass
+ * `RuntimeOperator` replaces what the constructor makes, and overrides the methods. Any other access loads the real
+ * client-node.
  */
 export const lightClientNode: object = new Proxy(
   {},

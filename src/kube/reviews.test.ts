@@ -18,19 +18,19 @@ function subject(status: object, ownToken: string | undefined = own) {
 }
 const ann = { authenticated: true, user: { username: 'ann' } };
 
-test('a review names the program and the API server as audiences', async () => {
+test('a review of a token names our program and the API server as audiences', async () => {
   const { asked, review } = subject({ ...ann, audiences: [apiServer] });
   expect(await review()).toEqual({ username: 'ann' });
   expect(asked).toEqual([{ token: 'abc', audiences: ['svc-query', apiServer] }]);
 });
 
 test.each<[string, object, boolean]>([
-  ['a token for this program alone', { ...ann, audiences: ['svc-query'] }, true],
-  ['an API server that names no audience', ann, true],
-  ['a token for something else', { ...ann, audiences: ['vault'] }, false],
+  ['only our program as audience', { ...ann, audiences: ['svc-query'] }, true],
+  ['no audience', ann, true],
+  ['another audience', { ...ann, audiences: ['vault'] }, false],
   ['a token that is not authenticated', { authenticated: false, audiences: [apiServer] }, false],
   ['a user without a name', { authenticated: true, user: {}, audiences: [apiServer] }, false],
-])('judges %s', async (_what, status, valid) => {
+])('the answer to a review with %s makes the token valid or not: %j', async (_what, status, valid) => {
   expect((await subject(status).review()) !== undefined).toBe(valid);
 });
 
@@ -39,7 +39,7 @@ test.each<[string, string]>([
   ['a token of another kind', 'opaque'],
   ['a token of a person, whose audience is a client of the issuer', jwt({ sub: 'ann', aud: 'kubectl' })],
   ['a token of a service account without audiences', jwt({ sub: 'system:serviceaccount:a:b' })],
-])('a program with %s names no audience, so the API server uses its own', async (_what, token) => {
+])('if our program itself has %s, the review names no audience, so the API server uses its own', async (_what, token) => {
   const { asked, review } = subject(ann, token);
   expect(await review()).toEqual({ username: 'ann' });
   expect(asked[0]).toEqual({ token: 'abc' });

@@ -56,7 +56,7 @@ test('an operand whose match has an incompatible type is combined with the fill 
   expect(grouped.value).toMatchObject({ elements: [{ labels: [], value: 243 }] });
 });
 
-test('histograms are read without buckets only where no outer function needs buckets', () => {
+test('resets of histograms are detected without buckets only where no outer function needs the buckets', () => {
   const found = (query: string): number => statsOnlySelectors(parse(query)).size;
   expect(found('histogram_count(sum(mixed))')).toBe(1);
   expect(found('histogram_quantile(0.9, histogram_count(sum(mixed)))')).toBe(0);

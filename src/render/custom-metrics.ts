@@ -5,7 +5,7 @@ import { base64, objectOf } from './objects.ts';
 import { partRules } from './rights/part-rights.ts';
 import { aggregatedTo, clusterRole, clusterRoleBinding, roleBinding } from './rights/rbac.ts';
 
-/** The APIs that autoscalers read, and the versions that the query server speaks; a higher priority is preferred. */
+/** The APIs that autoscalers read, in the versions that the query server serves; a higher priority is preferred. */
 export const customMetricsGroup = 'custom.metrics.k8s.io';
 const externalMetricsGroup = 'external.metrics.k8s.io';
 interface Registration {
@@ -20,7 +20,7 @@ const custom: readonly Registration[] = [
 const external: readonly Registration[] = [{ group: externalMetricsGroup, version: 'v1beta1', versionPriority: 100 }];
 
 const nameOf = ({ group, version }: Registration): string => `${version}.${group}`;
-/** Names of the APIServices of a registration. */
+/** The names of the APIServices by which the custom and the external metrics API are registered. */
 export const customMetricsApiServices: readonly string[] = custom.map(nameOf);
 export const externalMetricsApiServices: readonly string[] = external.map(nameOf);
 

@@ -53,7 +53,7 @@ describe('renderPlatform', () => {
     expectGolden(import.meta.dirname, `${name}.golden.yaml`, yamlStream(renderPlatform(input)));
   });
 
-  test("mounts the kernel's trace points into the instrument only, which exits without them", () => {
+  test("mounts the kernel's trace points only into the instrument, which exits if they are missing", () => {
     const { spec } = named(renderPlatform(platformDefaults), 'DaemonSet', 'svc-agent') as unknown as {
       spec: { template: { spec: { containers: { name: string; volumeMounts: object[] }[]; volumes: object[] } } };
     };
@@ -106,7 +106,7 @@ describe('the custom metrics API', () => {
   const register = { ...withEverything, apiServerCidrs: [] };
   const kinds = (input: PlatformInput) => renderPlatform(input).map((o) => `${o.kind}/${o.metadata.name}`);
 
-  test('is registered in both versions, with the CA and never without verification', () => {
+  test('is registered in all its versions, with the CA and never with insecureSkipTLSVerify', () => {
     const apis = renderPlatform(register).filter((o) => o.kind === 'APIService');
     expect(apis.map((o) => o.metadata.name)).toEqual([
       'v1beta1.custom.metrics.k8s.io',
@@ -143,7 +143,7 @@ describe('the custom metrics API', () => {
     );
   });
 
-  test('leaves no trace if it is off', () => {
+  test('appears in no object if it is off', () => {
     const { customMetrics: _, ...off } = register;
     const traces = ['6443', 'custom.metrics.k8s.io', 'external.metrics.k8s.io', 'system:auth-delegator'];
     const found = (input: PlatformInput) => traces.filter((trace) => yamlStream(renderPlatform(input)).includes(trace));
@@ -172,7 +172,7 @@ describe('withUserChanges', () => {
     expect(ingress[1]).toEqual(rule);
   });
 
-  test('returns the rendered object if none is live, or it is neither the binding nor the scrape policy', () => {
+  test('returns the rendered object if there is no live one, or if it is neither that binding nor that policy', () => {
     const open = ['ClusterRoleBinding/svc-metrics-reader', 'NetworkPolicy/svc-agent-scrape'];
     const kept = rendered.filter((object) => {
       expect(withUserChanges(object, undefined)).toBe(object);

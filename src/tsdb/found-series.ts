@@ -6,13 +6,13 @@ import type { HeadView } from './head/head-view.ts';
 import type { Labels } from './labels.ts';
 import type { Chunk, HeldSeries } from './types.ts';
 
-/** A selected series that can also state whether it has a sample in the range, mostly without reading a chunk. */
+/** A selected series that can also tell whether it has a sample in the selected time range, mostly without its chunks. */
 export interface FoundSeries extends HeldSeries {
   lentChunks(): Chunk[];
   hasSamples(): boolean;
 }
 
-/** A series of the head. */
+/** The part of a series that lies in the head (the samples in memory). */
 export class SeriesInHead implements FoundSeries {
   readonly labels: Labels;
   readonly #view: HeadView;
@@ -101,7 +101,7 @@ export class SeriesInBlock implements FoundSeries {
   }
 }
 
-/** One series from all blocks and the head, in time order. */
+/** One series, joined from its parts in blocks and in the head, in time order. */
 export class SeriesInPlaces implements FoundSeries {
   readonly labels: Labels;
   readonly #places: readonly FoundSeries[];

@@ -29,7 +29,7 @@ export function HeatMap({ heat, label }: { heat: Heat; label: string }): JSX.Ele
       heat.counts.forEach((cells, i) =>
         cells.forEach((count, row) => {
           if (count <= 0) return;
-          // The square root keeps small counts visible next to large ones.
+          // The shade follows the square root of a count, so that small counts are visible next to large ones.
           context.globalAlpha = 0.08 + 0.92 * Math.sqrt(count / heat.most);
           context.fillRect(left + i * w, height - bottom - (row + 1) * h, Math.ceil(w), Math.ceil(h));
         }),

@@ -7,7 +7,7 @@ export const liveParams = ['type', 'ns', 'workload', 'status', 'path', 'min', 'p
 export type LiveParam = (typeof liveParams)[number];
 export type LiveFilter = Readonly<Record<LiveParam, string>>;
 
-/** The request field of each parameter. Nodes apply the filters, so that only matching items are sent. */
+/** The field of the request for each parameter. Agents apply the filter, so only matching items are sent. */
 const fields: readonly (readonly [Exclude<LiveParam, 'type'>, keyof StreamFilter])[] = [
   ['ns', 'namespace'],
   ['workload', 'workload'],

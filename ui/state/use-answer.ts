@@ -1,4 +1,4 @@
-/** An answer of the API as state: requested now, again after an interval, and cancelled when no longer needed. */
+/** An answer of the API as state. It is requested now and again after an interval; a request not needed is cancelled. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure, onToken, type Answer } from '../api/client.ts';
 import { settle } from './settle.ts';

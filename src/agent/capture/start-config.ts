@@ -7,8 +7,8 @@ const flowsOffText =
   'flows are off: this pod has no host network; a ClusterTrafficPolicy with spec.network.enabled: true turns them on';
 
 /**
- * The config of an agent before a controller pushes one: its last good config, else the seed, made from settings alone.
- * Logs that the seed is in force, in the words that the documentation promises.
+ * The config of an agent before a controller pushes one: its last good config, or else the seed, which is made from the
+ * agent's settings only. With the seed it logs that the seed is in force, in the words that the documentation promises.
  */
 export async function startConfig(
   settings: Omit<InitConfigSettings, 'logLevel' | 'dataOwner' | 'supervisorDir'>,

@@ -246,7 +246,7 @@ describe('a monitor of some containers or ports', () => {
   });
 });
 
-test('a monitor of only spans keeps no series of a pod, but another monitor does; points still identify the pod', () => {
+test('a monitor of only spans keeps no series of a pod, another monitor does; points still identify the pod', () => {
   const resource = senderAttributes('shop/web-1');
   const told: Told[] = ['http.server.request.duration', 'jvm.threads'].map((name) => ({ name, resource }));
   const spansOnly = new Run(aConfig([{ families: [] }]));

@@ -4,7 +4,7 @@ import type { MemoryLease, MemoryPool } from '../../base/memory-pool.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 
-/** Limits on concurrent work. */
+/** Limits on the requests that an agent answers at the same time. */
 export interface AdmissionLimits {
   /** Tasks that run at a time; others wait. */
   readonly concurrency: number;
@@ -14,7 +14,7 @@ export interface AdmissionLimits {
   readonly deadlineMs: number;
 }
 
-/** Why there is no answer. `unsupported` and `over_limit` make the caller choose another way. */
+/** Why there is no answer. `unsupported` and `over_limit` make the caller ask for the data in another form. */
 export type Refusal = 'unsupported' | 'invalid' | 'execution' | 'over_limit' | 'busy' | 'timeout' | 'internal';
 
 export interface Refused {
@@ -28,13 +28,13 @@ export type FramedOutcome = FramedAnswer | Refused;
 export interface FramedAnswer {
   readonly frames: readonly Uint8Array[];
   readonly bytes: number;
-  /** Frees the memory of the frames, once they were sent or are not needed any more. */
+  /** Frees the memory of the frames. To be called when they have been sent or are not needed any more. */
   readonly release?: () => void;
 }
 
 /**
- * Answers a request's body with frames; `caller` is the account that its time is charged to. Errors: only the signal's;
- * any other failure is an outcome.
+ * Answers a request's body with frames; `caller` names the account to which the time of the work is charged. Errors:
+ * only the signal's reason; any other failure is an outcome.
  */
 export type FramedHandler = (body: string, signal: AbortSignal, caller?: string) => Promise<FramedOutcome>;
 
@@ -56,8 +56,9 @@ export class Admission {
   }
 
   /**
-   * Makes an answer with a memory account of its own, which pays for the frames until they are released. Work that runs
-   * out of memory is run again. Errors: the caller's signal; `refused` turns any other error into an outcome.
+   * Makes an answer with a memory account of its own, to which the frames are charged until they are released. Work that
+   * runs out of memory is run again. Errors: the reason of the caller's signal; `refused` turns any other error into an
+   * outcome.
    */
   async answer(
     askedMs: number,
@@ -82,7 +83,7 @@ export class Admission {
     }
   }
 
-  /** Errors: those of the work; the caller's signal. */
+  /** Errors: those of the work; the reason of the caller's signal. */
   async #run<T>(
     askedMs: number,
     { signal, caller }: { readonly signal: AbortSignal; readonly caller: string },

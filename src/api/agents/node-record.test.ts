@@ -44,20 +44,20 @@ test.each<[string, Sighting[][], unknown[]]>([
     [[seen('a')], [seen('a', { isServing: false })]],
     [],
   ],
-  ['a node that serves again is back', [[seen('a')], [], [seen('a')]], []],
+  ['a departed node whose agent serves again is back', [[seen('a')], [], [seen('a')]], []],
   [
     'a node that is expected again is not back before its agent serves',
     [[seen('a')], [], [seen('a', { isServing: false })]],
     [['a', 1]],
   ],
-  ['another object of the same name is another machine', [[seen('a')], [seen('a', { uid: 'x' })]], [['a', 1]]],
+  ['another Node object of the same name is another node', [[seen('a')], [seen('a', { uid: 'x' })]], [['a', 1]]],
   [
     'a Node object that the same machine registered again is the same node',
     [[seen('a', m1)], [seen('a', { uid: 'x', ...m1 })]],
     [],
   ],
   [
-    'a machine that was reinstalled under the same object is another node',
+    'a Node object with another machine id than before is another node',
     [[seen('a', m1)], [seen('a', m2)]],
     [['a', 1]],
   ],
@@ -101,11 +101,11 @@ test('the retention of a node is the last known one', () => {
 });
 
 test.each<[string, number, [number, number] | null]>([
-  ['all of it right after the node left', 10, [0, 10]],
-  ['what would still be kept later', 22, [2, 10]],
-  ['the last sample at the end', 30, [10, 10]],
-  ['nothing after that', 31, null],
-])('the missing data of a departed node is %s', (_, now, span) => {
+  ['right after the node left, all its data', 10, [0, 10]],
+  ['later, the data that would not have expired yet', 22, [2, 10]],
+  ['at the end of its retention, the last sample', 30, [10, 10]],
+  ['after its retention, nothing', 31, null],
+])('answers lack of a departed node: %s', (_, now, span) => {
   const found = lackingSpan({ fromMs: 0, leftMs: 10, untilMs: 30 }, now);
   expect(found && [found.fromMs, found.toMs]).toEqual(span);
 });

@@ -37,10 +37,10 @@ export interface InstrumentSettings {
     durationBuckets?: readonly number[];
     sizeBuckets?: readonly number[];
   };
-  /** Request and response headers that spans carry, lower case; those in `obfuscate` without their value. */
+  /** Names, in lower case, of the HTTP headers that spans carry; headers in `obfuscate` appear without their value. */
   headers: { capture: readonly string[]; obfuscate: readonly string[] };
   sensitiveQueryParams: { add: readonly string[]; remove: readonly string[] };
-  /** Further keys of the file, verbatim; an earlier check ensures that they touch none of ours. */
+  /** Further keys of the file, verbatim; an earlier check ensures that they replace none of the keys that we set. */
   extra?: ExtraConfig;
 }
 
@@ -60,14 +60,14 @@ export interface Selection {
   containersOnly?: boolean;
 }
 
-/** `in`: one of these literal values. `glob`: a pattern of our exclusions. `exists`: any value. */
+/** What a label's value must be. `in`: one of these values. `glob`: a pattern, as in our exclusions. `exists`: any. */
 export type LabelTest = { in: readonly string[] } | { glob: string } | { exists: true };
 
 export type WorkloadKind = 'Deployment' | 'StatefulSet' | 'DaemonSet' | 'ReplicaSet' | 'Job' | 'CronJob' | 'Pod';
 
 /**
- * One entry of discovery. Without `exports` and `sampler` the instrument's defaults apply, as they do while there is
- * neither a policy nor an active monitor.
+ * One entry of discovery, which selects the processes to capture. Without `exports` and `sampler` the instrument's
+ * defaults apply, as they do while there is neither a policy nor an active monitor.
  */
 export interface DiscoveryEntry extends Selection {
   exports?: readonly ('metrics' | 'traces')[];
@@ -86,7 +86,7 @@ export interface NetworkSettings {
   protocols: readonly string[];
   excludeInterfaces: readonly string[];
   cidrs: readonly { cidr: string; name?: string }[];
-  /** 1 in N flows; 0 = all. */
+  /** One in this many flows is reported; 0 means all. */
   sampling: number;
   dropExternal: boolean;
   /** Flow attributes beyond the workload identity of both ends. */

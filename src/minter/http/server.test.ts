@@ -23,7 +23,7 @@ async function write(commonName: string): Promise<void> {
   await writeFile(join(dir, 'tls.key'), leaf.key);
 }
 
-test('serves TLS with the mounted pair and follows its rotation; a broken pair changes nothing', async () => {
+test('serves TLS with the mounted certificate and key, also after their rotation; a broken pair is ignored', async () => {
   await write('first');
   const clock = new FakeClock();
   const stop = new AbortController();
@@ -53,7 +53,7 @@ test('serves TLS with the mounted pair and follows its rotation; a broken pair c
   await closeServer(server, 100);
 });
 
-test('a directory without a pair stops the start', async () => {
+test('without a certificate and key in the directory the start fails', async () => {
   await expect(readTlsDirectory(dir, { hasCa: false })).rejects.toMatchObject({
     code: 'ERR_TLS_MATERIAL',
     message: expect.stringContaining(`cannot read ${dir}/tls.crt`),

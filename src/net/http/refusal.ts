@@ -1,7 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Why a request, a connection or a session was refused; the metrics' label. */
+/** Why a request, a connection or a session was refused; values of the label `reason` of the metrics. */
 export const refusalReasons = ['malformed', 'too_large', 'timeout', 'connections', 'flood', 'failed'] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 
@@ -18,7 +18,7 @@ const texts = {
 
 export type RefusalStatus = keyof typeof texts;
 
-/** An answer of the server itself, before or instead of a handler. */
+/** An error answer that the server itself gives, before or instead of a handler. */
 export interface Refusal {
   readonly status: RefusalStatus;
   readonly reason: RefusalReason;
@@ -46,7 +46,7 @@ export const codeForm: RefusalForm = ({ status, message }) => ({
   body: JSON.stringify({ code: STATUS_CODES[status]!.toLowerCase().replaceAll(' ', '_'), message }),
 });
 
-/** Answers and then closes the connection (HTTP/1.1). Does nothing when an answer has begun. */
+/** Answers with a refusal and then closes the connection (HTTP/1.1). Does nothing when an answer has begun. */
 export function sendRefusal(req: IncomingMessage, res: ServerResponse, refusal: Refusal, form: RefusalForm): void {
   if (res.headersSent || res.destroyed) return;
   const { type, body, headers } = form(refusal);
@@ -61,7 +61,7 @@ export function sendRefusal(req: IncomingMessage, res: ServerResponse, refusal: 
   res.end(req.method === 'HEAD' ? undefined : body);
 }
 
-/** The same for bytes that never became a request: written straight to the socket. */
+/** Writes a refusal straight to the socket, for bytes that never became a request. */
 export function sendRawRefusal(socket: Duplex, refusal: Refusal, form: RefusalForm): void {
   const { type, body, headers } = form(refusal);
   const lines = [

@@ -13,7 +13,7 @@ export function toUnits(value: number): bigint {
   return bits >> 63n === 1n ? -size : size;
 }
 
-/** `units` · 2^(−1074 − extraBits) as the nearest double, ties to even; ±Infinity beyond the largest one. */
+/** The double nearest to `units` · 2^(−1074 − extraBits), ties to even; ±Infinity beyond the largest double. */
 export function fromUnits(units: bigint, extraBits = 0): number {
   const size = units < 0n ? -units : units;
   const bits = size.toString(16).length * 4;
@@ -31,7 +31,7 @@ function rounded(size: bigint, bits: number, extraBits: number): number {
   return exponent < -1000 ? lead * 2 ** (exponent + 200) * 2 ** -200 : lead * 2 ** exponent;
 }
 
-/** Doubles whose exact sum is `units`: as few as possible, largest first. */
+/** Doubles whose exact sum is `units` · 2^−1074: as few as possible, largest first. */
 export function toDoubles(units: bigint): number[] {
   const parts: number[] = [];
   let left = units;

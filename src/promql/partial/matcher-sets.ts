@@ -6,12 +6,12 @@ const matchTypes: readonly unknown[] = ['=', '!=', '=~', '!~'];
 const maxSets = 10_000;
 const maxMatchers = 200;
 
-/** Selectors in the form of JSON: only the defining fields of a matcher. */
+/** Selectors as they are sent in JSON: of each matcher only the fields that define it. */
 export function plainSets(sets: readonly (readonly Matcher[])[]): Matcher[][] {
   return sets.map((set) => set.map(({ type, name, value }) => ({ type, name, value })));
 }
 
-/** Reads a member that is a list of selectors. Errors: ERR_INPUT_INVALID that names the field. */
+/** Reads the member `name` of a request, a list of selectors. Errors: ERR_INPUT_INVALID that names the field. */
 export function readMatcherSets(fields: Fields, name: string): Matcher[][] {
   const sets = fields.own(name);
   if (!Array.isArray(sets) || sets.length === 0 || sets.length > maxSets)

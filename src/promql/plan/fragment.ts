@@ -6,14 +6,14 @@ import type { GroupRow } from '../eval/aggregate/group-rows.ts';
 import type { Aggregator } from '../parser/ast.ts';
 import type { SampleCounts, SelectRequest } from '../types.ts';
 
-/** The steps a fragment is evaluated at: start, start + step, … (`count` of them). Units: milliseconds. */
+/** The steps at which a fragment is evaluated: start, start + step, … (`count` of them). Units: milliseconds. */
 export type { Steps };
 
 /**
- * A node's part of a query: plain data, independent of the codec.
- * series: `expr` itself; the answer is its series at the steps, each carrying the node's label. agg: `op` over `expr`;
- * the answer is partial states. whole: a single node has all series of `expr`; its answer is the value itself, with any
- * labels, in the order of evaluation.
+ * The part of a query that nodes compute: plain data, independent of the codec. Its kinds:
+ * series: `expr` itself; the answer is its series at the steps, each with the node's label. agg: the aggregation `op`
+ * over `expr`; the answer is partial states of its groups. whole: a single node has all series of `expr`; its answer is
+ * the value itself, with any labels, in the order of evaluation.
  */
 export interface FragmentRequest {
   readonly kind: 'series' | 'agg' | 'whole';
@@ -28,8 +28,8 @@ export interface FragmentRequest {
   /** The k of topk, bottomk and limitk; the label of count_values. */
   readonly param: number | string | null;
   /**
-   * For a sum by this label: the node sends rows that differ only in this label as one row (see `packRows`). The engine
-   * never sets it, because the engine would have to unpack the answer. Default: no label.
+   * A label by which a sum is grouped: the node sends rows that differ only in this label as one row (see `packRows`).
+   * The engine never sets it, because the engine would have to unpack the answer. Default: no label.
    */
   readonly packed?: string;
   /** True when the samples of the query are counted: the node reports the counts of its part. Default false. */

@@ -15,9 +15,9 @@ import { absences, reviewed } from './caller-view.ts';
 import { rateRows, rateSamples, windowParams } from './topology-handler.ts';
 
 const hourMs = 3_600_000;
-/** Points of a sparkline. */
+/** Number of points of a sparkline. */
 const steps = 60;
-/** A rate needs several samples: the window is at least twice the agents' longest interval. Units: ms. */
+/** The shortest window of a rate. A rate needs several samples: it is twice the agents' longest interval. Units: ms. */
 const shortestRateMs = 120_000;
 
 /** `/api/v1/services`: every workload with its numbers, or the reason why it has none. */
@@ -107,7 +107,7 @@ async function nodesAnswer(call: Call, deps: HandlerDeps) {
   return { samples: rateSamples(result.value), warnings, missingNodes };
 }
 
-/** The intersection of both. */
+/** The namespaces that are visible by both; undefined stands for all namespaces. */
 function both(a: Visible, b: Visible): Visible {
   if (a === undefined || b === undefined) return a ?? b;
   return new Set([...a].filter((one) => b.has(one)));

@@ -30,7 +30,7 @@ interface Stored {
 /** Low and high word of the stale marker's bit pattern 0x7ff0000000000002. */
 const stale = [2, 0x7ff00000] as const;
 
-/** A source of series in memory: samples are loaded, and the engine selects series as from a store. */
+/** A source of series in memory: tests load samples into it, and the engine selects series as from a store. */
 export class MemorySource implements SeriesSource {
   readonly #stored = new Map<string, Stored>();
 

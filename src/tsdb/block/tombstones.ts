@@ -8,14 +8,15 @@ export interface Interval {
   readonly maxt: number;
 }
 
-/** The deleted samples of a block: by ordinal of the series, ranges in ascending order that do not touch. */
+/** The deleted samples of a block: ordinal of a series → time ranges, ascending, which do not touch each other. */
 export type Tombstones = ReadonlyMap<number, readonly Interval[]>;
 
 const magic = new TextEncoder().encode('SVCTMB1\n');
 
 /**
- * Shape: magic, payload (checksum of the block's index; count; each: ordinal, count of ranges, ranges), CRC-32C.
- * Ordinals are only valid for that index: tombstones of a rewritten block are ignored.
+ * Shape: magic, payload (checksum of the block's index; number of series; for each series: its ordinal, the number of
+ * its ranges, the ranges), CRC-32C. Ordinals are only valid for that index: after the block is rewritten, its old
+ * tombstones are ignored.
  */
 export function encodeTombstones(indexCrc: number, tombstones: Tombstones): Uint8Array {
   const out = new ByteWriter(1024);

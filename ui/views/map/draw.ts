@@ -17,7 +17,7 @@ export interface Drawing {
 export function drawMap(host: HTMLElement, onChoose: (id: string) => void): Drawing {
   const cy = cytoscape({
     container: host,
-    // While the map is moved, a picture of it is shown: that stays smooth with thousands of edges.
+    // While the map is moved, a picture of it is shown, so that the motion is smooth even with thousands of edges.
     textureOnViewport: true,
     minZoom: 0.05,
     maxZoom: 3,

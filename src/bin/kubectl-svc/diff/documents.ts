@@ -12,7 +12,7 @@ export interface Source {
 /** One object of a source. */
 export interface SourceObject {
   readonly file: string;
-  /** Counted from 1; members of a list belong to the list's document. */
+  /** The number of its document in the source, from 1; members of a list belong to the list's document. */
   readonly document: number;
   readonly object: KubeObject;
 }
@@ -21,7 +21,7 @@ export interface SourceObject {
 export interface Fault {
   readonly file: string;
   readonly document: number;
-  /** `TrafficMonitor shop/checkout`; empty when the document could not be parsed that far. */
+  /** The object, as `TrafficMonitor shop/checkout`; empty when the document could not be parsed that far. */
   readonly object: string;
   /** A path such as `spec.ports[0].port`; empty when there is no such field. */
   readonly field: string;
@@ -99,12 +99,12 @@ function inNamespace(object: KubeObject, namespace: string): KubeObject {
   return { ...object, metadata: { ...object.metadata, namespace } };
 }
 
-/** `TrafficMonitor shop/checkout`. */
+/** An object as text, such as `TrafficMonitor shop/checkout`. */
 export function refOf({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string {
   return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
 }
 
-/** `file.yaml document 2, TrafficMonitor shop/checkout: spec.ports[0].port: 0 is less than 1`. */
+/** A fault as `file.yaml document 2, TrafficMonitor shop/checkout: spec.ports[0].port: 0 is less than 1`. */
 export function faultText({ file, document, object, field, reason }: Fault): string {
   const where = `${file} document ${document}${object === '' ? '' : `, ${object}`}`;
   return [where, ...(field === '' ? [] : [field]), reason].join(': ');

@@ -9,7 +9,7 @@ export interface TimeFlags {
   step?: string;
 }
 
-/** Units: ms. */
+/** The range of a range query. Units: ms. */
 export interface Range {
   readonly start: number;
   readonly end: number;
@@ -20,7 +20,8 @@ export interface Range {
 const maxPoints = 11_000;
 
 /**
- * The range of the flags; undefined for a single moment. Without `--step` it has at most about `points` points.
+ * The range that the flags ask for; undefined if they ask for a single moment. Without `--step` it has at most about
+ * `points` points.
  * Errors: UsageError for flags that exclude each other or a range that is empty.
  */
 export function rangeOf(flags: TimeFlags, now: number, points: number): Range | undefined {
