@@ -11,7 +11,7 @@ export function dataFolder(): string {
   return join(defaultCacheDir(), 'bench-promql');
 }
 
-/** The file of chunks that our side serves. */
+/** Writes the file of chunks from which our side answers, unless it exists. Returns its path. */
 export function ownData(all: readonly BenchSeries[], nodes: number): string {
   const path = join(dataFolder(), `v2-${nodes}-nodes.chunks`);
   writeChunkFile(path, all);
@@ -19,8 +19,8 @@ export function ownData(all: readonly BenchSeries[], nodes: number): string {
 }
 
 /**
- * A data folder for the peer with the generated series in one block, kept under `name`. The series are written to a
- * head block as wide as the data; a snapshot of that head becomes the folder.
+ * A data folder for the peer (a real Prometheus) with the generated series in one block, kept under `name`. To make it,
+ * the series are written to a Prometheus whose head block is as wide as the data; a snapshot of it becomes the folder.
  */
 export async function peerData(
   all: readonly BenchSeries[],

@@ -18,7 +18,7 @@ export interface StandInStage {
 }
 
 export interface StageOptions extends Omit<AgentsOptions, 'tls'>, Pick<ServerOptions, 'pods' | 'pageDir'> {
-  /** Where CPU profiles of both processes go; empty for none. */
+  /** Folder for the CPU profiles of the agents' process and of the query server; empty for no profiles. */
   readonly profile: string;
 }
 

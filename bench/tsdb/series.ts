@@ -5,10 +5,10 @@ import type { Labels } from '../../src/tsdb/index.ts';
 /** The data of bench:tsdb. `valueOf` and `agentValue` follow the rules of peer/main.go and peer/ingest/main.go. */
 export const stepMs = 30_000;
 export const benchStart = 1_795_219_200_000;
-/** How often the store is maintained, as in a running agent: blocks, merges and checkpoints. Units: scrapes. */
+/** The store is maintained (blocks, merges, checkpoints) after so many scrapes, as often as in a running agent. */
 export const maintainEvery = 120;
 
-/** A mix of series as an agent has it: idle and busy integer counters, byte counters, float sums, gauges. */
+/** A series' value at step k, in a mix of series: idle and busy integer counters, byte counters, float sums, gauges. */
 export function valueOf(series: number, k: number): number {
   const noise = ((Math.imul(series, 2_654_435_761) + Math.imul(k, 40_503)) >>> 0) % 1000;
   switch (series % 5) {
@@ -26,9 +26,9 @@ export function valueOf(series: number, k: number): number {
 }
 
 /**
- * An agent's series. Of ten series, one is constant, two rarely change, five are integer counters of different speeds,
- * as the buckets of histograms are, one is a byte counter and one a float sum. Source: the composition of the product's
- * own metrics.
+ * The value of an agent's series. Of ten series, one is constant, two rarely change, five are integer counters of
+ * different speeds, as the buckets of histograms are, one is a byte counter and one a float sum. Source: the
+ * composition of the product's own metrics.
  */
 export function agentValue(series: number, k: number): number {
   const kind = series % 10;

@@ -8,7 +8,7 @@ import { findPrometheus } from '../prometheus/programs.ts';
 import { type Peer, startPeer } from '../prometheus/server.ts';
 import { AgentProcess, makeIdentities } from './agent-process.ts';
 
-/** The scrape page, read by promtool and by a real Prometheus. */
+/** An agent's scrape page (`/metrics`), read by promtool and by a real Prometheus. */
 let dir: string;
 let agent: AgentProcess;
 let programs: Awaited<ReturnType<typeof findPrometheus>>;
@@ -94,7 +94,7 @@ function promtool(flags: readonly string[], input: string): Promise<{ code: numb
   });
 }
 
-test('promtool accepts the page, and its lint reports the name of the flow metric alone', async () => {
+test('promtool accepts the page, and its lint complains only about the name of the flow metric', async () => {
   const text = await (await page()).text();
   expect(await promtool(['--lint=none', '--extended'], text)).toMatchObject({ code: 0 });
   const { text: advice } = await promtool([], text);
@@ -128,7 +128,7 @@ function agentCpuMs(): number {
   return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
-test('a scrape of 22,000 series costs less than 250 ms of CPU, and OTLP in parallel is answered', async () => {
+test('a scrape of 22,000 series costs less than 250 ms of CPU, and an OTLP request meanwhile is answered', async () => {
   const costs: number[] = [];
   const times: number[] = [];
   for (let i = 0; i < 5; i++) {

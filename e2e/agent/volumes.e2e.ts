@@ -38,7 +38,7 @@ needing(root).describe('a volume', () => {
     }
   };
 
-  test('on a full volume a commit fails and durable samples survive a restart; commits succeed after space is freed', async () => {
+  test('on a full volume commits fail until space is freed, and durable samples survive a restart', async () => {
     const now = Date.now();
     let store = await open();
     for (let i = 0; i < 100; i++) store.append(labels, now - 60_000 + i * 100, i);
@@ -61,7 +61,7 @@ needing(root).describe('a volume', () => {
     await store.close();
   });
 
-  test('a start on a read-only volume fails and says what to do; no sample is lost when it is writable again', async () => {
+  test('a start on a read-only volume fails and says what to do; a writable volume has lost no sample', async () => {
     const now = Date.now();
     const store = await open();
     store.append(labels, now - 1_000, 1);

@@ -8,7 +8,7 @@ import { passOnTo, startSecondAdapter, type SecondAdapter } from './second-adapt
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A cluster with the product, the demo's catalog, and a load on it that a test turns up and down. */
+/** A cluster with the product, the demo's catalog service, and a load on that service that a test turns up and down. */
 export interface AutoscalingStage {
   cluster: Cluster;
   /** The adapter to which the query servers pass requests for metrics that they do not know. */
@@ -22,8 +22,8 @@ export interface AutoscalingStage {
 }
 
 /**
- * Starts three nodes, of which the test may kill one. The autoscaler syncs every three seconds instead of fifteen.
- * Another server has registered the custom metrics API before us.
+ * Starts a cluster with three nodes, of which the test may kill one. The autoscaler syncs every three seconds instead
+ * of fifteen. Another server has registered the custom metrics API before us.
  */
 export async function startAutoscalingStage(): Promise<AutoscalingStage> {
   const cluster = await startCluster({

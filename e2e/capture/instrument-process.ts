@@ -6,7 +6,7 @@ import type { Backoff } from '../node/node-context.ts';
 import { builtPrograms, nodeEnvironment } from '../cluster/own-programs.ts';
 import { signalGroup } from '../cluster/processes.ts';
 
-/** How a run of the container ended. */
+/** How a run of the instrument's container ended. */
 export interface Ended {
   exitCode: number;
   /** The last lines of the run. */
@@ -24,7 +24,7 @@ export interface InstrumentProcessOptions {
   faults: Readonly<Record<string, string>>;
   /** The instrument's configuration file. */
   config: string;
-  /** Folder of the supervisor. */
+  /** The folder in which the supervisor keeps its state. */
   dir: string;
   backoff: Backoff;
   /** The supervisor program. Default: the built one. */
@@ -45,7 +45,7 @@ export class InstrumentProcess {
   #child: ChildProcess | null = null;
   #stopped = false;
   #timer: NodeJS.Timeout | undefined;
-  /** Ends the back-off of the run that waits; undefined while no run waits. */
+  /** Starts the run that waits for its back-off; undefined while no run waits. */
   #due: (() => void) | undefined;
   #backoffMs = 0;
   #startsBefore = 0;

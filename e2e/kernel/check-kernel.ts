@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { kernelFault } from '../../src/agent/capture/capture-facts.ts';
 import type { Check } from './check.ts';
 
-/** The kernel itself, and the first config on it. */
+/** Checks of the kernel itself, and of the first config that the instrument gets on it. */
 export const kernel: readonly Check[] = [
   {
     what: 'the kernel has kprobes, uprobes and type information, and the agent finds nothing missing',

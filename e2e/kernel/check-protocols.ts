@@ -10,7 +10,7 @@ interface Protocols {
   readonly protocol: Protocol;
   readonly what: string;
   readonly calls: readonly Calls[];
-  /** A call whose count shows that the processes are watched; the number itself is not checked. */
+  /** A call that is made first: when it is counted, the instrument watches the processes. Its count is not checked. */
   readonly warm: Calls;
   readonly metric: (version: InstrumentVersion) => string;
   readonly pod: string;

@@ -19,7 +19,7 @@ async function statistic(stage: KernelStage, metric: string, server: string): Pr
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-/** TCP statistics, which the instrument takes from another place of the kernel than requests. */
+/** Checks of TCP statistics, which the instrument reads at other places in the kernel than requests. */
 export const tcp: readonly Check[] = [
   {
     what: 'a monitor also names TCP statistics: the instrument accepts its file, and requests are still counted',

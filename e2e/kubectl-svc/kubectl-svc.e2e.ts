@@ -1,6 +1,6 @@
 /**
- * `kubectl svc` by the real kubectl, on a real control plane with two nodes and the whole product, which all tests
- * share.
+ * `kubectl svc`, run by the real kubectl on a real control plane with two nodes and the whole product. All tests share
+ * this cluster.
  */
 import { createReport } from '../demo/report.ts';
 import { startStage, type Stage } from '../demo/stage.ts';

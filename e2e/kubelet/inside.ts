@@ -1,6 +1,6 @@
 /**
- * The first program inside the enclosure (Linux namespaces of the run's own): makes the surroundings, the cluster and
- * the product, and runs the checks.
+ * The first program inside the enclosure (the Linux namespaces of a run of these tests). It prepares the file systems
+ * and networks, starts the cluster and the product, and runs the checks.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -33,7 +33,7 @@ const git: [path: string, object: KubeObject][] = [
   [minterPath, aMinter()],
 ];
 
-/** Client-side, with the annotation that a three-way comparison starts from, or server-side. */
+/** How Argo CD applies: client-side, with the annotation from which a three-way comparison starts, or server-side. */
 const styles: [string, string[]][] = [
   ['client-side', ['--field-manager=argocd-controller']],
   ['server-side', ['--server-side', '--force-conflicts', '--field-manager=argocd-controller']],
@@ -71,7 +71,7 @@ needing(peerNeed('kstatus'), peerNeed('argo-cd')).describe('the engines of Flux 
       [policyPath, 'Current', 'Healthy'],
       [monitorPath, 'Current', 'Healthy'],
       [minterPath, 'InProgress', 'Progressing'],
-      // A child of the minter; both engines judge its kind by rules of their own.
+      // The Deployment of the minter; both engines judge this kind by rules of their own.
       [minterDeploymentPath, 'InProgress', 'Progressing'],
     ] as const) {
       const object = await stage.get(path);

@@ -55,7 +55,7 @@ const told = (text: string): Told => {
   return data.stats;
 };
 
-/** Checks that every time is present, and that the parts add up to no more than the whole (up to rounding). */
+/** Checks that no part of the time is negative, and that the parts add up to no more than the whole (with rounding). */
 function checkTimings(timings: Timings): void {
   const { evalTotalTime, resultSortTime, queryPreparationTime, innerEvalTime, execQueueTime, execTotalTime } = timings;
   for (const one of [resultSortTime, innerEvalTime, execQueueTime]) expect(one).toBeGreaterThanOrEqual(0);
@@ -78,7 +78,7 @@ async function compare(path: string, params: Record<string, string>): Promise<vo
   }
 }
 
-test('the test data has samples to count', async () => {
+test('the queries of this file have samples to count', async () => {
   const params = { query: 'rate(requests_count[5m])', start: String(now / 1000 - 120), end: String(now / 1000) };
   const { text } = await stage.ask('/api/v1/query_range', { ...params, step: '60', stats: 'all' });
   const { samples } = told(text);
@@ -125,17 +125,17 @@ const queries = [
 ];
 const ranges = ['requests_count[5m]', 'requests_count[5m:30s]', 'rate(requests_count[2m])[5m:30s]'];
 
-test.each([...queries, ...ranges])('an instant query: %s', async (query) => {
+test.each([...queries, ...ranges])('an instant query has the same counts: %s', async (query) => {
   await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'all' });
 });
 
-test('an instant query between two seconds, and one without counts per step', async () => {
+test('so do an instant query between two seconds, and one without counts per step', async () => {
   const query = 'rate(requests_count[2m])';
   await compare('/api/v1/query', { query, time: String(now / 1000 - 90.25), stats: 'all' });
   await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'true' });
 });
 
-test.each(queries.filter((query) => query !== '"s"'))('a range query: %s', async (query) => {
+test.each(queries.filter((query) => query !== '"s"'))('a range query has the same counts: %s', async (query) => {
   const start = String(now / 1000 - 1_200);
   // A step shorter than most windows, and one longer than most.
   for (const step of ['40', '400']) {

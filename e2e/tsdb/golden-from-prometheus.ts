@@ -5,7 +5,7 @@ import { goldenEnd, goldenStart, goldenStore } from '../../src/testing/tsdb/gold
 import { startPeer } from '../prometheus/server.ts';
 import { writeStores } from '../prometheus/write-stores.ts';
 
-/** Writes the golden input into a real Prometheus and reads its chunks back by remote read. */
+/** Writes the input of our golden chunks into a real Prometheus, and reads its chunks back by remote read. */
 export async function goldenFromPrometheus(dir: string): Promise<Record<string, GoldenChunk[]>> {
   const store = await goldenStore();
   const prometheus = await startPeer({ dir });

@@ -3,7 +3,7 @@ import { ownFamilies } from './exposition/own.ts';
 import { refreshMetrics, type StateSources } from './refresh-metrics.ts';
 import { createSelfMetrics } from './self-metrics.ts';
 
-/** What the instrument says of itself: it avoids one service, which instruments itself. */
+/** Families that the instrument sends about itself: it avoids one service, which is instrumented by its own code. */
 const families = new Map([
   ['obi_avoided_services', { name: 'obi_avoided_services', groups: new Map([['', { series: [{ total: 1 }] }]]) }],
 ]);
@@ -32,7 +32,7 @@ async function shown(view: Partial<InstrumentView>, oldestMs?: number): Promise<
   );
 }
 
-test('gauges of the process of the instrument are there only while it answers', async () => {
+test('the gauges of the instrument’s process are on the page only while the instrument answers', async () => {
   const down = { instrument_up: 0, instrument_gap_seconds: 0 };
   expect(await shown({})).toEqual(down);
   const up = {
@@ -52,7 +52,7 @@ test('gauges of the process of the instrument are there only while it answers', 
   expect(await shown({ up: false, process: next, gapMs: 2_000 })).toEqual({ ...down, instrument_gap_seconds: 2 });
 });
 
-test('the memory of a process that cannot be seen is not reported', async () => {
+test('if the instrument’s process cannot be found, its memory is not reported', async () => {
   expect(await shown({ up: true, process: process1 })).toHaveProperty('instrument_memory_bytes');
   expect(await shown({ up: true, process: { ...process1, pid: 2 ** 30 } })).not.toHaveProperty(
     'instrument_memory_bytes',

@@ -48,7 +48,7 @@ export function createLogger(options: LoggerOptions = {}, fields: LogFields = {}
   };
 }
 
-/** A logger that drops everything, for tests and libraries used without one. */
+/** A logger that drops everything, for tests and for libraries that are used without a logger. */
 export const silentLogger: Logger = createLogger({ write: () => {} });
 
 function formatLine(level: LogLevel, ms: number, msg: string, fields: LogFields): string {

@@ -39,7 +39,7 @@ test.each<[string, string]>([
   ['a token of another kind', 'opaque'],
   ['a token of a person, whose audience is a client of the issuer', jwt({ sub: 'ann', aud: 'kubectl' })],
   ['a token of a service account without audiences', jwt({ sub: 'system:serviceaccount:a:b' })],
-])('if our program itself has %s, the review names no audience, so the API server uses its own', async (_what, token) => {
+])('if our program has %s, the review names no audience: the API server uses its own', async (_what, token) => {
   const { asked, review } = subject(ann, token);
   expect(await review()).toEqual({ username: 'ann' });
   expect(asked[0]).toEqual({ token: 'abc' });

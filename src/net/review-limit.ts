@@ -5,7 +5,7 @@ import { RateLimiter } from '../base/rate-limit.ts';
 /** Reviews per minute of tokens that are seen for the first time: from one address, and in total. */
 const perAddress = 120;
 const inAll = 1_200;
-/** How long a valid token may be reviewed again without counting. Units: ms. */
+/** How long a token that was found valid may be reviewed again without counting. Units: ms. */
 const knownMs = 600_000;
 const maxKnown = 2_000;
 

@@ -6,7 +6,7 @@ import type { HeadView } from './head/head-view.ts';
 import type { Labels } from './labels.ts';
 import type { Chunk, HeldSeries } from './types.ts';
 
-/** A selected series that can also tell whether it has a sample in the selected time range, mostly without its chunks. */
+/** A selected series that can also tell if it has a sample in the selected range, mostly without reading chunks. */
 export interface FoundSeries extends HeldSeries {
   lentChunks(): Chunk[];
   hasSamples(): boolean;

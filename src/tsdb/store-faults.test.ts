@@ -87,7 +87,7 @@ async function countCalls(): Promise<number> {
 }
 
 describe('when the disk fails', () => {
-  test('one failed call anywhere, then a power cut: no acknowledged sample is lost and none is wrong', async () => {
+  test('after any one failed call and a power cut, no acknowledged sample is lost and none is wrong', async () => {
     const calls = await countCalls();
     expect(calls).toBeGreaterThan(100);
     let failed = 0;
@@ -95,7 +95,7 @@ describe('when the disk fails', () => {
       const w = world();
       let call = 0;
       w.files.fault = (kind) => call++ === broken && (kind === 'write' ? broken % 40 : true);
-      // The first calls belong to the start, which continues if one of them fails.
+      // The first calls belong to the opening of the store, which goes on if one of them fails.
       let store = await open(w);
       const { acked, tried, failures } = await work(store, w.clock);
       expect([call > broken, acked.size > 1_000]).toEqual([true, true]);
@@ -127,7 +127,7 @@ describe('when the disk fails', () => {
     await store.close();
   });
 
-  test('a commit whose fsync fails is not durable, and the next commit writes the pages again', async () => {
+  test('a commit whose fsync fails is not durable, and the next commit writes its samples again', async () => {
     const w = world();
     let store = await open(w);
     store.append(series[0]!, start, 1);
@@ -145,8 +145,9 @@ describe('when the disk fails', () => {
 });
 
 /**
- * Appends a hundred samples to each series, with a commit after every ten, and closes. `path`: the last segment of the
- * log. `committed`: the samples that were on disk before an offset in that segment, including earlier segments.
+ * Appends a hundred samples to each series, with a commit after every ten, and closes the store. `path` is the last
+ * segment of its log. `committed` gives the samples that were on disk before an offset in that segment, including those
+ * of earlier segments.
  */
 async function logged(
   { files }: World,
@@ -173,7 +174,7 @@ async function logged(
 }
 
 describe('damaged files', () => {
-  test('a flipped bit in the log costs at most the rest of that segment, and is logged', async () => {
+  test('a flipped bit in the log loses at most the rest of that segment, and is logged', async () => {
     const w = world();
     let store = await open(w);
     const { tried, committed, path } = await logged(w, store);
@@ -196,7 +197,7 @@ describe('damaged files', () => {
     }
   });
 
-  test('a page of zeros inside the log costs at most the rest of that segment, and no sample is made up', async () => {
+  test('a page of zeros inside the log loses at most the rest of that segment, and no sample is made up', async () => {
     for (const keepEnd of [0, 1]) {
       const w = world();
       let store = await open(w);

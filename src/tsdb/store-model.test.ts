@@ -110,7 +110,7 @@ class Model {
     this.durable = this.samples.map((s) => new Map(s));
   }
 
-  /** Blocks hold everything up to the end of the last full range that ended at least an hour ago. */
+  /** Afterwards blocks have everything up to the end of the last full time range that ended at least an hour ago. */
   maintain(now: number): void {
     const end = rangeStart(now - hour);
     const oldest = Math.min(...this.samples.flatMap((s) => [...s.keys()].filter((k) => k >= this.minValidT)));
@@ -121,7 +121,7 @@ class Model {
   }
 }
 
-/** The samples from `mint` on of the series that hold only floats, decoded in place. */
+/** The samples from `mint` on of the series that have only floats, decoded in place. */
 function floatsOf(selection: Selection, mint: number): Map<string, [number, string][]> {
   const found = new Map<string, [number, string][]>();
   for (const series of selection) {
@@ -138,7 +138,7 @@ function floatsOf(selection: Selection, mint: number): Map<string, [number, stri
   return found;
 }
 
-test('any sequence of appends, late appends, commits, blocks, restarts and power cuts equals a simple model', async () => {
+test('after any sequence of appends, commits, restarts and power cuts the store equals a simple model', async () => {
   const reached = { blocks: 0, heads: 0, late: 0, conflict: 0, crashes: 0, held: 0, histograms: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40, size: 'max' }), async (steps) => {

@@ -1,5 +1,5 @@
 /**
- * The browser's storage for this page. The browser may refuse it (a policy, a full disk): the page then works, but
+ * The browser's storage for this page. If the browser refuses it (by a policy, or for a full disk), the page works but
  * remembers nothing.
  */
 export type StorageName = 'sessionStorage' | 'localStorage';

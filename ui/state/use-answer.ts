@@ -1,4 +1,4 @@
-/** An answer of the API as state. It is requested now and again after an interval; a request not needed is cancelled. */
+/** An answer of the API as state. It is requested now and again after an interval; an obsolete request is cancelled. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure, onToken, type Answer } from '../api/client.ts';
 import { settle } from './settle.ts';

@@ -1,7 +1,7 @@
 /**
- * The Node server among the workloads; with TLS_CERT and TLS_KEY it speaks TLS. Environment: PORT.
- * Every server among the workloads answers the same paths, and prints a line for each answered request: the truth that
- * the instrument's counts are compared with.
+ * The Node server among the workloads that the instrument observes. Environment: PORT; with TLS_CERT and TLS_KEY it
+ * speaks TLS. Every server among the workloads answers the same paths, and prints a line for each answered request. The
+ * instrument's counts are compared with these lines.
  */
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -45,7 +45,7 @@ function serve(req: IncomingMessage, res: ServerResponse): void {
 const { TLS_CERT: cert, TLS_KEY: key } = env;
 const server =
   cert && key ? createTlsServer({ cert: readFileSync(cert), key: readFileSync(key) }, serve) : createServer(serve);
-// Connections stay open between two orders of traffic.
+// Connections stay open even if the client makes no requests for a long time.
 server.keepAliveTimeout = 3_600_000;
 server.requestTimeout = 0;
 server.listen(Number(env['PORT']), () => process.stdout.write('{"listening":true}\n'));

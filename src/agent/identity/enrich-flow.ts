@@ -8,9 +8,9 @@ import type { PodIndex } from './pod-index.ts';
 /** The two ends of a flow, as far as they could be verified. */
 export interface EnrichedFlow {
   readonly attributes: readonly Attribute[];
-  /** Namespaces of the ends that are pods of this node; the flow counts for these. Empty when neither end is one. */
+  /** Namespaces of the ends that are pods of this node; the flow counts for them. Empty if neither end is such a pod. */
   readonly local: readonly string[];
-  /** Neither end is a pod of this node, and neither is a node. */
+  /** Whether neither end is a pod of this node, and neither end is a node. */
   readonly unknown: boolean;
   /** An end names another namespace than that of its pod. */
   readonly contradicts: boolean;
@@ -20,10 +20,10 @@ const sides = ['src', 'dst'] as const;
 type Side = (typeof sides)[number];
 
 /**
- * The ends of a flow. An end that is a pod of this node, by its address or else by its name, is checked against that
- * pod. The far end of such a flow is passed on as the instrument reports it, because this node cannot check it. A flow
- * without an end on this node names no pod, because nothing of it can be checked; an end that is a node, which has no
- * namespace, keeps its name.
+ * Verifies the ends of a flow. An end that is a pod of this node, by its address or else by its name, gets the names of
+ * that pod. The far end of such a flow is passed on as the instrument reports it, because this node cannot check it. A
+ * flow without an end on this node names no pod, because nothing of it can be checked. An end that is a node keeps its
+ * name, because a node has no namespace to which it could be charged.
  * Shape: pure.
  */
 export function enrichFlow(attributes: readonly Attribute[], pods: PodIndex): EnrichedFlow {
@@ -41,14 +41,14 @@ export function enrichFlow(attributes: readonly Attribute[], pods: PodIndex): En
 }
 
 const endPorts: ReadonlySet<string> = new Set(['src.port', 'dst.port', 'server.port']);
-/** Linux picks client ports from here on. */
+/** The lowest port that Linux picks for a client by default. */
 const firstEphemeral = 32_768;
 
 /**
  * The server's port, as the port of the server's side and as `server.port`. The server is the destination of a request
  * and the source of a response. The client's port is dropped: it carries no information and differs with each
- * connection. For a connection that is older than the instrument, the direction is unknown: the lower port is taken as
- * a guess.
+ * connection. For a connection that is older than the instrument, the direction is unknown: then the lower port is
+ * taken for the server's.
  */
 function serverPort(attributes: readonly Attribute[]): Attribute[] {
   const port = (key: string): number => Number(lastText(attributes, key)) || 0;
@@ -65,7 +65,7 @@ function serverPort(attributes: readonly Attribute[]): Attribute[] {
 }
 
 interface End {
-  /** The namespace of this end on this node; undefined for a far end. */
+  /** The namespace of an end that is on this node; undefined for a far end. */
   readonly namespace: string | undefined;
   readonly isNode: boolean;
   readonly contradicts: boolean;

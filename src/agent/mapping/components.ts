@@ -7,11 +7,15 @@ export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
 
 /**
  * How a stream's values add up.
- * `counter`: cumulative, may reset. `increment`: each point is the change since the last one. `level`: goes both ways.
+ * `counter`: cumulative, may reset. `increment`: each point is the change since the point before. `level`: the value
+ * may rise and fall.
  */
 export type Mode = 'counter' | 'increment' | 'level';
 
-/** The float series that a point turns into. Compared by `sameShape`; a stream whose shape changes is bound again. */
+/**
+ * What determines the float series that a point turns into. Shapes are compared by `sameShape`; a stream whose shape
+ * changes gets new series.
+ */
 export interface Shape {
   readonly kind: 'scalar' | 'histogram' | 'summary';
   readonly mode: Mode;
@@ -122,7 +126,7 @@ export function sameShape(a: Shape, b: Shape): boolean {
 }
 
 const layouts = new Map<string, Layout>();
-/** Layouts by the identity of the shape. Most callers pass the shape of a known layout: no key text is built then. */
+/** Layouts by the identity of the shape, so that no key text is built for the shape of a known layout, as is usual. */
 const byShape = new WeakMap<Shape, Layout>();
 const layoutsKept = 10_000;
 

@@ -56,9 +56,9 @@ export class Admission {
   }
 
   /**
-   * Makes an answer with a memory account of its own, to which the frames are charged until they are released. Work that
-   * runs out of memory is run again. Errors: the reason of the caller's signal; `refused` turns any other error into an
-   * outcome.
+   * Makes an answer with a memory account of its own, to which the frames are charged until they are released. If the
+   * work runs out of memory, it is run again. Errors: the reason of the caller's signal. `refused` turns any other
+   * error into an outcome.
    */
   async answer(
     askedMs: number,

@@ -16,7 +16,7 @@ const node = (...args: string[]): [string, string[]] => [
   ['--library-path', join(dir, 'lib'), join(dir, 'node'), ...args],
 ];
 
-test('the installed program runs from its folder alone: no library is loaded from elsewhere', () => {
+test('the installed Node loads no library from outside its folder', () => {
   const program =
     'process.report.excludeNetwork = true; console.log(JSON.stringify(process.report.getReport().sharedObjects))';
   const loaded = JSON.parse(execFileSync(...node('-e', program), { encoding: 'utf8', env: {} })) as string[];
@@ -25,7 +25,7 @@ test('the installed program runs from its folder alone: no library is loaded fro
   expect(files.filter((path) => !path.startsWith(`${dir}/`))).toEqual([]);
 });
 
-test('the script runs without a package, without types and without a warning', () => {
+test('the installed supervisor script runs in a folder without package.json, and prints no warning', () => {
   const [program, args] = node(join(dir, 'supervise.mjs'), 'supervise', '--', '/none');
   const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env: {} });
   expect({ status, stderr }).toEqual({ status: 64, stderr: '' });

@@ -7,8 +7,8 @@
  * programs that exists is started without arguments. `SVC_INSTRUMENT_COMMAND`, a JSON array of program and arguments,
  * takes the place of the list.
  *
- * Flow: read the config → copy it into the folder → start the instrument on the copy → report it in `state.json` → wait
- * for an order that names the hash of a config other than the running one → SIGTERM → start on the file as it then is.
+ * Flow: read the config → copy it into the folder → start the instrument on the copy → report the start in `state.json`
+ * → wait for an order with the hash of another config than the running one → SIGTERM → read the config again.
  * Guarantees: `config` of the state is the hash of the very bytes that the running instrument was given; an order is
  * followed only while the file has the bytes that it names; an instrument that ends by itself ends this program with
  * the same code, so that the kubelet shows its last log lines and applies its usual crash back-off.
@@ -127,8 +127,8 @@ export class Supervisor {
   }
 
   /**
-   * Follows the order that is there now; called at every poll. An order without effect is not read again until one of
-   * the two files changes.
+   * Follows the present order; called at every poll. After an order without effect, the config is not read again until
+   * the order or the config changes.
    */
   look(): void {
     const { config, order: path } = this.#options;

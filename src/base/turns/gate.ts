@@ -16,10 +16,10 @@ export interface Places {
 /**
  * Lets at most `limit` pieces of work run at a time. Others wait in one line per user: a free place goes to the user
  * who has the fewest running, in turn among equals, so that a user with many requests delays only their own.
- * Running work is never suspended. Instead, more work is admitted while all places are taken:
- * - A user's share is the limit divided by the number of users plus one. Users below their share are let in up to three
- *   quarters of `beyond`.
- * - Users with nothing running are let in up to the whole of `beyond`.
+ * Running work is never suspended. Instead, up to `beyond` more pieces of work are admitted while all places are taken:
+ * - A user's share is the limit divided by the number of users plus one. Three quarters of `beyond` are for users who
+ *   have less than their share running, or nothing.
+ * - The last quarter is only for users with nothing running.
  * Errors: `enter` rejects with the signal's reason when it aborts while waiting.
  */
 export class Gate {
@@ -28,7 +28,7 @@ export class Gate {
   #places: Places;
   #running = 0;
   readonly #runningOf = new Map<string, number>();
-  /** In the order in which users are served among equals; no line is empty. */
+  /** The lines, in the order in which users with equally much running are served; no line is empty. */
   readonly #lines = new Map<string, Line>();
 
   constructor(limit: number, placesOf: (limit: number) => Places = () => ({})) {
@@ -80,7 +80,7 @@ export class Gate {
     }
   }
 
-  /** Sets another limit: work beyond it may finish. */
+  /** Sets another limit. If more than that is running, the work goes on to its end. */
   resize(limit: number): void {
     this.#limit = limit;
     this.#places = this.#placesOf(limit);
@@ -119,7 +119,7 @@ export class Gate {
     if (next === undefined) return false;
     const line = this.#lines.get(next)!;
     const admit = line.shift()!;
-    // A user who was served last comes last among equals.
+    // The user who has just been served comes last among users with equally much running.
     this.#lines.delete(next);
     if (line.length > 0) this.#lines.set(next, line);
     admit();
@@ -133,7 +133,7 @@ export class Gate {
 }
 
 /**
- * Places for work that may be long: one user has at most half of them. As many again, beyond the limit, are for users
+ * Places for work that may be long: one user has at most half of `limit`. `limit` more pieces of work may run for users
  * with little running.
  */
 export function fairPlaces(limit: number): Places {

@@ -2,7 +2,9 @@ import { MessageChannel } from 'node:worker_threads';
 import { FairTurns, sliceMs } from './fair-turns.ts';
 import { Pace } from './turns.ts';
 
-/** Turns with their own clock and event loop. */
+/**
+ * Turns with a made-up clock and event loop. `pass` lets time pass; `round` runs one round of the event loop.
+ */
 function stage(): { turns: FairTurns; pass: (ms: number) => void; round: () => Promise<void> } {
   let now = 0;
   let next: (() => void)[] = [];
@@ -19,7 +21,7 @@ function stage(): { turns: FairTurns; pass: (ms: number) => void; round: () => P
   };
 }
 
-test('a turn is due when the slice has lasted long enough, and before the first slice', async () => {
+test('a turn is due before the first slice of work, and when a slice has lasted long enough', async () => {
   const { turns, pass, round } = stage();
   expect(turns.due()).toBe(true);
   const turn = turns.next();
@@ -32,7 +34,7 @@ test('a turn is due when the slice has lasted long enough, and before the first 
   expect(turns.due()).toBe(true);
 });
 
-test('each round of the event loop lets one waiter go on, in the order of the calls', async () => {
+test('each round of the event loop lets one waiter go on, in the order of their calls of next()', async () => {
   const { turns, round } = stage();
   const order: string[] = [];
   const loop = async (name: string): Promise<void> => {
@@ -69,7 +71,7 @@ test('timers and messages run between the slices of computing work', async () =>
   expect(input).toBe('asked');
 });
 
-test('a pace looks at the clock only after enough work, and stops once its signal has aborted', async () => {
+test('a pace asks whether a turn is due only after enough work, and stops after its signal has aborted', async () => {
   let looks = 0;
   const stop = new AbortController();
   const pace = new Pace(stop.signal, { due: () => ++looks > 1, next: () => Promise.resolve() });
@@ -84,7 +86,7 @@ test('a pace looks at the clock only after enough work, and stops once its signa
   await expect(turn).rejects.toThrow('gone');
 });
 
-test('of many waiters each gets its own turn of the event loop, in order', async () => {
+test('on the real event loop, too, each of many waiters goes on in a round of its own, in order', async () => {
   const turns = new FairTurns();
   let loops = 0;
   let counting = true;

@@ -1,4 +1,4 @@
-/** One question on the way from an object to its data, and the answer: `yes`, `no`, a remark, or unknown. */
+/** One question about why an object has data or not, and its answer: yes, no, a remark (`note`), or unknown. */
 export interface Step {
   readonly asks: string;
   readonly answer: 'yes' | 'no' | 'note' | 'unknown';

@@ -37,7 +37,7 @@ import { WaitingAgents } from './waiting.ts';
 const controllerName = 'agent-certificates';
 /** Number of agents that are contacted at the same time. */
 const concurrency = 8;
-/** An agent that does not answer yet is retried after this, doubling. Units: ms. */
+/** An agent that does not answer is asked again after this time, which doubles with each attempt. Units: ms. */
 const firstRetryMs = 250;
 const lastRetryMs = 15_000;
 /** An agent is contacted this often even if nothing is due, in case it lost its certificate. Units: ms. */
@@ -45,7 +45,8 @@ const recheckMs = 3_600_000;
 /** An agent without a certificate for this long is reported as waiting. Units: ms. */
 const waitingAfterMs = 60_000;
 /**
- * An agent that got no new certificate is also reported as waiting when its current one ends within this. Units: ms.
+ * An agent that got no new certificate is also reported as waiting when its current one ends within this time. Units:
+ * ms.
  */
 const endsSoonMs = (agentCertificateDays / 10) * 86_400_000;
 
@@ -72,7 +73,7 @@ export interface AgentCertificateSettings {
  * queue applies. An agent without a certificate for a minute is recorded in `waiting`, and an Event on its pod says
  * why.
  * Assumptions: the operator's client certificate and the authority exist; until they do, the controller waits.
- * Caveats: the controller runs on the leader alone. Without a leader, new agents wait for their first certificate; the
+ * Caveats: the controller runs only on the leader. Without a leader, new agents wait for their first certificate; the
  * others keep theirs, which has a third of its life left when renewal is due.
  */
 export function setupAgentCertificates(

@@ -23,8 +23,8 @@ const putToken = (value: string): void =>
   } as never);
 
 /**
- * Waits for a condition. Status writes are paced, so this moves the clock to the next write, but only every half
- * second, so that calls get through.
+ * Waits until a status has a condition. Status writes are paced, so this moves the clock to the next write, but only
+ * every half second of real time, so that calls get through.
  */
 async function shows(type: string, state: string, is = () => condition(type) === state): Promise<void> {
   let next = 0;

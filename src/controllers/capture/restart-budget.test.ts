@@ -3,7 +3,7 @@ import { RestartBudget, restartCauses } from './restart-budget.ts';
 const names = (...of: string[]): ReadonlySet<string> => new Set(of);
 const aBudget = (): RestartBudget => new RestartBudget({ burst: 2, refillMs: 1_000 });
 
-test('a namespace may cause a burst of restarts in a row, then one per refill', () => {
+test('a namespace may cause `burst` restarts in a row, then one every `refillMs`', () => {
   const budget = aBudget();
   budget.spend(names('shop'), 0);
   expect(budget.allowedAt(names('shop'), 0)).toBe(0);
@@ -23,7 +23,7 @@ test('a restart does not wait if a namespace with budget left asks for it too, o
   expect(budget.allowedAt(names('shop'), 5)).toBe(1_000);
 });
 
-test('a restart that did not happen is refunded, up to the burst', () => {
+test('a restart that did not happen is given back to the budget, which never exceeds `burst`', () => {
   const budget = aBudget();
   for (let i = 0; i < 2; i++) budget.spend(names('shop'), 0);
   budget.refund(names('shop', 'pay'));
@@ -33,7 +33,7 @@ test('a restart that did not happen is refunded, up to the burst', () => {
   expect(budget.allowedAt(names('shop'), 0)).toBe(1_000);
 });
 
-test('in quiet times the budget refills to the burst and no further', () => {
+test('without restarts the budget refills to `burst` and no further', () => {
   const budget = aBudget();
   budget.spend(names('shop'), 0);
   for (let i = 0; i < 2; i++) budget.spend(names('shop'), 1_000_000);
@@ -43,18 +43,18 @@ test('in quiet times the budget refills to the burst and no further', () => {
 const running = { 'TrafficMonitor/shop/a': 1, 'TrafficMonitor/pay/b': 1, 'ClusterTrafficPolicy/p': 1 };
 
 test.each([
-  ['an edited monitor of a namespace with changed entries', { 'TrafficMonitor/shop/a': 2 }, false, ['shop']],
-  ['an edited monitor whose entries did not change', { 'TrafficMonitor/pay/b': 2 }, false, []],
-  ['a change that concerns every process', { 'TrafficMonitor/pay/b': 2 }, true, ['pay']],
-  ['a new monitor', { 'TrafficMonitor/shop/c': 1 }, false, ['shop']],
+  ['for an edited monitor with changed entries, its own', { 'TrafficMonitor/shop/a': 2 }, false, ['shop']],
+  ['for an edited monitor without changed entries, none', { 'TrafficMonitor/pay/b': 2 }, false, []],
+  ['for an edit that concerns every process, its own', { 'TrafficMonitor/pay/b': 2 }, true, ['pay']],
+  ['for a new monitor, its own', { 'TrafficMonitor/shop/c': 1 }, false, ['shop']],
   [
-    'an edited policy, an edit of the platform team',
+    'for an edited policy, which the platform team edits, none',
     { 'TrafficMonitor/shop/a': 2, 'ClusterTrafficPolicy/p': 2 },
     true,
     [],
   ],
-  ['a change without a new generation', {}, true, []],
-])('a restart is charged to the namespaces that edited: %s', (_what, edit, general, wanted) => {
+  ['for a change without a new generation, none', {}, true, []],
+])('the namespaces to whose budget a restart is charged: %s', (_what, edit, general, wanted) => {
   const changes = { general, namespaces: names('shop', 'elsewhere') };
   expect([...restartCauses(running, { ...running, ...edit }, changes, names('shop', 'pay'))]).toEqual(wanted);
 });

@@ -29,9 +29,9 @@ import {
 import { departedNodesGauge } from './metrics.ts';
 
 const controllerName = 'departed-nodes';
-/** Changes within this time become one write. Units: ms. */
+/** Changes of the record within this time become one write. Units: ms. */
 const quietMs = 1_000;
-/** Nodes whose time is over are removed from the record at most this often. Units: ms. */
+/** Departed nodes whose data would have expired are removed from the record at most this often. Units: ms. */
 const tidyMs = 3_600_000;
 /** Most faults in one log line. */
 const maxTold = 5;
@@ -39,9 +39,9 @@ const maxTold = 5;
 export interface DepartedNodesOptions {
   /** The namespace of operator and agents. */
   readonly namespace: string;
-  /** Retention of a node's agent by the policies in force; undefined when that is not known yet. */
+  /** Retention that the policies in force set for a node's agent; undefined when it is not known yet. Units: ms. */
   readonly keepMs: (node: string) => number | undefined;
-  /** Calls back when the retention may have changed. */
+  /** Adds a listener that is called when a retention may have changed. */
   readonly onKeepChange: (listener: () => void) => unknown;
 }
 

@@ -62,10 +62,10 @@ const childKinds = [
 ];
 
 /**
- * Runs one minter for each MinterDeployment.
+ * Runs one minter (a server that gives out GitHub tokens) for each MinterDeployment.
  *
- * Flow: Secret and ConfigMap that the spec refers to, and the registered repositories → children applied and pruned →
- * pods asked for their checks → status → Events for what changed.
+ * Flow: read the Secret and ConfigMap that the spec refers to, and the registered repositories → apply and prune the
+ * children → ask the pods for the results of their own checks → write the status → record Events for what changed.
  * Guarantees: `Ready` exists from the first write; a failed apply is in the status before it is retried; the operator
  * reads one Secret value, the App ID, and keeps only its hash.
  * Caveats: permissions for minters are granted per namespace; without them `Ready` is False/Forbidden with the command
@@ -247,7 +247,7 @@ async function lookUpRules({ client, signal }: ReconcileContext, minter: MinterD
   return { found: true, outsideSpec: repositoryOutsideSpec(files, declaredRepositories(minter.spec)) };
 }
 
-/** The answers of the pods. A pod that does not answer is starting or ending, which the Deployment reports. */
+/** The pods' answers about their readiness. A pod without an answer is starting or ending; the Deployment reports that. */
 async function askPods(
   pods: readonly KubeObject[],
   read: ReadinessReader,
@@ -268,8 +268,8 @@ function recordTransitions(
   conditions: readonly Condition[],
 ): void {
   for (const { before, after } of conditionTransitions(conditionsBefore, conditions)) {
-    // A check that is still unknown, or is True from the start, causes no Event. Neither does a Deployment that was not
-    // available before, as in its first seconds.
+    // A condition that is still Unknown, or is True from the start, causes no Event. Neither does `Available` that was
+    // not True before, as in the first seconds of a Deployment.
     const { good } = minterDeploymentConditions[after.type as keyof typeof minterDeploymentConditions];
     if (after.type === 'Reconciling') continue;
     const wentBad =

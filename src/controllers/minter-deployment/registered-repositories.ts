@@ -1,9 +1,9 @@
 import type { MinterDeployment } from '../../api/v1alpha1/index.ts';
 import { joined } from '../../base/errors.ts';
 
-/** The ConfigMap in which a platform registers further repositories, in the namespace of the MinterDeployment. */
+/** The ConfigMap, in the namespace of the MinterDeployment, in which a GitOps platform registers more repositories. */
 export const registryConfigMap = 'gitops-state';
-/** Its key: one repository a line, `name` or `organisation/name`; `#` starts a comment. */
+/** The ConfigMap's key: one repository a line, `name` or `organisation/name`; `#` starts a comment. */
 export const registryKey = 'repositories';
 
 /** The same limit as the field `vcs.extraRepositories`. */
@@ -20,7 +20,7 @@ export interface RegisteredRepositories {
 }
 
 /**
- * The part of the registry that applies to a minter. Pure.
+ * The registered repositories that a minter (it gives out GitHub tokens) serves. Pure.
  * Guarantees: without `vcs.trustGitOpsState` nothing in the ConfigMap changes what the minter serves, and no fault in
  * it makes the minter faulty: permission to write a ConfigMap is not permission to decide about repositories.
  */

@@ -2,7 +2,7 @@ import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { judgeMetric, type MetricFault } from '../../promql/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 
-/** A metric for autoscalers that is not offered. */
+/** A metric of a monitor that autoscalers are not offered, and why. */
 export interface FaultyMetric extends MetricFault {
   readonly name: string;
   readonly expr: string;

@@ -23,7 +23,7 @@ async function write(commonName: string): Promise<void> {
   await writeFile(join(dir, 'tls.key'), leaf.key);
 }
 
-test('serves TLS with the mounted certificate and key, also after their rotation; a broken pair is ignored', async () => {
+test('serves TLS with the mounted certificate and key, and with rotated ones; a broken pair is ignored', async () => {
   await write('first');
   const clock = new FakeClock();
   const stop = new AbortController();

@@ -24,7 +24,7 @@ afterEach(async () => {
   await kms.stop();
 });
 
-/** A clock on which every pause ends immediately, and moves the time by its full length. */
+/** A clock on which every pause ends immediately and moves the clock by the length of the pause. */
 class FlyingClock extends ShiftedClock {
   override setTimeout(fn: () => void, ms: number): () => void {
     this.shift(ms);
@@ -68,7 +68,7 @@ test.each([
   });
 });
 
-test('the key bytes are zeroed, and the progress shows nothing of the key', async () => {
+test('the bytes of the key are zeroed after the import, and the progress lines show nothing of the key', async () => {
   const privateKey = privatePem(testKey('app'));
   await run({ privateKey });
   expect(privateKey.every((byte) => byte === 0)).toBe(true);
@@ -99,7 +99,7 @@ test('a dry run changes nothing', async () => {
   expect([kms.rings.size, kms.keys.size, kms.jobs.size]).toEqual([0, 0, 0]);
 });
 
-test('an expired job is not reused', async () => {
+test('an import job that has expired is not used again', async () => {
   await run();
   for (const job of kms.jobs.values()) job.state = 'EXPIRED';
   clock.shift(3 * 86_400_000);
@@ -107,13 +107,13 @@ test('an expired job is not reused', async () => {
   expect(kms.jobs.size).toBe(2);
 });
 
-test('waits for the job and for the version, and says what it waits for', async () => {
+test('waits until the import job and then the key version are ready, and says what it waits for', async () => {
   kms.faults = { jobPendingReads: 3, versionPendingReads: 3 };
   expect((await run()).outcome).toBe('imported');
   expect(progress.join('\n')).toMatch(/PENDING_GENERATION[\s\S]*PENDING_IMPORT/);
 });
 
-test('gives up after two minutes', async () => {
+test('gives up after waiting two minutes for the import job', async () => {
   kms.faults = { jobPendingReads: 10_000 };
   const started = clock.monotonic();
   await expect(run()).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });

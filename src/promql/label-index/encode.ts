@@ -8,9 +8,10 @@ import { writeHeader, writeTrailer } from './index.pb.ts';
 const frameBytes = 128 * 1024;
 
 /**
- * The answer of an agent's label index to a request for names, values or series, as frames: header, then texts, or
- * dictionaries and label sets, then the trailer. Each message has one field, whose number is its type (1 header, 2
- * dictionary, 3 series, 4 texts, 5 trailer); the dictionary of a frame precedes its series.
+ * The answer of an agent to a request for label names, label values or series, as frames: a header; then the names or
+ * values (texts), or the series (label sets) with their dictionaries of strings; then a trailer. Each message has one
+ * field, whose number is its type (1 header, 2 dictionary, 3 series, 4 texts, 5 trailer). The dictionary of some series
+ * precedes them.
  */
 export function* encodeIndexAnswer(header: IndexHeader, { texts, series }: IndexLists): Generator<Uint8Array> {
   yield encodeFrame(new WireWriter().message(1, (m) => writeHeader(m, header)).finish());

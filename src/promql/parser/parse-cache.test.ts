@@ -11,7 +11,7 @@ test('a recently parsed text gives the same tree again, which equals that of the
   expect(one.parse('sum(rate(x[5m]))')).toBe(tree);
 });
 
-test('the least recently used texts are forgotten, and a text in use is not', () => {
+test('beyond 256 texts the least recently used one is forgotten, and a text in use is not', () => {
   const one = cache();
   const [first, second] = [one.parse('x0'), one.parse('x1')];
   for (let i = 2; i <= 256; i++) {

@@ -9,7 +9,7 @@ import { OperatorError } from '../../base/errors.ts';
  */
 const form = { zero: 0, constant: 1, small: 2, double: 3 } as const;
 
-/** The steps with an entry: those whose number here is not 0; null for all. */
+/** Which steps have an entry: those whose number in the mask is not 0; null: all steps. */
 export type Mask = ArrayLike<number> | null;
 
 /** `numbers` as a mask: null, which is cheapest, when none of them is 0. */
@@ -103,7 +103,7 @@ function entries(mask: Mask, steps: number): number {
   return count;
 }
 
-/** Copied as bytes: doubles in the message are not aligned to eight bytes, and the bits of NaN must be kept. */
+/** Copies doubles as bytes, because they are not aligned to eight bytes in the message and the bits of NaN must stay. */
 function copyDoubles(bytes: Uint8Array, at: number, values: Float64Array, mask: Mask): void {
   const out = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   const steps = values.length;
@@ -117,7 +117,7 @@ function copyDoubles(bytes: Uint8Array, at: number, values: Float64Array, mask: 
   }
 }
 
-/** Small arrays of doubles are cut from one large array: a buffer for each would cost more than its content. */
+/** Small arrays of doubles are cut from one large array, because a buffer for each would cost more than its content. */
 const arenaLength = 8_192;
 let arena = new Float64Array(0);
 let arenaUsed = 0;
@@ -134,7 +134,7 @@ function doubles(length: number): Float64Array {
   return values;
 }
 
-/** Writes each step's kind: 0, 1 or 2. Shape: one byte 1 when all are 1; else 0 and two bits a step, lowest first. */
+/** Writes each step's kind: 0, 1 or 2. Shape: a byte 1 if all kinds are 1; else a byte 0 and two bits a step. */
 export function writeKinds(out: WireWriter, field: number, kinds: Uint8Array): void {
   if (allOne(kinds)) {
     out.key(field, 2).rawVarint(1).rawByte(1);

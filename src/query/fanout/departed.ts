@@ -6,9 +6,10 @@ import type { LostNode } from './failure.ts';
 import { nodeFilter } from './fan-out.ts';
 
 /**
- * The departed nodes whose data the reads lack: a read overlaps the missing times, and its matchers on the node label
- * do not exclude the node. Of several machines with the same name, only the one that left last is returned. Times
- * before `boundaryMs` are not read from nodes. Sorted by node. Pure.
+ * The departed nodes (which have left the cluster) whose data the reads lack: the time of a read overlaps that of the
+ * missing data, and the matchers of that read do not exclude the node by its label. Of several machines with the same
+ * name, only the one that left last is returned. Times before `boundaryMs` are not read from nodes. Sorted by node.
+ * Pure.
  */
 export function lackingNodes(
   departed: readonly DepartedNode[],
@@ -39,8 +40,8 @@ export interface DeparturesOptions {
 }
 
 /**
- * Finds the departed nodes that an answer lacks, from what the query reads: every execution path reports the same
- * nodes.
+ * Finds the departed nodes that an answer lacks. They follow from what the query reads, so they are the same however
+ * the query is executed.
  */
 export class Departures {
   readonly #options: DeparturesOptions;
@@ -80,7 +81,7 @@ export class Departures {
   }
 }
 
-/** The nodes that did not answer and the departed ones; a node that is both is listed once. */
+/** The nodes that did not answer, and the departed nodes. A node that is both is listed as one that did not answer. */
 export function withDeparted(
   lost: ReadonlyMap<string, LostNode>,
   departed: readonly DepartedNode[],

@@ -13,7 +13,7 @@ import { sendSuccess } from '../api/respond.ts';
 import { truncated } from './series-handlers.ts';
 import { statsJson } from '../json/stats-json.ts';
 
-/** Most points of a series in one answer. Source: Prometheus web/api/v1. */
+/** The most points that a series may have in one answer. Source: Prometheus web/api/v1. */
 const maxPoints = 11_000;
 
 /** `/api/v1/query` */

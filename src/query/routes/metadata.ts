@@ -12,7 +12,7 @@ const histogramOf = (what: string, unit: string): MetricMetadata => ({ type: 'hi
 
 const ofAgent = (help: string, unit = ''): MetricMetadata => ({ type: 'gauge', help, unit });
 
-/** The metrics that every agent serves under fixed names. For other metrics the agents have their senders' metadata. */
+/** The metrics that every agent serves under fixed names. For other metrics, agents have the metadata of the senders. */
 export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
   ebpf_network_flow_bytes: {
     type: 'counter',
@@ -44,7 +44,7 @@ export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
   svc_series_limit_hits_total: { type: 'counter', help: 'Series that went beyond a limit, by that limit.', unit: '' },
 };
 
-/** Units as senders write them, and in Prometheus' form. */
+/** Unit as senders write it → unit in Prometheus' form. */
 const units: Readonly<Record<string, string>> = { s: 'seconds', ms: 'milliseconds', By: 'bytes', '{bytes}': 'bytes' };
 
 const text = Type.String();

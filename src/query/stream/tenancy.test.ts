@@ -45,7 +45,7 @@ const shown = ({ messages }: { messages: readonly StreamMessage[] }): string[] =
   );
 const read = (token: string, path = '/v1/stream'): Promise<StreamAnswer> => stage.read(path, { token });
 
-test('a reader without a valid token or without permission is refused', async () => {
+test('a reader without a valid token gets 401, one without permission to read streams gets 403', async () => {
   const code = async (token?: string): Promise<number> =>
     (await stage.read('/v1/stream', token === undefined ? {} : { token })).status;
   expect(await Promise.all([code(), code('stranger')])).toEqual([401, 401]);
@@ -53,7 +53,7 @@ test('a reader without a valid token or without permission is refused', async ()
   expect(await code('shop')).toBe(403);
 });
 
-test('a reader sees the spans of the namespaces whose pods they may read, and flows with an end there', async () => {
+test('a reader sees the spans of the namespaces whose pods they may read, and flows with an end in them', async () => {
   expect(shown(await read('admin'))).toEqual(['shop', 'zoo', 'bank', 'of no pod', 'shop → zoo', 'bank → zoo']);
   expect(shown(await read('shop'))).toEqual(['shop', 'shop → zoo']);
   expect(shown(await read('none'))).toEqual([]);
@@ -69,7 +69,7 @@ test.each([
   ],
   ['exclude={"namespace":["shop"]}', []],
   ['number=1', ['shop → zoo']],
-])('no request reaches into another namespace: %s', async (query, expected) => {
+])('whatever a reader of `shop` asks for, no item without an end in `shop` is shown: %s', async (query, expected) => {
   expect(shown(await read('shop', `/v1/stream?${query}`))).toEqual(expected);
 });
 

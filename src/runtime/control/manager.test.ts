@@ -12,7 +12,7 @@ const election = { namespace: 'svc-system', name: 'svc-controller', identity: 'm
 
 let harness: ControllerHarness;
 
-test('fills the caches, then leads, then reconciles; stops in reverse and releases the lease', async () => {
+test('fills the caches, then leads, then reconciles; stops in reverse order and releases the lease', async () => {
   const log: string[] = [];
   let fill = (): void => {};
   const until = new Promise<void>((resolve) => (fill = resolve));
@@ -78,7 +78,7 @@ test('a runnable with beforeCaches starts before the caches fill, and ends with 
   expect(log).toEqual(['conversion starts', 'conversion ends']);
 });
 
-test('a standby keeps its caches warm, is ready, and reconciles nothing', async () => {
+test('a standby (not the leader) keeps its caches filled, is ready, and reconciles nothing', async () => {
   let runs = 0;
   const held = { holderIdentity: 'other', leaseDurationSeconds: 1_000_000, renewTime: 'x', acquireTime: 'x' };
   harness = await runController(
@@ -152,7 +152,7 @@ test('caches that do not fill in two minutes end the manager with an error that 
   });
 });
 
-test('a stop while caches fill is a clean end', async () => {
+test('a manager that is stopped while its caches fill ends without an error', async () => {
   harness = await runController(
     (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),
     [],

@@ -3,7 +3,7 @@ import { keyOf, keyText } from '../keys.ts';
 
 type Values = (object: KubeObject) => readonly string[];
 
-/** Indexes keys by the values that a function reads from their objects, and keeps the index up to date. */
+/** Indexes the keys of objects by the values that a function reads from each object, and keeps the index up to date. */
 export class Indexer {
   readonly #indexes = new Map<string, { values: Values; keys: Map<string, Set<string>> }>();
 

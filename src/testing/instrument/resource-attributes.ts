@@ -2,7 +2,7 @@ import type { Attribute } from '../../agent/otlp/model.ts';
 import type { Workload } from './discovery.ts';
 import type { PodFacts } from './pod-directory.ts';
 
-/** The identity of a sender, from its own resource attributes. */
+/** The identity of a sender of telemetry, from the resource attributes that it sent. */
 export interface Sender {
   readonly namespace: string;
   readonly pod: string;
@@ -40,7 +40,7 @@ export function instanceOf({ namespace, pod, container }: Sender): string {
   return `${namespace}.${pod}.${container}`;
 }
 
-/** `k8s_deployment_name` → `Deployment`. */
+/** The kind that a field names, such as `Deployment` for `k8s_deployment_name`. */
 function kindOf(field: string): string {
   const kinds: Readonly<Record<string, string>> = {
     k8s_deployment_name: 'Deployment',
@@ -53,7 +53,7 @@ function kindOf(field: string): string {
   return kinds[field]!;
 }
 
-/** The Resource that the instrument would give the data of this sender, sorted by key as there. */
+/** The Resource that the instrument would give to the data of this sender, sorted by key as the instrument does. */
 export function enrichedResource(sender: Sender, facts: PodFacts, node: string): Attribute[] {
   const owners = ownerAttributes.filter(([field]) => facts.owners[field] !== undefined);
   const attributes: Attribute[] = [

@@ -15,12 +15,12 @@ export interface Point {
 
 const columnWidth = 170;
 export const rowHeight = 64;
-/** Between the boxes of two namespaces. Unit: px. */
+/** The distance between the boxes of two namespaces. Unit: px. */
 export const gap = 90;
 /** Most nodes in one column; more go into the next. */
 const tallest = 8;
 
-/** The call depth of each node below the nodes without callers. Passes are bounded, because a cycle never settles. */
+/** The call depth of each node below the nodes without callers. Passes are bounded, because calls may form a cycle. */
 function ranksOf(nodes: readonly Placed[], links: readonly Link[]): Map<string, number> {
   const rank = new Map(nodes.map(({ id }) => [id, 0]));
   for (let pass = 0; pass < 8; pass++) {
@@ -37,7 +37,7 @@ function ranksOf(nodes: readonly Placed[], links: readonly Link[]): Map<string, 
   return rank;
 }
 
-/** The same nodes and links give the same places, whatever their order and their rates. */
+/** The place of each node. The same nodes and links give the same places, whatever their order and their rates. */
 export function layoutOf(nodes: readonly Placed[], links: readonly Link[]): Map<string, Point> {
   const rank = ranksOf(
     nodes,
@@ -73,7 +73,7 @@ function boxOf(members: readonly Placed[], rank: ReadonlyMap<string, number>) {
   const points = columns.flatMap((column, c) =>
     column.map(({ id }, r): [string, Point] => [
       id,
-      // A short column is centred in its box; odd columns are lower, so that lines between columns do not coincide.
+      // A short column is centred in its box. Odd columns are lower, so that links between columns do not coincide.
       { x: c * columnWidth, y: (r + (rows - column.length) / 2) * rowHeight + (c % 2) * (rowHeight / 4) },
     ]),
   );

@@ -39,8 +39,8 @@ export interface ViewOptions {
 
 /**
  * Reads all lists concurrently, each with its own outcome.
- * Errors: none for a list that is forbidden, not served or fails: its `fault` has the reason. An error that keeps the
- * API server from answering at all (no connection, no credentials) is thrown.
+ * Errors: only one because of which the API server answers nothing at all (no connection, no credentials). For a list
+ * that is forbidden, not served or fails, `fault` has the reason.
  */
 export async function readView(options: ViewOptions): Promise<ClusterView> {
   const { client, namespace, objectNamespace, atLeast, now, without = [], signal } = options;
@@ -131,7 +131,10 @@ async function settled<T extends object>(members: T): Promise<{ [K in keyof T]: 
   return Object.fromEntries(await Promise.all(entries)) as { [K in keyof T]: Awaited<T[K]> };
 }
 
-/** Makes a request that every user may make: a server that does not answer it answers none. A refusal is an answer. */
+/**
+ * Makes a request that every user may make: a server that does not answer this one answers none. A refusal counts as an
+ * answer, except 401.
+ */
 async function reached(client: KubeClient, signal: AbortSignal | undefined): Promise<void> {
   try {
     await client.getPath('/version', { signal });

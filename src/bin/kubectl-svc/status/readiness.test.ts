@@ -13,7 +13,7 @@ const object = (...conditions: Condition[]): Conditioned => ({
 });
 const rollout = condition('Reconciling', 'True', 'Progressing', '1 of 2 replicas are updated');
 
-test('a rollout is reported even when the object is already ready', () => {
+test('an object with a rollout in progress is reported as progressing, even if its Ready is True', () => {
   expect(readinessOf(object(condition('Ready', 'True', 'Ready', 'tokens can be minted'), rollout))).toEqual({
     state: 'progressing',
     text: 'generation 5: Progressing, 1 of 2 replicas are updated',

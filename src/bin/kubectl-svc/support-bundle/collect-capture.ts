@@ -14,7 +14,10 @@ import type { Bundle } from './bundle.ts';
 import { plain } from './collect-objects.ts';
 import type { Redactor } from './redact/redactor.ts';
 
-/** The most nodes and monitors that are explained. Half of them are nodes; a share that is not used is the other's. */
+/**
+ * The most nodes and monitors, together, that are explained. Half is for nodes, half for monitors; what one of them
+ * does not need is for the other.
+ */
 const maxExplained = 100;
 
 /** Adds the wanted configs of the nodes, and the explanations of nodes and monitors. */

@@ -8,20 +8,20 @@ import { countedFrame, countReadsBelow } from '../sample-counts.ts';
 import { columnToRange, toRangeSeries, type RangeSeries } from '../select/raw-series.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 
-/** The series of a range argument and the position of its windows. */
+/** The series of a range argument, such as `x[5m]`, and where the window of each step lies. */
 export interface RangeInput {
   readonly series: readonly { readonly labels: Labels }[];
   /**
-   * The samples of the i-th series; null when the span contains none. They are valid until the next series is opened or
-   * other work gets a turn.
+   * The samples of the i-th series; null when it has none in the time that the windows cover. They are valid until the
+   * next series is opened or other work gets a turn.
    */
   open(i: number): RangeSeries | null;
   readonly range: number;
   readonly timing: Timing;
   readonly extension: 'anchored' | 'smoothed' | null;
-  /** The memory of the series that is charged to the query's budget; the caller releases it. */
+  /** How much memory of the series is charged to the query's budget. The caller releases this amount. */
   readonly held: number;
-  /** The samples that a subquery counts at its own steps, if they are counted. */
+  /** For a subquery, the numbers of samples at its own steps, if samples are counted. */
   readonly below?: SampleCounts | undefined;
 }
 

@@ -9,7 +9,7 @@ import { AdapterFailure } from './adapter-failure.ts';
 import { fallbackHeader } from './passed-on.ts';
 
 /**
- * The CAs in a file as a client's trust anchors, without a client certificate: a token authenticates the client.
+ * The CAs in a file, which a client trusts. There is no client certificate, because a token authenticates the client.
  * `refresh` reads the file again, so that a rotation applies from the next request on.
  */
 class TrustedFile implements TlsSource {
@@ -22,7 +22,7 @@ class TrustedFile implements TlsSource {
     this.#path = path;
   }
 
-  /** Errors: a file that cannot be read or contains no certificate; the former content then stays in force. */
+  /** Errors: the file cannot be read or contains no certificate; its former content then stays in force. */
   async refresh(): Promise<void> {
     if (this.#path === '') return;
     const ca = await readFile(this.#path, 'utf8');
@@ -38,7 +38,7 @@ class TrustedFile implements TlsSource {
 }
 
 export interface AdapterClientOptions {
-  /** `https://host[:port][/prefix]`. */
+  /** The adapter's address: `https://host[:port][/prefix]`. */
   readonly url: string;
   /** File with the CAs that the adapter's certificate is verified against; empty: the system's. */
   readonly caFile: string;
@@ -56,7 +56,7 @@ export interface AdapterAnswer {
 
 /** Most concurrent requests: the requests of autoscalers must not pile up when the adapter hangs. */
 const maxUnderWay = 64;
-/** Back-off before the one retry. */
+/** Time before the one retry. Units: ms. */
 const pauseMs = 200;
 const passing = [429, 502, 503, 504];
 

@@ -11,10 +11,10 @@ export interface AdapterRule {
   readonly seriesFilters: readonly { readonly is?: RegExp; readonly isNot?: RegExp }[];
   /** Label → kind of object, such as `pod` or `deployments.apps`. */
   readonly overrides: ReadonlyMap<string, string>;
-  /** A label name with `<<.Resource>>` and `<<.Group>>` in it. */
+  /** The form of the labels that name an object: a text with `<<.Resource>>` and `<<.Group>>` in it. */
   readonly template: string | undefined;
   readonly nameMatches: RegExp;
-  /** Undefined: the first group of `nameMatches`, or the whole name. */
+  /** The metric's name; if undefined, it is the first group of `nameMatches`, or the whole name of the series. */
   readonly nameAs: string | undefined;
   readonly metricsQuery: QueryTemplate;
 }
@@ -86,7 +86,7 @@ function selector(query: string, at: string): readonly Matcher[] {
   }
 }
 
-/** Rules name kinds in the singular or the plural. */
+/** The plural of a kind, which rules name in the singular or the plural. */
 const plural = (kind: string): string => (kind.endsWith('s') ? kind : `${kind}s`);
 
 function mapping(value: unknown, at: string): Mapping {

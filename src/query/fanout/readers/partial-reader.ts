@@ -47,13 +47,13 @@ export interface PartialCall {
   readonly fragment: FragmentRequest;
   readonly steps: Steps;
   readonly settings: FragmentSettings;
-  /** The part of the node's series that is visible; undefined: all. */
+  /** The part of the node's series that the caller may see; undefined: all. */
   readonly visible?: PartialRequest['visible'];
   /** The identity of the fields above, as computed by `planHash`. */
   readonly hash: string;
   /** The earliest time that the fragment reads by `@` or an offset; null when it reads only before its steps. */
   readonly shiftedTo: number | null;
-  /** Shared by all agents of one request. */
+  /** The pool of label sets, which the answers of all agents to one request share. */
   readonly pool: LabelPool;
 }
 
@@ -72,14 +72,17 @@ export interface PartialReading {
   readonly held: { readonly columns: number; readonly groups: number };
 }
 
-/** Requests one agent's share of a query: all of it, or an error. */
+/** Requests one agent's share of a query. Resolves to the whole share, or rejects. */
 export type PartialReader = (
   agent: CallableAgent,
   call: PartialCall,
   options: PartialReadOptions,
 ) => Promise<PartialReading>;
 
-/** A healthy agent cannot take part in this way of executing a query (its path): the whole query takes another. */
+/**
+ * A healthy agent cannot take part in the execution path (the way of executing) that a query has taken, so the whole
+ * query takes another path.
+ */
 export class StepDown extends Error {
   readonly reason: string;
   /** True when the next path may work, on which agents evaluate smaller parts; false when only raw chunks will. */
@@ -96,9 +99,9 @@ export class StepDown extends Error {
 /**
  * Reads partial answers over mutual TLS.
  * Guarantees: a read that fails takes nothing from the budget.
- * Errors: AgentFailure for any fault of the agent; StepDown when it states, or its header shows, that its share cannot
- * be used by this path; QueryError `execution` when the fragment fails on the node's data, or when the sample budget is
- * spent; the signal's reason when the query itself has ended.
+ * Errors: AgentFailure for any fault of the agent; StepDown when the agent states, or the header of its answer shows,
+ * that its share cannot be used on this path; QueryError `execution` when the fragment fails on the node's data, or
+ * when the sample budget is spent; the signal's reason when the query itself has ended.
  */
 export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'ask'>): PartialReader {
   const readOne: PartialReader = async (agent, call, options) => {
