@@ -1,6 +1,6 @@
 import type { Receiver } from './process.ts';
 
-/** Posts the bodies of one interval, ten at a time, as the reporters of one instrument do. */
+/** Posts the request bodies of one export interval, ten at a time, as one instrument does. */
 export async function postAll(receiver: Receiver, bodies: readonly Uint8Array[]): Promise<void> {
   const waiting = [...bodies];
   await Promise.all(
@@ -10,7 +10,7 @@ export async function postAll(receiver: Receiver, bodies: readonly Uint8Array[])
   );
 }
 
-/** Errors: any answer but an empty 200. A body would report rejected samples. */
+/** Errors: any answer but 200 without a body; a body would report rejected samples. */
 export async function postOne(receiver: Receiver, body: Uint8Array): Promise<void> {
   const answer = await fetch(receiver.url, {
     method: 'POST',

@@ -2,13 +2,16 @@ import type { Labels } from '../../src/promql/index.ts';
 import { labelsFromObject } from '../../src/tsdb/index.ts';
 import type { Store } from '../../src/tsdb/index.ts';
 
-/** The time of the last sample, in this process. Units: milliseconds. */
+/** The time of the last sample of the data that this process makes. Units: milliseconds. */
 export const end = Math.floor(Date.now() / 60_000) * 60_000;
 
 /** A cluster whose pods talk to each other, for topologies: 500 workloads of two pods, each calling four others. */
 export const cluster = { workloads: 500, nodes: 50, callees: 4, namespaces: 20 } as const;
 
-/** Samples every 30 s for an hour, which is what `/api/v1/services` asks for. Units: milliseconds. */
+/**
+ * Each series has a sample every 30 s for an hour, which is the time for which `/api/v1/services` asks. Units:
+ * milliseconds.
+ */
 const interval = 30_000;
 const samples = 120;
 const bounds = [
@@ -33,7 +36,8 @@ const routes = ['/', '/items', '/items/:id'];
 /** How many workloads have a pod on a node. Half of them have the other pod on the next node. */
 const local = (2 * cluster.workloads) / cluster.nodes;
 /**
- * Template values: `@app:3` and `@ns:3` are of a node's workload 3; `@app:3:1` is of the workload it calls as peer 1.
+ * Values of labels before `relabelTopology`. `@app:3` and `@ns:3` stand for the name and namespace of a node's workload
+ * 3; `@app:3:1` stands for the name of the second workload that it calls.
  */
 const template = (what: string, workload: number, peer?: number): string =>
   `@${what}:${workload}${peer === undefined ? '' : `:${peer}`}`;

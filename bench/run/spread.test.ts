@@ -6,7 +6,7 @@ test('the median of an even number of runs is the mean of the two in the middle'
   expect(median([5, 1, 3])).toBe(3);
 });
 
-test('a spread is ordered and counts its runs, whatever their order', () => {
+test('the spread of some runs has their number, least, median and greatest value, whatever the order of the runs', () => {
   const values = fc.array(fc.double({ noNaN: true, min: -1e9, max: 1e9 }), { minLength: 1 });
   fc.assert(
     fc.property(values, (runs) => {
@@ -36,6 +36,6 @@ test('a quantile is a value that was measured', () => {
   );
 });
 
-test('half and double cancel out in a geometric mean', () => {
+test('the geometric mean of a half and a double is 1', () => {
   expect(geometricMean([0.5, 2])).toBeCloseTo(1);
 });

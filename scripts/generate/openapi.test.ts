@@ -119,7 +119,7 @@ test('the document describes exactly the routes that the query server has for th
   expect(Object.keys(document.paths).toSorted()).toEqual(routed.toSorted());
 });
 
-test('a type without a schema is an error, not a gap', () => {
+test('a type that no schema can describe is an error, and is not left out', () => {
   expect(() => schemasOf('export type A = Map<string, number>;')).toThrow('Map<string, number>: no schema');
   expect(schemasOf("/** Of two. */ export type A = 'x' | 'y'; export interface B { readonly a?: A | null }")).toEqual({
     A: { description: 'Of two.', type: 'string', enum: ['x', 'y'] },

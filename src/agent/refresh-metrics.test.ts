@@ -10,7 +10,7 @@ const families = new Map([
 const metrics = createSelfMetrics({ node: 'node-1', version: '1' });
 const process1 = { file: 'sha256:1', pid: process.pid, startMs: 5_000, stoppedMs: null };
 
-/** The samples of the instrument's gauges in the state `view`, and of the store whose oldest sample is of `oldestMs`. */
+/** The samples of the instrument's gauges in the state `view`, and of a store whose oldest sample is at `oldestMs`. */
 async function shown(view: Partial<InstrumentView>, oldestMs?: number): Promise<Record<string, number>> {
   const stats = {
     ...{ series: 0, samplesAppended: 0, blockBytes: 0, walBytes: 0, headChunkBytes: 0 },

@@ -13,8 +13,8 @@ export interface Recovered {
 }
 
 /**
- * Opens the files of a directory and fills the head from the log. Blocks come first: they determine which samples of
- * the log are skipped.
+ * Opens the files of a store's directory and fills the head (the samples in memory) from the log. Blocks are opened
+ * first, because samples of the log that are in blocks are skipped.
  */
 export async function recover(dir: string, files: FileLayer, logger: Logger, head: Head): Promise<Recovered> {
   await files.makeDir(`${dir}/wal`);

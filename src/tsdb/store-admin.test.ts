@@ -13,7 +13,7 @@ const start = Date.UTC(2026, 0, 1);
 const hour = 3_600_000;
 const [a, b, h] = ['a', 'b', 'h'].map((s) => labelsFromObject({ __name__: 'm', s })) as [never, never, never];
 
-/** A store with a sample per minute for some hours, in blocks and in the head. */
+/** A store with one sample a minute of each series for some hours, in blocks and in the head. */
 async function filled(
   options: Partial<StoreOptions> = {},
   hours = 8,
@@ -53,7 +53,7 @@ describe('deleting', () => {
     await again.close();
   });
 
-  test('a series without samples is in no list, and the next merge frees its space', async () => {
+  test('a series whose samples are all deleted is in no list, and the next merge frees its space', async () => {
     const { store } = await filled();
     const bytes = store.stats().blockBytes;
     await store.delete([{ type: '=', name: 's', value: 'b' }], -Infinity, Infinity);
@@ -69,7 +69,7 @@ describe('deleting', () => {
     await store.close();
   });
 
-  test('a block whose tombstones are damaged is set aside with them, and its file is closed', async () => {
+  test('a block whose tombstones are damaged is moved to the quarantine with them, and its file is closed', async () => {
     const { store, options } = await filled();
     const files = options.files as MemoryFiles;
     const { blocks } = store.stats();
@@ -106,7 +106,7 @@ describe('merging', () => {
     await short.store.close();
   });
 
-  test('a crash between a merged block and the removal of its parts leaves every sample once', async () => {
+  test('after a crash between the write of a merged block and the removal of its parts, each sample is there once', async () => {
     const clock = new FakeClock(start);
     const files = new MemoryFiles();
     const options = { dir: '/s', files, clock, logger: silentLogger, retentionMs: 1e12 };

@@ -1,6 +1,9 @@
 import type { StoredWrite } from './storage-history.ts';
 
-/** The versions between a watch and the list that followed it: no watch could show the writes in between. */
+/**
+ * The resource versions between the end of a watch and the list that followed: no watch could show the writes with
+ * these versions.
+ */
 export interface Gap {
   /** The last version that the watch had shown. */
   from: number;
@@ -16,17 +19,17 @@ export interface Account {
   /** Writes that fell into gaps. */
   inGaps: number;
   /**
-   * Objects that differ before and after a gap. A list can show them, and the metric must count them. An object that
-   * was created and deleted within one gap does not differ: it was not there before or after.
+   * Number of objects that differ before and after a gap. The list after the gap shows that they differ, and the metric
+   * of missed changes must count them. An object that was created and deleted within one gap does not differ.
    */
   changedByGaps: number;
 }
 
 /**
- * Compares the events that a source showed with the stored writes. Pure.
+ * Compares the events that listeners of a watched kind got with the writes that were stored. Pure.
  *
  * `writes`: in the order of their revisions. `since`: the version of the first list, which contained all older writes.
- * `shown`: `name@revision` of every event that a watch sent to the source's listeners.
+ * `shown`: `name@revision` of every event that a watch sent to the listeners.
  */
 export function account(
   writes: readonly StoredWrite[],

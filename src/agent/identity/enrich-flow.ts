@@ -8,7 +8,7 @@ import type { PodIndex } from './pod-index.ts';
 /** The two ends of a flow, as far as they could be verified. */
 export interface EnrichedFlow {
   readonly attributes: readonly Attribute[];
-  /** Namespaces of the ends that are pods of this node; the flow counts for them. Empty if neither end is such a pod. */
+  /** Namespaces of the ends that are pods of this node; the flow counts for them. Empty if no end is such a pod. */
   readonly local: readonly string[];
   /** Whether neither end is a pod of this node, and neither end is a node. */
   readonly unknown: boolean;

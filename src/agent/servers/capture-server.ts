@@ -24,8 +24,8 @@ import { answerError, answerJson, answerMethod, answerRefusal, answerText, parse
 import type { Route } from './routes.ts';
 
 /**
- * The agent's side of the capture protocol (`src/capture/protocol.ts`): PUT a config or the secrets that it refers to,
- * GET a config, wait for status. The TLS listener in front of it decides which clients may call.
+ * The agent's side of the capture protocol (`src/capture/protocol.ts`): a client can PUT a config or the secrets to
+ * which it refers, GET a config, and wait for a status. The TLS listener decides which clients may call.
  */
 export function captureRoutes(
   state: CaptureState,

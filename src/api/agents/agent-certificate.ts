@@ -4,17 +4,17 @@ import { sha256Hex } from '../../base/canonical-json.ts';
 const maxNameLength = 253;
 
 /**
- * Names that the agents' certificates carry. Every client asks for the name of the node that it wants to reach, so that
- * an agent can answer only for its own node, at whatever address it listens.
+ * The names that the certificate of a node's agent may have. A client accepts only a certificate with the name of the
+ * node that it wants to reach, so that an agent can answer only for its own node, at whatever address it listens.
  */
 export interface AgentServerName {
   /** The DNS name that the certificate of this node's agent carries. */
   readonly servername: string;
-  /** The name that all agents share; accepted from an agent of a version whose certificate has no other name. */
+  /** The name that all agents share. It is accepted from an agent of an earlier version, whose certificate has only it. */
   readonly sharedName?: string;
 }
 
-/** The DNS name of one node's agent. A node name that leaves no room for the rest is replaced by its digest. */
+/** The DNS name of one node's agent. A node name that would make it too long is replaced by the name's digest. */
 export function agentServerName(node: string, namespace: string): string {
   const domain = sharedAgentName(namespace);
   const whole = `${node}.${domain}`;

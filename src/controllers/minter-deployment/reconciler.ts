@@ -247,7 +247,7 @@ async function lookUpRules({ client, signal }: ReconcileContext, minter: MinterD
   return { found: true, outsideSpec: repositoryOutsideSpec(files, declaredRepositories(minter.spec)) };
 }
 
-/** The pods' answers about their readiness. A pod without an answer is starting or ending; the Deployment reports that. */
+/** The pods' answers about their readiness. A pod without an answer starts or ends, which the Deployment reports. */
 async function askPods(
   pods: readonly KubeObject[],
   read: ReadinessReader,

@@ -30,7 +30,7 @@ const custom = (bounds: readonly number[], counts: readonly number[]): FloatHist
 const silent = (): void => undefined;
 
 describe('native histograms', () => {
-  test('bounds double with each index of schema 0 and are closer in finer schemas', () => {
+  test('bucket bounds double with each index in schema 0, and are closer together in finer schemas', () => {
     expect([exponentialBound(0, 0), exponentialBound(3, 0), exponentialBound(2, 1), exponentialBound(1, -1)]).toEqual([
       1, 8, 2, 4,
     ]);
@@ -47,7 +47,7 @@ describe('native histograms', () => {
     ]);
   });
 
-  test('a wider zero bucket swallows the buckets inside it, and is widened where it would cut one', () => {
+  test('the wider zero bucket takes in the buckets inside it, and is widened to the end of a bucket that it would cut', () => {
     const narrow = of([5, 7]);
     const wide = of([], { zeroThreshold: 1.5, zeroCount: 2 });
     const { histogram } = addHistograms(narrow, wide);
@@ -58,7 +58,7 @@ describe('native histograms', () => {
     ]);
   });
 
-  test('custom bounds are reduced to the common ones', () => {
+  test('the sum of histograms with different custom bounds has only the bounds that both have', () => {
     const { histogram, boundsReconciled } = addHistograms(custom([1, 2, 3], [1, 1, 1, 1]), custom([1, 3], [5, 5, 5]));
     expect(boundsReconciled).toBe(true);
     expect([histogram.customValues, histogram.positive.counts]).toEqual([
@@ -111,7 +111,7 @@ describe('native histograms', () => {
     expect(detectReset(of([1], { counterReset: 'not_reset' }), of([9]))).toBe(false);
   });
 
-  test('quantile and fraction are inverse', () => {
+  test('histogramFraction is the inverse function of histogramQuantile', () => {
     fc.assert(
       fc.property(histogram, fc.double({ min: 0.01, max: 0.99, noNaN: true }), (h, q) => {
         if (h.count === 0) return;

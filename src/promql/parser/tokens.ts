@@ -1,7 +1,7 @@
 import type { Position } from '../errors.ts';
 import { aggregators } from './ast.ts';
 
-/** The kind of a token. Keywords keep their kind although most of them are also legal names. */
+/** The kind of a token. A keyword is always of the kind `keyword`, although most keywords are also legal names. */
 export type TokenKind =
   | 'eof'
   | 'identifier'
@@ -14,7 +14,7 @@ export type TokenKind =
   | 'operator'
   | 'punctuation';
 
-/** One token. `text` is the source text; words of a kind other than identifier are looked up by `word` (lower case). */
+/** One token. `text` is the source text; `word` is its lower-case form, by which keywords and the like are looked up. */
 export interface Token extends Position {
   readonly kind: TokenKind;
   readonly text: string;
@@ -51,7 +51,7 @@ export const keywords: ReadonlySet<string> = new Set([
 /** Words with a meaning inside a range or subquery bracket. */
 export const durationWords: ReadonlySet<string> = new Set(['step', 'range', 'max_of', 'min_of']);
 
-/** Keywords that cannot be a metric name standing alone. */
+/** Keywords that cannot be the name of a metric outside braces. */
 const notMetricNames = new Set(['on', 'ignoring', 'group_left', 'group_right', 'bool', 'atan2']);
 
 /** True for a token that may name a metric outside braces. */

@@ -103,7 +103,7 @@ function entries(mask: Mask, steps: number): number {
   return count;
 }
 
-/** Copies doubles as bytes, because they are not aligned to eight bytes in the message and the bits of NaN must stay. */
+/** Copies doubles as bytes, because they are not aligned to eight bytes in the message and NaN must keep its bits. */
 function copyDoubles(bytes: Uint8Array, at: number, values: Float64Array, mask: Mask): void {
   const out = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
   const steps = values.length;

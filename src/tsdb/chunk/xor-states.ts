@@ -1,4 +1,4 @@
-/** The columns of a row, as indexes into its five doubles and into the ten words that alias them. */
+/** The columns of a chunk's row, as indexes into its five doubles, or into the ten words that share their bytes. */
 export const rowDoubles = 5;
 export const rowWords = 10;
 export const row = {
@@ -6,7 +6,7 @@ export const row = {
   minT: 0,
   maxT: 1,
   delta: 2,
-  /** Words: the last value; bits written, from the chunk's first byte. */
+  /** Words: the two halves of the last value, and the number of bits written, from the chunk's first byte. */
   high: 6,
   low: 7,
   bits: 8,
@@ -21,9 +21,9 @@ export const row = {
 export const headerBits = 16;
 
 /**
- * The states of many XOR chunks that are open at once: ten thousand open series cost one typed array instead of ten
- * thousand objects, and one sample touches one cache line. The caller decides where the bytes lie; `encodeXor` writes
- * the state and the bytes.
+ * The states of many XOR chunks that are open at once, one row for each chunk. Ten thousand open series cost one typed
+ * array instead of ten thousand objects, and one sample touches one cache line. The caller decides where the bytes of
+ * the chunks lie; `encodeXor` writes the state and the bytes.
  */
 export class XorStates {
   doubles: Float64Array;
@@ -66,7 +66,7 @@ export class XorStates {
     return this.doubles[s * rowDoubles + row.maxT]!;
   }
 
-  /** Bits of the last value. */
+  /** The upper half of the last value's bits; `low` gives the lower half. */
   high(s: number): number {
     return this.words[s * rowWords + row.high]!;
   }

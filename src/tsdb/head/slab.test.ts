@@ -14,7 +14,7 @@ const steps = fc.array(
   { maxLength: 400, size: 'max' },
 );
 
-test('pieces keep their bytes whatever is allocated and freed around them, and in the end one page is left', () => {
+test('pieces keep their bytes whatever else is allocated and freed; when all are freed, one page is left', () => {
   fc.assert(
     fc.property(steps, (history) => {
       const slab = new Slab();

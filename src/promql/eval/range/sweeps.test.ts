@@ -49,7 +49,7 @@ describe.each([
   'min_over_time',
   'max_over_time',
 ])('the sweep of %s', (name) => {
-  test('gives bit for bit the results of the single windows', () => {
+  test('gives the same bits as the function computed for each window by itself', () => {
     let [shown, none] = [0, 0];
     fc.assert(
       fc.property(

@@ -13,9 +13,9 @@ import type { ObjectLookup } from './objects.ts';
 import type { Evaluated, ValueCache } from './value-cache.ts';
 
 /**
- * Whether each row of an expression is computed only from series with one and the same value of the label. When the
- * label is the pod's or the node's name, a row is then either whole or absent, whichever nodes are missing: no row is
- * too small.
+ * Whether each row of an expression's result is computed only from series with one and the same value of the label. If
+ * the label is the pod's or the node's name, all series of a row are then on one node. So a row is either whole or
+ * absent, whichever nodes are missing, and its value is never too small.
  * Conservative: false for an expression that it cannot judge.
  */
 export function isPartitionedBy(query: string, label: string): boolean {
@@ -50,13 +50,13 @@ function keeps(expr: Expr, label: string): boolean {
 }
 
 export interface MetricServiceOptions {
-  /** The first provider that knows a metric answers. */
+  /** Where metrics come from. Of several providers that know a metric, the first answers. */
   readonly providers: readonly MetricProvider[];
   readonly values: Pick<ValueCache, 'get'>;
   readonly objects: Pick<ObjectLookup, 'names' | 'ready'>;
   readonly logger: Logger;
   readonly meter: CustomMetricsMeter;
-  /** True: an aggregate is served even when it lacks a node. */
+  /** Whether a value that is computed over several nodes is served even when one of them is missing. */
   readonly partialAggregates: boolean;
   /** Wall time, ms. */
   readonly now: () => number;
@@ -71,9 +71,9 @@ type CustomPath = Extract<ValuePath, { kind: 'custom' }>;
 type ExternalPath = Extract<ValuePath, { kind: 'external' }>;
 
 /**
- * Values for autoscalers.
- * Guarantees: pods (and nodes) that live on a missing node are left out; a value over several nodes is an error when
- * one of them is missing, never a smaller number, unless `partialAggregates` is set. NaN and infinities are left out.
+ * The values of the custom and external metrics, for autoscalers.
+ * Guarantees: a missing node, and pods on it, are left out. A value over several nodes is an error when one of them is
+ * missing, never a smaller number, unless `partialAggregates` is set. NaN and infinities are left out.
  * Errors: StatusError.
  */
 export class MetricService {
@@ -117,7 +117,7 @@ export class MetricService {
     return { body: customValueList(subject, values), degraded: missing.length > 0 };
   }
 
-  /** An unknown external metric is an empty list. */
+  /** The values of an external metric. An unknown metric gives an empty list. */
   async external(path: ExternalPath, labelSelector: string | undefined): Promise<{ body: unknown; degraded: boolean }> {
     const { namespace, metric } = path;
     const matchers = metricMatchers(labelSelector, 'labelSelector');
@@ -137,7 +137,7 @@ export class MetricService {
     return { body: externalValueList(metric, values), degraded: missingNodes.length > 0 };
   }
 
-  /** The requested objects; undefined for all that have values. */
+  /** The names of the requested objects; undefined for all objects that have values. */
   async #names(
     { resource, namespace, name }: CustomPath,
     labelSelector: string | undefined,
