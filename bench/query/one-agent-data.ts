@@ -2,7 +2,7 @@ import { sortedLabels } from '../../src/promql/index.ts';
 import { generate, type BenchSeries } from '../promql/data.ts';
 import { queries } from '../promql/queries.ts';
 
-/** The node of the one agent. */
+/** The node of the benchmark's only agent. */
 export const agentNode = 'node-0';
 
 /**

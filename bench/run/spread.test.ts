@@ -6,7 +6,7 @@ test('the median of an even number of runs is the mean of the two in the middle'
   expect(median([5, 1, 3])).toBe(3);
 });
 
-test('the spread of some runs has their number, least, median and greatest value, whatever the order of the runs', () => {
+test('a spread has the number of runs, and the least, median and greatest value, whatever the order of runs', () => {
   const values = fc.array(fc.double({ noNaN: true, min: -1e9, max: 1e9 }), { minLength: 1 });
   fc.assert(
     fc.property(values, (runs) => {

@@ -13,6 +13,6 @@ export const builtPrograms = {
   'kubectl-complete-svc': join(dist, 'kubectl-svc/kubectl-complete-svc.js'),
 } as const;
 
-/** `toolEnvironment` for a program on Node, with the folder that keeps its compiled code for later starts. */
+/** The environment of a tool that is a Node program. It names the folder that keeps compiled code between starts, too. */
 export const nodeEnvironment = (extra: Readonly<Record<string, string>> = {}): Record<string, string> =>
   toolEnvironment({ NODE_COMPILE_CACHE: compileCacheDir, ...extra });

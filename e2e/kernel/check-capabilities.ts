@@ -16,7 +16,7 @@ export const missingCapabilities: readonly Check[] = [
     },
   })),
   {
-    what: 'without CAP_SYS_ADMIN, as by default, the status says that Go and TLS are not captured; Node is, exactly',
+    what: 'without CAP_SYS_ADMIN, as by default, the status says that Go and TLS are not captured; Node is captured',
     real: true,
     run: async (stage) => {
       await stage.instrument.stop();

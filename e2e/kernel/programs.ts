@@ -9,7 +9,7 @@ import { programFiles } from './orders.ts';
 
 const own = import.meta.dirname;
 
-/** Builds everything that runs in the virtual machine, except Node and Python themselves, into a folder. */
+/** Builds our programs and the workloads that run in the virtual machine (not Node and Python) into a folder. */
 export async function buildPrograms(dir: string, log: (line: string) => void): Promise<void> {
   const to = (name: keyof typeof programFiles): string => join(dir, programFiles[name]);
   mkdirSync(dir, { recursive: true });

@@ -4,9 +4,9 @@ import { root } from './bundle.ts';
 import { thirdPartyNotices } from './notices.ts';
 
 /**
- * Bundles the page into `<outDir>/ui`. The first view consists of `early.js`, `app.js`, `app.css` and their static
- * imports. Other views need more files of `chunks/`, which the browser loads when a view is opened. The licences of the
- * page's packages are in the same folder. Returns the metafile of `app.js`.
+ * Bundles the query server's page into `<outDir>/ui`. The first view consists of `early.js`, `app.js`, `app.css` and
+ * their static imports. Other views need more files of `chunks/`, which the browser loads when a view is opened. The
+ * licences of the page's packages are in the same folder. Returns the metafile of `app.js`.
  */
 export async function buildPage(outDir: string): Promise<Metafile> {
   const out = `${outDir}/ui`;

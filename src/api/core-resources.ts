@@ -5,7 +5,7 @@ const core = (kind: string, plural: string, namespaced = true) =>
 const grouped = (group: string, kind: string, plural: string, namespaced = true) =>
   resourceRef({ group, version: 'v1', kind, plural, namespaced });
 
-/** Third-party kinds that we read or write: kinds of the API server, and two kinds of the Prometheus Operator. */
+/** The kinds that we read or write but do not define: those of Kubernetes, and two of the Prometheus Operator. */
 export const coreResources = {
   namespaces: core('Namespace', 'namespaces', false),
   nodes: core('Node', 'nodes', false),

@@ -6,8 +6,8 @@ const load = createRequire(import.meta.url);
 
 /**
  * The only import of `@dot-i/k8s-operator`. The package is CommonJS. A static import would hide its class behind a
- * namespace object, and the test runner would refuse the import cycle with client-node, which is ESM; `createRequire`
- * works in any order.
+ * namespace object, and the test runner would refuse the import cycle with client-node, which is ESM. With
+ * `createRequire` the order of the imports does not matter.
  *
  * The package is loaded with `lightClientNode` in client-node's place. Where modules cannot be replaced (in the test
  * runner), the real client-node is loaded immediately. A bundle replaces this file, and puts `lightClientNode` in place

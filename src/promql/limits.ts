@@ -18,7 +18,7 @@ export const queryLimits = {
   patternCost: 30_000,
   /** Steps at which one subquery, or a query, is evaluated. */
   steps: 250_000,
-  /** Samples that the windows of one call hold together: steps × steps of the subquery × series. */
+  /** Samples in all windows of one call: steps × steps of the subquery × series. */
   windowSamples: 10_000_000_000,
   /** Characters of a label value that a query creates. */
   labelLength: 4_096,

@@ -1,8 +1,8 @@
 /**
- * Delay before the next list or watch of one source.
+ * Delay before the next request of one list-and-watch.
  * Shape: pure; `failures` counts the failures since the last quiet period, from 1; `random` is in [0, 1).
  * Units: milliseconds. Result in [800, 30_000] before jitter; jitter adds up to 100 %.
- * Source: the numbers of client-go's reflector.
+ * Source of the numbers: client-go's reflector.
  */
 export function watchBackoff(failures: number, random: number): number {
   const base = Math.min(800 * 2 ** Math.min(Math.max(failures, 1) - 1, 10), 30_000);
@@ -11,12 +11,12 @@ export function watchBackoff(failures: number, random: number): number {
 
 /**
  * Delay before a key that failed `failures` times in a row (from 1) runs again.
- * Units: ms. 5 ms doubling to five minutes. client-go's cap is 1000 s, which would make objects wait for a quarter of
- * an hour after an outage.
+ * Units: ms. The delay is 5 ms after the first failure, and doubles with each further one up to five minutes. Up to
+ * client-go's 1000 s, objects would wait for a quarter of an hour after an outage.
  */
 export function itemBackoff(failures: number): number {
   return Math.min(5 * 2 ** Math.min(Math.max(failures, 1) - 1, 30), 300_000);
 }
 
-/** A source counts as healthy again after this long without a failure. Units: ms. */
+/** A list-and-watch counts as healthy again after this long without a failure. Units: ms. */
 export const quietMs = 120_000;

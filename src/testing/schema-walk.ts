@@ -2,7 +2,7 @@ import type { KindDefinition } from '../api/schema/kind.ts';
 import { objectSchema } from '../api/schema/crd.ts';
 import type { JsonSchema } from '../api/schema/crd.ts';
 
-/** Every schema of a kind with its path, the root first. */
+/** The schema of a kind and every schema inside it, each with its path; the root comes first. */
 export function* schemasOf(kind: KindDefinition): Generator<{ path: string; schema: JsonSchema }> {
   yield* walk('', objectSchema(kind));
 }

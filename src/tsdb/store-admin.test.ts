@@ -69,7 +69,7 @@ describe('deleting', () => {
     await store.close();
   });
 
-  test('a block whose tombstones are damaged is moved to the quarantine with them, and its file is closed', async () => {
+  test('a block whose tombstones are damaged goes to the quarantine with them, and its file is closed', async () => {
     const { store, options } = await filled();
     const files = options.files as MemoryFiles;
     const { blocks } = store.stats();
@@ -106,7 +106,7 @@ describe('merging', () => {
     await short.store.close();
   });
 
-  test('after a crash between the write of a merged block and the removal of its parts, each sample is there once', async () => {
+  test('a crash after a merged block is written, before its parts are removed, leaves each sample once', async () => {
     const clock = new FakeClock(start);
     const files = new MemoryFiles();
     const options = { dir: '/s', files, clock, logger: silentLogger, retentionMs: 1e12 };

@@ -9,8 +9,8 @@ export interface Place {
 }
 
 /**
- * The place of a URL. The last part of the path names the view, so that the page works below any
- * prefix; without it the page shows the services, or the query if the URL contains one.
+ * The place of a URL. Only the last part of the path names the view, so that the page works below any prefix. If it
+ * names no view, the page shows the services, or the view `graph` if the URL contains a query.
  */
 export function placeOf({ pathname, search }: Pick<URL, 'pathname' | 'search'>): Place {
   const params = new URLSearchParams(search);

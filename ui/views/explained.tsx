@@ -21,7 +21,7 @@ export function Explained(workload: { namespace: string; workload: string; kind:
       <h2>Pods and their capture</h2>
       <Shown asked={asked} what="what decides about capture">
         {({ pods, settings, operator }) => {
-          // One pod represents the others: the first with an obstacle, otherwise the first.
+          // The steps of one pod are shown for all: those of the first pod with an obstacle, or else of the first pod.
           const shown = pods.find(obstacleOf) ?? pods[0];
           if (!shown) return <p class="quiet">No pod of it is on a node.</p>;
           return (

@@ -17,7 +17,7 @@ import { filterServices } from './filter-services.ts';
 
 const failing: Order = { key: 'errors', down: true };
 
-/** `window` is passed on to the view of a service. */
+/** `window`, the span of time that is shown, is passed on in the links to the view of a service. */
 const columnsFor = (window: string | undefined): readonly Column<ServiceSummary>[] => [
   {
     key: 'name',

@@ -6,9 +6,9 @@ import { ApplySet, Manager, RuntimeMetrics, StatusWriter } from '../../../src/ru
 import { childLabel, childrenOf, parts, type Part } from './crd.ts';
 
 /**
- * One process of the operator under soak. Arguments: the namespace, the identity in the leader election (`none` for no
- * election), and the loopback port. The port serves `/metrics` and `/state`, which answers `{leading, idle, heapBytes}`
- * after a garbage collection.
+ * One process of the operator of the soak test. Arguments: the namespace, the identity in the leader election (`none`
+ * for no election), and the loopback port. The port serves `/metrics` and `/state`; `/state` answers `{leading, idle,
+ * heapBytes}` after a garbage collection.
  */
 const [namespace = 'default', identity = 'none', port = '0'] = process.argv.slice(2);
 const metrics = new RuntimeMetrics();

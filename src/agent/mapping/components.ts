@@ -13,8 +13,8 @@ export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
 export type Mode = 'counter' | 'increment' | 'level';
 
 /**
- * What determines the float series that a point turns into. Shapes are compared by `sameShape`; a stream whose shape
- * changes gets new series.
+ * What determines the float series that a point turns into. Shapes are compared by `sameShape`; for a stream whose
+ * shape changes, the series are looked up again.
  */
 export interface Shape {
   readonly kind: 'scalar' | 'histogram' | 'summary';

@@ -10,7 +10,7 @@ const maxNameLength = 253;
 export interface AgentServerName {
   /** The DNS name that the certificate of this node's agent carries. */
   readonly servername: string;
-  /** The name that all agents share. It is accepted from an agent of an earlier version, whose certificate has only it. */
+  /** The name that all agents share. It is accepted from agents of earlier versions, whose certificate has only it. */
   readonly sharedName?: string;
 }
 

@@ -27,7 +27,7 @@ interface RunFlags extends ClusterFlags {
 }
 
 /**
- * `svc install`: shows what would change, applies it and, with `--wait`, waits until it runs.
+ * `svc install`: shows what changes, applies it and, with `--wait`, waits until the installation runs.
  * Progress goes to stderr; stdout has the diff, or with `--dry-run=client` the manifest.
  */
 export function installCommand(command: Command): Command {

@@ -47,7 +47,7 @@ describe('native histograms', () => {
     ]);
   });
 
-  test('the wider zero bucket takes in the buckets inside it, and is widened to the end of a bucket that it would cut', () => {
+  test('the wider zero bucket takes in the buckets inside it, and all of a bucket that it would cut', () => {
     const narrow = of([5, 7]);
     const wide = of([], { zeroThreshold: 1.5, zeroCount: 2 });
     const { histogram } = addHistograms(narrow, wide);

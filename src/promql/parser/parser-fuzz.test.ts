@@ -66,7 +66,7 @@ function bare(part: unknown): unknown {
   );
 }
 
-/** The tree, or null for a generated text that is not an expression: `a * group_left (b)` without labels. */
+/** The tree, or null for a generated text that is not an expression, such as `a * group_left (b)` without labels. */
 function accepted(text: string): Expr | null {
   try {
     return parse(text, features);

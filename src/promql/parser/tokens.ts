@@ -14,7 +14,7 @@ export type TokenKind =
   | 'operator'
   | 'punctuation';
 
-/** One token. `text` is the source text; `word` is its lower-case form, by which keywords and the like are looked up. */
+/** One token. `text` is the source text; `word` is its lower-case form, by which keywords are looked up. */
 export interface Token extends Position {
   readonly kind: TokenKind;
   readonly text: string;

@@ -2,7 +2,7 @@ import type { DeclaredPort } from '../../capture/explain/index.ts';
 import { workloadName, type PodFacts } from '../../capture/index.ts';
 import { AddressBlocks, type NamedBlock } from './address-blocks.ts';
 
-/** A pod as the index keeps it. Units: ms since the epoch. */
+/** A pod as the index keeps it. Times are in ms since the epoch. */
 export interface IndexedPod extends PodFacts {
   readonly uid: string;
   /** TCP ports that its containers declare. */

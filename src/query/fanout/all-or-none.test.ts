@@ -24,7 +24,7 @@ test('when one task fails, the others are aborted and have ended before its erro
   expect(ended).toBe(true);
 });
 
-test.each([1, 2])('the outer signal aborts the tasks (number of tasks: %i)', async (pieces) => {
+test.each([1, 2])('when the caller’s signal aborts, the tasks are aborted (number of tasks: %i)', async (pieces) => {
   const outer = new AbortController();
   const waiting = allOrNone(
     outer.signal,

@@ -3,8 +3,8 @@ import { ApiError } from '../api/api-error.ts';
 import type { HandlerDeps } from '../api/call.ts';
 
 /**
- * The result of a review of the caller's rights. Errors: ApiError `unavailable` when the review fails: nothing is then
- * shown.
+ * The result of a review of the caller's rights. Errors: ApiError `unavailable` when the review fails, so that the
+ * caller is shown nothing.
  */
 export async function reviewed<T>(review: () => T, { logger }: Pick<HandlerDeps, 'logger'>): Promise<Awaited<T>> {
   try {

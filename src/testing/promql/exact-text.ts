@@ -1,6 +1,6 @@
 import { labelsText, type QueryResult } from '../../promql/index.ts';
 
-/** An answer as text in which every bit counts: two answers are the same exactly if their texts are the same. */
+/** An answer as text that shows every bit: two answers have the same bits exactly if their texts are the same. */
 export function exactText({ value, warnings, infos }: QueryResult): string {
   const lines: string[] = [value.type, ...warnings, ...infos];
   if (value.type === 'vector') {

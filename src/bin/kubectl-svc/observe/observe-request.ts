@@ -16,7 +16,7 @@ export interface SpanFlags {
 /** Default number of past items. */
 const defaultNumber = 20;
 
-/** The request for the flags and filters. Errors: UsageError that names the flag. */
+/** The request that the flags and filters ask for. Errors: UsageError that names the flag. */
 export function observeRequest(
   flags: SpanFlags,
   filters: { readonly include: readonly FilterValues[]; readonly exclude: readonly FilterValues[] },
@@ -53,7 +53,10 @@ function whole(text: string, flag: string): number {
   throw new UsageError(`${flag} ${JSON.stringify(text)} is no whole number${flag === '--last' ? ' or all' : ''}`);
 }
 
-/** Durations are sent unchanged: they are relative to now, and the cluster's clock may differ from this machine's. */
+/**
+ * The value of a time flag as it is sent. A duration, which is relative to now, is sent unchanged, because the clock of
+ * the cluster may differ from that of this machine.
+ */
 function moment(text: string, flag: string, now: number): string {
   return /^([0-9]+(ms|s|m|h))+$/.test(text) ? text : timeText(timeFlag(text, flag, now));
 }

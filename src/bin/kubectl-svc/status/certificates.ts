@@ -6,8 +6,8 @@ import { about, type Check } from './check.ts';
 const renewed = `the operator renews certificates two thirds into their life: kubectl logs deployment/${names.controller}`;
 
 /**
- * When the CA and the certificates of the servers expire. For a user who may not read Secrets, the policies' status is
- * used instead.
+ * Checks when the CA and the certificates of the servers expire. For a user who may not read Secrets, what the status
+ * of the policies says is shown instead.
  */
 export function certificateChecks(view: ClusterView): Check[] {
   if (view.secrets.fault !== undefined)
