@@ -61,7 +61,7 @@ needing(root).describe('a volume', () => {
     await store.close();
   });
 
-  test('a start on a read-only volume fails and says what to do; a writable volume has lost no sample', async () => {
+  test('a start on a read-only volume fails and says what to do, and no sample is lost by it', async () => {
     const now = Date.now();
     const store = await open();
     store.append(labels, now - 1_000, 1);

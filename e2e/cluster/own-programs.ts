@@ -13,6 +13,6 @@ export const builtPrograms = {
   'kubectl-complete-svc': join(dist, 'kubectl-svc/kubectl-complete-svc.js'),
 } as const;
 
-/** The environment of a tool that is a Node program. It names the folder that keeps compiled code between starts, too. */
+/** The environment of a tool that is a Node program. It also names the folder that keeps compiled code for later. */
 export const nodeEnvironment = (extra: Readonly<Record<string, string>> = {}): Record<string, string> =>
   toolEnvironment({ NODE_COMPILE_CACHE: compileCacheDir, ...extra });

@@ -125,17 +125,17 @@ const queries = [
 ];
 const ranges = ['requests_count[5m]', 'requests_count[5m:30s]', 'rate(requests_count[2m])[5m:30s]'];
 
-test.each([...queries, ...ranges])('an instant query has the same counts: %s', async (query) => {
+test.each([...queries, ...ranges])('an instant query counts as Prometheus does: %s', async (query) => {
   await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'all' });
 });
 
-test('so do an instant query between two seconds, and one without counts per step', async () => {
+test('so does an instant query between two seconds, and one without counts per step', async () => {
   const query = 'rate(requests_count[2m])';
   await compare('/api/v1/query', { query, time: String(now / 1000 - 90.25), stats: 'all' });
   await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'true' });
 });
 
-test.each(queries.filter((query) => query !== '"s"'))('a range query has the same counts: %s', async (query) => {
+test.each(queries.filter((query) => query !== '"s"'))('a range query counts as Prometheus does: %s', async (query) => {
   const start = String(now / 1000 - 1_200);
   // A step shorter than most windows, and one longer than most.
   for (const step of ['40', '400']) {

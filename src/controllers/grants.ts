@@ -13,7 +13,7 @@ export function grantMinters(namespace: string, operatorNamespace: string): stri
   return `kubectl create rolebinding ${name} -n ${namespace} --clusterrole=${name} ${account(operatorNamespace)}`;
 }
 
-/** Grants the operator to read one Secret, by name. */
+/** Grants the operator the right to read one Secret, by name. */
 export function grantSecret(namespace: string, secret: string, operatorNamespace: string): string {
   const name = `${names.controller}-${secret}`;
   return (

@@ -30,7 +30,7 @@ test.each<[string, object, boolean]>([
   ['another audience', { ...ann, audiences: ['vault'] }, false],
   ['a token that is not authenticated', { authenticated: false, audiences: [apiServer] }, false],
   ['a user without a name', { authenticated: true, user: {}, audiences: [apiServer] }, false],
-])('the answer to a review with %s makes the token valid or not: %j', async (_what, status, valid) => {
+])('whether a token is valid if the answer to its review has %s', async (_what, status, valid) => {
   expect((await subject(status).review()) !== undefined).toBe(valid);
 });
 

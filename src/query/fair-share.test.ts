@@ -61,7 +61,7 @@ test.each([
   ['agents compute', {}],
   ['the query server computes', { 'x-svc-pushdown': 'off' }],
 ])(
-  'while five users run endless queries, which %s, the latency of another user is at most twice that of an idle server',
+  'while five users run endless queries, which %s, another user has at most twice the latency of an idle server',
   async (_, headers) => {
     const { runner } = stage.server;
     await latency(8);

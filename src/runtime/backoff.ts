@@ -11,8 +11,8 @@ export function watchBackoff(failures: number, random: number): number {
 
 /**
  * Delay before a key that failed `failures` times in a row (from 1) runs again.
- * Units: ms. The delay is 5 ms after the first failure, and doubles with each further one up to five minutes. Up to
- * client-go's 1000 s, objects would wait for a quarter of an hour after an outage.
+ * Units: ms. The delay is 5 ms after the first failure, and doubles with each further one up to five minutes. With
+ * client-go's cap of 1000 s, objects would wait for a quarter of an hour after an outage.
  */
 export function itemBackoff(failures: number): number {
   return Math.min(5 * 2 ** Math.min(Math.max(failures, 1) - 1, 30), 300_000);

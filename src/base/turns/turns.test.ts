@@ -2,9 +2,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { FairTurns, sliceMs } from './fair-turns.ts';
 import { Pace } from './turns.ts';
 
-/**
- * Turns with a made-up clock and event loop. `pass` lets time pass; `round` runs one round of the event loop.
- */
+/** Turns with a made-up clock and event loop. `pass` lets time pass; `round` runs one round of the event loop. */
 function stage(): { turns: FairTurns; pass: (ms: number) => void; round: () => Promise<void> } {
   let now = 0;
   let next: (() => void)[] = [];

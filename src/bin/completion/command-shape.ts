@@ -7,7 +7,7 @@ export interface CommandShape {
   description: string;
   options: OptionShape[];
   commands: CommandShape[];
-  /** All possible values of its first argument; empty when other values are possible. */
+  /** The values of its first argument, if only certain values are possible; else empty. */
   values: readonly string[];
 }
 
@@ -18,7 +18,7 @@ export interface OptionShape {
   short?: string;
   description: string;
   takesValue: boolean;
-  /** All values that it accepts; empty when it accepts other values. */
+  /** The values that it accepts, if it accepts only certain values; else empty. */
   choices: readonly string[];
 }
 

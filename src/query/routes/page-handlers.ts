@@ -17,7 +17,7 @@ import { rateRows, rateSamples, windowParams } from './topology-handler.ts';
 const hourMs = 3_600_000;
 /** Number of points of a sparkline. */
 const steps = 60;
-/** The shortest window of a rate. A rate needs several samples: it is twice the agents' longest interval. Units: ms. */
+/** The shortest window of a rate: twice the agents' longest interval, as a rate needs several samples. Units: ms. */
 const shortestRateMs = 120_000;
 
 /** `/api/v1/services`: every workload with its numbers, or the reason why it has none. */
@@ -107,7 +107,7 @@ async function nodesAnswer(call: Call, deps: HandlerDeps) {
   return { samples: rateSamples(result.value), warnings, missingNodes };
 }
 
-/** The namespaces that are visible by both; undefined stands for all namespaces. */
+/** The namespaces that are in both sets; undefined stands for all namespaces. */
 function both(a: Visible, b: Visible): Visible {
   if (a === undefined || b === undefined) return a ?? b;
   return new Set([...a].filter((one) => b.has(one)));

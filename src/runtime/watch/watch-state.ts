@@ -25,7 +25,7 @@ interface Common {
   failedAt: number;
   /** The next list must be answered from storage, not from the server's cache, which may lag behind. */
   consistent: boolean;
-  /** Whether to ask for a list as a stream (`sendInitialEvents`); `off` after the server has shown that it has none. */
+  /** Whether to ask for lists as streams (`sendInitialEvents`); `off` after the server has shown that it sends none. */
   streamingList: 'try' | 'off';
 }
 

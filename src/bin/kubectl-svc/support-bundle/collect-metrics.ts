@@ -66,7 +66,8 @@ async function page(stream: Duplex, signal: AbortSignal): Promise<string> {
     const tooLarge = (): Error => new OperatorError('ERR_TOO_LARGE', `/metrics: more than ${maxPageBytes >> 20} MiB`);
     const text = await readWhole(res, maxPageBytes, tooLarge);
     if (res.statusCode === 200) return text.toString('utf8');
-    // A pod on the host's network, and a server with the setting `tenancy`, asks for a token on loopback, too.
+    // Pods on the host's network, and servers with the setting `tenancy`, ask for a token on loopback, too: there,
+    // loopback does not prove that the caller is inside the pod.
     const why = res.statusCode === 401 ? '401, it asks for a token; see queries/agents.json' : res.statusCode;
     throw new OperatorError('ERR_API_REQUEST', `/metrics: ${why}`);
   } finally {

@@ -14,7 +14,7 @@ export function signatureOf(matching: VectorMatching): (labels: Labels) => strin
   return (labels) => partialKey(labels, keep);
 }
 
-/** Those of a series' labels that the series that match it share. */
+/** The labels that a series shares with the series that match it. */
 export function matchLabels(labels: Labels, matching: VectorMatching): Labels {
   return filterLabels(labels, matchKeep(matching));
 }

@@ -14,7 +14,7 @@ export interface Coverage {
   /** The counter's start time, if it lies inside the range. */
   readonly began: number | null;
   /**
-   * The increase (of a histogram: of its count), by which a counter is not extrapolated below zero; null for gauges.
+   * The increase (of a histogram: of its count); it keeps a counter from being extrapolated below zero. Null for gauges.
    */
   readonly increase: number | null;
   readonly firstValue: number;

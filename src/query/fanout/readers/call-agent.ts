@@ -6,7 +6,7 @@ import { asAgentFailure } from '../failure.ts';
 
 /** The caller on whose behalf an agent is read. */
 export interface Asker {
-  /** Names the caller, among whose queries and those of others the agent shares its time. */
+  /** A name for the caller: an agent shares its time fairly among callers. */
   readonly caller?: string;
   /** Decides when the query lets other work run. Default: as for the whole process. */
   readonly turns?: TurnTaking;
