@@ -17,7 +17,7 @@ import { rateRows, rateSamples, windowParams } from './topology-handler.ts';
 const hourMs = 3_600_000;
 /** Number of points of a sparkline. */
 const steps = 60;
-/** The shortest window of a rate: twice the agents' longest interval, as a rate needs several samples. Units: ms. */
+/** The shortest window of a rate: at least twice the agents' longest interval, for several samples. Units: ms. */
 const shortestRateMs = 120_000;
 
 /** `/api/v1/services`: every workload with its numbers, or the reason why it has none. */

@@ -36,7 +36,7 @@ class Deviations {
   }
 }
 
-/** Computes stddev and stdvar. Values are added in the order of the columns: the last digits of a result depend on it. */
+/** Computes stddev and stdvar. Values are added in the order of the columns, on which the last digits depend. */
 export async function varianceAggregate(
   context: EvalContext,
   expr: AggregateExpr,

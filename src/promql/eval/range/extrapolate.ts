@@ -13,9 +13,7 @@ export interface Coverage {
   readonly end: number;
   /** The counter's start time, if it lies inside the range. */
   readonly began: number | null;
-  /**
-   * The increase (of a histogram: of its count); it keeps a counter from being extrapolated below zero. Null for gauges.
-   */
+  /** The increase (of a histogram: of its count). It limits the extrapolation of a counter to zero. Null for gauges. */
   readonly increase: number | null;
   readonly firstValue: number;
 }
