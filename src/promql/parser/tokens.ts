@@ -1,7 +1,7 @@
 import type { Position } from '../errors.ts';
 import { aggregators } from './ast.ts';
 
-/** The kind of a token. A keyword is always of the kind `keyword`, although most keywords are also legal names. */
+/** The kind of a token. Keywords, except the fill modifiers, are of the kind `keyword` even where they are names. */
 export type TokenKind =
   | 'eof'
   | 'identifier'

@@ -134,7 +134,7 @@ function doubles(length: number): Float64Array {
   return values;
 }
 
-/** Writes each step's kind: 0, 1 or 2. Shape: a byte 1 if all kinds are 1; else a byte 0 and two bits a step. */
+/** Writes each step's kind, 0, 1 or 2. Shape: byte 1 if all are 1; else byte 0, then two bits a step, lowest first. */
 export function writeKinds(out: WireWriter, field: number, kinds: Uint8Array): void {
   if (allOne(kinds)) {
     out.key(field, 2).rawVarint(1).rawByte(1);
