@@ -106,7 +106,7 @@ const onANode: Step = {
  * an hour. Units: ms.
  */
 const lastStartOfNodeMs = 45 * 60_000;
-/** Three or four tests share a core, and a core of a shared machine may be slow: see `src/testing/until.ts`. */
+/** Multiplies time limits: three or four tests share a core, which may itself be slow. See `src/testing/until.ts`. */
 const patience = '3';
 /** Lowers the priority of steps that only compute, as the e2e tests measure times. */
 const lowerPriority = ['nice', '-n', '5'];
@@ -169,7 +169,7 @@ async function commandStep(step: Step): Promise<Outcome> {
   return { tally: tallyOfCommand(code), failures: code === 0 ? [] : [`${command.join(' ')}: ended with ${code}`] };
 }
 
-/** The arguments that have Jest write its report. */
+/** The arguments that make Jest write its report. */
 function jsonReport(file: string): string[] {
   return ['--json', `--outputFile=${file}`];
 }

@@ -24,7 +24,7 @@ const outcomes = [
   ['GET', '500'],
 ] as const;
 
-/** 465 series for each node: the agent's own, request durations and sizes of five pods, and their flows. */
+/** 465 series for each node: metrics of its agent, and request durations, body sizes and flows of five pods. */
 export function generate(nodes: number): BenchSeries[] {
   const random = new Random(42);
   const found: BenchSeries[] = [];

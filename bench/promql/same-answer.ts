@@ -4,7 +4,7 @@ interface Series {
   readonly values?: readonly (readonly [number, string])[];
 }
 
-/** Our sums are rounded once, the peer's at each step: the last digits may differ. */
+/** Our sums are rounded once, the peer's at each addition: the last digits may differ. Relative to the value. */
 const tolerance = 1e-12;
 
 /** The first difference between two answers of the query API; null when labels, times and values agree. */

@@ -1,7 +1,7 @@
 import { spreadOf } from './spread.ts';
 import type { Spread } from './spread.ts';
 
-/** What both sides of a figure ran on. */
+/** What both sides of a figure, ours and the peer's, ran on. */
 export interface Setting {
   /** Which process has which cores. */
   readonly cores: string;

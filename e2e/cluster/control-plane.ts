@@ -34,7 +34,7 @@ export interface EtcdAccess {
   key: string;
 }
 
-/** etcd and the three servers, running. */
+/** The running etcd, API server, controller manager and scheduler. */
 export interface ControlPlane {
   readonly server: string;
   /** The cluster's authority, PEM certificate and key. */
@@ -223,7 +223,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   etcd.start();
   apiServer.start();
   try {
-    // Before the bootstrap roles exist, the other programs would be refused and end. They need no other start hook.
+    // Before the bootstrap roles exist, the other programs would be refused and end. Other start hooks do not matter.
     await waitReady('/readyz/poststarthook/rbac/bootstrap-roles');
     controllerManager.start();
     scheduler.start();

@@ -25,7 +25,7 @@ describe('a cluster with two process nodes', () => {
     expect(Date.now() - started).toBeLessThan(60_000);
   });
 
-  test('writes kubeconfigs with the rights of the user', async () => {
+  test('writes a kubeconfig for a user and groups, which has only their rights', async () => {
     const kubeconfig = await cluster.kubeconfigFor('jane', ['developers']);
     expect(await cluster.kubectl(['auth', 'whoami'], { kubeconfig })).toMatch(/jane[\s\S]*developers/);
     await expect(cluster.kubectl(['get', 'nodes'], { kubeconfig })).rejects.toThrow('forbidden');

@@ -10,10 +10,10 @@ import { clientScript, lumpScript, serverScript } from './traffic.ts';
 const node = 'node-1';
 /** The bytes that the client sends in one TCP connection. Flows also count packet headers and other requests. */
 const lumpBytes = 20 * 1024 * 1024;
-/** The instrument asks for the metadata of three clouds before it starts, and waits for each. Units: ms. */
+/** The instrument asks for the metadata of three clouds before it starts, and waits for each answer. Units: ms. */
 const patienceMs = 150_000;
 
-/** As `until`, but waits as long as a start may take. */
+/** As `until`, but waits as long as a start of the instrument may take. */
 function eventually<T>(what: string, probe: () => Promise<T | undefined | false>): Promise<T> {
   return until(what, probe, { timeoutMs: patienceMs });
 }
@@ -80,7 +80,7 @@ async function begin(
   });
 }
 
-/** Flows are captured only where a policy says so. */
+/** Applies a policy by which the nodes capture flows: without such a policy there are none. */
 function flowPolicy(stage: CaptureStage, attributes: readonly string[] = []): Promise<void> {
   return stage.apply({
     apiVersion: 'svc.dev/v1alpha1',

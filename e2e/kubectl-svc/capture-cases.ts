@@ -71,7 +71,7 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
           .map(({ asks, answer, fact }) => `${pod} ${asks} ${answer}: ${fact}`),
       );
 
-    test('of captured pods answers every step with yes; the agents hold what the plugin compiles', async () => {
+    test('of captured pods answers every step with yes; the agents have the config that it compiles', async () => {
       const explained = await until('every step to be yes', () => explain('deployment/checkout'), {
         good: (answer) => answer.pods.length > 0 && open(answer).length === 0,
         timeoutMs: 60_000,
@@ -105,7 +105,7 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
   });
 
   describe('diff', () => {
-    test('exits with 0 for applied objects, with 1 and the lines for an edit, with 0 once it is applied', async () => {
+    test('exits with 0 for applied objects, with 1 and a diff for an edit, with 0 after it is applied', async () => {
       const before = await readRepositoryFile(sample);
       expect(await diff(before)).toEqual({ code: 0, stdout: '', stderr: '' });
       const edited = before.replace('- port: 8080', '- port: 8080\n    - port: 9100');
@@ -123,7 +123,7 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
       await cluster.kubectl(['apply', '-f', '-'], { stdin: before });
     }, 60_000);
 
-    test('refuses what the schema or the rules of the API server refuse, by field', async () => {
+    test('refuses what the schema or its validation rules refuse, and names the field', async () => {
       const of = (spec: object): string =>
         JSON.stringify({
           apiVersion: 'svc.dev/v1alpha1',

@@ -23,7 +23,7 @@ export interface LogServerOptions {
 /**
  * The part of a kubelet's HTTPS server that `kubectl logs` needs: GET /containerLogs/{namespace}/{pod}/{container} with
  * follow, previous, timestamps, tailLines, sinceSeconds, sinceTime and limitBytes; and port-forwards by WebSocket, as
- * client-node makes them. kubectl's own port-forward uses SPDY: it gets a 501, as do exec and attach.
+ * @kubernetes/client-node makes them. kubectl's own port-forward uses SPDY: it gets a 501, as do exec and attach.
  */
 export async function startLogServer(options: LogServerOptions): Promise<{ port: number; server: Server }> {
   const server = createServer(
@@ -49,7 +49,7 @@ const unknownClient = 'a client certificate is needed';
 const lacks = (route = ''): string =>
   `a process node has no ${route}: its containers are processes of the machine, look at them there`;
 
-/** Reaches the pod from a loopback address, as a connection made inside of it would. */
+/** Connects to the pod from a loopback address, as a process inside the pod does. */
 function forwardPort(options: LogServerOptions, req: IncomingMessage, socket: Duplex): void {
   const [route, namespace = '', name = ''] = new URL(req.url ?? '/', 'https://node').pathname.slice(1).split('/');
   const refuse = (status: string, why: string): void =>

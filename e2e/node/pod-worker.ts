@@ -24,7 +24,8 @@ interface Managed extends ContainerRecord {
 }
 
 /**
- * One pod on a process node: brings it to what its spec says, and keeps it there.
+ * One pod on a process node, which runs containers as processes: brings the pod to what its spec says, and keeps it
+ * there.
  *
  * Flow: every event (spec, source of a volume, end of a process, probe, timer) requests a round. Rounds run one after
  * the other; each looks at the whole pod and does what is due, then writes the status.
@@ -292,7 +293,7 @@ export class PodWorker {
     const grace = this.#gone ? 0 : (this.#pod.metadata.deletionGracePeriodSeconds ?? this.#grace());
     const running = this.#containers.filter((c) => c.running && c.process);
     const first = this.#killAt === undefined;
-    // A second delete may shorten the time, never lengthen it.
+    // A second delete may shorten the grace period, never lengthen it.
     this.#killAt = Math.min(this.#killAt ?? Infinity, Date.now() + grace * 1000);
     for (const c of running) {
       for (const stop of c.stopProbes.splice(0)) stop();

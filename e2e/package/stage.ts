@@ -19,13 +19,13 @@ export interface Stage {
   end(): Promise<void>;
 }
 
-/** Fills a release folder from what is built, and unpacks the npm package beside it, for `npx`. */
+/** Fills a release folder from what is built in dist/, and unpacks the npm package beside it, for `npx`. */
 export async function stageRelease(): Promise<Stage> {
   const dir = await mkdtemp(join(tmpdir(), 'svc-stranger-'));
   const release = join(dir, 'release');
   const { version } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8')) as { version: string };
   const dist = join(repository, 'dist');
-  // Not in dist/, where the test of the release makes it at the same time.
+  // Not in dist/, where the test of the release may make the same package at the same time.
   const packageIn = join(dir, 'made');
   await makePackage(join(packageIn, 'package'));
   await assembleRelease({ version, identity: buildIdentity(), dist, packageIn, out: release });

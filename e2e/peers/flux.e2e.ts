@@ -71,7 +71,7 @@ needing(peerNeed('kustomize-controller')).describe("Flux's kustomize-controller"
     expect(corrected['spec']).toMatchObject({ defaults: { protocols: ['HTTP'] } });
   });
 
-  test('prunes what Git no longer has, and does not call a minter without pods ready', async () => {
+  test('prunes what Git no longer has, and does not report a minter that has no pods as ready', async () => {
     const ready = await flux.push([policy, aMinter()]);
     expect(await stage.find(monitorPath)).toBeUndefined();
     expect(await stage.find(minterDeploymentPath)).toBeDefined();

@@ -32,8 +32,8 @@ interface PeerSeries {
 }
 
 /**
- * Labels as a key. A number in the label `value` is rounded to ten digits: results of sinh and similar functions
- * differ.
+ * Labels as a key. A number in the label `value`, as count_values writes it, is rounded to ten digits: the last digits
+ * of sinh and similar functions differ.
  */
 function keyOf(labels: Labels): string {
   const rounded = labels.map(([name, value]): [string, string] =>
@@ -43,7 +43,8 @@ function keyOf(labels: Labels): string {
 }
 
 /**
- * Adds points under a key. Two label sets that differ only beyond the tenth digit are one, with the sum of both.
+ * Adds points under a key. Two label sets that differ only beyond the tenth digit have the same key: their values are
+ * added up.
  */
 function addPoints(
   found: Map<string, Map<string, Point>>,
@@ -66,9 +67,8 @@ type Points = ReadonlyMap<string, Point>;
 const epsilon = 1e-6;
 
 /**
- * What differs between our answer (or error) and the peer's; null when they agree. A number that depends on the last
- * digits of the samples may differ as much as ours differs from those in `shifted`: our answers for samples with other
- * last digits.
+ * What differs between our answer (or error) and the peer's; null when they agree. `shifted` are our answers for samples
+ * with other last digits: a number may differ from the peer's as much as it differs from the numbers in these answers.
  */
 export function difference(
   ours: QueryResult | Error,
@@ -100,7 +100,7 @@ function noteKind(text: string): string {
 function differentNotes(ours: QueryResult, peer: PeerAnswer): string | null {
   for (const kind of ['warnings', 'infos'] as const) {
     const want = [...(peer[kind] ?? [])];
-    // The API shows ten and counts the rest.
+    // The API shows ten annotations and counts the others.
     if (want.some((text) => /more (?:warning|info) annotations omitted/.test(text))) continue;
     const [a, b] = [ours[kind].map(noteKind).sort(), want.map(noteKind).sort()];
     // When several sample types are incompatible at one step, Prometheus annotates only the last; we annotate each. So
@@ -139,8 +139,8 @@ function differentSeries(a: AllSeries, peers: AllSeries, shifted: readonly AllSe
 }
 
 /**
- * The peer's series. A series that we have with another number in the label `value` gets our key: equal numbers may be
- * rounded to different tenth digits.
+ * The peer's series. A series that we have with another number in the label `value` gets our key: nearly equal numbers
+ * may be rounded to different tenth digits.
  */
 function underOurKeys(peer: AllSeries, ours: AllSeries): AllSeries {
   const free = [...ours.keys()].filter((key) => !peer.has(key)).map(countedIn);

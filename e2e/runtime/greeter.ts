@@ -8,7 +8,7 @@ import { freePorts } from '../cluster/ports.ts';
 
 const folder = join(import.meta.dirname, '../../examples/greeter');
 
-/** Tests the guide's example as a reader runs it: `kubectl apply` of its CRD, then its program as a process. */
+/** Tests the greeter example as its guide runs it: `kubectl apply` of its CRD, then its program as a process. */
 export function greeter(of: () => Cluster): void {
   let cluster: Cluster;
   let operator: ChildProcess;

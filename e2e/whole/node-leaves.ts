@@ -6,12 +6,12 @@ import { until } from '../../src/testing/until.ts';
 export interface NodeLeaves {
   readonly lost: {
     readonly name: string;
-    /** Removes process, Node object and pods, as when a machine is switched off and taken out of the cluster. */
+    /** Kills the node's processes and deletes its Node and pods, as if a machine were switched off and taken out. */
     leave(): Promise<void>;
   };
   /** The answers of both replicas of the query server to an instant query. Rejects unless two replicas are ready. */
   answers(query: string, lookback?: string): Promise<QueryAnswer['body'][]>;
-  /** Names of the nodes in a list of the operator's record. */
+  /** Names of the nodes in one list of the operator's record of nodes. */
   recorded(list: 'serving' | 'departed'): Promise<string[]>;
   /** Replaces the pods of both replicas of the query server. */
   restartQueries(): Promise<void>;

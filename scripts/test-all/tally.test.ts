@@ -47,7 +47,7 @@ test('a skip that does not say why, or a test that is only planned, is listed as
   ]);
 });
 
-test('in CI every skip is a failure unless the list allows it', () => {
+test('in CI every skip is a failure unless the list of allowed skips names its need', () => {
   const allowed = readAllowedSkips('# why\n\nreal-project: an App of our own\n');
   const { tally, refused } = judgeInCi(
     tallyOfJest(report(['a', 'passed'], [page, 'pending'], [project, 'pending'], ['b', 'pending']), 0),
@@ -61,7 +61,7 @@ test('in CI every skip is a failure unless the list allows it', () => {
   ]);
 });
 
-test('a line of the list without a reason is refused', () => {
+test('a line of the list of allowed skips that has no reason is refused', () => {
   expect(() => readAllowedSkips('browser:\n')).toThrow('"browser:" is not "name: reason"');
 });
 
@@ -71,7 +71,7 @@ test('a run that ends with an error though no test failed, or that leaves no rep
   expect(tallyOfJest({ ...report(), numRuntimeErrorTestSuites: 2 }, 1)).toMatchObject({ failed: 2 });
 });
 
-test('the ten slowest suites are listed, slowest first, by their file in the checkout', () => {
+test('the ten slowest suites are listed, slowest first, with their paths in the checkout', () => {
   const times = suiteTimes(report(['a', 'passed']));
   expect(times).toEqual([{ file: '/repo/src/a.test.ts', seconds: 2.5 }]);
   const many = Array.from({ length: 11 }, (_, i) => ({ file: `/repo/e2e/${i}.e2e.ts`, seconds: i / 2 }));

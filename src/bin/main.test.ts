@@ -7,7 +7,7 @@ function endsWith(error: string): { status: number | null; log: string } {
     import { runMain } from ${JSON.stringify(import.meta.resolve('./main.ts'))};
     import { OperatorError } from ${JSON.stringify(import.meta.resolve('../base/errors.ts'))};
     await runMain('info', ({ signal }) => new Promise((_resolve, reject) => {
-      // A listener alone does not keep a process alive.
+      // The abort listener does not keep the process alive, but a timer does.
       const kept = setInterval(() => undefined, 60_000);
       signal.addEventListener('abort', () => (clearInterval(kept), reject(${error})));
       process.kill(process.pid, 'SIGTERM');

@@ -22,8 +22,9 @@ beforeAll(async () => {
 afterAll(() => stage.close(), 30_000);
 
 /**
- * The longest slice of any process. Work that cannot be interrupted takes equally long each time, while other work of
- * the machine delays a slice only now and then. A slice beyond the bound is therefore measured again, up to twice.
+ * The longest slice of any process: the time that it computes without a pause. Work that cannot be interrupted takes
+ * equally long each time, while other work of the machine delays a slice only now and then. A slice beyond the bound is
+ * therefore measured again, up to twice.
  */
 async function longestOfAny(question: AdversarialQuestion, first: readonly LoopReport[]): Promise<number> {
   let longest = Math.max(...first.map(({ longestCpuMs: ms }) => ms));

@@ -14,7 +14,7 @@ const imports = sources.flatMap(({ name, text }) =>
   })),
 );
 
-test('the framework imports only itself, the client, the base and the object metadata', () => {
+test('the framework imports only itself, the Kubernetes client, `base` and the object metadata', () => {
   const allowed =
     /^((watch\/|apply\/|control\/)?[a-z-]+\.ts|\.\.\/(kube\/(index|dot-i)|base\/((text|collections)\/)?[a-z0-9-]+|api\/meta)\.ts|node:.*|prom-client|@opentelemetry\/.*)$/;
   expect(imports.length).toBeGreaterThan(80);

@@ -20,7 +20,7 @@ function whenIdle(then: () => void): () => void {
   return () => cancelIdleCallback(handle);
 }
 
-/** How many of `count` rows to draw now. It grows until all are drawn, and never shrinks below what is drawn. */
+/** How many of `count` rows to draw now. It grows until all are drawn; a drawn row stays drawn. */
 export function useDrawnRows(count: number): number {
   const [most, setMost] = useState(() => firstRows(innerHeight));
   useEffect(() => (most < count ? whenIdle(() => setMost(most + slice)) : undefined), [most, count]);

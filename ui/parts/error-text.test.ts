@@ -5,7 +5,7 @@ test('a parse error is shown with its position in the line', () => {
   expect(errorText(message, 'sum(\n  up{]')).toBe('2:7: parse error: unexpected "]"\n\n  up{]\n      ^');
 });
 
-test('the mark is under its position after characters of several bytes, although columns count bytes', () => {
+test('the mark is under the error also after characters of several bytes, although columns count bytes', () => {
   const query = 'sum(a{b="äöü🙂"}) ]';
   const column = new TextEncoder().encode('sum(a{b="äöü🙂"}) ').length + 1;
   const [, , line, mark] = errorText(`1:${column}: parse error: x`, query).split('\n');

@@ -7,7 +7,7 @@ const whole = (): Pick<Storage, 'getItem' | 'setItem'> => {
 const use = (storage: object): void =>
   void Object.assign(globalThis, { sessionStorage: storage, localStorage: storage });
 
-test('queries that were run are known, the newest first', () => {
+test('a query that was run in this tab is known, and the history has the newest query first', () => {
   use(whole());
   markRan(' up ');
   addToHistory('up');

@@ -1,4 +1,4 @@
-/** The time window of a view, up to now, as in the URL. Pure. */
+/** The time windows that the URL of a view can name. Each ends now. Pure. */
 
 export const windows = ['5m', '15m', '1h', '6h'] as const;
 export const defaultWindow = '5m';

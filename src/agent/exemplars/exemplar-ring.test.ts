@@ -14,7 +14,7 @@ test('a full ring gives up its oldest exemplar for each new one', () => {
   expect(found?.exemplars.map(({ value }) => value)).toEqual([3, 4, 5]);
 });
 
-test('series come in label order and each once, also one with several exemplars', () => {
+test('series come in label order, and a series with several exemplars comes once', () => {
   const ring = new ExemplarRing();
   ring.add({ labels: series('b') }, exemplar(1));
   ring.add({ labels: series('a') }, exemplar(3));

@@ -45,7 +45,7 @@ const attribute: fc.Arbitrary<Attribute> = fc.record({
   ),
 });
 const attributes = fc.array(attribute, { maxLength: 12 });
-/** The instance, which the instrument writes after everything that a pod can set. */
+/** The instance attribute, which the instrument writes after all attributes that a pod can set. */
 const written: Attribute = { key: 'service.instance.id', value: 'shop.web-1.main' };
 /** Attributes of a point. The instance is left out: a test adds it where the instrument writes it. */
 const point = attributes.map((list) => list.filter(({ key }) => key !== written.key));
@@ -105,7 +105,7 @@ test('no attributes of a pod make a series of another pod', () => {
   );
 });
 
-test('a forged instance in the Resource makes no series of another pod once the points carry the real one', () => {
+test('a forged instance in the Resource makes no series of another pod if the points carry the real one', () => {
   fc.assert(
     fc.property(metricName, attributes, attributes, point, (name, before, after, ofPoint) => {
       const [labels] = seriesOf(name, [...before, written, ...after], [...ofPoint, written]);
@@ -156,7 +156,7 @@ const victim = senderAttributes('pay/db-0', { 'k8s.pod.uid': 'known to the names
 const guarded = () => nodePods('shop/web-1', aPod('pay/db-0', { uid: 'known to the namespace pay alone' }));
 const both = fc.subarray(['the sender', 'the victim'] as const);
 
-test('a span belongs to the pod that points have shown, whatever the span itself claims', () => {
+test('a span belongs to the pod that metric points of its Resource name, whatever the span itself claims', () => {
   fc.assert(
     fc.property(attributes, fc.boolean(), (ofSpan, isLate) => {
       const identity = guarded();
@@ -175,7 +175,7 @@ test('a span belongs to the pod that points have shown, whatever the span itself
   );
 });
 
-test('no attributes of a pod make a span of another pod, whichever points of the two came, and in any order', () => {
+test('no attributes of a pod make a span of another pod, whichever points of both came, and in any order', () => {
   const uid = victim.filter(({ key }) => key !== 'k8s.pod.uid');
   const claims = fc.oneof(attributes, fc.constant(uid), fc.shuffledSubarray(uid));
   const seen = new Set<string | undefined>();
@@ -198,7 +198,7 @@ test('no attributes of a pod make a span of another pod, whichever points of the
   expect(seen).toEqual(new Set([undefined, 'web-1']));
 });
 
-test('a copy of another pod’s Resource makes no span of that pod, unless that pod’s points alone have come', () => {
+test('a copy of another pod’s Resource makes no span of that pod, unless only points of that pod have come', () => {
   fc.assert(
     fc.property(attributes, attributes, both, both, (before, after, earlier, later) => {
       const identity = guarded();

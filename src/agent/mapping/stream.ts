@@ -23,7 +23,7 @@ export interface Stream {
   family: Family;
   readonly resource: readonly Attribute[];
   readonly point: readonly Attribute[];
-  /** Its sender, or the ends of its flow, as of the last binding; null before the first. */
+  /** Its sender, or the ends of its flow, as they were last looked up; null before the first look-up. */
   sender: Enriched | null;
   flow: EnrichedFlow | null;
   /** The account that its place in the limits on streams is charged to: see `accountOf`. */
@@ -32,7 +32,7 @@ export interface Stream {
   peer: { readonly sender: string; readonly name: string } | null;
   /** The pod, or the ends, that it describes are unknown. */
   unknown: boolean;
-  /** Its rules keep one sample in this many ms; 0 keeps all. */
+  /** The rules for its pod keep one sample in this many ms; 0 keeps all. */
   intervalMs: number;
   shape: Shape;
   /** The series it feeds, in the order of the shape's components; empty while it feeds none. */
@@ -41,7 +41,7 @@ export interface Stream {
   /** The limit that prevents it from having a series of its own. */
   scope: LimitScope | null;
   monitors: readonly MonitorCounts[];
-  /** Last raw values; of increments, their sum. */
+  /** Last raw values; if its points are increments, their sum. */
   values: Float64Array;
   startNs: number;
   timeNs: number;
@@ -66,6 +66,7 @@ export function silenceLimit(stream: Pick<Stream, 'gapMs'>): number {
 }
 
 /**
- * How long an ended stream is remembered, so that a reset is detected when it returns, with a smaller or larger value.
+ * How long an ended stream is remembered, so that a reset is detected when the stream returns, whether its value is then
+ * smaller or larger. Units: ms.
  */
 export const rememberEndedMs = 600_000;

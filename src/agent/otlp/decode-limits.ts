@@ -22,8 +22,8 @@ export const decodeLimits = {
 } as const;
 
 /**
- * The position of a decoder, so that an error can name the field at no cost in the normal case. `steps` holds the
- * indices of the repeated messages entered so far.
+ * The position of a decoder, so that an error can name the field at no cost in the normal case. `#steps` has the name
+ * and the index of each message that the decoder is inside of; the index is -1 for a message that is not repeated.
  */
 export class Cursor {
   field = '';

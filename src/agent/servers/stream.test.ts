@@ -298,7 +298,7 @@ test('a stalled reader loses items and gets their count, over HTTP and gRPC, and
   });
   const lines = body[Symbol.asyncIterator]();
   await lines.next();
-  // Far more than connections buffer, in portions; a reader that is not stalled could read between them.
+  // Far more spans than the connections buffer. A reader that is not stalled could read between the portions.
   for (let i = 0; i < 150; i++) {
     push(200);
     await new Promise<void>((resolve) => setImmediate(resolve));

@@ -138,7 +138,7 @@ test('the same objects in any order give the same bytes and the same verdicts', 
   expect(Object.entries(reached).filter(([, times]) => times === 0)).toEqual([]);
 });
 
-test('each version of the instrument accepts every file as intended', () => {
+test('each version of the instrument accepts every compiled file', () => {
   fc.assert(
     fc.property(worlds, fc.constantFrom(...instrumentVersions), (world, version) => {
       const result = compile({ ...world, environment: { ...world.environment, instrumentVersion: version } });
@@ -264,7 +264,7 @@ describe('hostile strings', () => {
           (parse(file) as { discovery: Record<'instrument' | 'exclude_instrument', Record<string, unknown>[]> })
             .discovery;
         const discovery = discoveryOf(yaml);
-        // The other entries are those of a monitor with a harmless word in its place.
+        // All other entries of the file are as they are with a harmless word instead of the hostile one.
         const harmless = discoveryOf(compiled('plain').nodes.get('node-1')!.config.instrument.yaml);
         expect(discovery.instrument[0]).toEqual(harmless.instrument[0]);
         expect(discovery.exclude_instrument[0]).toEqual(harmless.exclude_instrument[0]);
@@ -296,7 +296,7 @@ describe('hostile strings', () => {
     expect(outcomes).toEqual(new Set([true, false]));
   });
 
-  /** The file in a cluster with a pod, a monitor and a policy of namespace `name`, whose label `tier` is `tier`. */
+  /** The instrument's file if namespace `name` has a pod and a monitor, and a policy selects its label `tier`. */
   const fileOf = (name: string, tier: string): string => {
     const monitor = aMonitor('shop/m', { selector: {} });
     const world = aWorld({

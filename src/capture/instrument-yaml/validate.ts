@@ -5,7 +5,7 @@ import type { InstrumentVersion } from './version.ts';
 /**
  * Every fault that would make the instrument end at start-up or silently behave otherwise than intended, as sentences
  * that begin with the key. Rules that involve several keys are checked only when each key is valid by itself. An empty
- * list means that this version accepts the document as intended.
+ * list means that this version of the instrument accepts the document and behaves as it says.
  */
 export function validateInstrumentDocument(version: InstrumentVersion, document: unknown): string[] {
   const problems: string[] = [];

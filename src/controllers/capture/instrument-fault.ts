@@ -58,7 +58,7 @@ function judge({ exitCode, reason, message = '' }: Terminated): Omit<InstrumentF
     return { reason: 'OutOfMemory', message: 'the instrument was ended at its memory limit' };
   }
   const last = lastWords(message);
-  // Earlier error lines do not count: the instrument survived those, such as a probe that it went on without.
+  // Earlier error lines do not count: the instrument went on after them, for example without a probe.
   const capabilities = missingCapabilities.exec(last)?.[1];
   if (capabilities) {
     return { reason: 'MissingCapability', message: capabilities.split(/[, ]+/).filter(Boolean).join(', ') };
@@ -75,7 +75,8 @@ function refusal(message: string): string {
 }
 
 /**
- * The text of the last error line, without time, level and component: a status that repeated those would never settle.
+ * The text of the last error line, without time, level and component: with the time, the status would change after each
+ * run.
  */
 function lastWords(log: string): string {
   const lines = log.split('\n').filter((line) => line.trim() !== '');

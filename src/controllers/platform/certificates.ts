@@ -18,7 +18,7 @@ export interface SecretObject extends KubeObject {
   data?: Record<string, string>;
 }
 
-/** One identity that the platform needs: which Secret holds it and what its certificate says. */
+/** One identity that our components need: which Secret has it and what its certificate says. */
 export interface Identity {
   secret: string;
   component: Component;
@@ -51,8 +51,8 @@ export function platformIdentities(namespace: string, sharedAgents: boolean): Id
     ...(sharedAgents ? [identity(names.agentTls, 'agent', names.agent)] : []),
     // Users reach the query server through a port-forward.
     identity(names.queryTls, 'query', names.query, true),
-    // The API server calls its webhooks through their own Service, or at the machine of an operator outside the
-    // cluster.
+    // The API server calls the webhooks through their own Service, or by the address of the machine if the operator runs
+    // outside the cluster.
     identity(names.controllerTls, 'controller', names.controller, true, names.webhook),
   ];
 }

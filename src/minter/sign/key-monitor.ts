@@ -13,10 +13,10 @@ export type KeyVerdict = {
 
 const checkMs = 3_000;
 const probeEveryMs = 60_000;
-/** Signed as a probe. It is not a JWT: its bytes can never be a header and claims. */
+/** The message that a probe signs. It is not the header and claims of a JWT, so its signature is worth nothing. */
 const probeMessage = Buffer.from('svc-minter key probe');
 
-/** The meaning of a version's state and algorithm. Source: the key service's state list. */
+/** What the state and the algorithm of a key version mean for signing. Source: the key service's state list. */
 export function judgeState(state: string, algorithm: string): KeyVerdict {
   if (state === 'ENABLED') {
     if (isUsableAlgorithm(algorithm))

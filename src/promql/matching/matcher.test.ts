@@ -4,12 +4,12 @@ import { checkPattern, compilePattern } from './pattern.ts';
 describe('matchers', () => {
   test.each([
     ['a whole value, not a part of it', 'foo', 'foobar', false],
-    ['alternatives anchored as a whole', 'a|b', 'ab', false],
+    ['an alternative only as a whole value', 'a|b', 'ab', false],
     ['each alternative', 'a|b', 'b', true],
     ['a newline with a dot', 'a.b', 'a\nb', true],
     ['a prefix with anything after it', 'ab.*', 'ab\nc', true],
     ['at least one character for .+', 'ab.+', 'ab', false],
-    ['classes', '5..|4\\d\\d', '404', true],
+    ['character classes', '5..|4\\d\\d', '404', true],
     ['any case with (?i)', '(?i)FOO', 'foo', true],
     ['an empty value with .*', '.*', '', true],
   ])('a pattern matches %s', (_, pattern, value, expected) => {

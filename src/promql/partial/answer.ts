@@ -2,5 +2,5 @@ import type { Trailer } from './partial.pb.ts';
 
 export type { Header as PartialHeader } from './partial.pb.ts';
 
-/** The cost of the work on the agent. */
+/** The time that an agent's share of a query took: waiting and evaluating. */
 export type PartialStats = Pick<Trailer, 'waitMs' | 'evaluateMs'>;

@@ -8,9 +8,9 @@ import { sampleBytes, takeMemory, type Budget } from '../eval/budget.ts';
 import { ExactSums, type SumState } from '../exact/exact-sums.ts';
 import type { Label, Labels } from '../types.ts';
 
-/** Most values of the packed label in one row: a row's columns have this many times the steps. */
+/** The largest number of values on a row's axis, which are values of one label: a column has the steps of each. */
 const longestAxis = 256;
-/** Most characters of all values of an axis together; a single value may be longer. */
+/** The most characters that all values of an axis have together; a single value may be longer. */
 const widestAxis = 65_536;
 /** Longest axis text that is parsed, in characters: parsing JSON cannot yield to other work. */
 const longestText = 8 * 1024 * 1024;
@@ -18,9 +18,9 @@ const longestText = 8 * 1024 * 1024;
 const labelsWork = 100;
 /** Cost of one value of an axis (a lookup in a map), in the same unit. */
 const valueWork = 10;
-/** Cost of a part of a sum that needs more than two doubles, and so big integers, in the same unit. */
+/** Cost of adding the part of a sum that two doubles cannot express, with big integers, in the same unit. */
 const restWork = 50;
-/** Size of a row without its numbers, and of a place on an axis that several rows share. Bytes. */
+/** Sizes in bytes: of a row without its numbers, and of one value on an axis that several rows share. */
 const rowBytes = 384;
 const placeBytes = 96;
 /** Memory of a row without its numbers, in the unit of the budget: that of one sample. */
@@ -41,7 +41,7 @@ export interface PackedSums {
  * columns hold the steps of the first value, then those of the second, and so on. A histogram is then one row instead
  * of one for each bound: labels are most of the cost of sending a row.
  * Guarantees: nothing is rounded or added, so packed rows merge as exactly as plain ones. A row with native histograms
- * is not combined: its axis has one value. The memory of a row is taken before the row is made.
+ * is not combined: its axis has one value. The memory of a row is charged to `budget` before the row is made.
  */
 export async function packRows(
   budget: Pick<Budget, 'hold' | keyof Pacing>,
@@ -152,9 +152,9 @@ function readAxis(text: string): readonly string[] | null {
 }
 
 /**
- * The sums of merged rows at one step. When agents have different axes for the same labels, the values of common bounds
- * are added up before they are rounded.
- * Guarantees: time and memory grow with the values of the rows, however their axes differ; the memory is taken before
+ * The sums of merged rows at one step. When agents have different axes for the same labels, the sums of a
+ * label value that several axes have are added up before they are rounded.
+ * Guarantees: time and memory grow with the values of the rows, however their axes differ; the memory is charged before
  * it is used.
  * Returns null for rows that cannot be represented: those with native histograms, or with an invalid axis.
  */
@@ -190,7 +190,7 @@ interface Member {
   readonly sums: SumState;
 }
 
-/** Rows whose labels differ in their axes alone. */
+/** Rows whose labels differ only in their axes. */
 interface Family {
   readonly rest: Labels;
   readonly members: Member[];

@@ -74,7 +74,7 @@ test('the numbers of samples in a log line are named for what they count', async
   expect(counts).toEqual([decoded, { ...decoded, totalQueryableSamples: 30, samplesRead: 12 }, undefined]);
 });
 
-test.each(['x', 'é'])('the log is rotated at its size cap, and one old file is kept: queries of %s', (letter) => {
+test.each(['x', 'é'])('the log is rotated at its size cap, and one old file is kept: with queries of %s', (letter) => {
   const path = join(dir, 'queries.log');
   const log = openQueryLog(path, { maxBytes: 2_000, clock: new FakeClock(), logger });
   const note = {
@@ -134,7 +134,7 @@ test('the queries that ran when the process died are logged at the next start, a
   before.close();
 });
 
-test.each([0, 1, 2])('a full disk at write %i takes the file of active queries away, and no query', (failing) => {
+test.each([0, 1, 2])('a full disk at write %i ends the record of active queries, but fails no query', (failing) => {
   let writes = 0;
   const write = (...args: unknown[]): number => {
     if (writes++ >= failing) throw new Error('ENOSPC: no space left on device, write');
@@ -149,7 +149,7 @@ test.each([0, 1, 2])('a full disk at write %i takes the file of active queries a
   expect(writes).toBe(failing + 1);
 });
 
-test('slots are reused, and queries beyond the number of slots are let through', () => {
+test('slots for active queries are reused, and a query without a free slot runs unrecorded', () => {
   const path = join(dir, 'queries.active');
   const active = openActiveQueries(path, 1, logger);
   const note = { query: 'x', user: '', startedAt: 0 };

@@ -35,12 +35,13 @@ export interface RunningQueryOptions {
   /** Monotonic ms at which the query's time is up. */
   readonly deadline: number;
   readonly turns: TurnTaking;
-  /** The source of the memory of each evaluation; the memory of the last one is kept for its result. */
+  /** Gives each evaluation its memory. That of the last evaluation is kept, because the result lies in it. */
   readonly lease: MemoryLease;
 }
 
 /**
- * Created once: an error captures its stack, which costs more than everything else that an attempt does when it ends.
+ * One error object for all attempts: to capture a stack costs more than everything else that an attempt does when it
+ * ends.
  */
 const ended = new Error('the evaluation has ended');
 
@@ -91,9 +92,9 @@ export class RunningQuery {
   }
 
   /**
-   * Evaluates until all parts come from the same nodes by one execution path: again without a node or a long-term store
-   * that was lost on the way, and again by a lower path when an agent cannot take part in a higher one (whole → agg →
-   * series → off).
+   * Evaluates until all data of the result come from the same nodes by one execution path. Repeats the evaluation
+   * without a node or a long-term store that was lost on the way, and by a lower path when an agent cannot take part in
+   * a higher one (whole → agg → series → off).
    * Errors: those of `evaluate`.
    */
   async evaluate<T>(evaluate: Evaluate<T>): Promise<Evaluated<T>> {

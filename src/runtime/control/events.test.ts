@@ -83,14 +83,14 @@ test('a cluster-scoped object’s events are in the default namespace', async ()
   expect(written()[0]?.metadata.namespace).toBe('default');
 });
 
-test('never blocks, but drops and counts events that do not fit', async () => {
+test('never blocks, but drops and counts events that do not fit into the queue', async () => {
   for (let i = 0; i < 25; i++) recorder.record(regarding, { type: 'Normal', reason: 'X', message: `m${i}` });
   expect(await metrics.registry.getSingleMetricAsString('operator_events_dropped_total')).toMatch(/ 5$/m);
   start();
   await until('the rest', () => written().length === 20);
 });
 
-test('a refused event is counted and the next one is written', async () => {
+test('an event that the API server refuses is counted as dropped, and the next one is written', async () => {
   server.script({ verb: 'create', plural: 'events' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') });
   start();
   recorder.record(regarding, { type: 'Normal', reason: 'A', message: '' });

@@ -18,7 +18,7 @@ export interface EventRecorderOptions {
   /** `reportingInstance`: the pod's name. */
   instance: string;
   metrics?: RuntimeMetrics | undefined;
-  /** Most Events in the queue. Default 1,000. */
+  /** The largest number of Events in the queue. Default 1,000. */
   capacity?: number | undefined;
 }
 
@@ -36,7 +36,7 @@ interface Pending {
 
 const defaultCapacity = 1_000;
 const seriesLimit = 4_096;
-/** A repetition within this time extends the series instead of making a new Event. Source: client-go's events v1. */
+/** An event that repeats within this time raises the count of its Event. Source: client-go's events v1. Units: ms. */
 const seriesMs = 6 * 60_000;
 const maxNote = 1_024;
 

@@ -48,7 +48,7 @@ test('keys come in the order they were added', async () => {
   expect(done).toEqual(['c', 'a', 'b']);
 });
 
-test('a key of normal priority overtakes start-up work', async () => {
+test('a key of normal priority overtakes keys of low priority', async () => {
   queue.add('old-1', { priority: lowPriority });
   queue.add('old-2', { priority: lowPriority });
   queue.add('edited');
@@ -57,7 +57,7 @@ test('a key of normal priority overtakes start-up work', async () => {
   expect(done).toEqual(['edited', 'old-1', 'old-2']);
 });
 
-test('a duplicate takes the higher priority and the earlier time', async () => {
+test('a key that is added again gets the higher priority and the earlier time', async () => {
   queue.add('a', { priority: lowPriority });
   queue.add('b', { priority: lowPriority });
   queue.add('b');
@@ -136,7 +136,7 @@ test('after a stop no key is handed out or added', async () => {
   expect(await queue.take()).toBeUndefined();
 });
 
-test('nothing is left in the queue after churn', async () => {
+test('nothing is left in the queue after many delayed adds', async () => {
   const done = work();
   for (let round = 0; round < 50; round++) {
     for (let i = 0; i < 200; i++) queue.add(`k${i}`, { afterMs: (round * i) % 97 });
@@ -159,7 +159,7 @@ test('a key that runs again and again waits for all others each time', async () 
   expect(order).toEqual(['hot', 'a', 'b', 'hot', 'a', 'b']);
 });
 
-test('start-up work gets every fourth turn once it has waited ten seconds, however many new keys come', async () => {
+test('low priority gets every fourth turn once it has waited ten seconds, however many new keys come', async () => {
   for (let i = 0; i < 4; i++) queue.add(`old-${i}`, { priority: lowPriority });
   const turns = async (count: number): Promise<string[]> => {
     const order: string[] = [];

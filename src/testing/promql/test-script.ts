@@ -22,7 +22,7 @@ export interface LoadCommand {
   }[];
 }
 
-/** One expected series of an evaluation, in the order written. */
+/** One expected series of an evaluation. A list of them has the order of the script. */
 export interface ExpectedSeries {
   readonly labels: Labels;
   readonly values: readonly SequenceValue[];
@@ -62,7 +62,7 @@ const expectRangePattern = /^expect range vector\s+from\s+(.+)\s+to\s+(.+)\s+ste
 
 const anything: TextCheck = () => true;
 
-/** Parses a script of the test language. Errors: throws an Error that begins with `line N:`. */
+/** Parses a script of Prometheus' test language. Errors: throws an Error that begins with `line N:`. */
 export function parseTestScript(text: string): TestCommand[] {
   const lines = text.split('\n').map((line) => (line.trim().startsWith('#') ? '' : line.trim()));
   const commands: TestCommand[] = [];

@@ -31,12 +31,12 @@ export interface QueryStageOptions {
   readonly objects?: QueryServerOptions['objects'];
 }
 
-/** Agents with stores of their own on loopback, and query servers over them. */
+/** Agents on loopback, each with a store of its own, and query servers that ask them. */
 export interface QueryStage {
   readonly cluster: AgentCluster;
   readonly server: QueryServer;
   ask(path: string, params?: ApiParams, options?: Parameters<typeof askApi>[3]): Promise<ApiAnswer>;
-  /** Starts one more server over the same agents: another replica, or a server with other settings. */
+  /** Starts one more query server for the same agents: another replica, or a server with other settings. */
   replica(options?: QueryStageOptions): Promise<QueryServer>;
   close(): Promise<void>;
 }

@@ -20,7 +20,7 @@ export const recordType = {
   rawSamples: 2,
   /** Stale markers: (ref delta, time delta)…. */
   stale: 3,
-  /** First record of a checkpoint: the time below which blocks hold everything, the next free ref. */
+  /** First record of a checkpoint: the time below which all samples are in blocks, and the next free ref. */
   checkpointStart: 4,
   /** A chunk of floats of a series, in a checkpoint. */
   chunk: 5,

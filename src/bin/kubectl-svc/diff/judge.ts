@@ -56,8 +56,8 @@ export interface OrphanVerdict {
 }
 
 /**
- * Admission's verdict on a policy that would silence monitors; null when it silences none. `input` is the resulting
- * cluster, in which this policy still has its present spec. Pure.
+ * Admission's verdict on a policy that would silence monitors; null when it silences none. `input` is the cluster after
+ * the change, except that this policy still has its present spec. Pure.
  */
 export function orphanVerdict(input: CompileInput, policy: ClusterTrafficPolicy): OrphanVerdict | null {
   const orphans = orphanedMonitors(input, policy);

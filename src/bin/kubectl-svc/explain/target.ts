@@ -32,7 +32,7 @@ const kindOf = (word: string) => kinds.find(({ words }) => words.some((one) => o
 
 export const targetWords: readonly string[] = kinds.map(({ words }) => words[0]);
 
-/** `pod/NAME`, or `pod NAME`. Errors: UsageError that lists the kinds. */
+/** Parses `pod/NAME` or `pod NAME`. Errors: UsageError that lists the kinds. */
 export function parseTarget(args: readonly string[]): Target {
   const [word = '', name = '', ...rest] = args.length === 1 ? args[0]!.split('/') : args;
   const kind = kindOf(word.toLowerCase().replace(/\.(apps|batch|svc\.dev)$/, ''));

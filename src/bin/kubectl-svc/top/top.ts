@@ -72,7 +72,7 @@ function shown(session: Session, { scope, rows, answer }: Look, flags: TopFlags)
   });
 }
 
-/** The caveats of the numbers. */
+/** What the numbers of the table lack, as warnings. */
 function notes({ scope: { kind }, rows, answer: { warnings, degraded, missingNodes } }: Look): string[] {
   const known = rows.some((row) => row.inBytesPerSecond !== undefined || row.outBytesPerSecond !== undefined);
   const unknown = rows.length > 0 && kind.flows.length > 0 && !known;

@@ -14,11 +14,11 @@ import { matchesSelector } from '../select/selector.ts';
 import type { PolicyInForce } from '../settings.ts';
 import type { CompileEnvironment, MonitorFinding, NamedLabels } from '../types.ts';
 
-/** The verdict on one object and the spec that is compiled in for it. */
+/** The verdict on one policy or monitor, and the spec that goes into the nodes' configs for it. */
 export interface Judged<T extends { spec: unknown }> {
   object: T;
   accepted: { ok: boolean; reason: string; message: string };
-  /** Null when no part of the object may be compiled in. */
+  /** Null if nothing of the object goes into the configs. */
   inForce: T['spec'] | null;
 }
 
@@ -57,7 +57,7 @@ export function policiesInForce(judged: readonly Judged<ClusterTrafficPolicy>[])
   );
 }
 
-/** Accepted, with a note on the part that an agent cannot hold. */
+/** Accepted, with a note if an agent gives spans less memory than the policy asks for. */
 function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<ClusterTrafficPolicy>['accepted'] {
   const size = retention?.spans?.size;
   if (size === undefined || parseBytes(size) <= largestSpanRing) return accepted;
@@ -112,7 +112,7 @@ function judgeSpec(object: TrafficMonitor, covering: readonly PolicyInForce[]): 
   };
 }
 
-/** Every policy that covers the namespace must allow it: permission from one policy does not count for another. */
+/** Why a namespace may not have one more monitor. Each policy that covers the namespace must allow it. */
 function namespaceFault(
   namespace: string,
   labels: Readonly<Record<string, string>>,

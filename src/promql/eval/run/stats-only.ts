@@ -14,8 +14,8 @@ const bucketFunctions = new Set([
 ]);
 
 /**
- * The selectors whose histograms are only used for count and sum. Their counter resets are detected from sample to
- * sample during reading, which replaces hints that would otherwise stay unknown.
+ * The selectors whose histograms are only used for count and sum. For these, each counter-reset hint that is unknown is
+ * decided during reading, by comparing with the previous sample.
  */
 export function statsOnlySelectors(expr: Expr): Set<VectorSelector> {
   const found = new Set<VectorSelector>();
@@ -24,8 +24,8 @@ export function statsOnlySelectors(expr: Expr): Set<VectorSelector> {
 }
 
 /**
- * True for an expression that needs buckets, or whose neighbouring samples are not those of the store: the selectors
- * below such an expression are read completely.
+ * True for an expression that needs buckets, and for a subquery, whose neighbouring samples are not neighbours in the
+ * store: the selectors below such an expression are read completely.
  */
 function needsAll(expr: Expr): boolean {
   if (expr.kind === 'call') return bucketFunctions.has(expr.func.name);
@@ -42,7 +42,7 @@ function visit(expr: Expr, statsOnly: boolean, found: Set<VectorSelector>): void
   for (const child of childrenOf(expr)) visit(child, inner, found);
 }
 
-/** The series without buckets. Each unknown hint is replaced by the result of comparing with the previous histogram. */
+/** The series without buckets. An unknown counter-reset hint is decided by the previous histogram. */
 export function withDefiniteHints(series: SelectedSeries): SelectedSeries {
   return {
     labels: series.labels,
@@ -60,7 +60,7 @@ function settleHints(series: RawSeries): RawSeries {
     if (histogram === null) return null;
     const before = previous;
     previous = histogram;
-    // Without buckets, as in Prometheus: for a gauge taken for a counter, resets are then detected by the count only.
+    // Without buckets, as in Prometheus: a function that takes a gauge for a counter sees only resets of the count.
     const { schema, count, sum, counterReset } = histogram;
     const bare = { ...emptyHistogram, schema, count, sum, counterReset };
     if (counterReset !== 'unknown' || before === null) return bare;

@@ -1,6 +1,6 @@
 import { invalid, members, parsed } from './read-values.ts';
 
-/** A metric of a kind of object. The kind may be one that no captured series names. */
+/** A metric that another adapter offers for a kind of object. No captured series needs to name the kind. */
 export interface OfferedMetric {
   /** As in paths: `services`, `ingresses.networking.k8s.io`. */
   readonly resource: string;
@@ -8,15 +8,15 @@ export interface OfferedMetric {
   readonly namespaced: boolean;
 }
 
-/** Most metrics that are added to our discovery. */
+/** The largest number of another adapter's metrics that are added to our discovery. */
 export const maxNames = 20_000;
 /** `<resource>/<metric>`. A metric's name contains no white space and none of `/`, `%`, `?`, `#`. */
 const entryName = /^([a-z0-9][-.a-z0-9]{0,252})\/([^\s/%?#]{1,512})$/;
 const externalName = /^[^\s/%?#]{1,512}$/;
 
 /**
- * The metrics in an `APIResourceList` of the custom metrics API, at most `maxNames`; entries that no path can name are
- * left out. Errors: AdapterFailure `invalid`.
+ * The metrics in an `APIResourceList` of the custom metrics API, at most `maxNames`; entries whose names cannot be in a
+ * path are left out. Errors: AdapterFailure `invalid`.
  */
 export function readCustomNames(text: Buffer, groupVersion: string): OfferedMetric[] {
   const names: OfferedMetric[] = [];

@@ -67,7 +67,7 @@ function misbehave(
 const withoutIndex = (agent: SimulatedAgent): string[] =>
   misbehave(agent, indexPath, (res) => void res.writeHead(404).end('not found\n'));
 
-test('lists come from the agents’ label index alone', async () => {
+test('lists come from the agents’ label index, without remote read', async () => {
   const asked = stage.cluster.agents.map((agent) => misbehave(agent, '/none', () => {}));
   for (const path of lists) expect((await ask(path, everything)).json).toMatchObject({ status: 'success' });
   expect(asked.flat().every((path) => path === indexPath)).toBe(true);
@@ -141,16 +141,16 @@ const flipped = (body: Buffer): Buffer => {
 test.each<[string, (res: ServerResponse, req: IncomingMessage) => void, RegExp]>([
   ['cuts the connection', (_res, req) => void req.socket.destroy(), /unreachable|protocol/],
   ['does not answer', () => {}, /timeout/],
-  ['refuses', (res) => void res.writeHead(403).end('{"code":"forbidden","message":"no"}'), /auth .*no$/],
+  ['refuses the caller', (res) => void res.writeHead(403).end('{"code":"forbidden","message":"no"}'), /auth .*no$/],
   ['is busy', (res) => void res.writeHead(429).end('{"code":"busy","message":"64 wait"}'), /over limit .*64 wait/],
   ['has too much to send', (res) => void res.writeHead(413).end('{"code":"over_limit","message":"m"}'), /over limit/],
   ['fails', (res) => void res.writeHead(500).end('{"code":"internal","message":"internal error"}'), /protocol/],
-  ['refuses a query', (res) => void res.writeHead(422).end('{"message":"no query"}'), /protocol .*422: no query/],
+  ['refuses the request', (res) => void res.writeHead(422).end('{"message":"no query"}'), /protocol .*422: no query/],
   ['answers for another node', send(whole('node-1', 'zzz')), /protocol .*"node-1" from the agent of node-3/],
   ['sends a wrong checksum', send(flipped(whole('node-3', 'zzz'))), /protocol .*checksum/],
   ['ends in the middle', send(whole('node-3', 'zzz').subarray(0, -3)), /protocol .*inside a frame/],
   ['leaves out the trailer', send(whole('node-3', 'zzz').subarray(0, -9)), /protocol/],
-  ['sends something else', send(Buffer.from('{}'), 'application/json'), /protocol .*content type/],
+  ['sends another content type', send(Buffer.from('{}'), 'application/json'), /protocol .*content type/],
   [
     'answers another question',
     send(frames({ kind: 'names', node: 'node-3', partitionClean: true }, { texts: ['zzz'], series: [] })),
