@@ -9,8 +9,8 @@ export interface EverydayWork {
   /** 12 pods are 5,280 series. */
   readonly pods: number;
   /**
-   * The age of the process from which its share of a core is counted. From its start on it gets samples at the pace of
-   * such a node.
+   * The age of the process from which its share of a core is counted. From its start on it gets `perSecond` samples a
+   * second.
    */
   readonly ageSeconds: number;
   readonly start: { readonly ours: () => Promise<Receiver>; readonly peer?: (() => Promise<Receiver>) | undefined };

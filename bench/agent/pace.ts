@@ -4,7 +4,7 @@ import { httpBodies, seriesPerPod, type Timeline } from './workload.ts';
 
 export interface Pace {
   readonly pods: number;
-  /** Samples. */
+  /** Number of samples that are posted per second. */
   readonly perSecond: number;
   readonly seconds: number;
   readonly time: Timeline;

@@ -2,10 +2,10 @@ import { nodeMemory } from '../../src/render/node-memory.ts';
 
 /** The environment that images and manifests set for our processes; as-rendered.test.ts compares it with both. */
 
-/** Every image. */
+/** Set by every image. */
 export const imageEnvironment = { NODE_ENV: 'production' } as const;
 
-/** The containers of agents, query servers and minters. */
+/** Set by the images and manifests of agents, query servers and minters. */
 export const agentEnvironment = { ...imageEnvironment, ...nodeMemory('agent') } as const;
 export const queryEnvironment = { ...imageEnvironment, ...nodeMemory('query') } as const;
 export const minterEnvironment = { ...imageEnvironment, ...nodeMemory('minter') } as const;

@@ -50,7 +50,7 @@ export function networkPrefix(n: number, realAddresses: boolean): { pods: string
   return { pods: realAddresses ? `198.18.${n}` : `127.17.${n}`, loopback: `127.18.${n}` };
 }
 
-/** Registers a run owned by this process, after it has released what crashed runs left. */
+/** Releases what crashed runs left, then registers a run owned by this process. */
 export async function openRun(options: RunOptions = {}): Promise<Run> {
   await reapDeadRuns();
   const id = randomBytes(6).toString('hex');
@@ -171,7 +171,7 @@ function startReaper(id: string): ChildProcess {
   return reaper;
 }
 
-/** One trial with an address outside the claimable range: root inside a container may still lack CAP_NET_ADMIN. */
+/** Tries with an address outside the claimable range: root inside a container may still lack CAP_NET_ADMIN. */
 function canAddNetworks(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   const trial = `198.18.255.${randomInt(1, 255)}/32`;

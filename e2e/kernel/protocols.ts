@@ -4,7 +4,7 @@ export type Protocol = 'redis' | 'postgres' | 'grpc';
 
 export const ports: Readonly<Record<Protocol, number>> = { redis: 6379, postgres: 5432, grpc: 50_051 };
 
-/** Calls that the client sends one after the other, over one connection that ends with the last. */
+/** Calls that the client sends one after the other, over one connection that closes after the last call. */
 export interface CallOrder {
   readonly id: number;
   readonly protocol: Protocol;

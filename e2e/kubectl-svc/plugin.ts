@@ -7,9 +7,9 @@ import { run, type Outcome } from '../install/tools.ts';
 
 /** The plugin, installed for one cluster. */
 export interface Plugin {
-  /** `kubectl svc ARGS`, by the real kubectl, which finds the plugin in its PATH. */
+  /** Runs `kubectl svc ARGS` with the real kubectl, which finds the plugin in its PATH. */
   svc(args: readonly string[], env?: Record<string, string>): Promise<Outcome>;
-  /** `kubectl ARGS` with the plugin in the PATH. */
+  /** Runs `kubectl ARGS` with the plugin in the PATH. */
   kubectl(args: readonly string[], env?: Record<string, string>): Promise<Outcome>;
   /** The plugin's folder, and the environment that it runs in. */
   readonly dir: string;

@@ -67,8 +67,8 @@ type Points = ReadonlyMap<string, Point>;
 const epsilon = 1e-6;
 
 /**
- * What differs between our answer (or error) and the peer's; null when they agree. `shifted` are our answers for samples
- * with other last digits: a number may differ from the peer's as much as it differs from the numbers in these answers.
+ * What differs between our answer (or error) and the peer's; null when they agree. `shifted` are our answers for
+ * samples with other last digits: a number may differ from the peer's as much as it differs from the numbers in these.
  */
 export function difference(
   ours: QueryResult | Error,

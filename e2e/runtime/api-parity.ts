@@ -47,8 +47,8 @@ const deployment = (image = 'web:1'): KubeObject => ({
 });
 
 /**
- * Every test here runs against the real API server and against the scripted one, because other tests rely on the
- * scripted one to be like the real one. Faults are left out; only the scripted server has them.
+ * Every test here runs against a real API server and against the fake one of the unit tests, which rely on the fake to
+ * be like the real one. Faults are left out: only the fake server can be told to have them.
  */
 export function apiParity(of: () => Cluster): void {
   onBothServers(of, [namespace, ofScenarios], (on) => {
@@ -65,7 +65,7 @@ export function apiParity(of: () => Cluster): void {
       expect(isNotFound(await failure(client.get(configMaps, { namespace, name: 'absent' })))).toBe(true);
     });
 
-    test('an update with an old version is a conflict; one without a change keeps the version', async () => {
+    test('an update with an old version is a conflict; an update without a change keeps the version', async () => {
       const first = await client.create(configMaps, configMap('versions', { x: '1' }));
       const second = await client.update(configMaps, { ...first, data: { x: '2' } });
       expect(second.metadata.resourceVersion).not.toBe(first.metadata.resourceVersion);

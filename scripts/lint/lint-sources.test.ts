@@ -66,7 +66,7 @@ test('a type error is a fault, even in an unchanged file, and the next run finds
   expect(await lint()).toEqual(found);
 }, 120_000);
 
-test('every file is linted again after a change of rules or of their versions', async () => {
+test('every file is linted again after a change of the lint rules or of package versions', async () => {
   await lint();
   expect((await lint()).linted).toEqual([]);
   write('package-lock.json', '{ "version": 2 }');

@@ -166,7 +166,7 @@ function sendCounter(port: number, value: number): Promise<number> {
   return post(port, 'metrics', encodeMetricsRequest({ resources: [resource] }));
 }
 
-/** Values of all samples of a metric, read as a stock client reads them. */
+/** Values of all samples of a metric, by remote read as Prometheus sends it. */
 async function readBack(
   port: number,
   name: string,
@@ -362,7 +362,7 @@ test('the controller pushes a config and reads its phase; other clients are refu
   await again.stop();
 });
 
-test('the page has every metric that an agent exposes about itself, with its labels', async () => {
+test('a scrape has every metric that an agent exposes about itself, with its labels', async () => {
   const config = zeroConfig({ node: 'node-1', ports: '8080', instrumentVersion: 'v0.10.0' });
   const agent = await start({}, () => started(config.instrument.yaml));
   const path = capturePutPath(captureHash(config));
@@ -404,7 +404,7 @@ test('the page has every metric that an agent exposes about itself, with its lab
       !page.split('\n').some((l) => l.startsWith(name) && !/^[a-z]/.test(l.slice(name.length)) && l.includes(label)),
   );
   expect(missing).toEqual([]);
-  // The sample exists only if the agent sees the instrument's process; the TYPE line always exists.
+  // A sample of this metric exists only if the agent sees the instrument's process; the TYPE line always exists.
   expect(page).toContain('# TYPE svc_instrument_memory_bytes gauge');
   await agent.stop();
 });

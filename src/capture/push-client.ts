@@ -35,14 +35,14 @@ export interface AgentAddress extends AgentServerName {
 
 /** Deadline of a request; a PUT carries up to 4 MiB to one node of the same cluster. Units: ms. */
 const pushDeadlineMs = 10_000;
-/** Added to the longest silence of an agent: connecting, and the agent's own delay. Units: ms. */
+/** What connecting and the agent's own delay may add to the longest silence of an agent. Units: ms. */
 const graceMs = 5_000;
 /** Cap on an answer. The largest is a status: 20 000 monitors at about 200 bytes. Units: bytes. */
 const maxStatusBytes = 8 * 1024 * 1024;
 
 /**
- * One agent's capture port: a session for configs and statuses, requests for everything rare. An agent without
- * sessions, one of version 0.1.0, is polled and gets its configs by PUT.
+ * A client of one agent's capture port: a session for configs and statuses, requests for everything rare. An agent of
+ * version 0.1.0 has no sessions: it is polled, and gets its configs by PUT.
  *
  * Every call has a deadline and a size cap, and every answer is validated.
  * Nothing is retried here: the caller decides from its current state what is still worth sending.

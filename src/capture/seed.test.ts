@@ -11,7 +11,7 @@ test('without policies or monitors one entry selects all processes on the defaul
   expect(config.monitors).toEqual([]);
 });
 
-test('on the host network, where the devices of the node are visible, the seed includes flows of TCP', () => {
+test('on the host network, where the devices of the node are visible, the first config has flows of TCP', () => {
   const { yaml } = zeroConfig({ ...options, hostNetwork: true }).instrument;
   expect(parse(yaml).metrics.features).toEqual(['application', 'network']);
   expect(parse(yaml).network).toMatchObject({ protocols: ['TCP'] });
@@ -22,7 +22,7 @@ test('the log text about the default ports is fixed, because people search for i
   expect(seedLogText('8443, 80,9000-9010')).toBe('open_ports=80,8443,9000-9010');
 });
 
-test('a seed that was sent as JSON keeps its hash', () => {
+test('the first config keeps its hash when it is sent as JSON', () => {
   const config = zeroConfig(options);
   expect(captureHash(parseCaptureConfig(JSON.parse(JSON.stringify(config))))).toBe(captureHash(config));
 });

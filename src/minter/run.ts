@@ -48,7 +48,7 @@ const drainMs = 5_000;
 /**
  * Runs the minter until `signal` aborts. Then the minter is not ready any more, but mints tokens until no new
  * connection comes; it gives requests in flight five seconds, closes everything and resolves.
- * The minter starts, and answers `/version` with 503, even without a usable key.
+ * Without a usable key the minter starts as well, but it answers `/version` with 503.
  * Errors: ERR_LISTEN; ERR_TLS_MATERIAL; ERR_CONFIG_INVALID for a development key that cannot be read.
  */
 export async function runMinterServer(settings: MinterSettings, deps: MinterServerDeps): Promise<void> {

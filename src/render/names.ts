@@ -26,14 +26,14 @@ export const names = {
   customMetricsReader: 'svc-custom-metrics-reader',
   customMetricsServer: 'svc-query-custom-metrics',
   customMetricsRules: 'svc-custom-metrics-rules',
-  /** The usual name of this role: other servers of the API use it, too. */
+  /** The usual name of this role: other servers of custom metrics use it, too. */
   customMetricsAccess: 'custom-metrics-server-resources',
   authDelegator: 'svc-query-auth-delegator',
   authReader: 'svc-query-auth-reader',
   dataRemoval: 'svc-data-removal',
 } as const;
 
-/** The default Secret with the App ID of a MinterDeployment. */
+/** The default name of the Secret that has the App ID for a MinterDeployment. */
 export const appCredentialsSecret = 'vcs-app-credentials';
 
 /** Container ports. The manifests name them; the programs get them as flags. */

@@ -111,7 +111,7 @@ describe('the export', () => {
     expect([posted.length, clock.pending]).toEqual([1, 0]);
   });
 
-  test('a collector that hangs does not hold up the end', async () => {
+  test('a collector that hangs does not hold up the close', async () => {
     const clock = new FakeClock();
     collector.removeAllListeners('request');
     const tracing = await openTracing({ ...options, clock, endpoint: base });

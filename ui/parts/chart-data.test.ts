@@ -26,7 +26,7 @@ test('series share one time axis, and a point that a series lacks is a gap', () 
   });
 });
 
-test('each stacked line starts from the line before; a gap adds nothing', () => {
+test('each stacked line is added to the line below it; a gap adds nothing', () => {
   expect(
     stacked([
       [1, null, 3, null],

@@ -12,7 +12,7 @@ export interface Exit {
   startError?: string;
 }
 
-/** A container as a local process in its own group. */
+/** A container as a local process in a process group of its own. */
 export interface ContainerProcess {
   readonly pid: number | undefined;
   readonly startedAt: Date;

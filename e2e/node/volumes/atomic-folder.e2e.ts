@@ -11,7 +11,7 @@ const payload = (files: Record<string, string>, mode = 0o644) =>
   new Map(Object.entries(files).map(([path, text]) => [path, { data: Buffer.from(text), mode }]));
 const visible = (): string[] => readdirSync(folder).filter((n) => !n.startsWith('..'));
 
-test('shows new content, adds and removes names, and keeps one version', async () => {
+test('a write shows new content, adds and removes names, and leaves one version of the files', async () => {
   await writeAtomically(folder, payload({ a: '1', 'sub/b': '2' }, 0o600));
   expect(readFileSync(join(folder, 'sub/b'), 'utf8')).toBe('2');
   expect(statSync(join(folder, 'a')).mode & 0o777).toBe(0o600);

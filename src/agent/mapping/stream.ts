@@ -66,7 +66,7 @@ export function silenceLimit(stream: Pick<Stream, 'gapMs'>): number {
 }
 
 /**
- * How long an ended stream is remembered, so that a reset is detected when the stream returns, whether its value is then
- * smaller or larger. Units: ms.
+ * How long an ended stream is remembered, so that a reset is detected when the stream returns, even if its value is
+ * larger than before. Units: ms.
  */
 export const rememberEndedMs = 600_000;

@@ -24,7 +24,7 @@ export interface AgentCapture {
   readonly obstacles: ObstacleWatch;
 }
 
-/** Opens both parts. Neither runs before its `start` is called. */
+/** Opens the capture state and the watch for obstacles. Neither runs before its `start` is called. */
 export function openCapture(settings: AgentSettings, data: AgentData, deps: CaptureDeps): AgentCapture {
   const { clock, logger, closing } = deps;
   const { mapper, identity } = data;

@@ -3,7 +3,7 @@ import type { Machine, Sighting } from './sightings.ts';
 
 /** A node whose agent serves, or did when it was last seen. Units: ms. */
 export interface ServingNode extends Machine {
-  /** The node has no older data. */
+  /** Start of the node's data: it has no older data. */
   readonly fromMs: number;
   /** How long its agent keeps a sample. */
   readonly keepMs: number;
@@ -12,7 +12,7 @@ export interface ServingNode extends Machine {
 /** A node that had an agent and needs none any more. No agent has its data. Units: ms. */
 export interface DepartedNode extends Machine {
   readonly fromMs: number;
-  /** The node has no newer data. */
+  /** End of the node's data: it has no newer data. */
   readonly leftMs: number;
   /** When its last sample would have been dropped: from then on no data is missing. */
   readonly untilMs: number;

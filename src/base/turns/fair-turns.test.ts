@@ -1,6 +1,6 @@
 import { FairTurns, sharedSliceMs, sliceMs, type OwnTurns } from './fair-turns.ts';
 
-/** Work that computes in slices of a given length, on a thread whose clock only the slices advance. */
+/** Work that computes in slices of a given length, on a thread whose clock advances only during slices. */
 function scene({ creditMs = 100, shortMs = 0 } = {}) {
   let now = 0;
   const deferred: (() => void)[] = [];

@@ -53,7 +53,7 @@ test('the help shows commands first and loads none of them', async () => {
   }
 });
 
-test('exit codes are those of the command, or of its errors', async () => {
+test('the exit code is that of the command, or that of its error', async () => {
   expect(await runPlugin(['three', '-A'], host(), commands)).toBe(3);
   expect(await runPlugin(['broken', '-A'], host(), commands)).toBe(2);
   expect(told.join('')).toBe('error: no\n  do this\n');

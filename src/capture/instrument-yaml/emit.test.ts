@@ -22,7 +22,7 @@ test.each(['true', 'no', 'Off', 'null', '~', '0.1', '1e3', '0o7', '2026-01-01', 
   (text) => expect(parse(emitYaml({ a: text }), { version: '1.1' })).toEqual({ a: text }),
 );
 
-test('members that are undefined are left out, and maps and lists without members are written as such', () => {
+test('members that are undefined are left out, and maps and lists without members are written as empty', () => {
   expect(emitYaml({ a: undefined, b: { c: undefined }, d: [], e: [{}], f: [{ g: undefined, h: 1 }] })).toBe(
     'b: {}\nd: []\ne:\n  - {}\nf:\n  - h: 1\n',
   );

@@ -1,15 +1,15 @@
 import { OperatorError } from '../../base/errors.ts';
 
 /**
- * The instrument versions whose key tables are known, oldest first. v0.12 reads the keys of v0.10. It is the first
+ * The instrument versions whose config keys are known, oldest first. v0.12 reads the keys of v0.10. v0.12 is the first
  * version without a kernel panic under TLS (upstream #3056); v0.12.0 was never published.
  */
 export const instrumentVersions = ['v0.9', 'v0.10', 'v0.12'] as const;
 export type InstrumentVersion = (typeof instrumentVersions)[number];
 
 /**
- * The key table for an image tag or version text such as `v0.10.0`, `0.10.3` or `v0.9`.
- * Errors: ERR_CONFIG_INVALID for a version without a table: its keys are unknown, so nothing may be rendered for it.
+ * The version, of those whose keys are known, of an image tag or version text such as `v0.10.0`, `0.10.3` or `v0.9`.
+ * Errors: ERR_CONFIG_INVALID for another version: its keys are unknown, so nothing may be rendered for it.
  */
 export function instrumentVersion(text: string): InstrumentVersion {
   const match = /^v?(\d+)\.(\d+)(?:[.+-].*)?$/.exec(text);

@@ -24,7 +24,7 @@ const lastBackoffMs = 15_000;
 export interface LinkDeps {
   clock: Clock;
   logger: Logger;
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   random: () => number;
   /** The namespace of the agents: part of the names in their certificates. */
   namespace: string;
@@ -38,9 +38,9 @@ export interface LinkDeps {
   greetings: Gate;
   /** Makes the hub, which owns all links, wait for a task before its run resolves. */
   track: (task: Promise<unknown>) => void;
-  /** The node's state has changed. */
+  /** Called when the node's state has changed. */
   onChange: (node: NodeState) => void;
-  /** A push did not reach the agent. */
+  /** Called when a push did not reach the agent. */
   onUnreachable: (link: AgentLink) => void;
 }
 

@@ -51,8 +51,8 @@ export function platformIdentities(namespace: string, sharedAgents: boolean): Id
     ...(sharedAgents ? [identity(names.agentTls, 'agent', names.agent)] : []),
     // Users reach the query server through a port-forward.
     identity(names.queryTls, 'query', names.query, true),
-    // The API server calls the webhooks through their own Service, or by the address of the machine if the operator runs
-    // outside the cluster.
+    // The API server calls the webhooks through their own Service, or, if the operator runs outside the cluster, by the
+    // address of its machine.
     identity(names.controllerTls, 'controller', names.controller, true, names.webhook),
   ];
 }

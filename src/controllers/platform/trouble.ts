@@ -1,7 +1,7 @@
 import type { ControllerSpec } from '../../runtime/index.ts';
 import { refusalOf, type Refusal } from '../refusal.ts';
 
-/** The checks that find faults of the platform itself. */
+/** The checks that find faults of the product's own objects, which the operator applies. */
 export type TroubleSource = 'apply' | 'pods' | 'kinds';
 
 /** The worst first: an object that cannot be written explains missing pods. */

@@ -14,7 +14,7 @@ const boundedBy = {
 } as const;
 
 /**
- * Whether queries are held to the policy's `spec.query`; undefined when the policy sets none. `policies` are all
+ * Whether queries are held to the policy's `spec.query`; undefined when that sets no limit. `policies` are all
  * policies, `server` are the settings of the query server. Pure.
  */
 export function queryLimitsCondition(

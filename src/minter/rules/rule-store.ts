@@ -45,7 +45,7 @@ export class RuleStore {
     return this.#found;
   }
 
-  /** First load, then watching. */
+  /** Loads the rules, then watches the directory. */
   async start(): Promise<void> {
     await this.reload();
     this.#watch();

@@ -33,7 +33,7 @@ export class AddressBlocks {
       });
   }
 
-  /** Undefined for an address of the pod network and for text that is not an address. */
+  /** The name of an address. Undefined for an unnamed one of the pod network, and for text that is not an address. */
   outside(address: string): string | undefined {
     const family = isIP(address);
     if (family === 0) return undefined;

@@ -11,7 +11,7 @@ export interface DescribedResource {
   readonly label: string;
 }
 
-/** Every kind that captured series name. */
+/** Every kind whose objects are named by a label of captured series. */
 export const describedResources: readonly DescribedResource[] = [
   { name: 'pods', ref: coreResources.pods, label: 'k8s_pod_name' },
   { name: 'deployments.apps', ref: coreResources.deployments, label: 'k8s_deployment_name' },

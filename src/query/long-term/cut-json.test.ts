@@ -6,7 +6,7 @@ const lists = ['data[]', 'data.result[]', 'data.result[].values[]'];
 const isList = (value: unknown): value is unknown[] => Array.isArray(value);
 const member = (value: unknown, name: string): unknown => (value as Record<string, unknown> | null | undefined)?.[name];
 
-/** Reads a text that arrives in parts of the given lengths, and puts the elements back into the lists. */
+/** Reads a text that arrives in parts of the given lengths, and puts the elements back into the lists of the result. */
 function readInParts(text: string, lengths: readonly number[] = []) {
   const [listed, result, samples]: unknown[][] = [[], [], []];
   const pieces: number[] = [];
@@ -80,7 +80,7 @@ test.each([
   ['{"data":["x]}', /ends too early/],
   [`{"data":["${'x'.repeat(5_000_000)}"]}`, /a part of more than/],
   [`{"data":[],"more":"${'x'.repeat(5_000_000)}"}`, /a part of more than/],
-])('%.40s is refused', (text, why) => {
+])('malformed or oversized text %# is refused', (text, why) => {
   expect(() => readInParts(text, [3, 70_000])).toThrow(SyntaxError);
   expect(() => readInParts(text)).toThrow(why);
 });

@@ -19,7 +19,7 @@ const defaultMs = 300_000;
 const maxEdges = 10_000;
 const groupings: readonly string[] = ['workload', 'namespace', 'node'] satisfies TopologyGrouping[];
 
-/** `/api/v1/topology`: the ends that talk to each other, in a window that ends at `end`. */
+/** `/api/v1/topology`: which workloads, namespaces or nodes talk to each other in a window that ends at `end`. */
 export const topology: Handler = async (call, deps) => {
   const { req, res, params } = call;
   const by = params.get('by') || 'workload';

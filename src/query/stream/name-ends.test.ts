@@ -88,7 +88,7 @@ test('the peer that an agent reports is dropped, because an agent knows only its
   expect(span).not.toHaveProperty('peer');
 });
 
-test('an end of a flow with only an address gets its names; a named end stays as it is', () => {
+test('an end of a flow that has only an address gets its names; a named end stays as it is', () => {
   const namer = new EndNamer(cluster(), () => undefined);
   const ends = {
     source: { namespace: 'web', name: 'its-own-name', address: '10.0.0.1' },

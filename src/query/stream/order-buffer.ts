@@ -5,7 +5,7 @@ import { TimeHeap } from './time-heap.ts';
 export interface OrderLimits {
   /** How long an item is held back, so that an earlier item of another node can overtake it. Units: ms. */
   readonly holdMs: number;
-  /** Most items and bytes in the buffer: beyond them the earliest item leaves immediately. */
+  /** The largest number of items, and of bytes, in the buffer: beyond it the earliest item leaves immediately. */
   readonly items: () => number;
   readonly maxBytes: number;
 }

@@ -2,7 +2,7 @@ import type { Matcher } from '../../promql/index.ts';
 
 /** A histogram of request durations, as the agents store it. */
 export interface RequestFamily {
-  /** The value of `partLabel` by which an answer marks its samples. */
+  /** The value of `partLabel` on the samples of this histogram in an answer. */
   readonly part: string;
   /** Its name without the suffix `_bucket` or `_count`. */
   readonly metric: string;

@@ -18,14 +18,14 @@ test('the transition time moves only when the status changes', () => {
   expect(other?.lastTransitionTime).toBe('2026-01-02T03:05:05Z');
 });
 
-test('the order is kept, new types come last, and unwanted types are removed', () => {
+test('conditions keep their order, new types come last, and unwanted types are removed', () => {
   const before = mergeConditions([], [input('A', 'True'), input('B', 'True'), input('Reconciling', 'True')], meta);
   const after = mergeConditions(before, [input('C', 'True'), input('B', 'False'), input('A', 'True')], meta);
   expect(after.map((c) => c.type)).toEqual(['A', 'B', 'C']);
 });
 
 test.each([
-  ['the first False, in order, decides', [input('B', 'False', 'b'), input('A', 'False', 'a')], 'False', 'a'],
+  ['the first False of the listed types decides', [input('B', 'False', 'b'), input('A', 'False', 'a')], 'False', 'a'],
   ['False beats Unknown', [input('A', 'Unknown', 'a'), input('B', 'False', 'b')], 'False', 'b'],
   ['Unknown beats True', [input('A', 'True', 'a'), input('B', 'Unknown', 'b')], 'Unknown', 'b'],
   ['all True is Ready', [input('A', 'True'), input('B', 'True')], 'True', 'Ready'],

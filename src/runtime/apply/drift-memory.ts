@@ -16,8 +16,8 @@ interface InPlace {
 const maxRemembered = 20_000;
 
 /**
- * Remembers, by child, the content that was seen in place. A difference from that content is drift. A difference
- * between that content and the wanted one is a change of our own.
+ * Remembers, by child, the content that was seen in place. A child that differs from that content has drifted. Wanted
+ * content that differs from it is a change of our own.
  * Guarantees: content that the server keeps rewriting (admission) was never seen in place and is not drift; nor is a
  * child of a new owner.
  * Caveats: it starts empty, so a child that was deleted while no operator ran is recreated without an Event.

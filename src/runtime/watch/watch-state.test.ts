@@ -20,7 +20,7 @@ const failed = (over: Partial<Extract<WatchInput, { type: 'failed' }>> = {}): Wa
   ...over,
 });
 
-/** Runs inputs from a fresh state and returns the effects of the last one. */
+/** Steps through the inputs from the initial state. Returns the last state, and the effects of the last input. */
 function run(inputs: WatchInput[], streamingList = false): { state: WatchState; effects: readonly WatchEffect[] } {
   let state = initialWatchState({ streamingList });
   let effects: readonly WatchEffect[] = [];
@@ -172,7 +172,7 @@ test.each<[string, WatchInput]>([
   expect(state).toMatchObject({ phase: 'watching', rv: '10' });
 });
 
-test('failures are counted, and the count restarts after two quiet minutes', () => {
+test('failures are counted, and the count restarts after two minutes without a failure', () => {
   const many = run([...listed, failed(), failed({ now: 1_000 }), failed({ now: 2_000 })]);
   expect(many.effects).toMatchObject([{ failures: 3 }]);
   const failuresAt = (now: number) => stepWatch(many.state, failed({ now }), kind).effects;

@@ -16,7 +16,8 @@ export interface KStatusResult {
  * `Stalled` True → Failed, whichever condition is listed first; `Ready` not True → InProgress; otherwise Current.
  * Caveats: an object without `Ready` and without `observedGeneration` counts as Current immediately. Therefore our
  * controllers write both with their very first status.
- * Source: sigs.k8s.io/cli-utils, pkg/kstatus/status, rules for generic resources; `make e2e-peers` compares both.
+ * Source: sigs.k8s.io/cli-utils, pkg/kstatus/status, rules for generic resources; `make e2e-peers` compares this
+ * function with it.
  */
 export function kstatus(object: KubeObject): KStatusResult {
   const { metadata } = object;

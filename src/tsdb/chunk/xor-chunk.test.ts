@@ -151,7 +151,7 @@ describe('chunk reading', () => {
     }
   });
 
-  test('a growing chunk gives the same samples with marks of earlier reads as without, from any time on', () => {
+  test('reads of a growing chunk give the same samples if they start at marks that earlier reads left', () => {
     fc.assert(
       fc.property(
         fc.nat(1e6),
@@ -230,7 +230,7 @@ describe('recut', () => {
   test('a chunk inside the window is returned as it is', () => {
     expect(recutChunk(chunk!, 0, 990)).toBe(chunk);
   });
-  test('a chunk that overruns is cut to the window, ends included', () => {
+  test('a chunk that reaches beyond the window is cut to the window, ends included', () => {
     const cut = recutChunk(chunk!, 55, 100)!;
     expect([cut.minT, cut.maxT, cut.count]).toEqual([60, 100, 5]);
     expect(decode(cut.bytes).map(([t]) => t)).toEqual([60, 70, 80, 90, 100]);

@@ -100,7 +100,7 @@ const quiet = new Set([
   'RestartBackOff',
 ]);
 
-/** The question of each condition, in a word. */
+/** The question that each condition answers, in a word. */
 const questions: Readonly<Record<string, string>> = {
   ResolvedRefs: 'references',
   Programmed: 'programmed',

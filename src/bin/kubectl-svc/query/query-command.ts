@@ -12,7 +12,7 @@ import { apiTime, durationFlag, timeFlag } from './times.ts';
 import { readFile, stat } from 'node:fs/promises';
 import { errorText } from '../../../base/errors.ts';
 
-/** Most rows of a graph, without its legend. */
+/** The largest number of rows of a graph, not counting its legend. */
 const graphRows = 20;
 
 /** A range as a graph of the terminal's width. Empty without series. */

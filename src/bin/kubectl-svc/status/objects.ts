@@ -18,7 +18,7 @@ export interface ObjectKind {
   readonly table: ConditionTable;
   /** Conditions other than Ready whose bad status is a fault; the bad status of any other condition is a note. */
   readonly faults: ReadonlySet<string>;
-  /** Reasons that are normal for a healthy object. */
+  /** Reasons of bad conditions that are normal for a healthy object. */
   readonly quiet: ReadonlySet<string>;
   /** The numbers in the status of an object, as text. */
   figures(object: Conditioned): string;

@@ -47,7 +47,7 @@ describe('a monitor is refused', () => {
       /include\[0\]/,
     ],
     ['for a route with an open brace', { ...whole, http: { routes: ['/a', '/b/{c'] } }, 'Invalid', /routes\[1\]/],
-    ['for a route with an environment variable', { ...whole, http: { routes: ['/${HOME}'] } }, 'Invalid', /routes\[0\]/],
+    ['for a route with a shell variable', { ...whole, http: { routes: ['/${HOME}'] } }, 'Invalid', /routes\[0\]/],
     ['for an interval of years', { ...whole, metrics: { interval: '99999999h' } }, 'Invalid', /metrics\.interval/],
     [
       'for headers that no policy allows',
@@ -143,7 +143,7 @@ describe('a policy is refused', () => {
     ['for an exclusion with a brace', { exclusions: [{ namespaces: ['{a'] }] }, /exclusions\[0\]\.namespaces\[0\]/],
     ['for an invalid label key in an exclusion', { exclusions: [{ podLabels: { 'a\nb': 'c' } }] }, /podLabels/],
     ['for an executable with a space', { exclusions: [{ executables: ['/bin/a b'] }] }, /executables/],
-    ['for a cluster name with an environment variable', { instrument: { clusterName: '${HOME}' } }, /clusterName: /],
+    ['for a cluster name with a shell variable', { instrument: { clusterName: '${HOME}' } }, /clusterName: /],
     ['for a query parameter with a bracket', { redaction: { queryParams: { add: ['a[b]'] } } }, /queryParams\.add/],
     ['for TC without the acknowledgement', { network: { source: 'TC' } }, /acknowledgeCiliumConflict/],
     ['for interface filters, which work with TC only', { network: { excludeInterfaces: ['lo'] } }, /excludeInterfaces/],

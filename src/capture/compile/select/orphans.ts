@@ -23,8 +23,8 @@ export interface Orphan {
 }
 
 /**
- * The monitors that capture something under the present policies and would capture nothing anywhere once `candidate`
- * replaces the policy of the same name. Sorted. Pure.
+ * The monitors that capture something under the present policies and would capture nothing anywhere if `candidate`
+ * replaced the policy of the same name. Sorted. Pure.
  * A monitor captures nothing when its namespace may not have it, or when overrides on every node switch off all its
  * signals or leave none of the protocols or metric families it names. Ports, pods and traffic are ignored, and so is
  * `paused`, which stops everything on purpose.

@@ -137,14 +137,14 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
   }
 }
 
-/** Samples touched by windows between two checks of the clock. */
+/** Number of samples that windows touch between two checks of the clock. */
 const touchedPerLook = 10_000;
 /** Cost of a sample in a window, and of a native histogram, in the unit of pacing: that of one sample. */
 const windowWork = 4;
 const histogramWork = 100;
 /** Cost of opening a series, in the same unit. */
 const openWork = 20;
-/** Steps × samples of a series that are computed without giving other work a turn. */
+/** Up to this many steps × samples, a series is computed without giving other work a turn. */
 const computedAtOnce = 1_000_000;
 
 /**

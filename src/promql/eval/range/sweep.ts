@@ -15,7 +15,7 @@ export interface SweepInput {
  */
 export type Sweep = (sweep: SweepInput, out: ColumnBuilder) => boolean;
 
-/** Most samples, summed over all windows, that a sweep may go through one by one. */
+/** The largest number of samples, summed over all windows, that a sweep may go through one by one. */
 const sweptAtOnce = 2_000_000;
 
 /** True when the windows have more samples than a sweep may go through one by one. */

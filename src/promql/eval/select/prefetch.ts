@@ -21,7 +21,8 @@ interface Path {
 
 /**
  * Lists the reads of a resolved query, one request for each selector, so that all can be sent before the evaluation.
- * Bounds are exact: inclusive milliseconds, windows and lookback being left-open.
+ * Bounds are inclusive milliseconds. Windows and lookback are left-open: the lower bound is a millisecond after their
+ * start.
  */
 export function listDemands(expr: Expr, frame: Frame, settings: EvalSettings): Demand[] {
   const demands: Demand[] = [];

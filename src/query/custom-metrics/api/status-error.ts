@@ -33,7 +33,7 @@ export const metricNotFound = (metric: string, resource: string, name?: string):
 export const storeFailed = (cause: unknown): StatusError =>
   new StatusError(500, 'InternalError', 'unable to fetch metrics', { cause });
 
-/** A value that lacks a node is withheld: an autoscaler that gets an error does not scale down. */
+/** A value that lacks the data of a node is withheld: an autoscaler that gets an error does not scale down. */
 export const lacksNodes = (metric: string, nodes: readonly string[]): StatusError =>
   new StatusError(
     503,
@@ -54,7 +54,7 @@ const refusalReasons: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
 };
 
-/** A refusal of the listener itself. */
+/** The form of a request's refusal by the listener itself, before a handler gets the request. */
 export const statusForm: RefusalForm = ({ status, message }) => ({
   type: 'application/json',
   body: JSON.stringify(new StatusError(status, refusalReasons[status] ?? 'BadRequest', message).body),

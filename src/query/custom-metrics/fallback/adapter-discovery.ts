@@ -6,7 +6,7 @@ import type { AdapterClient } from './adapter-client.ts';
 import { AdapterFailure } from './adapter-failure.ts';
 import { readCustomNames, readExternalNames, type OfferedMetric } from './read-names.ts';
 
-/** The second adapter's metrics, by version. */
+/** The metrics of the second adapter, another server of custom metrics, by API version. */
 export interface AdapterOffer {
   readonly custom: Readonly<Record<CustomVersion, readonly OfferedMetric[]>>;
   readonly external: readonly string[];

@@ -1,4 +1,4 @@
-/** The outcome of a request to the second adapter; `answered` and `unknown` are not failures. */
+/** The outcome of asking the second adapter, another metrics server. `answered` and `unknown` are not failures. */
 export type FallbackOutcome =
   'answered' | 'unknown' | 'refused' | 'timeout' | 'unreachable' | 'failed' | 'invalid' | 'loop' | 'busy';
 

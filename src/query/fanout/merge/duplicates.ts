@@ -18,7 +18,8 @@ const keyWork = 100;
  * Joins series with equal labels. The result has the samples of both; at a time that both have, it has the sample of
  * the first. Labels identify a series; two agents have the same series while a node's agent is replaced. Pure, except
  * that it lets other work run in between.
- * Guarantees: a series in chunks stays in chunks. A joined series with such a part is joined when it is read.
+ * Guarantees: a series in chunks stays in chunks. If one of two equal series is in chunks, the two are joined when the
+ * result is read.
  */
 export async function mergeDuplicates(all: readonly ReadSeries[], pacing: Pacing): Promise<Merged<ReadSeries>>;
 export async function mergeDuplicates(

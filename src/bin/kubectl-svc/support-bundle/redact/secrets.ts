@@ -103,7 +103,7 @@ function looksRandom(run: string): boolean {
   return count(/[A-Z]/g) >= 5 && count(/[a-z]/g) >= 5 && count(/[0-9]/g) >= 3 && count(/\//g) <= run.length / 12;
 }
 
-/** The text with every pattern of a secret replaced; `seen` is called for each. */
+/** The text with every match of a secret's pattern replaced; `seen` is called for each match. */
 export function hideSecrets(text: string, seen: (kind: Hidden) => void): string {
   let shown = text;
   for (const { pattern, kind, put } of rules) {
