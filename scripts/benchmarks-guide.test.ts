@@ -39,7 +39,7 @@ test('every result belongs to an existing part, and was run by its command', () 
   expect(new Set(ran.map(({ part }) => part)).size).toBe(ran.length);
 });
 
-test.each(parts.map((part) => [part.name, part] as const))('the benchmark part %s has a script in package.json', (_n, part) => {
+test.each(parts.map((part) => [part.name, part] as const))('part %s has a script in package.json', (_n, part) => {
   expect(scripts[part.script]).toMatch(/^node bench\/\S+\.ts$/);
 });
 

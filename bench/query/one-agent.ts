@@ -13,7 +13,7 @@ import { agentNode, oneAgentData } from './one-agent-data.ts';
 
 export interface OneAgentWork {
   readonly dir: string;
-  /** Of how many nodes the agent has the baseline's series. */
+  /** The agent has the series of so many nodes of the baseline. */
   readonly nodes: number;
   readonly fill: boolean;
 }

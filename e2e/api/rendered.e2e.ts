@@ -13,7 +13,7 @@ import { repository } from '../install/tools.ts';
 /** The API server validates what we render and ship, strictly: a misspelt field is an error. */
 
 let cluster: Cluster;
-/** The golden files of the rendered platform and of rendered minters. */
+/** The golden files of a rendered installation and of rendered minters. */
 const goldens = ['src/render/testdata', 'src/render/minter/testdata'].flatMap((folder) =>
   readdirSync(join(repository, folder))
     .filter((name) => name.endsWith('.golden.yaml'))
@@ -45,7 +45,7 @@ describe('the API server accepts', () => {
     for (const name of ['policy', 'trafficmonitor', 'minterdeployment']) expect(applied).toContain(name);
   });
 
-  test('every sample in wishes: five of each kind', async () => {
+  test('every sample in config/samples/wishes: five of each kind', async () => {
     const wishes = join(repository, 'config/samples/wishes');
     const applied = await cluster.kubectl(['apply', ...strictly, '-k', wishes, '-o', 'name']);
     const names = applied.trim().split('\n');

@@ -21,11 +21,11 @@ export interface Archive {
 export interface DownloadOptions {
   log: (line: string) => void;
   signal?: AbortSignal | undefined;
-  /** How long until the headers of an answer, redirects included. Default 3 s. */
+  /** How long the headers of an answer may take, redirects included. Default 3 s. */
   answerMs?: number;
-  /** How long between two pieces of the body. Default 15 s. */
+  /** How long the next piece of the body may take. Default 15 s. */
   stallMs?: number;
-  /** How long in all. Default 5 minutes: the alternative, a build from Go modules, takes ten. */
+  /** How long the whole download may take. Default 5 minutes: the alternative, a build from Go modules, takes ten. */
   totalMs?: number;
   clock?: Clock;
 }
@@ -33,8 +33,8 @@ export interface DownloadOptions {
 /**
  * Downloads the archive to `file`, through the proxy that the environment names.
  * Guarantees: if it resolves, the file has the SHA-512 of the publisher's list; if it rejects, no file is left.
- * Errors: with a sentence that names archive and reason (no answer, status, cut, stalled, too slow, too long, another
- * SHA-512); with the signal's reason when that aborts.
+ * Errors: a sentence that names archive and reason (no answer, status, cut, stalled, too slow, too long, another
+ * SHA-512); the signal's reason when the signal aborts.
  */
 export async function download(archive: Archive, file: string, options: DownloadOptions): Promise<void> {
   const { log, signal, answerMs = 3_000, stallMs = 15_000, totalMs = 300_000, clock = systemClock } = options;

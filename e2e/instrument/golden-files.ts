@@ -8,7 +8,7 @@ import { toolEnvironment } from '../cluster/processes.ts';
 const folder = join(import.meta.dirname, '../../src/capture/testdata');
 /** The folder of each version's golden files: v0.12 reads the same files as v0.10. */
 const folderOf: Readonly<Record<InstrumentVersion, string>> = { 'v0.9': 'v0.9', 'v0.10': 'v0.10', 'v0.12': 'v0.10' };
-/** How long the instrument may take to print its configuration: one second on an idle machine. Units: ms. */
+/** How long the instrument may take to print its configuration. On an idle machine it takes one second. Units: ms. */
 const answerMs = 60_000;
 
 /** The golden configuration files of a version of the instrument, by case and node. */

@@ -12,7 +12,7 @@ const modules = [
   ...['veth', 'sch_ingress', 'cls_bpf', 'inet_diag', 'tcp_diag', 'tls'],
 ];
 
-/** What a machine prints that is started only to probe an accelerator. */
+/** What a virtual machine prints if it is started only to find out whether an accelerator works. */
 export const probeAnswer = 'the kernel has started';
 
 /** The kernel parameter that requests a shell on the third serial port. */

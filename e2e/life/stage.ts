@@ -12,8 +12,8 @@ import { until } from '../../src/testing/until.ts';
 import { createAudit, type Audit } from './audit.ts';
 
 /**
- * A real control plane without nodes, and the real operator in this process under exactly the rendered role. Pods stay
- * pending, which is enough for tests about objects.
+ * A real control plane without nodes, and the real operator in this process with exactly the rights of the rendered
+ * role. Pods stay pending, which is enough for tests about objects.
  */
 export interface LifeStage {
   cluster: Cluster;

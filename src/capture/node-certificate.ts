@@ -9,8 +9,8 @@ import { askAgent, type AgentAddress, type AgentTransport } from './push-client.
  * exchange; the agent's private key never leaves its node.
  *
  * `GET /v1/certificate` → CertificateOffer: a certificate request, and the proof of the agent's identity.
- * `PUT /v1/certificate` body: IssuedCertificate → 204; 400 `{code, message}` when it is not for the key of the last
- *                       request, or when its authority is one that the agent does not trust.
+ * `PUT /v1/certificate` body: IssuedCertificate → 204; 400 `{code, message}` when the certificate is not for the key
+ *                       of the last offer, or when the agent does not trust its authority.
  *
  * The agent shows its token only to the operator's client certificate, and the token is of no use at the API server:
  * its audience is `certificateAudience`.

@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 
 /**
- * The remaining time of a request. One is created per request and passed to every call of it, so that a caller who
- * gives up after five seconds never leaves work behind.
+ * The remaining time of a request. One is created per request and passed to every call that serves the request, so that
+ * the calls end before the caller gives up, after five seconds.
  */
 export interface Deadline {
   /** Milliseconds left; 0 when it has passed. */

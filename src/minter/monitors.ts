@@ -47,7 +47,7 @@ export class Monitors {
     this.#cancel();
   }
 
-  /** A mint met an unexpected answer: check now. */
+  /** Checks now. Called when a mint met an unexpected answer. */
   hurry(): void {
     if (this.#closed) return;
     this.#cancel();
@@ -63,7 +63,7 @@ export class Monitors {
       });
   }
 
-  /** The App must be checked again (it refused our signature). */
+  /** Checks the App again. Called when the platform refused our signature. */
   doubtApp(): void {
     this.#appKnown = false;
     this.hurry();

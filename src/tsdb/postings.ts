@@ -11,7 +11,7 @@ export interface PostingsIndex {
   names(): Iterable<string>;
   values(name: string): Iterable<string>;
   postings(name: string, value: string): PostingList | undefined;
-  /** The length of that list. */
+  /** The length of the list that `postings` returns. */
   count(name: string, value: string): number;
 }
 
@@ -164,7 +164,7 @@ export class MemoryPostings implements PostingsIndex {
     this.#all.push(ref);
   }
 
-  /** Returns the label's list, once the label has two series: until the next `remove`, the caller may push to it. */
+  /** Returns the label's list if it has two series or more. The caller may push to it until the next `remove`. */
   add(ref: number, name: string, value: string): GrowingList | undefined {
     let values = this.#names.get(name);
     if (!values) this.#names.set(name, (values = new Map()));

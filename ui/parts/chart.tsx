@@ -8,7 +8,7 @@ import { short } from './format.ts';
 
 /** Colours of lines in the style sheet: `--c0` to `--c9`. */
 const colours = 10;
-/** Most lines in the legend before it is expanded. */
+/** The largest number of lines in the legend before it is expanded. */
 const maxNamed = 12;
 
 /** A point that is drawn in addition to the lines, such as an exemplar. */
@@ -31,7 +31,7 @@ export interface ChartProps {
   readonly log?: boolean;
   readonly format?: (value: number | null) => string;
   readonly marks?: readonly Mark[];
-  /** A time range selected by dragging. Units: s since the epoch. */
+  /** Called with a time range that was selected by dragging. Units: s since the epoch. */
   readonly onZoom?: (start: number, end: number) => void;
 }
 

@@ -8,7 +8,8 @@ export interface ImportRequest {
   /** A key or one of its versions, by its full name. */
   key: string;
   /**
-   * `client` calls no server: it assumes that the key's first version will sign. `server` only reads from the key service.
+   * `client` calls no server: it assumes that the key's first version will sign. `server` only reads from the key
+   * service.
    */
   dryRun: 'none' | 'client' | 'server';
 }

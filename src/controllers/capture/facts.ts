@@ -188,7 +188,7 @@ export interface AgentPod {
   backOff?: string | null;
 }
 
-/** Null when this pod is not a running agent. */
+/** The agent that runs in a pod of `namespace`; null when the pod is not a running agent. */
 export function agentOf(pod: PodObject, namespace: string): AgentPod | null {
   const { metadata, spec, status } = pod;
   const isAgent =

@@ -1,14 +1,14 @@
 import type { ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from './node-state.ts';
 
-/** `Exporting` with the status False. */
+/** The condition `Exporting` with the status False. */
 export function notExporting(reason: 'DestinationNotAllowed' | 'SendFailing', message: string): ConditionInput {
   return { type: 'Exporting', status: 'False', reason, message: message.slice(0, 1_024) };
 }
 
 /**
- * `Exporting` from the reports of these nodes' agents on an owner's destinations: one node that cannot send makes it
- * False.
+ * The condition `Exporting`, from the reports of these nodes' agents on an owner's destinations: one node that cannot
+ * send makes it False.
  * `owner` is `TrafficMonitor/<namespace>/<name>` or `ClusterTrafficPolicy/<name>`.
  */
 export function sending(owner: string, nodes: readonly NodeState[]): ConditionInput {

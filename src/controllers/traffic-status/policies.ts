@@ -12,7 +12,7 @@ import { eventConditions, policyStatus } from './policy-status.ts';
 import { queryLimitsCondition } from './query-limits.ts';
 import { addStatusController } from './status-controller.ts';
 
-/** Units: ms. */
+/** How often a status is computed again although nothing changed. Units: ms. */
 const recheckMs = 60_000;
 
 /**

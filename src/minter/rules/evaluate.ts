@@ -5,7 +5,7 @@ export type Claims = ReadonlyMap<ClaimName, string>;
 /** Values of `issuers.<name>`. */
 export type Issuers = ReadonlyMap<string, string>;
 
-/** `denied` and `error` both refuse; only the audit line distinguishes them. */
+/** `denied` and `absent …` both refuse; only the audit line distinguishes them. */
 export type Verdict = { admits: true } | { admits: false; because: 'denied' | `absent ${string}` };
 
 /**

@@ -11,7 +11,7 @@ export interface StoreLabel {
   readonly value?: string;
 }
 
-/** `cluster=eu,replica` as a list. */
+/** Parses a text such as `cluster=eu,replica`. */
 export function parseStoreLabels(text: string): StoreLabel[] {
   return text === ''
     ? []
@@ -23,7 +23,7 @@ export function parseStoreLabels(text: string): StoreLabel[] {
 
 /**
  * Removes the labels that only the store adds, so that its series have the agents' labels.
- * Guarantees: series that differ in these labels alone are one; a matcher on such a label is evaluated as for an
+ * Guarantees: series that differ only in these labels are one; a matcher on such a label is evaluated as for an
  * agent's series, which lacks the label.
  */
 export function hideStoreLabels(store: LongTermStore, labels: readonly StoreLabel[]): LongTermStore {
@@ -61,7 +61,8 @@ type Labelled = Pick<ReadSeries, 'labels'>;
 
 /**
  * Names of labels that every series of the store has and no series of the agents has, when both have series. Such
- * series do not match the agents': a series breaks at the boundary, and the samples near it count twice. Pure.
+ * series do not match the agents': a series breaks at the time from which agents are read, and the samples near that
+ * time count twice. Pure.
  */
 export function foreignLabels(old: readonly Labelled[], recent: readonly Labelled[]): string[] {
   const [first, ...others] = old;

@@ -20,7 +20,7 @@ import { ownsExactly } from './managed-fields.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
 import type { EventRecorder, Informer } from '../types.ts';
 
-/** The identity of an apply set: its owner kind and field manager, and the caches that show its children. */
+/** The identity of an apply set: its field manager and its controller. And the caches that show its children. */
 export interface ApplySetOptions {
   client: KubeClient;
   /** `<component>/<controller>`. */
@@ -28,7 +28,7 @@ export interface ApplySetOptions {
   /** The `controller` label of metrics. */
   controller: string;
   metrics?: RuntimeMetrics | undefined;
-  /** Receives each undone change to a child, with the manager that made it. */
+  /** Gets an Event for each change to a child that was undone, with the manager that had made the change. */
   events?: EventRecorder | undefined;
   /**
    * One informer for each kind of child, selected by the labels that all children carry. The informers show which
@@ -50,7 +50,7 @@ export interface ApplyRequest {
   belongs?: ((object: KubeObject) => boolean) | undefined;
   /** Changes a child just before it is compared and applied; it also gets the live object. */
   adjust?: ((child: KubeObject, live: KubeObject | undefined) => KubeObject) | undefined;
-  /** Take over fields from other managers: only when all applied fields belong to this manager alone. Default false. */
+  /** Take over fields from other managers. Only for children whose applied fields are all ours. Default false. */
   force?: boolean | undefined;
   logger: Logger;
   signal: AbortSignal;

@@ -31,7 +31,7 @@ interface Entry {
   waitingSince: number;
   /** Grows when the entry moves between the heaps; copies with an older number are stale. */
   version: number;
-  /** The entry is in the ready heap, so it counts as depth. */
+  /** The entry is in the ready heap, so it counts in the depth of the queue. */
   ready: boolean;
 }
 interface Slot {

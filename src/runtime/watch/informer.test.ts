@@ -51,7 +51,7 @@ test('an index shows our own creations and updates immediately, and each only on
   expect(names('blue')).toEqual(['a']);
 });
 
-test('a write without a watch event leaves the index when it leaves the cache', async () => {
+test('our own write leaves the index when it leaves the cache because no watch event confirms it', async () => {
   informer.replace([object('a', 'red', '1')]);
   informer.wrote(object('a', 'blue', '2'));
   expect(names('blue')).toEqual(['a']);

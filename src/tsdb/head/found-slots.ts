@@ -2,7 +2,7 @@ import type { Labels } from '../labels.ts';
 import type { CompiledMatcher } from '../matcher.ts';
 import type { SeriesDictionary } from './series-dictionary.ts';
 
-/** Some series of the head by slot, and their labels, decoded on demand. */
+/** Some series of the head, by their slots in the dictionary, and their labels, decoded on demand. */
 export class FoundSlots {
   readonly slots: readonly number[];
   readonly #dictionary: SeriesDictionary;

@@ -175,7 +175,7 @@ test.each<[string, string, number]>([
   expect((await get(path)).status).toBe(status);
 });
 
-test('a list has the shape of either version, milli quantities, and the time and window of the samples', async () => {
+test('a list has the shape of its API version, milli quantities, and the time and window of the samples', async () => {
   const newer = await get(`${custom}/namespaces/ns/pods/foo/m?metricLabelSelector=verb%3DGET`);
   expect(newer.body).toEqual({
     kind: 'MetricValueList',
@@ -291,7 +291,7 @@ describe('with a node missing', () => {
   });
 });
 
-test('a departed node counts as missing by what the value reads, not by what the sample times read', async () => {
+test('a departed node counts as missing if the value reads its data, not if only the sample times do', async () => {
   readParts = [];
   await get(`${custom}/namespaces/ns/pods/*/total`);
   expect(asked).toEqual([expect.stringContaining('timestamp(x)')]);

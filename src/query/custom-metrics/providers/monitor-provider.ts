@@ -22,8 +22,9 @@ export interface DeclaredMetric {
 }
 
 /**
- * The metrics that monitors declare. When two monitors of one namespace declare a name for the same kind, the one with
- * the higher precedence applies, as for every other conflict. A refused monitor counts with its last accepted spec.
+ * The metrics that monitors declare. When two monitors of one namespace declare metrics of the same name for the same
+ * kind, the one with the higher precedence applies, as for every other conflict. A refused monitor counts with its last
+ * accepted spec.
  * `refused` is called for each metric that cannot be offered. Pure otherwise.
  */
 export function declaredMetrics(

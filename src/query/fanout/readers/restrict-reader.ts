@@ -24,7 +24,7 @@ export function restrictReader(reader: AgentReader, namespaces: ReadonlySet<stri
   return (agent, queries, options) => restricted(queries, namespaces, (all) => reader(agent, all, options));
 }
 
-/** The same for lists of labels and series, which agents answer from their indexes. */
+/** As `restrictReader`, for lists of labels and series, which agents answer from their indexes. */
 export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<string>): IndexReader {
   return async (agent, question, options) => {
     if (namespaces.size === 0) return { texts: [], series: [], foreign: false };
@@ -34,8 +34,9 @@ export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<strin
 }
 
 /**
- * The same for partial answers: agents evaluate over the visible series only. An agent that does not know restrictions
- * refuses, and the query is executed in another way. Undefined where nothing is visible: no agent is then asked.
+ * As `restrictReader`, for partial answers: agents evaluate over the visible series only. An agent that does not know
+ * restrictions refuses, and the query is executed in another way. Undefined where nothing is visible: no agent is then
+ * asked.
  */
 export function restrictPartials(
   reader: PartialReader | undefined,
@@ -43,7 +44,7 @@ export function restrictPartials(
 ): PartialReader | undefined {
   if (reader === undefined || namespaces.size === 0) return undefined;
   const visible = restrictedSets([], namespaces);
-  // A call goes to many agents; its identity is computed once.
+  // A call goes to many agents; its hash is computed once.
   const restricted = new WeakMap<PartialCall, PartialCall>();
   return (agent, call, options) => {
     let own = restricted.get(call);
@@ -52,7 +53,7 @@ export function restrictPartials(
   };
 }
 
-/** The same for the long-term store. */
+/** As `restrictReader`, for the long-term store. */
 export function restrictStore(store: LongTermStore, namespaces: ReadonlySet<string>): LongTermStore {
   return { read: (queries, options) => restricted(queries, namespaces, (all) => store.read(all, options)) };
 }
