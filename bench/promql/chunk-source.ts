@@ -43,7 +43,7 @@ export class ChunkSource implements SeriesSource {
   }
 }
 
-/** Decodes the chunks of a span, series after series into the same buffer. */
+/** Decodes the chunks of a time range, series after series into the same buffer. */
 class Decoder {
   readonly #file: ChunkFile;
   readonly #mint: number;

@@ -1,6 +1,6 @@
 import { column, inTurns } from './turns.ts';
 
-test('the side that begins changes with each run', async () => {
+test('each run begins with the other side than the run before', async () => {
   const order: string[] = [];
   const side = (name: string) => (run: number) => {
     order.push(`${name}${run}`);

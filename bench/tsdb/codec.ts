@@ -6,14 +6,14 @@ import { outcomeOf } from '../run/program.ts';
 import { column, inTurns } from '../run/turns.ts';
 import { ownProgram, peerProgram } from './programs.ts';
 
-/** What both codec programs print: samples a second, and bytes of a sample. */
+/** What both codec programs print: samples per second, and bytes per sample. */
 export type CodecRates = Readonly<Record<'encode' | 'encodeOpen' | 'decode' | 'bytesPerSample', number>>;
 
 /**
- * Our codec and Prometheus' codec in Go encode and decode the same values, each in a process of its own. They encode
- * one chunk at a time, as for late samples, cuts and deletes; then into many open chunks, in the order of scrapes. For
- * the open chunks our side does all that the head does for a sample, the peer only the work on the chunks. Each run is
- * a new process, measured after half a second of warm-up.
+ * Our codec and Prometheus' codec in Go encode and decode the same values, each in a process of its own. First they
+ * encode one chunk at a time, as a store does for late samples, cuts and deletes; then into many open chunks, in the
+ * order of scrapes. For the open chunks our side does all that our store's head does for a sample, the peer only the
+ * work on the chunks. Each run is a new process, measured after half a second of warm-up.
  */
 export async function benchCodec({ quick, runs, say, atEnd, reporter }: Stage): Promise<void> {
   const [chunks, open] = quick ? [1_000, 1_000] : [20_000, 10_000];

@@ -7,9 +7,9 @@ export interface Component {
   readonly name: string;
   readonly pid: number | undefined;
   readonly running: boolean;
-  /** Starts it (again), with the same command. Harmless while it runs. */
+  /** Starts the program, each time with the same command. Does nothing while it runs. */
   start(): void;
-  /** kill -9, and waits until it is gone. */
+  /** Ends the program with kill -9, and waits until it is gone. */
   kill(): Promise<void>;
   /** The end of its log, for error messages. */
   logTail(): string;

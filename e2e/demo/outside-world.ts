@@ -75,7 +75,7 @@ export async function startOutsideWorld(options: {
   };
 }
 
-/** Runs the real `minter tools import-pk` with the names of the sample. Resolves with the key version's full name. */
+/** Runs the real `minter tools import-pk` for the key that the samples name. Resolves with the key version's name. */
 function importKey(kmsPort: number, pem: string): Promise<string> {
   const flags = [
     '-project-id',

@@ -15,7 +15,7 @@ async function flowsTo(stage: KernelStage, server: string): Promise<number> {
   return found.reduce((sum, { value }) => sum + value, 0);
 }
 
-/** Who talks to whom, and how many bytes. */
+/** Checks that flows name both ends and count the bytes. */
 export const flows: readonly Check[] = [
   {
     what: 'there is a flow from the client to each server, and both ends have their names',

@@ -1,7 +1,7 @@
 import type { Api } from '../cluster/api.ts';
 import type { Pod } from './types.ts';
 
-/** Writes events about pods, best effort. The same text about the same pod is written once in ten seconds. */
+/** Writes events about pods, best effort. The same text about the same pod is written at most once in ten seconds. */
 export function createEventRecorder(
   api: Api,
   nodeName: string,

@@ -33,7 +33,7 @@ const queries = ['counted', 'gauges', 'custom'].flatMap((name) => [
   `count_over_time(${name}[10m])`,
 ]);
 
-test('queries over native histograms in agents match a Prometheus that holds the same samples', async () => {
+test('answers from native histograms in agents match those of a Prometheus with the same samples', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'svc-histograms-'));
   const end = Math.floor(Date.now() / 60_000) * 60_000;
   const start = end - scrapes * stepMs;

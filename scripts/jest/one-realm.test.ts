@@ -10,7 +10,7 @@ const script = (kind: 'test' | 'hook'): string => `
   console.log(JSON.stringify([own.timeout, ofConfig.timeout]));`;
 
 test.each(['test', 'hook'] as const)(
-  'the limit of a %s is multiplied by SVC_TEST_PATIENCE, and only once',
+  'the limit of a %s is multiplied by SVC_TEST_PATIENCE, only once even if it starts again',
   async (kind) => {
     const env = { ...process.env, SVC_TEST_PATIENCE: '3' };
     const { stdout } = await promisify(execFile)(process.execPath, ['-e', script(kind)], {

@@ -23,7 +23,7 @@ export interface IngestStore {
 export interface SpanTaker {
   /** Takes the spans of a request and returns their number. */
   take(request: TracesRequest): number;
-  /** Called about once a second: gives up spans that waited too long. */
+  /** Called about once a second: gives up spans that have waited too long for the identity of their pod. */
   expire(): void;
 }
 
@@ -118,7 +118,7 @@ export class Ingest implements OtlpConsumer {
     return { samplesAppended: this.#appended, rejected: this.#rejected };
   }
 
-  /** Starts the timers of the groups. */
+  /** Starts the timer that commits groups of requests. */
   start(): void {
     this.#schedule(idleMs);
   }

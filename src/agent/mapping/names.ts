@@ -1,8 +1,8 @@
 import { formatFloatPlain } from '../../promql/index.ts';
 
 /**
- * OTLP names as Prometheus names: "underscore escaping without suffixes", plus the instrument's own prefixes
- * `obi.` and `beyla.` as `ebpf_`. Cached, because the same few names come with every export.
+ * OTLP names become Prometheus names by "underscore escaping without suffixes", and the instrument's own prefixes
+ * `obi.` and `beyla.` become `ebpf_`. Cached, because the same few names come with every export.
  * Source: the OTLP-to-Prometheus compatibility rules; the product's metric names have no unit and no `_total` added.
  */
 const metricNames = new Map<string, string>();

@@ -57,7 +57,7 @@ export interface Group {
   readonly nameAt: number;
   readonly extraAt: Readonly<Record<'le' | 'quantile', number>>;
   readonly series: Series[];
-  /** Charges against the limits, released when the group ends. */
+  /** The group's charge against the limits, which is released when the group ends. */
   charge: Charge;
   /** Cached text and order of its exposition lines; null when the series have changed since. */
   page: { readonly labels: Uint8Array; readonly ordered: readonly Series[] } | null;

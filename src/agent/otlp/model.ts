@@ -39,7 +39,7 @@ export interface ScopeMetrics {
 export const temporalities = ['unspecified', 'delta', 'cumulative'] as const;
 export type Temporality = (typeof temporalities)[number];
 
-/** A metric with its points. `data` is null for a metric that carries none of the known kinds. */
+/** A metric with its points. `data` is null for a metric without data of a known kind. */
 export interface Metric {
   readonly name: string;
   readonly description: string;

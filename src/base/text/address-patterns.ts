@@ -13,7 +13,7 @@ const upTo = (count: number): string => (count === 0 ? '' : `(${group}:){0,${cou
 /** A whole IPv6 address, with its last 32 bits as two groups or as an IPv4 address. */
 const whole = `(${group}:){6}(${group}:${group}|${ipv4})`;
 
-/** What may follow `::` when at most `most` groups are left. An IPv4 address is two of them. */
+/** What may follow `::` when at most `most` groups are left. An IPv4 address counts as two groups. */
 function rest(most: number): string {
   const forms = [
     ...(most >= 1 ? [`${upTo(most - 1)}${group}`] : []),

@@ -3,7 +3,7 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Percent-decodes a part of a URL or a header; a malformed one stays as it is. */
+/** Percent-decodes a part of a URL or a header; malformed text stays as it is. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);

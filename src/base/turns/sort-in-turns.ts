@@ -5,7 +5,7 @@ const atOnce = 512;
 
 /**
  * The elements in the order of `compare`; the sort is stable, like `Array.prototype.sort`.
- * `compareWork`: the cost of one comparison, in the unit of pacing: that of one sample.
+ * `compareWork`: the cost of one comparison; the unit is the cost of one sample.
  */
 export async function sortInTurns<T>(
   pacing: Pacing,

@@ -32,7 +32,7 @@ test('a body that is larger than the limit is refused', async () => {
 
 test.each([
   ['comes with the head', `${head}not a size\r\n`],
-  ['follows good ones', `${head}2\r\nab\r\nnot a size\r\n`],
+  ['follows well-formed chunks', `${head}2\r\nab\r\nnot a size\r\n`],
 ])('a malformed chunk that %s aborts the answer, and causes no uncaught error', async (_, bytes) => {
   await expect(read(bytes)).rejects.toThrow('aborted');
 });

@@ -31,8 +31,8 @@ export function exportFault(list: ClusterTrafficPolicySpec['export'] | TrafficMo
 
 /**
  * A monitor's destinations. `rules` has those whose host a policy of the namespace allows; `outcomes` says for each
- * whether it is allowed. Without an allow list none is allowed: a tenant needs permission to send data into the
- * network.
+ * whether it is allowed. Without an allow list none is allowed: a tenant needs permission to send data
+ * anywhere.
  */
 export function monitorExports(
   namespace: string,
@@ -91,7 +91,7 @@ function secretOf(namespace: string, { secretRef }: ExportSpec): string | undefi
   return secretRef && `${namespace}/${secretRef.name}/${secretRef.key}`;
 }
 
-/** Names of the Secret keys that the exports of a config refer to, sorted. */
+/** `namespace/name/key` of each Secret key that the exports of a config refer to, sorted. */
 export function secretRefsOf(config: {
   readonly exports?: readonly { readonly secret?: string }[];
   readonly monitors: readonly { readonly exports?: readonly { readonly secret?: string }[] }[];

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { metricsOn } from '../../base/metric-set.ts';
 
-/** Metrics of the capture loop. */
+/** Metrics of the capture loop, which compiles the configs of the nodes and pushes them to the agents. */
 export interface CaptureMetrics {
   compiled(seconds: number, ok: boolean): void;
   pushed(result: 'acknowledged' | 'refused' | 'unreachable', bytes: number): void;

@@ -9,7 +9,7 @@ const place = (address: string, name: string, arriving = false): Place => ({
   close: () => void closed.push(name),
 });
 
-test('at the limit of an address, its own oldest idle connection is evicted', () => {
+test('at the limit of an address, its connection that has been idle for longest is evicted', () => {
   const places = new Places({ connections: 10, connectionsPerAddress: 2 });
   const [a, b] = [place('10.0.0.1', 'a'), place('10.0.0.1', 'b')];
   places.enter(place('10.0.0.2', 'other'));

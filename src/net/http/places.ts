@@ -3,7 +3,7 @@ export interface Place {
   readonly address: string;
   /** Requests in flight. */
   busy: number;
-  /** Whether every request in flight is still arriving, so that no answer of ours is lost with the connection. */
+  /** Whether every request in flight is still arriving. If so, closing the connection loses no answer of ours. */
   readonly arriving: () => boolean;
   readonly close: () => void;
 }

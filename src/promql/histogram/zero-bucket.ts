@@ -2,8 +2,8 @@ import { exponentialBound, negativeBuckets, positiveBuckets } from './buckets.ts
 import type { Buckets, FloatHistogram } from './float-histogram.ts';
 
 /**
- * The histogram with a zero bucket at least as wide as `threshold`: buckets inside are added to it. When the threshold
- * lies inside a populated bucket, the zero bucket is widened to that bucket's far bound.
+ * The histogram with a zero bucket at least as wide as `threshold`: buckets within it are added to it. When the
+ * threshold lies inside a populated bucket, the zero bucket is widened to that bucket's far bound.
  */
 export function widenZeroBucket(histogram: FloatHistogram, threshold: number): FloatHistogram {
   if (threshold <= histogram.zeroThreshold) return histogram;

@@ -8,7 +8,7 @@ import { writeDoubles } from './numbers.ts';
 import { writeHeader, writeTrailer } from './partial.pb.ts';
 import { writeColumn, writeGroup } from './rows.ts';
 
-/** The content type of a partial answer. */
+/** The content type of a partial answer: an agent's result for its part of a query. */
 export const partialContentType = 'application/x-svc-partial; v=1';
 
 /** A frame is closed at about this size. Units: bytes. */

@@ -28,10 +28,10 @@ export interface AgentDirectory {
   departed?(): readonly DepartedNode[];
 }
 
-/** The name that an agent's certificate must carry at one of its addresses for its answer to count. */
+/** Returns the name that the certificate at an address of an agent must have, or else its answer does not count. */
 export type AgentNames = (agent: Pick<ExpectedAgent, 'node' | 'shared'>, address: string) => AgentServerName;
 
-/** The certificate names of the agents whose operator runs in that namespace. */
+/** The certificate names of the agents whose operator runs in `namespace`. */
 export function agentNames(namespace: string): AgentNames {
   return ({ node, shared }, address) => agentIdentity(node, namespace, shared?.includes(address) ?? false);
 }

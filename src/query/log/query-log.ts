@@ -91,7 +91,7 @@ function lineOf(q: LoggedQuery, now: number): object {
   };
 }
 
-/** The samples of an answered query. Prometheus' own two counts are there if the query counted them. */
+/** The sample counts of an answered query. The two counts that Prometheus logs are there if the query made them. */
 function sampleNumbers({ samplesRead, peakSamples, samples }: QueryStats): object {
   const counts = samples && {
     totalQueryableSamples: totalCount(samples.queryable),

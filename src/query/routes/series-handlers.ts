@@ -50,8 +50,8 @@ function listed({ params }: Call): { sets: Matcher[][]; start: number; end: numb
 }
 
 /**
- * A range whose end lies before its start is empty, and so is the answer: Prometheus refuses such ranges for samples
- * only.
+ * A range whose end lies before its start is empty, and so is the answer: Prometheus refuses such a range only in a
+ * query for samples.
  */
 async function within<T>(
   start: number,

@@ -42,7 +42,7 @@ test('toOwner can include owners that do not control; a cluster-scoped owner has
   expect(toOwner({ ...widget, namespaced: false })(child([owner()]))).toEqual([{ name: 'w' }]);
 });
 
-test('toSelf, toKey, toAll and toIndexed give their keys', () => {
+test('toSelf, toKey, toAll and toIndexed map a changed object to keys', () => {
   const informer = new SharedInformer({
     source: { resource: coreResources.configMaps },
     logger: silentLogger,

@@ -17,9 +17,9 @@ import { keyManagementService } from './service-definition.ts';
 export interface KmsFaults {
   signatureCrc?: 'wrong' | 'absent';
   digestNotVerified?: boolean;
-  /** Another version's name in the answer. */
+  /** Put another version's name into the answer. */
   otherName?: boolean;
-  /** Sign with this key instead. */
+  /** Sign with this key instead of the version's key. */
   otherKey?: KeyObject;
   pemCrc?: 'wrong';
   /** Answer every call, or the named methods, with this gRPC status. */

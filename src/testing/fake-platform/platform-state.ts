@@ -102,7 +102,7 @@ export class PlatformState {
     return found;
   }
 
-  /** Issues a token by the platform's rules: a subset of repositories and permissions, at most 500 names, one hour. */
+  /** Issues a token for an hour and a subset of repositories and permissions. At most 500 repositories can be named. */
   issueToken(
     id: number,
     appId: number,

@@ -17,7 +17,7 @@ export interface RunningMinter {
   audit: Record<string, unknown>[];
   /** All log and audit lines, as text. */
   output: () => string;
-  /** Drops the audit lines and the output so far, which a memory test would otherwise attribute to the minter. */
+  /** Drops the audit lines and the output so far: a memory test would count them as memory of the minter. */
   forget(): void;
   readiness(): Promise<MinterReadiness>;
   stop(): Promise<void>;

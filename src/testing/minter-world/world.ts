@@ -21,7 +21,7 @@ export interface MinterWorldOptions {
   host?: string;
   publicHost?: string;
   ports?: { kms?: number; platform?: number; issuer?: number };
-  /** Import the App key as in production instead of adding it to the fake directly. */
+  /** Import the App key as in production instead of adding it to the fake key service directly. */
   importKey?: boolean;
   /** Called with each progress line of the import. */
   progress?: (line: string) => void;

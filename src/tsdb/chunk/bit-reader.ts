@@ -23,7 +23,7 @@ export class BitReader {
     return ((this.#bytes[pos >>> 3]! >>> (7 - (pos & 7))) & 1) as 0 | 1;
   }
 
-  /** `n` (1…32) bits, unsigned. */
+  /** Reads `n` (1…32) bits as an unsigned number. */
   bits(n: number): number {
     const pos = this.#pos;
     if (pos + n > this.#limit) throw short();
@@ -37,7 +37,7 @@ export class BitReader {
     return left >>> (32 - n);
   }
 
-  /** 64 bits as a signed number in two's complement; rounded above 2^53. */
+  /** Reads 64 bits as a signed number in two's complement, which is rounded above 2^53. */
   signed64(): number {
     const high = this.bits(32) | 0;
     return high * two32 + this.bits(32);

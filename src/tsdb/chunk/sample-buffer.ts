@@ -8,7 +8,7 @@ export interface SampleColumns {
 
 /**
  * Samples as two columns that grow together. Times are doubles (ms). Values keep their exact bits, and so do stale
- * markers: detect them with `isStaleAt`, not by looking for a NaN.
+ * markers: detect a marker with `isStaleAt`, not by looking for a NaN.
  */
 export class SampleBuffer {
   #times: Float64Array;
@@ -77,8 +77,8 @@ export class SampleBuffer {
   }
 
   /**
-   * Views of the columns without the free space after them; the same object as long as the buffer has neither moved nor
-   * grown. Their content changes with the buffer.
+   * Views of the columns without the free space after them. Returns the same object until the buffer moves or grows.
+   * The views' content changes with the buffer.
    */
   view(): SampleColumns {
     if (this.#view?.timestamps.length !== this.length || this.#viewed !== this.#times) {

@@ -1,5 +1,6 @@
 /**
- * Determines when memory that the head released may be reused: only after every reader that began earlier has ended.
+ * Determines when memory that the head, the newest part of the store, has released may be reused: only after every
+ * reader that began earlier has ended.
  * Readers may therefore keep using old addresses, and the writer never waits for a reader.
  */
 export class ReadEpochs {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { labelsFromPairs, labelsKey, type Labels } from '../labels.ts';
 import { SeriesDictionary } from './series-dictionary.ts';
 
-/** Label sets that share pair objects, as those of a histogram do. Some are longer than any buffer. */
+/** Label sets that share pair objects, as those of a histogram do. Some are longer than the dictionary's buffers. */
 const pool = [...Array(80).keys()].map((i) => [`l${i}`, `v${i % 3}`] as const);
 const labelSet = fc
   .tuple(fc.subarray(pool, { minLength: 1, maxLength: 12 }), fc.constantFrom(0, 0, 0, 40, 80), fc.nat(3))

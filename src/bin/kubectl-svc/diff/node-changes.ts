@@ -13,7 +13,7 @@ export interface NodeGroup {
   readonly nodes: readonly string[];
   /** The instrument's file, as a unified diff without its heading; empty when it is unchanged. */
   readonly instrument: readonly string[];
-  /** The agent's own rules, likewise. */
+  /** The agent's own rules, as a diff of the same form. */
   readonly rules: readonly string[];
   /** Nodes whose instrument restarts. */
   readonly restarts: readonly string[];

@@ -15,7 +15,7 @@ export function podsOf(view: ClusterView, component: Component): PodWithStatus[]
     .toSorted((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
 }
 
-/** The operator's Deployment, its pods, and the leader. */
+/** Checks the operator's Deployment, its pods, and the leader. */
 export function operatorChecks(view: ClusterView): Check[] {
   return [...deploymentChecks(view, 'operator', 'controller', names.controller), ...leaderChecks(view)];
 }
@@ -89,7 +89,7 @@ function leaderChecks(view: ClusterView): Check[] {
   return [is('bad', `${holder} has not renewed its Lease since ${renewTime || 'ever'}`, hint)];
 }
 
-/** The DaemonSet of the agents. `agentNodeChecks` adds the nodes without a ready agent, each with the reason. */
+/** Checks the DaemonSet of the agents. `agentNodeChecks` adds the nodes without a ready agent, each with the reason. */
 export function agentSetChecks(view: ClusterView): Check[] {
   const is = about('agents', names.agent);
   if (view.daemonSets.fault !== undefined) return [is('unknown', view.daemonSets.fault)];
