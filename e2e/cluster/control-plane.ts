@@ -45,10 +45,10 @@ export interface ControlPlane {
   readonly etcdAccess: EtcdAccess;
   readonly controllerManager: Component;
   readonly scheduler: Component;
-  /** As cluster-admin. */
+  /** A client with the rights of cluster-admin. */
   readonly api: Api;
   readonly adminKubeconfig: string;
-  /** Resolves when /readyz says ok. Errors: a server ended, or `timeoutMs` passed; with the last log lines. */
+  /** Resolves when /readyz says ok. Errors: a server ended, or `timeoutMs` passed; quotes the last log lines. */
   waitReady(timeoutMs?: number): Promise<void>;
   /** A client certificate for any user and groups. */
   credentials(user: string, groups: readonly string[]): Promise<KeyPair>;

@@ -1,4 +1,4 @@
-/** Upgrades the operator to a next version: the same image under another tag, and the flag that names the image. */
+/** Upgrades the operator to the next version: the same image under another tag, and the flag that names the image. */
 import { isDeepStrictEqual } from 'node:util';
 import { until } from '../../src/testing/until.ts';
 import { openAsker } from './asker.ts';

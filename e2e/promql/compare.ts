@@ -104,7 +104,7 @@ function differentNotes(ours: QueryResult, peer: PeerAnswer): string | null {
     if (want.some((text) => /more (?:warning|info) annotations omitted/.test(text))) continue;
     const [a, b] = [ours[kind].map(noteKind).sort(), want.map(noteKind).sort()];
     // When several sample types are incompatible at one step, Prometheus annotates only the last; we annotate each. So
-    // ours may be more than its own, but none may be missing.
+    // we may have more annotations than Prometheus, but must not lack one.
     const isOfTypes = (text: string): boolean => text.includes('incompatible sample types');
     const extra = b.some(isOfTypes) ? a.filter(isOfTypes) : [];
     const [x, y] = [new Set(a), new Set([...b, ...extra])];

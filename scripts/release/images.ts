@@ -56,7 +56,7 @@ export function imageCommands(builder: Builder, options: ImageOptions): string[]
   }
   const local = `localhost/${name}-${architecture}`;
   const isolation = builder === 'buildah' ? ['--isolation', 'chroot'] : [];
-  // Old versions of these two do not set BUILDPLATFORM, and would run build stages in the image's architecture.
+  // Old versions of podman and buildah leave BUILDPLATFORM unset, and run build stages in the image's architecture.
   const here = ['--build-arg', `BUILDPLATFORM=linux/${machine}`];
   const format = ['--format', 'oci', '--timestamp', epoch];
   const build = [builder, 'build', ...what, ...here, ...isolation, ...format, '--tag', local, '.'];

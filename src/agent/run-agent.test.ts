@@ -202,7 +202,7 @@ test('data received by OTLP is scraped, read back by remote read, and still ther
   expect(await readBack(agent.ports.remoteRead, 'svc_agent_up')).toMatchObject([
     { labels: { k8s_node_name: 'node-1' }, values: [1] },
   ]);
-  // The agent's own metrics are in the store too, with their values of that moment.
+  // The agent's own metrics are in the store, too, with the values that they had when they were stored.
   const instrument = { labels: { k8s_node_name: 'node-1', version: 'v0.10.0' } };
   expect(await readBack(agent.ports.remoteRead, 'svc_instrument_info')).toMatchObject([instrument]);
   const [limit] = await readBack(agent.ports.remoteRead, 'svc_series_limit');

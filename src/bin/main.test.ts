@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 
-/** The exit code and the log of a process whose work fails with this error once SIGTERM has come. */
+/** The exit code and the log of a process whose work fails with this error after SIGTERM. */
 function endsWith(error: string): { status: number | null; log: string } {
   const program = `
     import { runMain } from ${JSON.stringify(import.meta.resolve('./main.ts'))};

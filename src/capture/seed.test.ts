@@ -34,6 +34,6 @@ test.each(['', '80,', '0', '70000', '90-80', '80;443'])(
   },
 );
 
-test('an instrument version without a key table is refused', () => {
+test('an instrument version whose config keys are unknown is refused', () => {
   expect(() => zeroConfig({ ...options, instrumentVersion: 'v0.1' })).toThrow(/v0\.9, v0\.10/);
 });

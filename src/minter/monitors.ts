@@ -14,7 +14,7 @@ export interface MonitorsOptions extends PlatformMonitorDeps {
 }
 
 const keyMs = 30_000;
-/** Interval until the key and the App are known to be right: shorter, because an administrator may be waiting. */
+/** Interval of checks until key and App are known to be right: shorter, because an administrator may be waiting. */
 const impatientMs = 2_000;
 const installationMs = 5 * 60_000;
 

@@ -39,7 +39,7 @@ export interface MinterServerDeps {
   build?: BuildInfo;
   /** The standard OpenTelemetry variables: spans are exported if they name an endpoint. Default: the process's. */
   environment?: Readonly<Record<string, string | undefined>>;
-  /** Called once both ports are bound, with the ports in use. */
+  /** Called when both ports are bound, with the numbers of the ports. */
   onListening?: (ports: { port: number; adminPort: number }) => void;
 }
 

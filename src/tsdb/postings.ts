@@ -3,7 +3,7 @@ import type { CompiledMatcher } from './matcher.ts';
 /** Ascending series numbers. */
 export type PostingList = ArrayLike<number>;
 
-/** An inverted index over labels: the head's lives in maps, a block's in its file. */
+/** An inverted index over labels: that of the head lives in maps, that of a block in the block's file. */
 export interface PostingsIndex {
   /** How many series there are. */
   readonly size: number;

@@ -6,7 +6,7 @@ import { defaultColumns, type Host, type Output } from './host.ts';
 
 const maxStdinBytes = 1024 * 1024;
 
-/** The plugin's host in a real process. The first Ctrl-C lets a command end cleanly; a second ends the process at once. */
+/** The plugin's host in a real process. The first Ctrl-C lets a command end cleanly; a second ends it at once. */
 export function processHost(process: NodeJS.Process, clock: Clock): Host {
   const abort = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

@@ -9,7 +9,7 @@ import { compile } from './compile.ts';
 import type { CompileInput } from './types.ts';
 
 const word = fc.constantFrom('cart', 'checkout', 'x-1');
-/** The name of a workload, or a glob. The pods are called by such a word and a number, as in `cart-1`. */
+/** The name of a workload, or a glob. The name of a pod is such a word and a number, as in `cart-1`. */
 const workload = fc.oneof(
   word,
   word.map((name) => `${name}-*`),

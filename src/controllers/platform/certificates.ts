@@ -25,11 +25,11 @@ export interface Identity {
   names: LeafNames;
 }
 
-/** Selects every Secret that the platform keeps, and its other objects. */
+/** Selects all objects that the operator keeps for the installation, the Secrets among them. */
 export const managedSelector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller';
 
 /**
- * The identities whose certificates the platform keeps. The subject's CN is the identity; the DNS names are those that
+ * The identities whose certificates the operator keeps. The subject's CN is the identity; the DNS names are those that
  * peers connect with. Each agent has a certificate of its own (`src/controllers/agent-certificates`). With
  * `sharedAgents` the agents' shared certificate is kept as well, for pods of earlier versions, which mount it.
  */
@@ -178,7 +178,7 @@ export async function planLeaves(
   return plan;
 }
 
-/** A stored certificate of the platform, for metrics and conditions. */
+/** A stored certificate of the installation, for metrics and conditions. */
 export interface CertificateState {
   secret: string;
   /** Units: ms since the epoch. */

@@ -8,8 +8,8 @@ export type TroubleSource = 'apply' | 'pods' | 'kinds';
 const order: readonly TroubleSource[] = ['kinds', 'apply', 'pods'];
 
 /**
- * The fault of the agents' and query server's own objects. No object represents the platform, so the policies report
- * the fault in their status: that is where a platform team looks.
+ * The fault of the agents' and query server's own objects. No object represents the installation, so the policies
+ * report the fault in their status: that is where a platform team looks.
  * Shape: one entry per source; listeners are called when a finding changes, not with every check.
  */
 export class PlatformTrouble {

@@ -5,7 +5,7 @@ import { decides, queryFields, queryPolicies, type QueryField } from '../../capt
 import { queryOptionTable, type QueryOptions } from '../../render/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 
-/** The option of the query server that limits each field. */
+/** Field of `spec.query` → the option of the query server that limits the field. */
 const boundedBy = {
   timeout: 'queryTimeout',
   perAgentTimeout: 'agentTimeout',

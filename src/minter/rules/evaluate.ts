@@ -10,7 +10,8 @@ export type Verdict = { admits: true } | { admits: false; because: 'denied' | `a
 
 /**
  * Evaluates a rule, left to right with short circuit. The first evaluated reference to an absent claim refuses, even if
- * the other side of an `||` would admit. It always ends: no loop, no recursion deeper than the parser allowed, no I/O.
+ * the other side of an `||` would admit. Evaluation always ends: no loop, no recursion deeper than the parser allowed,
+ * no I/O.
  */
 export function evaluateRule(expression: Expression, claims: Claims, issuers: Issuers): Verdict {
   try {

@@ -57,7 +57,7 @@ export class RunningQuery {
   readonly #scope: Omit<ScopeOptions, 'lost' | 'memory' | 'agents'>;
   readonly #partialReader: PartialReader | undefined;
   readonly #store: LongTermStore | undefined;
-  /** Times before it are read from the long-term store. Units: ms. */
+  /** Samples before this time are read from the long-term store. Units: ms. */
   readonly #boundaryMs: number;
 
   constructor(options: RunningQueryOptions) {

@@ -20,7 +20,7 @@ import { ownsExactly } from './managed-fields.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
 import type { EventRecorder, Informer } from '../types.ts';
 
-/** The identity of an apply set: its field manager and its controller. And the caches that show its children. */
+/** The identity of an apply set, which is its field manager and controller, and the caches that show its children. */
 export interface ApplySetOptions {
   client: KubeClient;
   /** `<component>/<controller>`. */

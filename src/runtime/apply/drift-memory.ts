@@ -12,7 +12,7 @@ interface InPlace {
   owners: string;
 }
 
-/** Most children that are remembered. The oldest are forgotten first; this only loses the report of their drift. */
+/** The largest number of remembered children. If more come, the oldest are forgotten: their drift is not reported. */
 const maxRemembered = 20_000;
 
 /**
@@ -50,7 +50,7 @@ export class DriftMemory {
     this.#inPlace.set(key, { wish: wishOf(wanted), uid, resourceVersion, owners: ownersOf(wanted) });
   }
 
-  /** Whether a rewritten child had been changed by another manager; `before` is undefined when it was absent. */
+  /** Whether a rewritten child had been changed by another manager; `before` is undefined when the child was absent. */
   judge(key: string, wanted: KubeObject, before: KubeObject | undefined): Drift | undefined {
     const known = this.#inPlace.get(key);
     if (!before) {

@@ -159,7 +159,7 @@ test('a key that runs again and again waits for all others each time', async () 
   expect(order).toEqual(['hot', 'a', 'b', 'hot', 'a', 'b']);
 });
 
-test('low priority gets every fourth turn once it has waited ten seconds, however many new keys come', async () => {
+test('low-priority keys get every fourth turn after ten seconds of waiting, however many new keys come', async () => {
   for (let i = 0; i < 4; i++) queue.add(`old-${i}`, { priority: lowPriority });
   const turns = async (count: number): Promise<string[]> => {
     const order: string[] = [];

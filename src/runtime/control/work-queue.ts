@@ -13,9 +13,9 @@ export const lowPriority = -100;
 export interface AddOptions {
   /** The earliest time of the run, in ms from now. */
   afterMs?: number | undefined;
-  /** Higher runs first. Default 0. */
+  /** A key of higher priority runs first. Default 0. */
   priority?: number | undefined;
-  /** Why, for logs and spans. With several adds the first reason is kept. Default `add`. */
+  /** Why the key is added, for logs and spans. With several adds the first reason is kept. Default `add`. */
   reason?: string | undefined;
 }
 

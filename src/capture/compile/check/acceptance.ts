@@ -131,7 +131,7 @@ function namespaceFault(
 /** Monitors per namespace unless a policy sets another number. */
 const builtinMaxMonitors = 20;
 
-/** The name under which an object appears in generations and conflicts. */
+/** The name of an object in generations and conflicts, such as `TrafficMonitor/shop/m`. */
 export function objectRef(object: TrafficMonitor | ClusterTrafficPolicy): string {
   return `${object.kind}/${objectPath(object.metadata)}`;
 }

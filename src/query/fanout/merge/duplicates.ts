@@ -49,7 +49,7 @@ function joinedSeries(first: CollectedSeries, second: CollectedSeries): Collecte
   return {
     labels: first.labels,
     heldBytes: bytesOfSeries(first) + bytesOfSeries(second),
-    // Each is copied: the second may be decoded into the buffers of the first.
+    // Each series is copied: the second may be decoded into the buffers of the first.
     read: () => joined(wholeSeries(first), wholeSeries(second)),
   };
 }
