@@ -17,7 +17,7 @@ const images = { 'svc-operator': ['svc', 'ui'], 'svc-minter': ['minter'] } as co
 /** What an image may add to its base. Units: MiB. */
 const layers: Goal = { of: 'ours', atMost: 30 };
 
-/** A version as it is installed. */
+/** One of the two compared versions, as it is installed. */
 interface Side {
   /** The folder that holds `dist`. */
   readonly dir: string;

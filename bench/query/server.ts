@@ -1,6 +1,6 @@
 /**
- * The query server of the benches, in a process of its own as in a cluster. The first message says where its agents
- * are; the answer is its port. Each later message is answered with the cost of the process so far.
+ * The query server of the benches, in a process of its own as in a cluster. The first message tells it where the
+ * agents are; the answer is the port of the server. Each later message is answered with the process's cost so far.
  */
 import { once } from 'node:events';
 import { systemClock } from '../../src/base/clock.ts';

@@ -46,7 +46,7 @@ test('the help names every flag with its value', () => {
   expect(help).toMatch(/--runs N +runs of each figure; sides take turns \(5, 2 with --quick\)\n/);
 });
 
-test("a benchmark's own flag replaces a common one of its name", () => {
+test("a benchmark's own flag replaces a common flag of the same name", () => {
   const runs = { kind: 'number', value: 20, quick: 4, help: 'edits' } as const;
   const own = { name: 'bench:y', measures: 'Edits.', options: { runs } };
   expect([readFlags(own, []).runs, readFlags(own, ['--quick']).runs]).toEqual([20, 4]);

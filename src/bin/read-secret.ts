@@ -6,7 +6,8 @@ import { OperatorError } from '../base/errors.ts';
 const maxBytes = 64 * 1024;
 
 /**
- * A secret from `@FILE`, from standard input (`-`, or no source and no terminal), or typed without echo.
+ * Reads a secret: from `@FILE`; from standard input for `-`, or without a source and a terminal; else as it is typed,
+ * without echo.
  * Errors: ERR_INPUT_INVALID when the source has no known form, cannot be read, is empty, or is larger than 64 KiB.
  */
 export async function readSecret(source: string | undefined, prompt: string): Promise<Buffer> {

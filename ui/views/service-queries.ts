@@ -8,9 +8,9 @@ const buckets = 'http_server_request_duration_bucket';
 export interface ServiceQueries {
   /** Requests per second. */
   readonly rate: string;
-  /** Share of failed requests, 0 to 1. As on the server, it is 0 even if no series counts failures. */
+  /** Share of failed requests, 0 to 1. As in the server's summaries, it is 0 even if no series counts failures. */
   readonly errorShare: string;
-  /** Unit: ms. */
+  /** The 99th percentile of request durations. Unit: ms. */
   readonly p99: string;
   /** Requests per second by this label, the highest first. */
   readonly by: (label: string) => string;

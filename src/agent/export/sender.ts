@@ -12,13 +12,13 @@ export interface SendResult {
   readonly reason?: string;
 }
 
-/** Sends by a destination's protocol. Errors: SendLater when the same items have to be sent again. */
+/** Sends items by the protocol of a destination. Errors: SendLater when the same items have to be sent again. */
 export interface Sender {
   samples(samples: readonly QueuedSample[]): Promise<SendResult>;
   spans(spans: readonly Uint8Array[]): Promise<SendResult>;
 }
 
-/** The items wait because the receiver cannot accept them now. `afterMs` is the delay that it asked for. */
+/** The receiver cannot accept the items now, so they wait. `afterMs` is the delay that the receiver asked for. */
 export class SendLater extends Error {
   readonly afterMs: number | undefined;
 

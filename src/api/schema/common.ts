@@ -17,7 +17,7 @@ export const patterns = {
   quantity: '^[0-9]+(\\.[0-9]+)?(m|Ki|Mi|Gi|Ti|k|M|G|T)?$',
 } as const;
 
-/** For URLs: objects are readable by many, so credentials belong in Secrets. */
+/** Refuses credentials in a URL: many people can read an object, so credentials belong in Secrets. */
 export const noUserInfo = {
   rule: "!self.matches('^[A-Za-z]+://[^/?#]*@')",
   message: 'must not hold a user or a password: they belong in a Secret',

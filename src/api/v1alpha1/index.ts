@@ -1,6 +1,6 @@
 /**
- * The API of the product: three kinds of group `svc.dev`, version `v1alpha1`. Upper layers use the types of the kinds,
- * resource references and condition tables. Schemas serve the generators.
+ * The API of the product: three kinds of group `svc.dev`, version `v1alpha1`. Other parts of the product use the kinds'
+ * types, their resource references and their condition tables. The generators use the kinds' schemas.
  */
 export * from './group.ts';
 export { kinds } from './kinds.ts';

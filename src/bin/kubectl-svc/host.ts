@@ -22,7 +22,7 @@ export interface Host {
   readonly clock: Clock;
   /** Aborts at Ctrl-C and SIGTERM. */
   readonly signal: AbortSignal;
-  /** Replaces the connections that the flags name. */
+  /** `kube` and `connect` replace the connections to API server and query server that the flags name. */
   readonly kube?: () => RestClient;
   readonly connect?: () => Promise<QueryServer>;
 }

@@ -1,7 +1,7 @@
 import { foldName } from '../names.ts';
 import { isLevel, levels, type Permissions } from '../rules/permissions.ts';
 
-/** The request to the platform. */
+/** What is requested of the hosting platform for a token. */
 export interface GrantRequest {
   org: string;
   repositories: readonly string[];

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** Replaces the envelope's `missingNodes` in formats without an envelope. */
+/** Replaces the member `missingNodes` of JSON answers in formats that have no such member. */
 export const missingNodesHeader = 'x-svc-missing-nodes';
 
 /** Names the nodes that an answer lacks, and forbids caching it. Node names are DNS names: safe in a header. */

@@ -85,7 +85,7 @@ function moment({ at, offset }: Pick<Selector, 'at' | 'offset'>): Json {
   };
 }
 
-/** Milliseconds; or 0 and the expression of a duration that is known only when the query runs. */
+/** The milliseconds of a duration; or 0 and its expression, if the duration is known only when the query runs. */
 function duration(d: Duration): [number, Json | null] {
   return 'ms' in d ? [d.ms, null] : [0, durationTree(d.expr)];
 }

@@ -48,7 +48,7 @@ function environment(input: MinterInput): EnvVar[] {
 
 /**
  * The Deployment of one minter.
- * Caveats: the rules are a directory mount, because Kubernetes never updates a single mounted file; readiness asks
+ * Caveats: the rules are mounted as a directory, because Kubernetes never updates a single mounted file; readiness asks
  * `/version`, which is 503 until rules, key and App are usable, so a rollout to a key that cannot sign stops by itself.
  */
 export function renderMinterDeployment(input: MinterInput): KubeObject {

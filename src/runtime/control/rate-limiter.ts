@@ -28,7 +28,7 @@ export class RetryLimiter {
     return Math.max(itemBackoff(failures), this.#reserve());
   }
 
-  /** Failures in a row. */
+  /** Number of failures of `key` in a row. */
   failures(key: string): number {
     return this.#failures.get(key) ?? 0;
   }

@@ -12,7 +12,7 @@ type Some<T> = T extends readonly (infer Item)[]
     ? { [K in keyof T]?: Some<T[K]> }
     : T;
 
-/** Body of a request for an installation token, as published. */
+/** Body of a request for an installation token, as the platform publishes it. */
 export type TokenRequest = NonNullable<
   operations['apps/create-installation-access-token']['requestBody']
 >['content']['application/json'];

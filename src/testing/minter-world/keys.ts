@@ -13,7 +13,7 @@ export function testKey(name: string, bits = 2048): KeyObject {
   return key;
 }
 
-/** PEM of a private key: PKCS#1, as the platform issues App keys, or PKCS#8. */
+/** PEM of a private key: PKCS#1, as the hosting platform issues the keys of Apps, or PKCS#8. */
 export function privatePem(key: KeyObject, type: 'pkcs1' | 'pkcs8' = 'pkcs1'): Buffer {
   return Buffer.from(key.export({ type, format: 'pem' }) as string);
 }

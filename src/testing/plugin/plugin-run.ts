@@ -4,7 +4,7 @@ import type { QueryRequest, QueryResponse, QueryServer } from '../../bin/kubectl
 import { runPlugin } from '../../bin/kubectl-svc/program.ts';
 import type { RestClient } from '../../kube/index.ts';
 
-/** The result of a run of the plugin. */
+/** The result of a run of `kubectl svc`. */
 export interface PluginResult {
   code: number;
   stdout: string;

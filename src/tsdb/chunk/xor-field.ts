@@ -4,7 +4,7 @@ import { OperatorError } from '../../base/errors.ts';
 
 /**
  * One float column of a histogram chunk, each value XORed with the one before: as a value in an XOR chunk, but with
- * its own window of significant bits. The same object writes or reads.
+ * its own window of significant bits. An object either writes or reads.
  */
 export class XorField {
   high = 0;

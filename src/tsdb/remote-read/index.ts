@@ -1,4 +1,4 @@
-/** Prometheus' remote read v1: codec for both sides and a server handler that knows no HTTP framework. */
+/** Prometheus' remote read v1: codec for both sides and a server handler that depends on no HTTP framework. */
 export { buildStreamedRead, readStreamedSeries, streamedContentType } from './client.ts';
 export { createRemoteReadHandler, partitionHeader, remoteReadPath } from './server.ts';
 export type { RemoteReadHandler, RemoteReadHttpRequest, RemoteReadHttpResponse, RemoteReadLimits } from './server.ts';

@@ -4,7 +4,7 @@ import type { SpanRecord } from '../../../stream/index.ts';
 import { writeAttribute, writeFixed, writeResource } from './otlp-wire.ts';
 
 /**
- * A span as one `ResourceSpans` message. It was redacted when it became a record; nothing is added to it.
+ * A span as one `ResourceSpans` message. The span was redacted when it became a record; nothing redacted comes back.
  * `encodeOtlpSpans` joins many into a request.
  */
 export function encodeSpan(span: SpanRecord, startNs: bigint, node: string): Uint8Array {

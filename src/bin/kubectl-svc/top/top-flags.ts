@@ -2,7 +2,7 @@
 export const topKindNames = ['workloads', 'pods', 'services', 'namespaces', 'nodes'] as const;
 export type TopKindName = (typeof topKindNames)[number];
 
-/** Short names of these kinds, as kubectl accepts them. */
+/** Short and singular names of these kinds. */
 export const kindAliases: Readonly<Record<string, TopKindName>> = {
   workload: 'workloads',
   wl: 'workloads',

@@ -41,7 +41,7 @@ export class ValueHeap {
     }
   }
 
-  /** Best first, NaN last. */
+  /** The candidates, the best first and NaN last. */
   sorted(pacing: Pacing): Promise<HeapItem[]> {
     const less = this.#less;
     const compare = (a: HeapItem, b: HeapItem): number => {
