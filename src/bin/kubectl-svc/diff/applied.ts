@@ -6,9 +6,9 @@ import { canonicalJson } from '../../../base/canonical-json.ts';
 export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * The object as stored after `kubectl apply` of a file: fields of the file are set, fields of the last applied file that
- * are now missing are removed, and fields set by others stay. Lists are replaced as a whole, as kubectl does with custom
- * resources. Pure.
+ * The object as stored after `kubectl apply` of a file: fields of the file are set, fields of the last applied file
+ * that are now missing are removed, and fields set by others stay. Lists are replaced as a whole, as kubectl does with
+ * custom resources. Pure.
  */
 export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeObject {
   if (!live) return { ...wanted, metadata: { generation: 1, ...wanted.metadata }, ...defaulted(wanted) };
