@@ -1,2 +1,2 @@
-/** Loaded first into every part of the bench: it ends, and writes its profile, when the bench disconnects or dies. */
+/** Loaded first into every process of the bench. The process ends, with its profile, when the bench leaves or dies. */
 process.once('disconnect', () => process.exit());

@@ -9,7 +9,7 @@ export interface RoundWork extends Pick<Stage, 'say' | 'atEnd'> {
   /** Used by this round alone. */
   readonly namespace: string;
   readonly objects: number;
-  /** How long specs are changed, and how often a second. */
+  /** Specs are changed for this many seconds, at `rate` changes a second. */
   readonly seconds: number;
   readonly rate: number;
   /** Workers of the program. */

@@ -100,7 +100,7 @@ describe.each(Object.entries(release.archives))('the published archives for %s',
   });
 });
 
-test('good archives yield the wanted programs alone, and are downloaded once', async () => {
+test('good archives yield the wanted programs and no others, and are downloaded once', async () => {
   const root = newRoot();
   const { found, said } = await fetchInto(root, published());
   expect(found?.version).toBe('v9.9.9');

@@ -4,7 +4,7 @@
  *     make e2e-instrument INSTRUMENT=/path/to/binary INSTRUMENT_VERSION=v0.10
  *
  * Two network namespaces stand in for two pods that talk HTTP and plain TCP to each other. The capture part of the
- * operator runs on a real API server, a real agent takes the data, and a supervisor restarts the instrument as a
+ * operator works against a real API server, a real agent takes the data, and a supervisor restarts the instrument as a
  * kubelet would. Needs Linux, root and `ip`. Without a binary it says that it was skipped and why, and exits with 0.
  */
 import { accessSync, constants } from 'node:fs';

@@ -97,7 +97,8 @@ function parseOptions(): Options | null {
 }
 
 /**
- * Lets the real instrument check the files that we render: on this machine, as the check needs nothing of the kernel.
+ * Lets the real instrument check the files that we render. The check needs nothing of the kernel, so it runs outside of
+ * the virtual machine.
  */
 async function checkGoldenFiles(instrument: string | null, version: InstrumentVersion): Promise<void> {
   const what = "golden files: the instrument's own check refuses none of them";
@@ -106,7 +107,7 @@ async function checkGoldenFiles(instrument: string | null, version: InstrumentVe
   check(refused.length === 0 ? 'passed' : 'failed', what, refused.join('; ') || `${files} files`);
 }
 
-/** Puts the machine together, runs it to its end, and reports as it goes. */
+/** Puts the virtual machine together, runs it to its end, and reports as it goes. */
 async function runMachine(
   dir: string,
   instrument: string | null,

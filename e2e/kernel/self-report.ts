@@ -2,7 +2,7 @@ import type { HistogramPoint, Metric, Span } from '../../src/agent/otlp/model.ts
 import { encodeMetricsRequest, encodeTracesRequest } from '../../src/testing/otlp-encode.ts';
 import type { Seen } from './traffic.ts';
 
-/** Bounds of the instrument's own histograms of durations. Units: s. */
+/** Bounds of the buckets in the instrument's histograms of durations. Units: s. */
 const bounds = [0, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 interface Series {
@@ -13,8 +13,8 @@ interface Series {
 }
 
 /**
- * Does the capturing for the instrument's stand-in, which sees no traffic: posts to it the requests that a workload has
- * printed, as metrics and spans of a service that instruments itself.
+ * Replaces the capture of the instrument's stand-in, which sees no traffic: turns the requests that a workload has
+ * printed into metrics and spans, and posts them to the stand-in as a service with its own SDK would.
  */
 export class SelfReport {
   readonly #pod: string;

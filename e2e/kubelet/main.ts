@@ -3,9 +3,9 @@
  *
  *     make e2e-node ARGS='--edits 20 --edit-seconds 600 --rollouts 10 --chaos-seconds 3600'
  *
- * Needs Linux and root; says what to install. Everything runs in namespaces of its own and is gone at the end, also
- * after Ctrl-C. After kill -9 a folder and empty control groups stay until the next run removes them. Building the
- * images uses the network; the node has none.
+ * Needs Linux and root, and says which programs are missing. Everything runs in namespaces of its own and is gone at
+ * the end, also after Ctrl-C. After kill -9 a folder and empty control groups stay until the next run removes them.
+ * Building the images uses the network; the node has none.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -1,4 +1,4 @@
-/** The views over 50 nodes and 500 workloads: agents with stores of their own, behind their real protocols. */
+/** The views over 50 nodes and 500 workloads. Each agent has a store of its own and answers over its real protocols. */
 import { fileURLToPath } from 'node:url';
 import type { Browser } from 'playwright-core';
 import { AddressIndex } from '../../src/query/addresses/address-index.ts';

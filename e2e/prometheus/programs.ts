@@ -3,8 +3,8 @@ import { findGoPrograms } from '../cluster/go-programs.ts';
 import type { FindOptions, GoPrograms } from '../cluster/go-programs.ts';
 
 /**
- * The peer and oracle: Prometheus 3 as its Go module pins it. Cloud discovery is left out: it would be most of the
- * build.
+ * The Prometheus 3 that tests talk to and compare answers with, in the version that a Go module of ours pins. Its cloud
+ * discovery is left out: that would be most of the build.
  */
 const prometheus = {
   moduleDir: fileURLToPath(new URL('./module/', import.meta.url)),

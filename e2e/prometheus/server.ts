@@ -6,7 +6,7 @@ import { freePorts } from '../cluster/ports.ts';
 import { exited, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 import { findPrometheus } from './programs.ts';
 
-/** How a peer is started. */
+/** How a peer (a Prometheus beside our programs) is started. */
 export interface PeerOptions {
   /** Experimental features, by Prometheus' names. */
   readonly features?: readonly string[];

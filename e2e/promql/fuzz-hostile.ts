@@ -20,9 +20,9 @@ const timeoutSeconds = 1;
 
 /**
  * Sends random queries to a query server over two agents, each a process of its own. The queries are made to block
- * these processes. Each must get a documented status, leave a small parallel query answered, keep every slice of CPU
- * time within the bound (a query with a longer slice is run up to twice more, because a shared core may be slow once),
- * and keep memory within the limits of the containers.
+ * these processes. Each query must get a documented status, let a small parallel query be answered, let no process
+ * compute for `longestCpuMs` at a stretch (a query that fails in this is run up to twice more, because a shared core
+ * may be slow once), and keep memory within the limits of the containers.
  * Resolves with the number of queries that passed, and the number of answers of each status.
  * Errors: a process has ended, or cannot be started.
  */

@@ -13,7 +13,8 @@ import { ShiftedClock } from '../../src/testing/shifted-clock.ts';
 
 /**
  * Compares recorded answers of a real Prometheus with those of the whole stack: agents with stores of their own behind
- * mutual TLS, and a query server, with each query on all execution paths. The data is not part of this repository.
+ * mutual TLS, and a query server. Each query takes all execution paths, which differ in how much of it the agents
+ * compute. The data is not part of this repository.
  */
 
 const acrossNodes = ['agg', 'series', 'off'] as const;

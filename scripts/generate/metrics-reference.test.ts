@@ -12,7 +12,7 @@ const rows = [...page.matchAll(row)].map(([, name = '', type, labels = '', meani
   meaning,
 }));
 
-test('the page has a row for every metric that a program registers, with its type and labels', () => {
+test('docs/reference/metrics.md has a row for every metric of a program, with its type and labels', () => {
   const byName = new Map(rows.map((r) => [r.name, r]));
   const registered = Object.values(registeredMetrics()).flat();
   expect(registered.length).toBeGreaterThan(100);
@@ -21,7 +21,7 @@ test('the page has a row for every metric that a program registers, with its typ
   }
 });
 
-test('every metric on the page exists in the sources, and is named once', async () => {
+test('every metric on that page exists in the sources, and has one row', async () => {
   const registered = new Set(
     Object.values(registeredMetrics())
       .flat()

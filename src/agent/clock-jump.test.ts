@@ -36,7 +36,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-/** Sends this many reports, one every ten seconds. */
+/** Sends reports of the counter, one every ten seconds; `times` is their number. */
 async function report(times: number, startNs = 1e18): Promise<void> {
   for (let i = 0; i < times; i++) {
     await clock.advance(10_000);
@@ -91,7 +91,7 @@ test('a clock set back by a minute costs that minute, not the series', async () 
   clock.jumpWall(-60_000);
   await report(12);
   expect(newest()).toBe(value);
-  // Six of the fifteen were sent at or before the time of a sample that was stored already.
+  // Six of the fifteen reports were sent at or before the time of a sample that was stored already.
   expect(reports().size).toBeGreaterThanOrEqual(9);
 });
 

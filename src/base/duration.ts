@@ -1,6 +1,6 @@
 import { OperatorError } from './errors.ts';
 
-/** The duration units of Prometheus in milliseconds, largest first. Our own durations use hours at most. */
+/** The duration units of Prometheus in milliseconds, largest first. Our resources and flags use none above hours. */
 const unitMs = {
   y: 365 * 86_400_000,
   w: 7 * 86_400_000,

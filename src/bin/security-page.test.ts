@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/security.md'), 'utf8');
 const files = [...page.matchAll(/`((?:src|e2e|ui|scripts)\/[\w./-]+)`/g)].map(([, path]) => path!);
 
-test('every test that the page names exists', () => {
+test('every test that docs/security.md names exists', () => {
   expect(files.length).toBeGreaterThan(25);
   expect(files.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   expect(files.filter((path) => !/\.(test|e2e)\.ts$/.test(path))).toEqual([]);

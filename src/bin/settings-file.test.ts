@@ -37,7 +37,7 @@ test.each([
   ['an empty value', 'log-level:', /log-level must be one plain value/],
   ['a file that is not YAML', 'log-level: "SECRET', /line 1: missing char/],
   ['a file that is too large', `# ${'x'.repeat(70_000)}`, /is larger than 65536 bytes/],
-])('%s is refused with the place and without the value', (_case, text, message) => {
+])('%s is refused, and the error names the place but not the value', (_case, text, message) => {
   expect(() => read(text)).toThrow(message);
   expect(() => read(text)).not.toThrow(/SECRET/);
 });

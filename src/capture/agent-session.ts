@@ -17,8 +17,8 @@ interface Waiting<T> {
  * The controller's side of a session with one agent.
  *
  * Guarantees: every wait has a deadline, which ends the session; when the session ends, every wait fails and so does
- * every later call. Only the newest status is kept, and while it is unread nothing more is read from the agent, so an
- * agent that sends without pause fills no memory and does not delay the others.
+ * every later call. Only one status is kept, and while it is unread nothing more is read from the agent, so an agent
+ * that sends without pause fills no memory and does not delay other agents.
  * Errors: ERR_CAPTURE_PUSH for a refusal or a message that is not valid, ERR_TIMEOUT, ERR_AGENT_UNREACHABLE.
  */
 export class AgentSession {

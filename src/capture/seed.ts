@@ -5,7 +5,7 @@ import { parsePorts, portsText } from './ports.ts';
 
 export interface SeedOptions extends InstrumentEnvironment {
   node: string;
-  /** The value of the flag, e.g. `80,443,8080,8443`. */
+  /** The value of `--obi-instrument-ports`, e.g. `80,443,8080,8443`. */
   ports: string;
   /** Whether the agent shares its node's network, so that the instrument sees the flows of all pods. Default false. */
   hostNetwork?: boolean;

@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => harness.stop());
 
-/** Advances the clock second by second; after each, waits for an idle operator. Sends bookmarks, as a cluster does. */
+/** Advances the clock by seconds; after each, waits until the operator is idle. Sends bookmarks, as a cluster does. */
 async function pass(seconds: number): Promise<void> {
   for (let i = 0; i < seconds; i++) {
     if (i % 30 === 0) harness.server.bookmarkAll();
@@ -65,7 +65,7 @@ test('ten minutes with an autoscaler, an injector and a defaulter bring no write
   spec.template.spec.schedulerName = 'theirs';
   const metadata = { ...scaled.metadata, annotations: { 'injector.dev/done': 'true' } };
   storage.update(deployments, { ...scaled, metadata, spec }, { manager: 'injector' });
-  // The operator gives up the field replicas, once.
+  // The operator writes once more, to give up its ownership of the field replicas.
   await settle();
   const from = harness.server.requests.length;
   await pass(600);

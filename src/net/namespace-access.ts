@@ -35,7 +35,7 @@ export class NamespaceAccess {
     this.#allowed = new RecentAnswers({ clock: options.clock, keptMs: cacheMs, most: maxCached });
   }
 
-  /** The namespaces; undefined means all. Errors: those of a review; then nothing may be shown. */
+  /** The namespaces whose pods the user may read; undefined: all. Errors: those of a review; then show nothing. */
   visible(user: UserInfo): Promise<ReadonlySet<string> | undefined> {
     return within(this.#options.clock, deadlineMs, (signal) => this.#visible(user, signal));
   }

@@ -231,7 +231,7 @@ function identityFault(name: string, sharedName: string | undefined, cert: PeerC
 }
 
 /**
- * Ends one exchange: at its deadline, or when the caller aborts. Signals for each request would cost much more.
+ * Ends one exchange: at its deadline, or when the caller aborts. An AbortSignal for each request would cost much more.
  */
 class Ending {
   isLate = false;

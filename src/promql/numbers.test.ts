@@ -38,7 +38,7 @@ describe('numbers', () => {
     expect([goMax(Infinity, NaN), goMin(NaN, -Infinity), goMax(1, NaN)]).toEqual([Infinity, -Infinity, NaN]);
   });
 
-  test('a quantile lies between its neighbours, weighted', () => {
+  test('a quantile is the weighted mean of the two values next to it', () => {
     const q = (p: number, ...values: number[]): number => quantile(p, Float64Array.from(values));
     expect([q(0.5, 3, 1, 2), q(0.25, 1, 2), q(-1, 1), q(2, 1), q(NaN, 1), q(0.5)]).toEqual([
       2,

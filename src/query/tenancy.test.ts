@@ -74,7 +74,7 @@ test.each([
   ['two', '12', '60', undefined],
   ['shop', '6', '40', undefined],
   ['none', undefined, undefined, undefined],
-])('%s sees the series of their namespaces and flows with an end there', async (user, requests, flows, up) => {
+])('user %s sees the series of its namespaces, and flows with an end in one', async (user, requests, flows, up) => {
   expect(await value(user, 'sum(requests_total) + sum(requests_total)')).toBe(requests);
   expect(await value(user, 'sum(ebpf_network_flow_bytes)')).toBe(flows);
   expect(await value(user, 'sum(svc_agent_up)')).toBe(up);

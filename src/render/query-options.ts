@@ -10,7 +10,7 @@ import {
   type SettingTable,
 } from '../base/settings.ts';
 
-/** A duration that stays text, because it is passed on. */
+/** A duration that stays text, because it is passed on to `svc query` as a flag. */
 function durationText(meaning: { help: string; default: string }): Setting<string> {
   return {
     ...meaning,
@@ -167,7 +167,7 @@ export function queryOptionFlags(options: QueryOptions): string[] {
   });
 }
 
-/** Whether connections from inside our pods need no token. Tenants are identified by their tokens alone. */
+/** Whether connections from inside our pods need no token. With tenancy they do: only a token identifies a tenant. */
 export function loopbackExempt(options: QueryOptions = {}): boolean {
   return options.loopbackExempt !== 'false' && options.tenancy !== 'true';
 }

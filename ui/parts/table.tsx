@@ -51,7 +51,7 @@ export function Table<T>(props: {
   keyOf: (row: T) => string;
   order: Order;
   onOrder: (order: Order) => void;
-  /** Most rows that are shown, after sorting. Default: all. */
+  /** No more than this many rows are shown: the first ones after sorting. Default: all. */
   most?: number;
 }): JSX.Element {
   const { label, columns, rows, keyOf, order, onOrder, most = Infinity } = props;

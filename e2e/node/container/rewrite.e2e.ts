@@ -27,7 +27,7 @@ test.each([
   ['replaces the wildcard address by the address of the pod', '0.0.0.0:9090', '198.18.1.7:9090'],
   ['replaces the loopback address by that of the pod', 'http://127.0.0.1:4318/v1', 'http://127.18.1.7:4318/v1'],
   ['leaves other addresses alone', '10.0.0.0/8 127.0.0.10 1127.0.0.1', '10.0.0.0/8 127.0.0.10 1127.0.0.1'],
-  ['leaves localhost alone: it is the machine', 'http://localhost:1', 'http://localhost:1'],
+  ['leaves localhost alone: it means the machine, not the pod', 'http://localhost:1', 'http://localhost:1'],
   ["appends the pod's suffix to an abstract socket", '@svc-obi-health', '@svc-obi-health-abc'],
 ])('%s', (_name, text, expected) => {
   expect(rewrite(text)).toBe(expected);

@@ -10,7 +10,10 @@ import { defaultPolicy, type MappingPolicy } from './policy.ts';
 const known = nodePods(...['shop/p1', 'shop/p2', 'pay/db-0'].map((path) => aPod(path, { containers: [] })));
 const t0 = 1_800_000_000_000;
 
-/** A mapper and the samples that it hands out, written as `name{label=value} value @seconds`. */
+/**
+ * A mapper and the samples that it hands out, written as `name{label=value} value @seconds`. A stream is the points
+ * that come with one set of attributes; a series holds one stream or the sum of several.
+ */
 function setUp(
   change: Partial<MappingPolicy> = {},
   identity = known,
@@ -92,7 +95,7 @@ function histogram(point: Partial<HistogramPoint> & { at: number; start?: number
   return request([{ name: 'h', description: '', unit: 's', data }]);
 }
 
-test('a stream alone in its series passes its raw values on', () => {
+test('a stream that has a series to itself passes its raw values on', () => {
   const { send } = setUp();
   expect(send(1, counter([{ at: 1, value: 5 }]))).toEqual(['c{} 5 @1']);
   expect(send(11, counter([{ at: 11, value: 9 }]))).toEqual(['c{} 9 @11']);
@@ -355,7 +358,7 @@ test('series of a pod count for the monitor that covers it, with the time of the
 const routes = (n: number, at = 1): PointOf[] =>
   Array.from({ length: n }, (_, i) => ({ at, value: 1, labels: { route: `/r${i}` } }));
 
-test('beyond a monitor limit series are added up in an overflow series, and the namespace sum stays complete', () => {
+test('beyond a monitor’s limit, series are added up in an overflow series: the namespace’s sum stays complete', () => {
   const { send, mapper } = setUp({ monitors: [rule({ maxSeries: 2 })] });
   const sent = send(1, counter(routes(5), pod('p1')));
   expect(sent).toEqual([
@@ -368,7 +371,7 @@ test('beyond a monitor limit series are added up in an overflow series, and the 
   expect(send(2, counter(routes(5, 2), pod('p1')))).toHaveLength(3);
 });
 
-test('beyond a limit with Drop further series are dropped, also in later requests', () => {
+test('beyond a limit with `onLimit: Drop`, further series are dropped, also in later requests', () => {
   const limits = { ...defaultPolicy('n1').limits, maxSeriesPerNamespace: 1, onLimit: 'Drop' as const };
   const { send, mapper } = setUp({ limits });
   expect(send(1, counter(routes(3), pod('p1')))).toHaveLength(1);
@@ -378,7 +381,7 @@ test('beyond a limit with Drop further series are dropped, also in later request
   ]);
 });
 
-test('beyond the node limit the overflow series joins namespaces too', () => {
+test('beyond the limit of the node, one overflow series adds up the series of all namespaces', () => {
   const limits = { ...defaultPolicy('n1').limits, maxSeriesPerNode: 2 };
   const { send } = setUp({ limits });
   expect(send(1, counter(routes(4), pod('p1'))).at(-1)).toBe(

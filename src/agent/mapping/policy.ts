@@ -1,7 +1,7 @@
 import { builtinLimits, type CaptureConfig, type CaptureMonitorRule } from '../../capture/index.ts';
 import { Redactors } from '../redaction/redactor.ts';
 
-/** Inputs of the mapping from outside: the node's identity and the rules of the current capture config. */
+/** What the mapping of points to series depends on: the node's identity and the rules of the current capture config. */
 export interface MappingPolicy {
   readonly node: string;
   readonly limits: CaptureConfig['limits'];

@@ -125,7 +125,7 @@ describe.each<[string, () => Promise<Peer>]>([
     agent = client(peer);
   });
 
-  test('begins with the status, and acknowledges a config that is then returned by its hash', async () => {
+  test('begins with the status; acknowledges a config, which is then the current one', async () => {
     const status = await agent.connect(abort.signal);
     expect([status.node, status.ack]).toEqual([node, null]);
     const ack = await agent.put(hash, pieces(config), 'now', abort.signal);

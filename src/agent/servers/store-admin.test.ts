@@ -38,7 +38,7 @@ describe('admin calls of the store', () => {
     ]);
   });
 
-  test('a delete takes selectors and times in both formats, and its answer has no body', async () => {
+  test('a delete takes selectors, and times in seconds or RFC 3339; its answer has no body', async () => {
     const response = await post('delete_series?match[]=up{a=~"b|c"}&start=1.5&end=1970-01-01T00:00:02Z');
     expect(response.status).toBe(204);
     expect(calls).toEqual([

@@ -8,8 +8,8 @@ import { FairQueues, type Held } from './fair-queues.ts';
 import type { StreamRing } from './stream-ring.ts';
 
 /**
- * Maximum number of flows whose last count is remembered. Beyond it, the oldest flow of the namespace with the most is
- * removed.
+ * Maximum number of flows whose last count is remembered. Beyond it, the namespace with the most flows loses its oldest
+ * one.
  */
 const maxFlows = 20_000;
 

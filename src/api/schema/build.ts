@@ -35,7 +35,7 @@ export function text(description: string, options: TextOptions) {
   return Type.String({ description, ...options });
 }
 
-/** A choice between fixed words. A const list plus a union type stands in for an enum. */
+/** A choice between fixed words: an enum in the schema, a union of strings in TypeScript. */
 export function choice<const T extends readonly string[]>(
   description: string,
   values: T,

@@ -31,7 +31,7 @@ export interface FairTurnsOptions {
    * became ready before it. Default: setImmediate.
    */
   readonly defer?: (run: () => void) => void;
-  /** How far ahead of the least served busy user an idle user starts. Default 500 ms. */
+  /** An idle user who gets work starts at most this far below the served time of all busy users. Default 500 ms. */
   readonly creditMs?: number;
   /** Work that has computed less than this counts as short. Default 50 ms. */
   readonly shortMs?: number;
@@ -113,7 +113,7 @@ export class FairTurns implements TurnTaking {
     return this.#monotonic() - this.#since >= (this.#busy > 1 ? sharedSliceMs : sliceMs);
   }
 
-  /** A turn for work of the process itself: it counts as short, and continues in the order of the requests. */
+  /** A turn for work of the process itself. Such work counts as short and continues in the order of the calls. */
   next(): Promise<void> {
     const own = this.begin('');
     return own.next().finally(() => own.end());

@@ -73,7 +73,7 @@ describe('hashes stay the same', () => {
   });
 });
 
-test('the hash of a monitor that excludes changes when it is suspended', () => {
+test('a monitor with mode Exclude gets another hash when it is suspended', () => {
   const exclude = (suspend: boolean) =>
     hashes({ monitors: [aMonitor('shop/m', { mode: 'Exclude', selector: {}, suspend })] });
   expect(exclude(true).file).not.toBe(exclude(false).file);

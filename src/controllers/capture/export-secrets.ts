@@ -25,7 +25,8 @@ type Known = { readonly text: string; readonly version: string } | 'missing' | '
  * The Secrets that exports refer to, read one by one: only Secrets that an accepted object names are read, none are
  * listed or watched, and values are kept in memory only.
  *
- * Flow: `want` (names of the newest compile) → read new ones, and all every 30 s → `onChange`.
+ * Flow: `want` takes the names that the newest compile uses → new names are read at once, and all names every 30 s →
+ * a changed value calls `onChange`.
  * Guarantees: a read that fails leaves the last value in place; a Secret or key that was deleted, or may not be read
  * any more, is no longer used.
  */

@@ -13,6 +13,7 @@ const failure = (node: string, message = 'CAP_BPF'): RememberedFailure => ({
   hash: 'sha256:2',
 });
 
+/** A memory of the instrument's files that failed on nodes. `stored` is what the ConfigMap holds, or a read error. */
 function aMemory(stored: unknown) {
   const clock = new FakeClock();
   const written: RememberedFailure[][] = [];
@@ -85,7 +86,7 @@ test('simultaneous failures are one write, sorted and with short messages; a fai
   expect(written[1]).toEqual([]);
 });
 
-test('a load waits for an unreachable API server: without its answer a failed file might be tried again', async () => {
+test('a load waits for an unreachable API server: else a file that failed might be tried again', async () => {
   const { memory, clock, api } = aMemory(apiError('ERR_API_REQUEST'));
   let loaded: readonly RememberedFailure[] | undefined;
   const load = memory.load(signal).then((found) => (loaded = found));

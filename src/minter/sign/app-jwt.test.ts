@@ -73,7 +73,7 @@ test('a jump of the wall clock to the expiry ends the reuse', async () => {
   expect(signed).toHaveLength(2);
 });
 
-test('with a reuse of 0 every mint signs', async () => {
+test('with a reuse time of 0, every call signs a new JWT', async () => {
   const { signed, getSigned } = setUp(0);
   await getSigned();
   await getSigned();

@@ -3,7 +3,7 @@
  * for development. Implementations only transport the calls; `KmsSigner` checks every answer.
  */
 export interface KeyService {
-  /** State and algorithm words of a version, as the service names them. */
+  /** The state and the algorithm of a key version, in the words of the service. */
   describeVersion(version: string, timeoutMs: number): Promise<KeyVersionInfo>;
   publicKey(version: string, timeoutMs: number): Promise<PublicKeyAnswer>;
   /** Signs a SHA-256 digest. With `digestCrc32c` the service can detect a digest that was damaged in transit. */

@@ -118,7 +118,7 @@ test.each<[string, unknown, string]>([
   ['has no uid', review({ uid: '' }), 'request.uid'],
   ['has an unknown operation', review({ operation: 'PATCH' }), 'request.operation'],
   ['has a string as object', review({ object: 'x' }), 'request.object'],
-])('a review that %s gives 400 with the name of the field', async (_name, body, field) => {
+])('a review that %s gives 400 with a message that says so', async (_name, body, field) => {
   const [status, answer] = await post('/validate/widgets', body);
   expect([status, answer['message']]).toEqual([400, expect.stringContaining(field)]);
 });
@@ -146,7 +146,7 @@ test('objects are converted, and objects already in the requested version stay a
   });
 });
 
-test('one object without a converter fails the whole review, with its name', async () => {
+test('one object without a converter fails the whole review, and the message names the object', async () => {
   const stray = { ...widget, apiVersion: 'example.dev/v3', metadata: { name: 'stray' } };
   const [, body] = await post('/convert', conversion('example.dev/v2', widget, stray));
   expect(body['response']).toEqual({
@@ -165,7 +165,7 @@ test('the conversion path refuses an AdmissionReview', async () => {
 
 const mebibyte = 1024 * 1024;
 
-test('a conversion may be as large as a long list, and no larger', async () => {
+test('a conversion of a long list of 20 MiB is accepted, and one of 25 MiB is refused', async () => {
   const objects = (count: number): object[] =>
     Array.from({ length: count }, () => ({ ...widget, spec: { size: 1, text: 'x'.repeat(mebibyte) } }));
   expect((await post('/convert', conversion('example.dev/v1', ...objects(20))))[0]).toBe(200);
@@ -173,7 +173,7 @@ test('a conversion may be as large as a long list, and no larger', async () => {
   expect([status, body['message']]).toEqual([400, expect.stringContaining('larger than 25165824 bytes')]);
 });
 
-/** Sends this much of a review that never ends. `status` resolves with the status of the answer. */
+/** Sends the first `bytes` of a review that never ends. `status` resolves with the status of the answer. */
 function unended(bytes: number): { request: ClientRequest; status: Promise<number | undefined> } {
   const headers = { 'content-length': String(8 * mebibyte) };
   const request = httpRequest(`${base}/validate/widgets`, { method: 'POST', headers, agent: false });

@@ -25,7 +25,7 @@ export interface QuerySpan {
  * `start()`, `end()`, `range()` and `step()` become numbers; every subquery gets a step; parentheses around arguments
  * are removed.
  * Errors: ParseError for an invalid duration.
- * A tree that does not depend on the span is resolved once for each parsed tree, and then shared.
+ * A tree whose result does not depend on the span is resolved once, and its later queries share the result.
  */
 export function resolve(
   expr: Expr,
@@ -41,7 +41,7 @@ export function resolve(
   return resolved;
 }
 
-/** Resolved trees that are the same for every query of the text. */
+/** Parsed tree → its resolved tree, where that is the same for every span. */
 const ofEverySpan = new WeakMap<Expr, Expr>();
 
 /** The timing of a resolved selector or subquery. */

@@ -36,9 +36,9 @@ export interface PartialRequest {
    * are visible.
    */
   readonly visible?: readonly (readonly Matcher[])[] | undefined;
-  /** Most series or groups of the answer. */
+  /** The answer may have at most this many series or groups. */
   readonly maxSeries: number;
-  /** Most bytes of the answer. */
+  /** The answer may have at most this many bytes. */
   readonly maxBytes: number;
   /** Most samples that the agent may hold during the evaluation. */
   readonly maxSamples: number;
@@ -51,7 +51,7 @@ const aggregators: ReadonlySet<string> = new Set<Aggregator>([
   ...(['topk', 'bottomk', 'limitk', 'count_values'] as const),
 ]);
 
-/** Most steps of a fragment: those of a range query and of the subqueries in it. */
+/** A fragment may have at most this many steps, whether it is a range query's or a subquery's. */
 const maxSteps = 1_000_000;
 
 /** The identity of the request: equal for every agent, repeated in each answer. 16 hex digits. */

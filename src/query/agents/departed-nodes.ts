@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import { builtinRetention } from '../../capture/index.ts';
 import type { DepartedNode } from './directory.ts';
 
-/** Default retention of an agent whose record names none. ms. */
+/** How long an agent keeps its data if the record of its node does not say. Units: ms. */
 const defaultKeepMs = builtinRetention.metrics.timeMs;
 /**
  * Longest time between the operator's observation of a departure and ours; if we observe one later, it counts as

@@ -75,7 +75,7 @@ test('the directory follows nodes, the DaemonSet and pods of its namespace', asy
   }
 });
 
-test('the record names the nodes that left before the start; its faults are logged and skipped', async () => {
+test('the record of departed nodes names those that left earlier; its faults are logged and skipped', async () => {
   const api = await FakeApiServer.start();
   const client = api.client(systemClock);
   const stop = new AbortController();
@@ -111,7 +111,7 @@ test('the record names the nodes that left before the start; its faults are logg
   }
 });
 
-test('without the right to read it, the record delays the start only briefly, and is reported as missing', async () => {
+test('a record of departed nodes that may not be read delays the start briefly, and counts as missing', async () => {
   const api = await FakeApiServer.start();
   const clock = new ShiftedClock();
   const client = api.client(systemClock);

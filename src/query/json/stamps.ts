@@ -1,7 +1,7 @@
 import { textBlocks, type TextBlocks } from './text-blocks.ts';
 import { formatTimestamp } from './times.ts';
 
-/** Most texts of times that are kept: more than the steps of a range query. */
+/** No more texts of times than these are kept. A range query has fewer steps. */
 const maxTexts = 32_768;
 
 /**

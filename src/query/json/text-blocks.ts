@@ -1,7 +1,7 @@
 /**
- * Short UTF-8 text that is copied often: eight bytes at a time, as doubles, which is several times as fast as byte by
- * byte. No block of text reads as NaN, whose bits a copy may change: UTF-8 contains no 0xff, and no 0x7f follows a byte
- * of 0xf0 or above.
+ * Short UTF-8 text that is copied often. A copy moves eight bytes at a time, as one double, which is several times as
+ * fast as byte by byte. No block of text reads as NaN, whose bits a copy may change: UTF-8 contains no 0xff, and no
+ * 0x7f follows a byte of 0xf0 or above.
  */
 export interface TextBlocks {
   /** The bytes, eight in each block, little-endian, padded with zeros. */

@@ -10,7 +10,7 @@ import { askApi } from '../../testing/query/api-client.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 
-/** Samples every 30 s for an hour. The agents have the last 40 minutes of it, the long-term store the first 40. */
+/** Each series has a sample every 30 s of an hour: the last 40 minutes in the agents, the first 40 in the store. */
 
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 const nodes = ['node-1', 'node-2'];
@@ -88,12 +88,12 @@ test.each([
   ['stddev(rate(c_total{k8s_node_name="node-1"}[5m])) + sum(c_total{k8s_node_name="node-1"})', 'whole', '3600'],
   ['stddev(c_total{k8s_node_name="node-1"}) + sum(c_total{k8s_node_name="node-1"} offset 50m)', 'agg', '600'],
   ['stddev(c_total{k8s_node_name="node-1"}) + sum(max_over_time(c_total{k8s_node_name="node-1"}[1h]))', 'agg', '3600'],
-])('a query of one node is sent there as a whole only if all it reads is recent: %s', async (query, path, value) => {
+])('a query of one node is sent to its agent whole only if all it reads is recent: %s', async (query, path, value) => {
   const { json, headers } = await stage.ask('/api/v1/query', { query, time: String(end / 1000) });
   expect([headers['x-svc-pushdown'], json.data]).toMatchObject([path, { result: [{ value: [end / 1000, value] }] }]);
 });
 
-test('recent queries do not ask the store, and old ones ask no agent', async () => {
+test('queries of recent times do not ask the store, and those of old times ask no agent', async () => {
   await matrix('sum(rate(c_total[5m]))', 10);
   expect(asked).toBe(0);
   const before = stage.cluster.agents.map((a) => a.requests);
@@ -169,7 +169,7 @@ test('a store that hangs is given up in time for an answer without it', async ()
   expect(result.map(({ values }) => values.length > 30)).toEqual([true, true]);
 });
 
-/** Each selector is a separate request. The second one fails, twice. */
+/** Each selector is a separate request to the store. That of the second selector fails, and so does its retry. */
 function loseTheStore(): void {
   const original = remote.listeners('request')[0] as (req: IncomingMessage, res: ServerResponse) => void;
   let n = 0;
@@ -196,7 +196,7 @@ test('a store that is lost in the middle of a query is left out of the whole que
 });
 
 test('the evaluation without a lost store has the full sample budget again', async () => {
-  // Three reads of 60 samples before the store is lost, and two after.
+  // The query reads 60 samples three times until the store is lost, and twice after that: more than 250 in all.
   const { port } = await stage.replica({ flags: { ...flags(), maxSamples: '250' } });
   loseTheStore();
   const { status, json } = await askApi({ port, ca: stage.cluster.ca.cert }, '/api/v1/query', twoSelectors);

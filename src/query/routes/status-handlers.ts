@@ -9,7 +9,7 @@ import { buildInfo, configText, flags, runtimeInfo } from './status.ts';
 import { agentPool, targetsJson } from './targets.ts';
 import { storeStatus } from './tsdb-status.ts';
 
-/** Most lines of each list of the store's status. Source: Prometheus web/api/v1. */
+/** The most lines that each list of the store's status may have. Source: Prometheus web/api/v1. */
 const maxCounted = 10_000;
 
 const fixed =

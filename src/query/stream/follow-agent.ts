@@ -7,7 +7,7 @@ import type { AgentAddress, AgentStreamReader, Received } from './agent-stream.t
 export interface FollowOptions {
   readonly read: AgentStreamReader;
   readonly clock: Clock;
-  /** The request's filters and scope. Its fields about past items and the position are set here. */
+  /** The request's filters and scope. `followAgent` sets its fields about past items and the position. */
   readonly request: StreamRequest;
   readonly headMs: number;
   /** Where to resume; undefined: only new items are read. */

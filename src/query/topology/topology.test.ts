@@ -296,7 +296,7 @@ test('the graph is computed by the agents, each of which is asked twice', async 
   expect(cluster.agents.map(({ requests: count }, i) => count - before[i]!)).toEqual([2, 2]);
 });
 
-test('agents of an earlier version, which cannot pack rows, lead to the same answer', async () => {
+test('agents of an earlier release, which refuse version 3 of the request, lead to the same answer', async () => {
   const asked = { end: String(end / 1000 - 2) };
   const now = await topology(asked);
   let refused = 0;

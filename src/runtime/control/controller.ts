@@ -46,7 +46,8 @@ const defaultTimeoutMs = 120_000;
  * time limit and acts on its result; `drain` stops taking keys and waits for the running ones.
  * Guarantees: one run per key at a time; nothing that a reconcile, predicate or mapper throws is lost or fatal: it is
  * counted, logged and retried; an error takes precedence over `requeueAfterMs`.
- * Caveats: a reconcile that ignores its signal holds its worker, because running its key twice would be worse.
+ * Caveats: a reconcile that ignores its signal keeps its worker beyond the time limit, because a second run of its key
+ * at the same time would be worse.
  */
 export class Controller implements ControllerHandle {
   readonly name: string;
@@ -242,7 +243,7 @@ export class Controller implements ControllerHandle {
       logger.error('reconcile failed for good', { error: errorText(error) });
       return 'error';
     }
-    // Our own error classes are expected; any other error is a bug, which Go would report as a panic.
+    // Errors of our own classes are expected. Any other error is a bug and counts as a panic, as in controller-runtime.
     const errors = eachError(error);
     const [first] = errors;
     const foreseen = errors.every((one) => one instanceof OperatorError) && first instanceof OperatorError;

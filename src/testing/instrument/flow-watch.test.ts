@@ -40,7 +40,7 @@ test('one direction of a connection counts the bytes of requests, the other thos
   });
 });
 
-test('counts grow from look to look, and a new connection between the same ends adds to them', async () => {
+test('counts grow from one look at the sockets to the next, and a new connection of the same ends adds', async () => {
   const looks = [connection(100, 900), connection(150, 1000), connection(30, 40), connection(1, 1, 40_001)];
   expect(Object.values(await flowsOf('node-2', looks))).toEqual([150 + 30 + 1, 1000 + 40 + 1]);
 });
@@ -50,7 +50,7 @@ test('a node reports the flows that have an end on it, and no others', async () 
   expect(Object.keys(await flowsOf('node-2', [connection(100, 900)]))).toHaveLength(2);
 });
 
-test('each look asks once for the pod of a process, and not at all while its connections are idle', async () => {
+test('a look at the sockets asks once for the pod of a process, and not if its connections are idle', async () => {
   const asked: number[] = [];
   const endOf = (pid: number): Promise<FlowEnd | null> => {
     asked.push(pid);

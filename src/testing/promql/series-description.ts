@@ -11,7 +11,7 @@ import {
   type Labels,
 } from '../../promql/index.ts';
 
-/** One value of a sequence in the test language. */
+/** One value of a sequence in the test language of Prometheus (promqltest). */
 export type SequenceValue =
   | { readonly kind: 'gap' }
   | { readonly kind: 'stale' }

@@ -30,8 +30,8 @@ export class Head {
   /** Replayed refs whose labels already had another ref: from the replayed ref to that other ref. */
   readonly #aliases = new Map<number, number>();
   /**
-   * By slot, the writer's `SeriesRef` that was resolved to it last. Another `SeriesRef` with the same slot may belong
-   * to an earlier series and is looked up again.
+   * Slot (a series' place in memory) → the `SeriesRef` of a writer that was resolved to it last. Another `SeriesRef`
+   * with the same slot may belong to an earlier series and is looked up again.
    */
   readonly #holders: (SeriesRef | undefined)[] = [];
   /** The labels that were validated last: the next new series mostly shares all of them but one. */
@@ -252,7 +252,7 @@ export class Head {
     }
   }
 
-  /** Label names or values of all series, from the index only, without reading a sample. */
+  /** The postings of all series. They give label names and values without reading a sample. */
   get postings() {
     return this.#dictionary.postings;
   }

@@ -64,14 +64,14 @@ export interface RemoteReadHttpResponse {
 export type RemoteReadHandler = (request: RemoteReadHttpRequest) => Promise<RemoteReadHttpResponse>;
 
 /**
- * Chunks are cut to the window when it is at most this long: in a longer window the excess of the first and the last
- * chunk is negligible.
+ * Chunks are cut to the window of the query when the window is at most this long: in a longer one, the samples outside
+ * of it in the first and the last chunk are negligible.
  */
 const recutWindowMs = 2 * 3_600_000;
 
 /**
  * Serves Prometheus' remote read v1 (`POST /api/v1/read`) from a store: SAMPLES and STREAMED_XOR_CHUNKS.
- * Flow: decompress and decode → negotiate → gate → select → encode.
+ * Flow: decompress and decode → negotiate → wait for one of the `concurrency` places → select → encode.
  * Errors: plain text; 400 for a request that cannot be read or negotiated and for too many samples, 500 for errors of
  * the store.
  */
@@ -192,7 +192,7 @@ async function* streamed(
   }
 }
 
-/** The frames of one series: one, or several with the same labels when its chunks exceed the frame size. */
+/** Adds one series: as one frame, or as several frames with the same labels when its chunks exceed the frame size. */
 function addSeries(
   parts: FrameParts,
   series: SelectedSeries,

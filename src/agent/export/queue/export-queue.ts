@@ -26,7 +26,7 @@ import {
   segmentPath,
 } from './segments.ts';
 
-/** The items of one round: either samples or spans, never both. */
+/** The items that are sent together: either samples or spans, never both. */
 export interface Round {
   readonly samples: readonly QueuedSample[];
   readonly spans: readonly Uint8Array[];
@@ -122,7 +122,7 @@ export class ExportQueue {
     this.#samples.push(sample);
   }
 
-  /** Adds a span as it will be sent. */
+  /** Adds a span, encoded as it will be sent. */
   appendSpan(span: Uint8Array): void {
     this.#spans.push(span);
   }

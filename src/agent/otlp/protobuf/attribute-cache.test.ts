@@ -38,7 +38,7 @@ test.each([
   expect(get(cache, Uint8Array.of(1, 2, 3), 0, 3, never)).toBe(first);
 });
 
-test('a list that is used stays cached, and one that is unused for a generation is dropped', () => {
+test('a list that is used stays cached, and one that is unused while others fill the cache is dropped', () => {
   const cache = new AttributeCache(4);
   const at = (n: number): Uint8Array => Uint8Array.of(n);
   const kept = get(cache, at(0), 0, 1, () => list('kept'));

@@ -5,7 +5,7 @@ import { printable } from '../output/table.ts';
 import type { NodeGroup } from './node-changes.ts';
 import type { DiffPlan, ObjectChange } from './plan.ts';
 
-/** Most node names in a line. */
+/** A line names at most this many nodes. */
 const shown = 5;
 
 /**

@@ -43,7 +43,7 @@ export const sampleOf = ({ value, histogram }: VectorSample): Sample =>
     ? { seconds: histogram[0], text: histogramText(histogram[1]) }
     : { seconds: value?.[0] ?? NaN, text: value?.[1] ?? '' };
 
-/** As Prometheus prints it: `{count:3, sum:5, (1,2]:3}`. */
+/** A histogram as Prometheus prints it: `{count:3, sum:5, (1,2]:3}`. */
 function histogramText({ count, sum, buckets = [] }: HistogramJson): string {
   const parts = buckets.map(([kind, lower, upper, n]) => {
     const open = kind === 1 || kind === 3 ? '[' : '(';

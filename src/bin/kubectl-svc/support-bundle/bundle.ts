@@ -37,7 +37,7 @@ export class Bundle {
   readonly #absent: Absence[] = [];
   #left: number;
 
-  /** Units: bytes, before compression. */
+  /** `maxBytes` limits the size of all files before compression. */
   constructor(maxBytes: number) {
     this.#left = maxBytes;
   }

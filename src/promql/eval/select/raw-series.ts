@@ -64,7 +64,7 @@ export class Selection {
     this.budget = budget;
   }
 
-  /** A source's series, cut to the span; null for one that is known to be empty. Counts the samples. */
+  /** A source's series, cut to the span; null for one that is known to be empty. The budget counts its samples. */
   select(series: Series | DeferredSeries): SelectedSeries | null {
     if ('read' in series) return new DeferredSelected(series, this);
     const raw = cut(series.labels, series, this);
@@ -127,7 +127,7 @@ export function keptSeries(raw: RawSeries): RawSeries {
   return { ...raw, times: times.slice(), values: values.slice(), startTimes: startTimes?.slice() ?? null };
 }
 
-/** The samples within the span; null when there is none. Views where possible. */
+/** The samples within the span; null when there is none. Copies no numbers where a view of the arrays is enough. */
 function cut(labels: Labels, series: Samples, selection: Selection): RawSeries | null {
   const { mint, maxt } = selection;
   const { timestamps } = series;
@@ -226,7 +226,7 @@ export function columnToRange(column: Column, frame: Frame): RangeSeries {
       const histogram = column.histograms![step]!;
       const known = histogram.counterReset === 'reset' || histogram.counterReset === 'not_reset';
       histogramTimes[histogramValues.length] = time;
-      // A hint describes a neighbour that the subquery may not return.
+      // A hint on a counter reset is about the sample before, which the subquery may not return.
       histogramValues.push(known ? { ...histogram, counterReset: 'unknown' } : histogram);
     } else {
       floatTimes[n] = time;
