@@ -8,7 +8,7 @@ import { needing } from '../../src/testing/needs.ts';
 import { controlGroups, intoPodGroup } from './pod-group.ts';
 import { requests } from './requests.ts';
 
-/** Shorter than a kubelet's: the instruments of two nodes end repeatedly, and the test waits for their next runs. */
+/** A shorter back-off than a kubelet's: two instruments end repeatedly, and the test waits for their next runs. */
 const backoff = { initialMs: 1_000, maxMs: 20_000, resetMs: 60_000 };
 
 let stage: CaptureStage;

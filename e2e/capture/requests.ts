@@ -2,7 +2,8 @@ const started = Date.now();
 let count = 0;
 
 /**
- * Reports one more request of a pod of the namespace `shop` to the stand-in on its node, as a captured service would.
+ * Reports one more request of a pod of the namespace `shop` to the instrument's stand-in on its node, as the SDK of a
+ * service would.
  */
 export async function requests(sender: string, pod: string): Promise<void> {
   count++;

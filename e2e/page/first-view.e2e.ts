@@ -66,7 +66,7 @@ needing(browserNeed).describe('the first view of 500 workloads', () => {
     expect([await tab.violations(), tab.complaints]).toEqual([[], []]);
   });
 
-  test('every row follows by itself, each with its index and in its order', async () => {
+  test('all other rows follow without a user’s action, each with its index and in its order', async () => {
     await open('services');
     await lastRow().waitFor();
     const indices = await bodyRows().evaluateAll((rows: unknown[]) =>

@@ -12,7 +12,7 @@ export interface EncodedConfig {
   config: CaptureConfig;
   hash: string;
   json: () => string;
-  /** The same as UTF-8, in pieces: the large pieces are held once for all nodes that share them. */
+  /** The JSON as UTF-8, in pieces. The large pieces are in memory once for all nodes that share them. */
   pieces: () => readonly Uint8Array[];
 }
 

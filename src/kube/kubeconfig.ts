@@ -4,8 +4,8 @@ import { isIPv6 } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type * as ClientNode from '@kubernetes/client-node';
-// The package's index loads fifteen hundred generated files, which takes most of a second, and 80 MB for the life of a
-// process. This single module reads a kubeconfig and loads nothing else.
+// The index of client-node loads fifteen hundred generated files, which takes most of a second, and 80 MB for the life
+// of a process. The module `config_types` reads a kubeconfig and loads nothing else.
 import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist/config_types.js';
 import { parse as parseYaml } from 'yaml';
 import { errorText, OperatorError } from '../base/errors.ts';

@@ -11,8 +11,8 @@ const crowd = 10;
 const operandBytes = 2 * seriesOfNode * steps * 8;
 
 /**
- * Runs many large queries at the same time. Returns the most bytes that they held together, their restarts and
- * statuses.
+ * Runs many large queries at the same time. Returns the most bytes that they held together, how often a query was
+ * restarted for lack of memory, and the statuses of the answers.
  */
 async function holdTogether(queryMemory: number): Promise<{ peak: number; restarts: number; statuses: number[] }> {
   const stage = await startQueryStage({ nodes: ['node-1', 'node-2'], flags: { queryMemory: String(queryMemory) } });
@@ -46,7 +46,7 @@ async function holdTogether(queryMemory: number): Promise<{ peak: number; restar
   }
 }
 
-test('ten large queries at the same time hold no more memory than the pool has, and all are answered', async () => {
+test('ten large queries at the same time hold no more bytes than `queryMemory`, and all are answered', async () => {
   const { peak, restarts, statuses } = await holdTogether(limitBytes);
   expect(statuses).toEqual(Array.from({ length: crowd }, () => 200));
   expect(peak).toBeLessThanOrEqual(limitBytes);
@@ -54,7 +54,7 @@ test('ten large queries at the same time hold no more memory than the pool has, 
   expect(restarts).toBeGreaterThan(0);
 }, 60_000);
 
-test('without the pool the same queries would hold several times as much', async () => {
+test('with a far larger `queryMemory` the same queries hold several times as much', async () => {
   const { peak, restarts } = await holdTogether(2 ** 40);
   expect(peak).toBeGreaterThan(2 * limitBytes);
   expect(restarts).toBe(0);
@@ -85,7 +85,7 @@ test('a SAMPLES remote read takes the memory of its whole answer in advance; a s
     for (let i = 0; i < samples; i++) {
       stage.cluster.append('node-1', { __name__: 'x', k8s_node_name: 'node-1' }, from + i * 50, i);
     }
-    // The pool, with the memory that each query has for free, has room for the samples, not for a whole SAMPLES answer.
+    // `queryMemory` and what each query has for free are enough for the samples, not for a whole SAMPLES answer.
     const refused = await remoteRead(stage, responseType.samples, from);
     expect(refused).toMatchObject({ status: 400, text: expect.stringMatching(/the query would hold \d+ bytes/) });
     expect((await remoteRead(stage, responseType.streamedXorChunks, from)).status).toBe(200);

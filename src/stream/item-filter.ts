@@ -30,7 +30,7 @@ export type FilterField = (typeof filterFields)[number];
 
 /** The inputs of a filter in addition to the item. */
 export interface FilterContext {
-  /** The node of the stream. */
+  /** The node whose agent captured the item. */
   readonly node: string;
   /** Returns the labels of a pod of this node; undefined for an unknown pod. */
   readonly podLabels: (namespace: string, name: string) => Readonly<Record<string, string>> | undefined;

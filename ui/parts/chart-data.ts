@@ -1,7 +1,7 @@
 /** Series as columns over one shared time axis, as the graph draws them. Pure. */
 import type { Series } from '../api/promql.ts';
 
-/** Most lines in a graph: more cannot be distinguished. */
+/** A graph has at most this many lines: more cannot be distinguished. */
 export const maxLines = 50;
 
 export interface Columns {

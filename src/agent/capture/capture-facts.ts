@@ -15,7 +15,8 @@ export interface FactSources {
 }
 
 /**
- * Gathers the facts that explain why these monitors have no data, from the instrument's own metrics and from the node.
+ * Gathers the facts that explain why the monitors in `idle` have no data: from the instrument's own metrics and from
+ * the node.
  */
 export async function captureFacts(
   idle: readonly CaptureMonitorRule[],

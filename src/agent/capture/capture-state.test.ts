@@ -97,7 +97,7 @@ test('an agent next to an instrument with an old file does not report the new fi
   state.stop();
 });
 
-test('changed bytes order a restart; equal bytes do not', async () => {
+test('a changed file of the instrument orders a restart; an equal file does not', async () => {
   const { state, clock, health } = setUp();
   await state.apply(seed, 'seed');
   health.is = running(seed, 1_000);
@@ -249,7 +249,7 @@ test('a status poll waits for a change or its timeout; a poll with another revis
   expect((await state.statusAfter(999_999, 30_000, never)).node).toBe('n1');
 });
 
-test('an agent starts with the last good config, or if there is none with the seed, which it logs', async () => {
+test('an agent starts with the last good config; without one, with the built-in seed, which it logs', async () => {
   const log: string[] = [];
   const logger = createLogger({ write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) });
   const settings = {

@@ -14,7 +14,7 @@ test('a namespace at its limit gets no more streams; other namespaces do', () =>
   expect([shares.exceeded('noisy', bounds), shares.exceeded('quiet', bounds)]).toEqual(['namespace', null]);
 });
 
-test('on a full node each other namespace still gets its own share', () => {
+test('on a full node a namespace with few streams still gets more, up to its own share', () => {
   const shares = filled(...times(5, 'a'), ...times(5, 'b'), ...times(2, 'quiet'));
   expect([shares.exceeded('a', bounds), shares.exceeded('quiet', bounds)]).toEqual(['node', null]);
   shares.add('quiet');

@@ -12,7 +12,7 @@ import type { Route } from './routes.ts';
 
 export interface DetailsOptions {
   readonly exemplars: ExemplarRing;
-  /** Live metrics by name. */
+  /** The metric families that have series now. */
   readonly families: () => Iterable<Family>;
   /** The label that is added to series that lack it. */
   readonly partition: { readonly label: string; readonly value: string };

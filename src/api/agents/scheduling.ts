@@ -1,4 +1,4 @@
-/** The parts of Node and of a pod template that decide whether a DaemonSet runs there. */
+/** The parts of a Node and of a pod template that decide whether a DaemonSet has a pod on the node. */
 export interface NodeForScheduling {
   readonly metadata: { readonly name?: string; readonly labels?: Readonly<Record<string, string>> };
   readonly spec?: { readonly taints?: readonly Taint[] };

@@ -62,7 +62,7 @@ test.each<[object, RegExp]>([
   expect(yaml).toBe(without);
 });
 
-test('tunables are put in, and the order of keys does not change the bytes', () => {
+test('other keys are put into the instrument’s file, and their order does not change its bytes', () => {
   const { file, accepted, yaml } = withExtra({ ebpf: { wakeup_len: 10, batch_length: 7 }, log_format: 'json' });
   expect(accepted.ok).toBe(true);
   expect(file).toMatchObject({ log_format: 'json', ebpf: { wakeup_len: 10, batch_length: 7, batch_timeout: '1s' } });

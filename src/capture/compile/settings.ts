@@ -105,7 +105,7 @@ function headSampler(get: Get): Sampler {
   return { name: parentBased ? 'parentbased_traceidratio' : 'traceidratio', arg: ratio };
 }
 
-/** With either keep rule, the instrument samples everything and the agent decides once a trace is complete. */
+/** With `keepErrors` or `keepSlowerThan` the instrument samples all; the agent decides once a trace is complete. */
 function tailRule(get: Get): EffectiveSettings['tail'] {
   const keepErrors = get<boolean>('sampling.keepErrors') ?? false;
   const slower = get<string>('sampling.keepSlowerThan');

@@ -9,7 +9,7 @@ interface SecretObject extends KubeObject {
 }
 
 /**
- * An identity that follows a Secret with `tls.crt`, `tls.key` and `ca.crt`. `source()` is null until the Secret has a
+ * A TLS identity from a Secret with `tls.crt`, `tls.key` and `ca.crt`, kept current. `source()` is null until it has a
  * consistent set. A later inconsistent set is logged, and the last good one stays. `onRead` is called for each new set,
  * with whether it is consistent.
  */

@@ -15,7 +15,7 @@ import { AppJwtSource } from '../sign/app-jwt.ts';
 import { KeyMonitor } from '../sign/key-monitor.ts';
 import { KmsSigner } from '../sign/kms-signer.ts';
 
-/** The permissions that the samples and the platform agent need. */
+/** The permissions that the minter of config/samples and the platform agent need. */
 const expected = new Map<string, Level>([
   ['contents', 'write'],
   ['pull_requests', 'write'],

@@ -75,7 +75,7 @@ test('bad requests for exemplars are refused before an agent is asked', async ()
   expect(stage.cluster.agents.map(({ requests }) => requests)).toEqual([0, 0]);
 });
 
-test('metadata has each entry of the agents once, and the entries of the fixed metrics', async () => {
+test('metadata has each entry of the agents once, and entries for metrics of the agents themselves', async () => {
   const family = (name: string, help: string) => ({
     name,
     type: 'counter' as const,

@@ -10,6 +10,7 @@ import type { QueryStage } from '../../testing/query/query-stage.ts';
 
 const nodes = ['node-1', 'node-2', 'node-3'];
 const end = Math.floor(Date.now() / 60_000) * 60_000;
+/** The execution paths: agents send chunks (`off`), values at the steps (`series`) or partial aggregates (`agg`). */
 const paths = ['off', 'series', 'agg'] as const;
 let stage: QueryStage;
 
@@ -108,7 +109,7 @@ test('the answer names the path it took, and explain gives the reason', async ()
   expect((await ask(query, 'agg')).json).not.toHaveProperty('explain');
 });
 
-test('series that are larger at their steps than as chunks are read raw; groups of a node never are', async () => {
+test('series that take more bytes at the steps than as chunks are read raw; aggregates never are', async () => {
   const span = { start: String(end / 1000 - 600), end: String(end / 1000), step: '10', explain: '1' };
   const outcome = async (query: string): Promise<unknown> => {
     const { json } = await stage.ask('/api/v1/query_range', { query, ...span });
@@ -317,7 +318,7 @@ test('if an agent is too old to count samples, the answer is complete and a warn
   expect(await counted('sum(odd)')).toEqual({ result: whole.result, total: 4, warnings });
 });
 
-test('another replica gives the same answers', async () => {
+test('another replica of the query server gives the same answers', async () => {
   const other = await stage.replica();
   const some = queries.slice(0, 6);
   expect(some).toHaveLength(6);

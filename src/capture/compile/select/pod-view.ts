@@ -15,11 +15,11 @@ import { exclusionSelections, monitorSelections } from './selections.ts';
 
 /** Every setting that decides whether and how one pod is captured, with the object that each comes from. */
 export interface PodView {
-  /** Names of the policies that apply to its node and namespace, the strongest first. */
+  /** Names of the policies that apply to the pod's node and namespace, the strongest first. */
   policies: readonly string[];
   /** The other policies, and why they do not apply. */
   otherPolicies: readonly { name: string; why: string }[];
-  /** The policy that pauses capture here, if any. */
+  /** The policy that pauses the capture of the pod, if any. */
   pausedBy: string | null;
   /**
    * The rule for pods without a monitor; `ports` as text, null for any port. `by` is a policy, or null for built-in.
@@ -27,7 +27,7 @@ export interface PodView {
   base: { mode: 'ByPort' | 'All' | 'AllowList'; ports: string | null; by: string | null };
   /** The exclusions of the pod. `ports` and `executables` are set when only processes with them are excluded. */
   exclusions: readonly PodExclusion[];
-  /** Monitors in force that select it, the strongest first. */
+  /** Monitors in force that select the pod, the strongest first. */
   monitors: readonly { path: string; ports: string | null }[];
   /**
    * The other capturing monitors of its namespace: they do not select the pod, are suspended or are not accepted.

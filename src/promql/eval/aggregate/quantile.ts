@@ -7,7 +7,7 @@ import type { Frame } from '../frame.ts';
 import { warnInvalidQuantile } from '../range/range-notes.ts';
 import { sortNumbersInTurns } from './sort-numbers.ts';
 
-/** The quantile of each group at each step; histograms are ignored with an info. */
+/** The quantile of each group at each step. Histograms are ignored, and an info annotation says so. */
 export async function quantileAggregate(
   context: EvalContext,
   expr: AggregateExpr,
