@@ -13,8 +13,8 @@ interface Series {
 }
 
 /**
- * Replaces the capture of the instrument's stand-in, which sees no traffic: turns the requests that a workload has
- * printed into metrics and spans, and posts them to the stand-in as a service with its own SDK would.
+ * Replaces capture for the stand-in of the eBPF instrument, which sees no traffic: turns the requests that a workload
+ * has printed into metrics and spans, and posts them to the stand-in as a service with its own SDK would.
  */
 export class SelfReport {
   readonly #pod: string;

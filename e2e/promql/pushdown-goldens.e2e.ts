@@ -138,7 +138,7 @@ needing(conformanceData).describe('the recorded queries', () => {
     ['demo', 3, 'with each other'],
     ['demo', 1, 'with each other'],
     ['demo', 20, 'with each other'],
-  ])('of %s over %i agents, compared %s', (data, nodes, compared) => {
+  ])('of %s over %i agents (comparison: %s)', (data, nodes, compared) => {
     test('have the same answer on all paths', async () => {
       const file = JSON.parse(read(`golden/${data}.golden.json.gz`)) as GoldenFile;
       const agents = spread(parseOpenMetrics(read(`input/${data}.om.gz`)), nodes);

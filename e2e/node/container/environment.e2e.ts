@@ -53,7 +53,7 @@ test('a limit that is not a quantity is an error that names it', () => {
   expect(() => resourceValue(pod, container, { resource: 'limits.cpu' })).toThrow('"5 apples" is not a quantity');
 });
 
-test('divides a limit and rounds up', () => {
+test('a limit is divided by its divisor and rounded up', () => {
   const container = { name: 'c', image: 'i', resources: { limits: { cpu: '250m', memory: '10Mi' } } };
   expect(resourceValue(pod, container, { resource: 'limits.cpu' })).toBe('1');
   expect(resourceValue(pod, container, { resource: 'limits.memory', divisor: '1Mi' })).toBe('10');

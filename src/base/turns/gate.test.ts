@@ -71,7 +71,7 @@ test('a request that is aborted while it waits leaves the queue, and uses no tur
   expect(gate.running).toBe(0);
 });
 
-test('one user gets half of the fair places, and another gets the rest', async () => {
+test('where places are shared fairly, one user gets half of them, and another gets the rest', async () => {
   const { gate, ask, order, leave, settled } = scene(4, fairPlaces);
   for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'b3']) void ask(name);
   await settled();

@@ -58,7 +58,7 @@ describe('hashes stay the same', () => {
 
   test.each<[string, Partial<CompileInput>]>([
     [
-      'when a generation changes nothing',
+      'when a new generation changes nothing',
       { policies: policies.map((o) => aPolicy(o.metadata.name!, o.spec, { generation: 9 })) },
     ],
     [

@@ -17,7 +17,7 @@ export const partialVersion = 1;
  */
 const restrictedVersion = 2;
 
-/** Version of a request for packed rows; it may be restricted, too. */
+/** Version of a request for packed rows (one row for many values of a label). It may restrict series, too. */
 const packedVersion = 3;
 
 /**
@@ -40,7 +40,7 @@ export interface PartialRequest {
   readonly maxSeries: number;
   /** The answer may have at most this many bytes. */
   readonly maxBytes: number;
-  /** Most samples that the agent may hold during the evaluation. */
+  /** The agent may hold at most this many samples during the evaluation. */
   readonly maxSamples: number;
   /** The query server gives up after this long. */
   readonly deadlineMs: number;

@@ -123,7 +123,7 @@ test('a record of departed nodes that may not be read delays the start briefly, 
     cache.start(stop.signal);
     const startedAt = clock.now();
     await until('the wait for the record to end', () => {
-      // The wait begins with the other lists, so it does not end within ten seconds of the start.
+      // The wait of ten seconds begins when the other lists are there, so it ends over ten seconds after the start.
       expect(directory.synced && clock.now() - startedAt < 10_000).toBe(false);
       clock.shift(100);
       return directory.synced;

@@ -2,7 +2,7 @@ import type { StreamRequest } from '../../stream/index.ts';
 
 /**
  * The nodes whose agents a request can concern. `wants` is restricted when every `include` names nodes: an item of
- * another agent cannot match. An `exclude` with nodes alone leaves out all items of these nodes.
+ * another agent cannot match. An `exclude` that names nodes and nothing else leaves out all items of these nodes.
  * A flow matches the nodes of both its ends. It is read only from the agents of wanted nodes: the node of the named end
  * captures the flow, too.
  */

@@ -194,7 +194,7 @@ const lines = ({ edges }: Topology): string[] =>
     return `${id.replaceAll('workload/shop/Deployment/', '')} ${sources.join('+')} ${numbers.join(' ')}`;
   });
 
-test('addresses, Services and hosts become workloads, and a pair has one edge with the caller’s numbers', async () => {
+test('addresses, Services and hosts become workloads; a pair shares one edge with the caller’s numbers', async () => {
   expect(lines(await topology()).sort()).toEqual(
     [
       'external/203.0.113.0/24>web>tcp flows    70 0',
@@ -223,7 +223,7 @@ test('gRPC calls are edges, with the metric names of each instrument version', a
   ]);
 });
 
-test('a workload has the numbers of its own side, and a node if all its pods are on one', async () => {
+test('a workload has the numbers of its own metrics, and a node if all its pods are on one', async () => {
   const { nodes: all, by, window } = await topology();
   expect([by, window.endMs, window.endMs - window.startMs]).toEqual(['workload', end, 300_000]);
   const web = all.find(({ name }) => name === 'web')!;

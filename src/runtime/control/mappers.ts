@@ -3,16 +3,16 @@ import type { TypedObject } from '../../kube/index.ts';
 import { keyOf } from '../keys.ts';
 import type { Informer, Mapper, ObjectKey } from '../types.ts';
 
-/** The object itself. */
+/** Maps an object to its own key. */
 export const toSelf: Mapper = (object) => [keyOf(object)];
 
-/** Always the same key: for singletons. */
+/** Maps every object to the same key: for singletons. */
 export const toKey = (key: ObjectKey): Mapper => {
   const keys = [key];
   return () => keys;
 };
 
-/** The owner of the given kind; by default only the one that controls the object. */
+/** Maps an object to its owners of the given kind; by default only to the one that controls the object. */
 export function toOwner(owner: ResourceRef, options: { controllerOnly?: boolean } = {}): Mapper {
   const controllerOnly = options.controllerOnly ?? true;
   return (object) => {
@@ -32,12 +32,12 @@ export function toOwner(owner: ResourceRef, options: { controllerOnly?: boolean 
   };
 }
 
-/** Every object of `informer`, for a change that concerns all of them. */
+/** Maps any object to every object of `informer`: for a change that concerns all of them. */
 export const toAll = (informer: Informer<TypedObject>): Mapper => {
   return () => informer.list().map(keyOf);
 };
 
-/** The objects that an index of `informer` lists under the value that `value` reads from the changed object. */
+/** Maps a changed object to those that an index of `informer` lists under the value that `value` reads from it. */
 export function toIndexed<T extends TypedObject>(
   informer: Informer<TypedObject>,
   index: string,

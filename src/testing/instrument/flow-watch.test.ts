@@ -40,7 +40,7 @@ test('one direction of a connection counts the bytes of requests, the other thos
   });
 });
 
-test('counts grow from one look at the sockets to the next, and a new connection of the same ends adds', async () => {
+test('counts grow from one look at the sockets to the next, also with a new connection of the same ends', async () => {
   const looks = [connection(100, 900), connection(150, 1000), connection(30, 40), connection(1, 1, 40_001)];
   expect(Object.values(await flowsOf('node-2', looks))).toEqual([150 + 30 + 1, 1000 + 40 + 1]);
 });

@@ -224,7 +224,7 @@ export class Head {
     return { view, refs: slots.map((slot) => this.#dictionary.refs[slot]!) };
   }
 
-  /** Ends all chunks before `end` and returns them, series in label order. The caller closes the view. */
+  /** Finishes open chunks that begin before `end`. Returns all before it in label order. The caller closes the view. */
   chunksBefore(end: number): HeadView {
     const slots: number[] = [];
     for (const slot of this.#dictionary.all()) {

@@ -76,7 +76,7 @@ test('exemplars come back with their samples, among samples without one', async 
   await first.close();
 });
 
-test('rounds of items to send come in order; a round that is done never comes again, even after a restart', async () => {
+test('rounds of items to send come in order; a round that is done never returns, even after a restart', async () => {
   const a = aSeries('a');
   const queue = open();
   for (let i = 1; i <= 4; i++) {

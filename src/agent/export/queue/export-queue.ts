@@ -75,7 +75,7 @@ export class ExportQueue {
   readonly #segmentBytes: number;
   #segments: Segment[] = [];
   #file: FileHandle | null = null;
-  /** The series and strings that the segment being written has defined. */
+  /** The series and strings that the segment (file) being written has defined. */
   #writer: { known: Definitions; numbers: Map<string, number>; refs: Map<QueuedSeries, number> } | null = null;
   /** The definitions of each segment, as far as known: complete for segments that this process wrote. */
   readonly #definitions = new Map<number, { known: Definitions; upTo: number }>();

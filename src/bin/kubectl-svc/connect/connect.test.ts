@@ -75,7 +75,7 @@ afterEach(() => {
   server.closeAllConnections();
 });
 
-test('by default a ready pod is reached through the API server, its certificate checked, without a token', async () => {
+test('by default a ready pod is reached through the API server: certificate checked, no token sent', async () => {
   const connected = await open({});
   expect((await connected.request({ path: '/x' })).text).toBe('fine');
   expect(connected.target).toBe('pod svc-system/svc-query-1');
@@ -127,7 +127,7 @@ test('without the right to read the authority, a port-forward is still trusted; 
   });
 });
 
-test('an address gets the token of the flag, else that of the kubeconfig, but not an unverified address', async () => {
+test('an address gets the token of the flag, else of the kubeconfig; an unverified address gets none', async () => {
   await (await open({ ...direct(), token: 'mine' })).request({ path: '/x' });
   await (await open(direct())).request({ path: '/x' });
   await (await open({ ...direct(), insecureSkipTlsVerify: true })).request({ path: '/x' });
