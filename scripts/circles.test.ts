@@ -11,7 +11,7 @@ const files = execFileSync('git', ['ls-files', 'src', 'ui', 'e2e', 'scripts', 'b
   .filter((file) => /\.tsx?$/.test(file));
 
 /**
- * The relative imports of a file. Type imports count too, as they also decide in which order a stranger reads the code.
+ * The relative imports of a file. Type imports count too: they also decide in which order a newcomer reads the code.
  */
 function importsOf(file: string, text: string): string[] {
   const specifiers = text.matchAll(/^(?:import|export)\b[^;'"]*?(?:from\s+)?['"](\.[^'"]+)['"]/gm);

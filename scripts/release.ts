@@ -40,7 +40,7 @@ const version = flags.version || manifest.version;
 const identity = buildIdentity();
 /** Parts that this machine cannot make, with their reasons. */
 const missing: string[] = [];
-/** Images whose build ended with an error: without them the release is not complete. */
+/** Images whose build ended with an error. They make this program fail, as the release is not complete. */
 const failed: string[] = [];
 
 // Only release/ is emptied: a folder that --out names may hold other files.

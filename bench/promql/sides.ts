@@ -4,21 +4,21 @@ import { startPeer } from '../../e2e/prometheus/server.ts';
 import { queryEnvironment } from '../run/as-rendered.ts';
 import type { Stage } from '../run/bench.ts';
 
-/** A server under test. */
+/** A server that is measured. */
 export interface Side {
   readonly url: string;
   readonly pid: number;
   stop(): Promise<void>;
 }
 
-/** Functions that start a new process of each side. */
+/** Functions that start a new process of our server, and of the peer's (Prometheus). */
 export interface Sides {
   readonly ours: () => Promise<Side>;
   readonly peer: () => Promise<Side>;
 }
 
 export interface SidesOptions {
-  /** Our file of chunks, and the peer's data folder. */
+  /** The file of chunks that our server reads; below, the data folder of the peer. */
   readonly file: string;
   readonly dataDir: string;
   readonly wrapper: readonly string[];

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { cpuMs, peakMiB } from '../run/process-figures.ts';
 
-/** A controller program under measurement. */
+/** A controller program that is measured. */
 export interface Program {
   name: 'ours' | 'peer';
   /** The command for a namespace, a number of workers, and a port on loopback for its metrics. */
@@ -16,7 +16,7 @@ export interface Usage {
   peakRssMiB: number;
 }
 
-/** One run of a program. */
+/** A running process of a program. */
 export class Subject {
   readonly #child: ChildProcess;
   readonly #port: number;
@@ -58,7 +58,7 @@ export class Subject {
     return sumOf(await answer.text(), name, labels);
   }
 
-  /** SIGTERM, and waits for the end. */
+  /** Sends SIGTERM and waits for the end of the process. */
   async stop(): Promise<void> {
     this.#child.kill('SIGTERM');
     await this.#ended;

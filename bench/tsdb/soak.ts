@@ -15,7 +15,7 @@ const readEvery = 50;
 /** Not every scrape is synced to the disk: that would take most of the time, and power loss is not tested here. */
 const commitEvery = 10;
 const maintainEvery = 40;
-/** The factor of growth that counts as noise: garbage collections and page caches vary. */
+/** Growth of memory up to this factor counts as noise: garbage collections and page caches vary. */
 const allowed = 1.1;
 
 await bench(

@@ -10,7 +10,7 @@ import { ruleMessages, specPatterns } from '../../src/testing/schema-walk.ts';
 
 let cluster: Cluster;
 
-/** The API server publishes the schema of a new kind some time after it serves the kind. */
+/** Runs `kubectl explain` until it succeeds: the API server publishes a new kind's schema after it serves the kind. */
 const explain = (what: string): Promise<string> =>
   until(`kubectl explain ${what}`, () => cluster.kubectl(['explain', what]));
 
@@ -69,7 +69,7 @@ export function schemas(of: () => Cluster): void {
       else expect(said).toMatch(one.says);
     });
 
-    test('has only rules that refuse some document above', () => {
+    test('has only rules by which a document above is refused', () => {
       const messages = [...ruleMessages(table.kind)];
       expect(messages).not.toHaveLength(0);
       const missing = messages.filter(
@@ -80,7 +80,7 @@ export function schemas(of: () => Cluster): void {
       expect(missing).toEqual([]);
     });
 
-    test('has only patterns that refuse some document above', () => {
+    test('has only patterns by which a document above is refused', () => {
       const patterns = [...specPatterns(table.kind)];
       expect(patterns).not.toHaveLength(0);
       expect(patterns.filter((pattern) => !refusals.some((r) => r.includes(pattern)))).toEqual([]);
@@ -88,7 +88,7 @@ export function schemas(of: () => Cluster): void {
   });
 
   describe('defaults and changes', () => {
-    test('a TrafficMonitor gets no default but its mode, so that a policy sees which fields it sets', async () => {
+    test('a TrafficMonitor gets no default but its mode, so that a policy can default the rest', async () => {
       const table = tables[0]!;
       const stored = await create(table);
       expect(stored.spec).toEqual({ ...table.base, mode: 'Capture' });

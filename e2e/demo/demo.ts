@@ -1,6 +1,7 @@
 /**
  * `make demo`: a real control plane, three nodes, the whole product, and a tour of it.
- * It stays up until Ctrl-C; with --once it ends after the tour, with exit code 0 only if every line was as expected.
+ * It stays up until Ctrl-C; with --once it ends after the tour. The exit code is 0 only if every check of the tour was
+ * as expected.
  */
 import { parseArgs } from 'node:util';
 import { createReport } from './report.ts';

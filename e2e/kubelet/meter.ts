@@ -15,7 +15,7 @@ import type { Pod } from './product.ts';
 
 const courier = fileURLToPath(new URL('./courier.ts', import.meta.url));
 
-/** A value that was sent. */
+/** A count of a pod's requests that was sent. */
 export interface Sent {
   readonly value: number;
   /** The time on the point. Units: ms since the epoch. */
@@ -43,7 +43,8 @@ export const inNanoseconds = (ms: number): number => ms * 1e6 + 500_000;
 
 /**
  * Counts made-up requests of pods and posts the counts, as the instrument would.
- * Guarantees: the count of a pod never falls. A post without an answer is not repeated: the next one has its requests.
+ * Guarantees: the count of a pod never falls. A post without an answer is not repeated: the next post counts its
+ * requests as well.
  */
 export class Meter {
   /** What was sent for each pod, by name. */

@@ -1,4 +1,4 @@
-/** One real node: container runtime, kubelet, kube-proxy, name server and policy engine, in an enclosure. */
+/** One real node, in namespaces of its own: container runtime, kubelet, kube-proxy, name server and policy engine. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,8 +20,8 @@ export interface Node {
   readonly kubeProxy: Component;
   readonly policyEngine: Component;
   /**
-   * For a machine that withholds a capability, else null: `forbid` makes the runtime refuse containers that want the
-   * capability, `allow` makes the runtime drop it.
+   * Null unless this machine withholds a capability. `forbid` makes the runtime refuse containers that request the
+   * capability; `allow` makes the runtime start them without it.
    */
   readonly refusal: { allow(): void; forbid(): void } | null;
 }
@@ -173,7 +173,7 @@ state = "/run/containerd"
 
 /**
  * A runc that leaves out the capability which this machine withholds, so that the instrument's container can start.
- * After `forbid` it is the unchanged runc, which refuses that container.
+ * After `forbid` it runs the unchanged runc, which refuses that container.
  */
 function runtimeWrapper(write: Write, dir: string): { program: string; allow(): void; forbid(): void } {
   const flag = join(dir, 'runc-as-it-is');

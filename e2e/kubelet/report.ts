@@ -9,7 +9,7 @@ export interface Outcome {
   readonly endTime: number;
 }
 
-/** The outcomes as a Jest report, each group of checks as a suite, so that `make test` counts them with the rest. */
+/** The outcomes as a Jest report, each group as a suite, so that `make test` counts the checks with the Jest tests. */
 export function reportOf(outcomes: readonly Outcome[]): JestReport {
   const groups = [...new Set(outcomes.map(({ group }) => group))];
   const failed = outcomes.filter(({ passed }) => !passed).length;

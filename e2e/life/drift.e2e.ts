@@ -109,10 +109,10 @@ const edits: [string, string, object, readonly (string | number)[]][] = [
   ],
 ];
 
-describe('an edit is undone, and an Event names the manager', () => {
+describe('edits by others', () => {
   const took: number[] = [];
 
-  test.each(edits)('of %s', async (what, path, body, field) => {
+  test.each(edits)('an edit of %s is undone, and an Event names its manager', async (what, path, body, field) => {
     const before = at(await stage.get(path), field);
     const manager = `editor-of-${what.split(' ').at(-1)!.toLowerCase()}`;
     const since = Date.now();
@@ -124,7 +124,7 @@ describe('an edit is undone, and an Event names the manager', () => {
     took.push(repairMs(path, since));
   });
 
-  test('of three objects in four, within a second', () => {
+  test('three edits in four are undone within a second', () => {
     expect(took).toHaveLength(edits.length);
     const sorted = took.toSorted((a, b) => a - b);
     console.log(`an edit is undone within (ms): ${sorted.map(Math.round).join(', ')}`);
@@ -132,7 +132,7 @@ describe('an edit is undone, and an Event names the manager', () => {
     expect(sorted[Math.floor(sorted.length * 0.75)]).toBeLessThan(1_000);
   });
 
-  test('on the child and on the object that owns it', async () => {
+  test('the Event is on the child and on the object that owns it', async () => {
     const told = await stage.kubectl('-n', 'agents', 'describe', 'md', 'minter');
     expect(told.replaceAll(/\s+/g, ' ')).toMatch(
       /DriftRepaired .*the change of ConfigMap agents\/minter-rules by editor-of-configmap was undone \(\.data\.\.yaml\); change MinterDeployment minter instead/,
@@ -164,13 +164,13 @@ describe('a deleted object comes back, and an Event says so', () => {
   });
 });
 
-describe('the kinds of another operator', () => {
+describe('kinds of the Prometheus operator', () => {
   const monitor = pathOf('PodMonitor', 'svc-agent');
   const interval = async (): Promise<unknown> =>
     at(await stage.find(monitor), ['spec', 'podMetricsEndpoints', 0, 'interval']);
   const ready = () => stage.until(policyPath, 'Ready', 'True');
 
-  test('get our objects once they exist, and an edit of these is undone within a second', async () => {
+  test('may be installed later: then our objects appear, and an edit of them is undone within a second', async () => {
     expect(await stage.find(monitor)).toBeUndefined();
     await installMonitorKinds(stage.cluster);
     await until('the monitor', async () => (await interval()) === '30s');
@@ -189,7 +189,7 @@ describe('the kinds of another operator', () => {
     await until('it again', () => stage.find(monitor));
   });
 
-  test('can be removed without harm, and get our objects again when they are back', async () => {
+  test('can be removed without harm, and when they are back, our objects are made again', async () => {
     const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podmonitors.monitoring.coreos.com';
     await stage.cluster.api.request('DELETE', crd);
     await until('the end of the kind', async () => (await stage.find(crd)) === undefined);
@@ -338,8 +338,8 @@ describe('the rights of the operator', () => {
         .entries()
         .filter((e) => e.user === operatorUser && e.name === name && e.resource.endsWith('/status'))
         .map((e) => e.at);
-      // The first status (Pending) and the first verdict may follow each other closely. The platform's own conditions
-      // have a second writer, with as many writes.
+      // The first status (Pending) and the first verdict may follow each other closely. In a policy's status, the
+      // conditions of the platform have a writer of their own, which writes as often.
       expect(times).not.toHaveLength(0);
       const fast = times.filter((t, i) => i > 0 && t - times[i - 1]! < 4_900).length;
       expect(fast).toBeLessThanOrEqual(4);

@@ -41,13 +41,13 @@ test.each([
   ['a container that succeeded stays so under OnFailure', aPod('OnFailure', ended(0)), false, 'Succeeded'],
   ['a container that failed is started again under OnFailure', aPod('OnFailure', ended(1)), true, 'Running'],
   ['a pod that succeeded stays so', aPod('Never', ended(0), 'Succeeded'), false, 'Succeeded'],
-])('%s', (_name, pod, willRun, phase) => {
+])('after a restart of the node: %s', (_name, pod, willRun, phase) => {
   const records = adoptContainers(pod, now);
   expect(records[0]?.willRun).toBe(willRun);
   expect(podPhase(records)).toBe(phase);
 });
 
-test('keeps the restart count and reports the lost run with exit code 255', () => {
+test('after a restart of the node, a pod keeps its restart count, and its lost run has exit code 255', () => {
   expect(adoptContainers(aPod('Always', running), now)[0]).toMatchObject({
     restarts: 3,
     terminated: { exitCode: 255, reason: 'Unknown', startedAt, finishedAt: now },

@@ -87,7 +87,7 @@ function patchOf(uid: string, status: PodStatus, generation: number | undefined)
   };
 }
 
-/** For comparison: transition times only ever change together with the status of their condition. */
+/** The status for comparison: transition times change only together with the status of their condition. */
 function withoutTimes(status: PodStatus): PodStatus {
   return {
     ...status,

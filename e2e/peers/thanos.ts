@@ -8,7 +8,7 @@ import { freePorts } from '../cluster/ports.ts';
 import type { LongTermPeer } from '../query/long-term-suite.ts';
 import { findPeer } from './programs.ts';
 
-/** One process of Thanos, which can be restarted with further flags at the same addresses. */
+/** One component of Thanos, a process that can be started again with further flags at the same addresses. */
 interface Part {
   readonly grpc: string;
   readonly url: string;
@@ -19,9 +19,9 @@ interface Part {
   start(...more: string[]): Promise<void>;
 }
 
-/** A Thanos under test. */
+/** The Thanos that the tests read from: a querier and its receivers. */
 export interface Thanos extends LongTermPeer {
-  /** A querier over the same stores that treats no series as replicas of each other. */
+  /** The URL of a second querier over the same receivers, which shows the series of each replica. */
   readonly rawUrl: string;
 }
 

@@ -2,7 +2,7 @@ import snappy from 'snappyjs';
 import type { FloatHistogram, Labels } from '../../src/promql/index.ts';
 import type { LoadedSample } from '../../src/testing/promql/memory-source.ts';
 
-/** Bytes of one protobuf message under construction. */
+/** Writes one protobuf message, field by field. */
 class Message {
   readonly #bytes: number[] = [];
 
@@ -18,7 +18,7 @@ class Message {
     return this;
   }
 
-  /** Packed doubles. */
+  /** Adds a field of packed doubles. */
   doubles(field: number, values: readonly number[]): this {
     return values.length === 0 ? this : this.bytes(field, new Uint8Array(new Float64Array(values).buffer));
   }
@@ -35,7 +35,7 @@ class Message {
     return this.bytes(field, new TextEncoder().encode(value));
   }
 
-  /** The tag and size of a message whose bytes follow elsewhere. */
+  /** Adds the tag and size of an inner message. The caller appends the bytes of that message. */
   prefix(field: number, size: number): this {
     return this.#varint(field * 8 + 2).#varint(size);
   }
@@ -80,7 +80,7 @@ function histogramMessage(histogram: FloatHistogram, time: number): Uint8Array {
   return message.number(15, time).take();
 }
 
-/** Sends the compressed body of one request. Errors: any answer but success; with its status and body. */
+/** Sends the compressed body of one request. Errors: the status and body of any answer but success. */
 export async function postWrite(url: string, body: Uint8Array<ArrayBuffer>): Promise<void> {
   const response = await fetch(`${url}/api/v1/write`, {
     method: 'POST',
@@ -119,7 +119,7 @@ export async function remoteWrite(
 
 /**
  * Sends whole series of floats, all of one length, many in one request. The peer must accept old samples of a series
- * after newer samples of another series: its head must be as wide as the data.
+ * after newer samples of another series: the time range of its head must be at least that of the data.
  */
 export async function remoteWriteColumns(
   url: string,

@@ -1,4 +1,4 @@
-/** The page in a real Chromium over the running product: it shows what PromQL and kubectl report. */
+/** Tests of the page in a real Chromium over the running product: it shows the same as PromQL and kubectl. */
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ const excluded = {
   },
 };
 
-/** Tests of the views over the product that `stage` returns. It must be up when they run. */
+/** Tests of the views over the product that `stage` returns. The product must be up when the tests run. */
 export function pageViews(stage: () => Stage): void {
   needing(browserNeed).describe('the page', () => {
     let browser: Browser;

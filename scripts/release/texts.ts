@@ -17,8 +17,8 @@ export function notesOf(changelog: string, version: string): string {
 export const pluginPlatforms = ['linux', 'darwin'].flatMap((os) => ['amd64', 'arm64'].map((arch) => ({ os, arch })));
 
 /**
- * The manifest by which krew installs the plugin. One archive serves every platform: it holds no machine code. `url` is
- * the address of the folder that the release is published in.
+ * The manifest by which krew installs the plugin. One archive serves every platform: it contains no machine code.
+ * `url` is the address of the folder that the release is published in.
  */
 export function krewManifest(release: { version: string; url: string; file: string; sha256: string }): object {
   const { version, url, file, sha256 } = release;
@@ -42,7 +42,7 @@ export function krewManifest(release: { version: string; url: string; file: stri
   };
 }
 
-/** The script that starts a program of the plugin. It also works through a symbolic link, as krew makes one. */
+/** The script that starts a program of the plugin. It also works through a symbolic link, such as krew makes. */
 export function pluginLauncher(entry: string): string {
   return `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")

@@ -33,7 +33,7 @@ test.each(['crds/svc.dev_trafficmonitors.yaml', 'docs/reference/openapi.yaml', '
   },
 );
 
-test('a component of the page is a source like any other', () => {
+test('a component of the page is tested, formatted, linted and typed', () => {
   expect(names('ui/views/nodes.tsx')).toEqual([unit, 'format', 'types and lint']);
 });
 
@@ -42,6 +42,6 @@ test('importers of a removed source are type-checked, and a removed generated fi
   expect(stepsOf(quickPlan([], ['crds/svc.dev_trafficmonitors.yaml']))).toEqual(['generated files are current']);
 });
 
-test('a changed dependency is checked by types', () => {
+test('after a change of the dependencies, formats and types are checked', () => {
   expect(names('package-lock.json')).toEqual(['format', 'types and lint']);
 });

@@ -53,7 +53,7 @@ async function startAgent(): Promise<{ child: ChildProcess; otlp: number }> {
 
 const exited = (child: ChildProcess): Promise<unknown> => new Promise((resolve) => child.once('exit', resolve));
 
-/** Sends a counter's value, with its start time in ms. False when no agent accepts it. */
+/** Sends the value of a counter that started at `startMs`. False when no agent accepts it. */
 function send(otlp: number, value: number, startMs = 1): Promise<boolean> {
   const timeUnixNano = `${Date.now()}000000`;
   const point = { asInt: String(value), timeUnixNano, startTimeUnixNano: `${startMs}000000` };

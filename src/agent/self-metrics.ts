@@ -6,7 +6,7 @@ import type { Ack } from '../capture/index.ts';
 /**
  * The agent's metrics about itself, all in one place: name, help and labels at a glance.
  * Captured series are not here: they come from the mapper (`exposition/captured.ts`).
- * Every one carries this node's `k8s_node_name`, as every series of an agent does.
+ * Every metric here has the label `k8s_node_name` of this node, as every series of an agent does.
  */
 export type SelfMetrics = ReturnType<typeof createSelfMetrics>;
 

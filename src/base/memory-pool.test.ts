@@ -3,13 +3,13 @@ import { defaultPoolBytes, MemoryPool, type MemoryPart } from './memory-pool.ts'
 const settled = (): Promise<void> => new Promise((done) => setImmediate(done));
 const never = new AbortController().signal;
 
-/** Takes memory or throws, as work does. */
+/** Takes memory, or throws when there is none: work ends like that, and the pool may run it again. */
 function take(part: MemoryPart, bytes: number): void {
   const shortage = part.take(bytes);
   if (shortage !== null) throw new Error(shortage.message);
 }
 
-/** Work of `user` that takes `first` bytes, then more at each `grow`, and ends at `end`. */
+/** Starts work of `user` that takes `first` bytes, then more at each call of `grow`, and ends when `end` is called. */
 function work(pool: MemoryPool, user: string, first: number) {
   const account = pool.open(user);
   let runs = 0;
@@ -53,7 +53,7 @@ test('work that finds no memory gives back what it has, waits until there is eno
   expect([first.runs(), second.runs(), pool.heldBytes]).toEqual([1, 1, 60]);
   first.end();
   await settled();
-  // The memory that it needed before is reserved for it.
+  // The memory that `second` needed before is reserved for it.
   expect([second.runs(), pool.heldBytes]).toEqual([2, 60]);
   second.end();
   await Promise.all([first.done, second.done]);
@@ -76,13 +76,13 @@ test('work that waits is charged no memory: twenty growing pieces of work all en
     account.close();
   };
   await Promise.all(Array.from({ length: 20 }, () => one('a')));
-  // One piece alone holds 90, so several ran at the same time, and some had to restart.
+  // One piece takes 90 bytes at most, so several ran at the same time, and some had to restart.
   expect(most).toBe(100);
   expect(pool.restarts).toBeGreaterThan(0);
   expect(pool.heldBytes).toBe(0);
 });
 
-test('free bytes can be taken however full the pool is', () => {
+test('work may take up to `freeBytes` without charge, however full the pool is', () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 10 });
   work(pool, 'a', 110);
   const small = work(pool, 'b', 10);
@@ -92,7 +92,7 @@ test('free bytes can be taken however full the pool is', () => {
   expect([larger.has(), pool.heldBytes]).toEqual([false, 100]);
 });
 
-test('work of the user who holds most memory stops for that of others, and restarts when there is room', async () => {
+test('work of the user who holds most memory stops for work of others, and restarts when there is room', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const [large, larger] = [work(pool, 'a', 40), work(pool, 'a', 50)];
   const other = work(pool, 'b', 30);
@@ -106,7 +106,7 @@ test('work of the user who holds most memory stops for that of others, and resta
   expect(pool.heldBytes).toBe(0);
 });
 
-test('no work stops for a user who would then hold more memory than its owner', async () => {
+test('work does not stop for that of a user who would then hold more memory than its own user', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const small = work(pool, 'a', 40);
   const large = work(pool, 'b', 70);
@@ -114,7 +114,7 @@ test('no work stops for a user who would then hold more memory than its owner', 
   expect([small.runs(), large.runs(), pool.heldBytes]).toEqual([1, 1, 40]);
 });
 
-test('an answer that is still being read is ended to make room, but only once', () => {
+test('an answer that its client still reads is ended to make room, but only once', () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   let ends = 0;
   const account = pool.open('a', () => ends++);

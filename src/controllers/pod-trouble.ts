@@ -42,8 +42,8 @@ export function crashTrouble(pods: readonly KubeObject[]): string | undefined {
 }
 
 /**
- * The text of the last line of a log. Our own lines are JSON with a time, which would change the status with every
- * crash.
+ * The text of the last line of a log. Of our own lines, which are JSON, only message and error are taken: their time
+ * would change the status with every crash.
  */
 function lastLine(log: string): string {
   const line = log.trim().split('\n').at(-1) ?? '';

@@ -65,7 +65,7 @@ test('key service: one failure is retried and the mint succeeds', async () => {
   expect((await ask()).status).toBe(200);
 });
 
-test('key service: a hanging call costs two attempts within four seconds', async () => {
+test('key service: a call that hangs is attempted twice, and the caller gets 503 within four seconds', async () => {
   world.kms.faults = { hang: ['AsymmetricSign'] };
   const attempts = world.kms.count('AsymmetricSign');
   const answer = await ask();
@@ -74,6 +74,7 @@ test('key service: a hanging call costs two attempts within four seconds', async
   expect(world.kms.count('AsymmetricSign') - attempts).toBe(2);
 });
 
+/** `installation` in a title: the answer about the App's installation; `exchange`: the answer with the new token. */
 type PlatformRow = [sentence: string, route: PlatformRoute, fault: PlatformFault, status: number, code: string];
 const iso = (ms: number): string => new Date(clock.now() + ms).toISOString();
 
@@ -263,7 +264,7 @@ test('one 401 of the platform is retried with a fresh JWT', async () => {
   expect(world.kms.count('AsymmetricSign') - signs).toBe(2);
 });
 
-test('after a replaced JWT, a 401 of the exchange has the App checked again', async () => {
+test('if the exchange answers 401 although the JWT was just replaced, the App is checked again', async () => {
   world.platform.faults.set('get_installation', { status: 401, times: 1 });
   world.platform.faults.set('create_token', { status: 401 });
   const checks = world.platform.count('get_app');
@@ -271,7 +272,7 @@ test('after a replaced JWT, a 401 of the exchange has the App checked again', as
   await until('the check of the App', () => world.platform.count('get_app'), { good: (count) => count > checks });
 });
 
-test('the error for a personal account names that cause and a missing installation', async () => {
+test('the error for a personal account names two possible causes: the account, and a missing installation', async () => {
   world.platform.state.accounts.get('acme')!.type = 'User';
   try {
     const answer = await ask();

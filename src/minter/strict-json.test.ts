@@ -6,7 +6,7 @@ const parse = (text: string): unknown => parseStrictJson(Buffer.from(text));
 
 test.each([
   ['a name twice', '{"a":1,"a":2}'],
-  ['a name twice in another spelling', '{"a":1,"\\u0061":2}'],
+  ['a name twice, the second time with an escape', '{"a":1,"\\u0061":2}'],
   ['a name twice deep inside', '[{"x":{"a":1,"b":[],"a":2}}]'],
   ['__proto__ twice', '{"__proto__":1,"__proto__":2}'],
   ['an empty name twice', '{"":1,"":2}'],
@@ -17,7 +17,7 @@ test.each([
   ['a trailing comma', '{"a":1,}'],
   ['nothing', ''],
   ['NaN', 'NaN'],
-  ['33 levels', '['.repeat(33) + ']'.repeat(33)],
+  ['33 levels of nesting', '['.repeat(33) + ']'.repeat(33)],
 ])('refuses %s', (_sentence, text) => {
   expect(() => parse(text)).toThrow(expect.objectContaining({ code: 'ERR_INPUT_INVALID' }));
 });
@@ -47,7 +47,7 @@ const nearJson = fc
     return text.slice(0, i) + put + text.slice(i + taken);
   });
 
-test('reads back any JSON value, and refuses anything else with the same code', () => {
+test('reads back any JSON value, and refuses anything else with ERR_INPUT_INVALID', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
       const text = JSON.stringify(value);

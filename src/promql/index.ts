@@ -12,7 +12,7 @@
  * ```
  *
  * The stages of an evaluation: parse (typed tree) ▸ resolve (durations, `@ start()`) ▸ request the series of every
- * selector from the source ▸ evaluate bottom-up, each node for all steps of the query at a time ▸ sort, annotate.
+ * selector from the source ▸ evaluate the tree bottom-up, each expression for all steps at a time ▸ sort, annotate.
  */
 export type { QueryOptions } from './query-options.ts';
 export type * from './types.ts';

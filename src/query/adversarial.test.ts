@@ -14,7 +14,8 @@ afterAll(() => stage.close(), 30_000);
 const endless = 'quantile_over_time(0.9, load{pod=~"pod-[12].*"}[1h:1s])';
 
 /**
- * Asks for the sum of `endless`. Resolves, with a function that closes the request, once `computing` evaluates it.
+ * Asks for the sum of `endless`. Resolves when the process `computing` evaluates it; the result is a function that
+ * closes the request.
  * Errors: the answer, if it comes before that.
  */
 async function startEndless(headers: Record<string, string>, computing: StageProcess): Promise<() => void> {
@@ -61,7 +62,7 @@ test.each([
   60_000,
 );
 
-/** Long enough for even a busy machine to compute a good part of the query. */
+/** The timeout of a query: long enough for even a busy machine to compute a good part of it. */
 const allowedSeconds = 3;
 
 /** A lower bound of the time that a process has computed since its last report. Units: ms of processor time. */
@@ -72,7 +73,7 @@ async function computedMs(process: StageProcess): Promise<number> {
 test('the timeout ends a query that the query server computes', async () => {
   await stage.query.report();
   const used = stage.query.afterTime(allowedSeconds * 1_000);
-  // The constant vector keeps agents from computing the sum.
+  // Agents cannot compute a sum over a join with a constant vector, so the query server computes it.
   const query = `sum(${endless} * on () group_left () vector(1))`;
   const { status, json } = await stage.ask(
     { name: 'an endless one', path: 'query_range', query, range: { seconds: 3_000, step: 1 } },
@@ -113,7 +114,7 @@ test('the timeout ends the share of a query that an agent computes', async () =>
   expect(await computedMs(agent)).toBeGreaterThan(longestCpuMs / 2);
 }, 60_000);
 
-/** Series of requests by route, as the instrument sends them. */
+/** An OTLP request in JSON with one histogram series for each of so many routes, as the instrument sends them. */
 function otlpMetrics(routes: number): string {
   const time = String(Date.now() * 1e6);
   const dataPoints = Array.from({ length: routes }, (_, i) => ({

@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 
 /**
- * Runs a program that holds 40 MiB and makes eight times as much garbage, which is in the old generation when it is
- * dropped. Returns the peak of the heap, in MiB.
+ * Runs a program that holds 40 MiB and makes eight times as much garbage, which lives long enough to reach the old
+ * generation of V8's heap. Returns the peak of the heap, in MiB.
  */
 function peakHeap(prepare: string): number {
   const program = `

@@ -6,7 +6,7 @@ interface Timer {
   fn: () => void;
 }
 
-/** A clock whose time moves only when a test says so. Timers fire in order of their due time, then of creation. */
+/** A clock whose time moves only when a test moves it. Timers fire by due time; of equal ones, the oldest first. */
 export class FakeClock implements Clock {
   #now: number;
   #mono = 0;

@@ -71,9 +71,9 @@ export class BlockSet {
   }
 
   /**
-   * Writes a block and adds it to the set. `taken` runs in the same turn in which readers first find the block, and
-   * also when there is nothing to write. It drops the samples of the block from the head, so that readers find them
-   * exactly once.
+   * Writes a block and adds it to the set. `taken` runs in the turn of the event loop in which readers first find the
+   * block, and also when there is nothing to write. It drops the samples of the block from the head, so that readers
+   * find them exactly once.
    */
   async write(range: { from: number; to: number }, series: Iterable<BlockSource>, taken: () => void): Promise<void> {
     const written = await writeBlock(this.#options.dir, this.#options.files, range, series);

@@ -8,8 +8,8 @@ import { labelsFromObject, openStore } from './index.ts';
 import type { Selection, Store } from './index.ts';
 
 /**
- * Reads in every turn of the event loop while blocks are cut, merged and deleted by retention. A read finds each sample
- * exactly once, and retention deletes whole ranges.
+ * Reads after every step of maintenance, which cuts and merges blocks, and deletes them by retention. A read finds each
+ * sample exactly once, and retention deletes the whole time range of a block.
  */
 
 const start = Date.UTC(2026, 0, 1);
@@ -25,7 +25,7 @@ interface Life {
   readonly kept: readonly [number, number];
   /** Interval between two maintenance runs. Units: hours. */
   readonly every: number;
-  /** A selection is opened every so many turns, and read as many turns later. */
+  /** A selection is opened every so many turns, held open, and read as many turns later. */
   readonly held: number;
 }
 
@@ -41,7 +41,9 @@ const textOf = (store: Pick<Store, 'select'>): string => JSON.stringify(timesOf(
 const timesOf = (store: Pick<Store, 'select'>): number[][] =>
   [...readSamples(store as Store).values()].map((byTime) => [...byTime.keys()]);
 
-/** Runs one life. Returns its turns, the most blocks at once, and how far retention got. Unit of `gone`: ms. */
+/**
+ * Runs one life. Returns how often it read, the most blocks at once, and the deleted time range. Unit of `gone`: ms.
+ */
 async function live({ hours, kept, every, held }: Life): Promise<{ turns: number; blocks: number; gone: number }> {
   const clock = new FakeClock(start);
   const store = await openStore({
@@ -57,7 +59,7 @@ async function live({ hours, kept, every, held }: Life): Promise<{ turns: number
     const times = timesOf(store);
     const first = Math.min(...times.map((own) => own[0]!));
     expect(times).toEqual(names.map(() => appended.filter((t) => t >= first)));
-    // Samples are deleted with the range of their block, none comes back, and none is kept too long.
+    // Samples are deleted with all of their block, no deleted one comes back, and none is kept too long.
     if (first > start) expect(first - step).toBeLessThan(rangeStart(first));
     expect(first).toBeGreaterThanOrEqual(oldest);
     expect(first).toBeLessThan(Math.max(start, clock.now() - keptMs) + step);
@@ -100,14 +102,14 @@ async function live({ hours, kept, every, held }: Life): Promise<{ turns: number
   return { turns, blocks, gone: oldest - start };
 }
 
-test('a read during a cut, a merge or retention sees each sample once, and a held selection is stable', async () => {
+test('a read during a cut, a merge or retention finds each sample once, and an open selection is stable', async () => {
   await fc.assert(
     fc.asyncProperty(lives, async (life) => void (await live(life))),
     { numRuns: 8 },
   );
 }, 120_000);
 
-test('a long life has many turns, blocks and deletions to read in', async () => {
+test('a store that lives long is read at many turns, with several blocks, and after deletions', async () => {
   const { turns, blocks, gone } = await live({ hours: 50, kept: [24, 12], every: 3, held: 7 });
   expect(turns).toBeGreaterThan(500);
   expect(blocks).toBeGreaterThan(3);

@@ -16,7 +16,7 @@ test('rows without a value come last in both directions, and equal rows keep the
   expect([ids(false), ids(true)]).toEqual(['adcb', 'cadb']);
 });
 
-test('an order is read from a URL as it was written', () => {
+test('a sort order that was written to a URL is read back', () => {
   const orders = [
     { key: 'rate', down: true },
     { key: 'name', down: false },
@@ -25,13 +25,13 @@ test('an order is read from a URL as it was written', () => {
   expect(orderOf(null, orders[0]!)).toBe(orders[0]);
 });
 
-test('a missing point is a gap in a sparkline and closes its area, and a single point is a dot', () => {
+test('a missing point is a gap in a sparkline and in the area below it, and a single point is a dot', () => {
   const { line, area } = sparkPath([0, 2, null, 1], 30, 10);
   expect(line).toBe('M0.0 8.0L10.0 2.0M30.0 5.0h0');
   expect(area.match(/Z/g)).toHaveLength(2);
   expect(sparkPath([null, null], 30, 10).line).toBe('');
 });
 
-test('without requests the level is neither good nor bad, and a few failures are not yet bad', () => {
+test('without requests the level of errors is none, and a few failures are a warning and not yet bad', () => {
   expect([levelOf(null), levelOf(0), levelOf(0.001), levelOf(0.05)]).toEqual(['none', 'good', 'warn', 'bad']);
 });

@@ -47,7 +47,7 @@ test('after a break the stream resumes shortly before its newest item and shows 
   expect(kinds).toEqual(['connecting', 'open', 'waiting', 'connecting', 'open', 'waiting']);
 });
 
-test('if nothing was received yet, the first request is repeated', async () => {
+test('if nothing was received before the break, the first request is repeated unchanged', async () => {
   const { asks } = await played([[], failure('unavailable')], [[]]);
   expect(asks[1]).toEqual(asks[0]);
 });
@@ -62,7 +62,7 @@ test('the delay between failing attempts grows up to 15 s and starts over after 
   });
 });
 
-test.each<FailureKind>(['unauthorized', 'forbidden', 'refused', 'too-large'])('%s is not retried', async (kind) => {
+test.each<FailureKind>(['unauthorized', 'forbidden', 'refused', 'too-large'])('%s: not retried', async (kind) => {
   const { asks, kinds } = await played([[], failure(kind)]);
   expect([asks.length, kinds]).toEqual([1, ['connecting', 'failed']]);
 });

@@ -50,7 +50,7 @@ describe('a monitor without data', () => {
   });
 });
 
-test('facts are gathered for idle monitors only, limits at every check; the first sample clears an obstacle', async () => {
+test('facts are read only for monitors without samples, kernel limits always; a sample clears an obstacle', async () => {
   const clock = new FakeClock(1_000_000_000);
   const monitor = { rule, lastSampleMs: 0 };
   const busy = { rule: { ...rule, name: 'busy' }, lastSampleMs: clock.now() + 15_000 };
@@ -91,7 +91,7 @@ describe('facts read from the system', () => {
     writeFileSync(join(root, path), text);
   };
 
-  test('a pod listens where one of its processes does, whatever the form of its cgroup', async () => {
+  test('a pod listens on the ports of its processes, in whatever form a cgroup names the pod', async () => {
     const header = '  sl  local_address rem_address   st\n';
     const [a, b, hidden] = ['0', '1', '2'].map((n) => `${n}1234567-89ab-cdef-0123-456789abcdef`) as [
       string,

@@ -18,7 +18,7 @@ test.each<[string, boolean]>([
   ['6.17.1', true],
   ['7.0.0', true],
   ['unknown', false],
-])('Linux %s certainly refuses uprobes without SYS_ADMIN: %s', (version, refuses) =>
+])('Linux %s is known to refuse uprobes without SYS_ADMIN: %s', (version, refuses) =>
   expect(refusesUprobes(version)).toBe(refuses),
 );
 
@@ -58,7 +58,7 @@ describe('what the kernel refuses to the instrument', () => {
     [{ version: 'Linux version 4.18.0-553.el8_10.x86_64 (x)' }, 'Linux 4.18.0 may refuse'],
     [{ version: 'Linux version 5.4.0-216-generic (x)' }, 'Linux 5.4.0 may refuse'],
     [{}, 'the kernel may refuse'],
-  ])('depends on the version of the kernel: %o', async (files, words) => {
+  ])('is certain or only possible, by the version of the kernel: %o', async (files, words) => {
     put('7/status', without);
     for (const [name, text] of Object.entries(files)) put(name, text);
     const limits = await captureLimits(7, root);

@@ -4,12 +4,12 @@ import { isReservedLabel } from './enrich.ts';
 import { instanceKey, lastText } from './instance-id.ts';
 import type { PodIdentity } from './pod-identity.ts';
 
-/** How long a Resource stays refuted after the last point that refuted it. Units: ms. */
+/** How long spans are not trusted under a Resource after a point that contradicted it. Units: ms. */
 const refutedMs = 900_000;
 const maxRefuted = 10_000;
 /**
- * Maximum number of Resources that are proven for one pod: one for each container, and one for each process that sets
- * its own names.
+ * Maximum number of proven Resources that are kept for one pod. A pod has one for each container, and one for each
+ * process that sets its own names.
  */
 const maxShownOfPod = 64;
 
@@ -39,8 +39,8 @@ export class ResourceProofs {
       this.#pointsCarryInstance = true;
       this.#shown = new WeakMap();
     }
-    // A point without the attribute proves only what the Resource says of itself. That counts only where this
-    // instrument never writes the attribute.
+    // A point without the instance proves only what the Resource says of itself. That counts only where this
+    // instrument never writes the instance to points.
     if (!carried && this.#pointsCarryInstance) return;
     const key = this.#keyOf(resource);
     const keys = this.#shown.get(pod) ?? new Set();

@@ -20,7 +20,7 @@ import { SpanPipeline } from '../spans/span-pipeline.ts';
 import { StreamRing } from '../spans/stream-ring.ts';
 import { Ingest } from './ingest.ts';
 
-/** Just after the recorded payloads were sent. */
+/** The time of the test: just after the recorded payloads were sent. Units: ms. */
 const recorded = 1_795_258_170_000;
 const payloads = join(import.meta.dirname, '../testdata/otlp');
 const bodies = readdirSync(payloads)
@@ -60,7 +60,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-/** Takes a body as the receivers do. `refused` where a receiver answers 400. */
+/** Hands a body to the agent as the OTLP receivers do. Returns `refused` where a receiver answers 400. */
 function take(body: Uint8Array, isTraces = false): 'refused' | { rejected: number } {
   try {
     if (isTraces) return ingest.traces(decodeTracesRequest(body));
@@ -181,7 +181,7 @@ test.each([
   expect(outcome).toBe(1);
 });
 
-test('streams far beyond the limits end in overflow series and never stall', async () => {
+test('requests with far more series than the limits end in overflow series', async () => {
   for (let request = 0; request < 5; request++) {
     const points = Array.from({ length: 1_000 }, (_, i) => ({
       attributes: attributes({ id: `${request}-${i}`, 'k8s.namespace.name': 'shop' }),
@@ -204,7 +204,7 @@ test('streams far beyond the limits end in overflow series and never stall', asy
     );
   }
   await ingest.process();
-  // The agent's own series come on top.
+  // The limit of 500 series, and on top the series of the agent about itself.
   expect(store.stats().series).toBeLessThan(525);
   const values = await store.labelValues('id', [], 0, Number.MAX_SAFE_INTEGER);
   expect(values).toContain('__overflow__');

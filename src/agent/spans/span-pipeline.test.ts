@@ -11,7 +11,7 @@ import { ratioTakes, TailSampler, type TailSpan } from './tail-sampler.ts';
 const t0 = 1_800_000_000_000;
 const attributes = (labels: Record<string, string>): Attribute[] =>
   Object.entries(labels).map(([key, value]) => ({ key, value }));
-/** The start of a trace id that a ratio of 0.5 does not take, and of a trace id that it takes. */
+/** The start of a trace id that a sampling ratio of 0.5 drops, and of a trace id that it keeps. */
 const high = 'f'.repeat(31);
 const low = `${'f'.repeat(16)}${'0'.repeat(15)}`;
 
@@ -91,7 +91,7 @@ describe('tail decisions', () => {
     expect(shown().map((s) => s.durationNs)).toEqual([101e6]);
   });
 
-  test('an ordinary trace is dropped after its wait, and counted', async () => {
+  test('a trace without errors or slow spans is dropped after ten seconds, and counted', async () => {
     const { pipeline, clock, shown, dropped } = aPipeline({ tail });
     pipeline.take(request([span(), span({ traceId: `${high}2` })]));
     await clock.advance(9_999);
@@ -104,13 +104,13 @@ describe('tail decisions', () => {
     expect(shown()).toHaveLength(1);
   });
 
-  test('an error does not keep a trace without keepErrors', () => {
+  test('without keepErrors, an error does not keep its trace', () => {
     const { pipeline, shown } = aPipeline({ tail: { ratio: '0', keepErrors: false, keepSlowerThanMs: 100 } });
     pipeline.take(request([span({ status: 'error' })]));
     expect(shown()).toEqual([]);
   });
 
-  test('the ratio takes the same traces on every node, and about that share of them', () => {
+  test('the sampling ratio keeps the same traces on every node, and about that share of all traces', () => {
     expect([ratioTakes(`${low}1`, '0.5'), ratioTakes(`${high}1`, '0.5'), ratioTakes(`${high}1`, '1')]).toEqual([
       true,
       false,
@@ -155,7 +155,7 @@ describe('tail decisions', () => {
   });
 });
 
-test('a rate limit passes one second’s worth, then its rate, and counts the rest for its monitor', async () => {
+test('a rate limit passes the spans of one second at once, then its rate; the monitor counts the rest', async () => {
   const { pipeline, clock, shown, dropped } = aPipeline({ maxSpansPerSecond: 10 });
   pipeline.take(request(Array.from({ length: 25 }, () => span())));
   expect([shown().length, dropped.length, pipeline.monitors[0]!.dropped]).toEqual([10, 15, 15]);
@@ -273,7 +273,7 @@ test('spans belong to the pod that sent them, whatever they claim; spans of an u
   expect([namespace, pod, workload, unknown()]).toEqual([undefined, undefined, undefined, 1]);
 });
 
-test('the rules of every namespace apply to a span whose sender is unknown', () => {
+test('the redaction rules of every namespace apply to a span whose sender is unknown', () => {
   const redaction: CaptureConfig['redaction'] = [{ namespaces: ['pay'], labels: [{ name: 'card', action: 'Drop' }] }];
   const { pipeline, shown } = aPipeline({}, { redaction });
   pipeline.take(request([span({ attributes: { card: '1' } })], {}));
@@ -294,7 +294,7 @@ test('a monitor of one container and port does not apply to spans of a sidecar o
   expect(shown().map((s) => `${s.container} ${s.name}`)).toEqual(['app 9090', 'proxy 8080']);
 });
 
-describe('spans that come before the points of their process', () => {
+describe('spans that come before the metric points of their process', () => {
   const early = { ...web(), 'k8s.container.name': 'app' };
 
   test('wait for the points, and then belong to their pod', async () => {

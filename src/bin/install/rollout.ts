@@ -6,7 +6,7 @@ import { coreResources, getIfExists } from '../../kube/index.ts';
 import { names } from '../../render/index.ts';
 import type { InstallerDeps } from './installer.ts';
 
-/** The progress of a workload: `3/3 nodes`, and whether it is complete. Pure. */
+/** The progress of a workload's rollout, such as `3/3 nodes`, and whether it is complete. Pure. */
 export function rolloutState(workload: KubeObject | undefined): { done: boolean; text: string } {
   if (!workload) return { done: false, text: 'not there yet' };
   const { seen, wanted, updated, available, done } = rolloutOf(workload);
@@ -23,8 +23,8 @@ const parts: readonly [ResourceRef, string][] = [
 ];
 
 /**
- * Waits until operator, agents and query servers are rolled out, and reports each step once.
- * Errors: ERR_TIMEOUT that names the missing workloads and their progress.
+ * Waits until operator, agents and query servers are rolled out, one after another, and reports each step once.
+ * Errors: ERR_TIMEOUT that names the first workload that is not ready, and its progress.
  */
 export async function untilRolledOut(
   namespace: string,

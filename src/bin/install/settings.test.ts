@@ -11,7 +11,7 @@ const whole = {
   MINTER_CALLERS: 'a@p.iam.gserviceaccount.com,b@p.iam.gserviceaccount.com',
 };
 
-test('the variables of an installer describe a minter', () => {
+test('a minter is described by environment variables', () => {
   expect(minterOf(read(whole), whole.KMS_KEY_VERSION)).toMatchObject({
     appId: '4711',
     org: 'acme',
@@ -30,7 +30,7 @@ test.each([
   [{ ...whole, MINTER_CALLERS: '' }, /MINTER_CALLERS/],
   [{ ...whole, KMS_KEY_VERSION: key }, /KMS_KEY_VERSION/],
   [{ VCS_APP_ID: '1' }, /GITOPS_ORG/],
-])('the refusal of an incomplete minter names the missing setting', (env, said) => {
+])('the refusal of a minter names the setting that is missing or wrong', (env, said) => {
   const settings = read(env as Record<string, string>);
   expect(() => minterOf(settings, settings.kmsKeyVersion)).toThrow(said);
 });

@@ -28,7 +28,7 @@ const ports: KeyRule = { kind: 'string', pattern: /^[0-9]+(-[0-9]+)?(,[0-9]+(-[0
 const endpoint: KeyRule = { kind: 'string', pattern: /^https?:\/\/[^/\s]+/ };
 const oneCharacter: KeyRule = { kind: 'string', pattern: /^.$/ };
 
-/** Feature names of `metrics.features`; under `v0.10`, those that it adds. `stats` is requested only when wanted. */
+/** Feature names of `metrics.features`. Under `v0.10` are only the names that this version adds to those of v0.9. */
 const features = {
   'v0.9': [
     'all',
@@ -81,7 +81,7 @@ const sampler = object({
   arg: { kind: 'string', pattern: /^(0|1|0\.[0-9]+)$/ },
 });
 
-/** The condition that one attribute of a record must meet: a glob, or comparisons with numbers. */
+/** In `filter`, the condition that one attribute of a record must meet: a glob, or comparisons with numbers. */
 const comparison = object({
   match: string,
   not_match: string,
@@ -90,7 +90,7 @@ const comparison = object({
   ),
 });
 
-/** For each kind of workload, the key that selects by its name. */
+/** For each kind of workload, the key that selects processes by the workload's name. */
 export const workloadKeys = {
   Deployment: 'k8s_deployment_name',
   StatefulSet: 'k8s_statefulset_name',
@@ -255,7 +255,7 @@ function table(version: InstrumentVersion): Readonly<Record<string, KeyRule>> {
   };
 }
 
-/** The whole table of each version. */
+/** All keys of the config file, for each version of the instrument. */
 export const keyTables = Object.fromEntries(
   instrumentVersions.map((version) => [version, object(table(version))]),
 ) as Readonly<Record<InstrumentVersion, KeyRule>>;

@@ -11,7 +11,8 @@ import { isSinceV010, type InstrumentVersion } from './version.ts';
 type YamlMap = { [key: string]: YamlValue | undefined };
 
 /**
- * The instrument's file for the version in `settings`. Pure and canonical: equal settings give equal bytes.
+ * The config file of the instrument (OBI), for its version in `settings`. Pure and canonical: equal settings give equal
+ * bytes.
  * Braces, commas and other glob operators are written here and nowhere else.
  * Errors: ERR_CAPTURE_INVALID when this version would refuse the file or ignore a part of it.
  */
@@ -81,7 +82,8 @@ function instrumentDocument(s: InstrumentSettings, entries: readonly YamlValue[]
         meta_cache_address: s.kubeMetaCache,
       },
       select: s.network ? { obi_network_flow_bytes: { include: flowAttributes(s.network) } } : undefined,
-      // A process can set this attribute on its own Resource; on points the instrument sets it (ADR 21).
+      // Asks for the attribute on data points, where only the instrument sets it: on its Resource, a process can set it
+      // itself (ADR 21).
       extra_group_attributes: { k8s_app_meta: ['service.instance.id'] },
       sensitive_query_params: v10 ? queryParams(s) : undefined,
       rename_unresolved_hosts: 'unresolved',
@@ -162,9 +164,9 @@ function alternatives(values: readonly string[] | undefined): string | undefined
 }
 
 /**
- * The identity of both ends of a flow. Names of single pods are left out unless requested, because they multiply the
- * series. Only the server's port is requested, whichever end it is: the client's port differs with each connection. The
- * agent puts the port on the server's side.
+ * The attributes of a flow: the identity of both ends. Names of single pods are left out unless requested, because they
+ * multiply the series. Only the server's port is requested, whichever end it is: the client's port differs with each
+ * connection. The agent puts the port on the server's side.
  */
 function flowAttributes(n: NetworkSettings): string[] {
   const ends = ['src', 'dst'].flatMap((end) => [
@@ -185,7 +187,8 @@ function network(n: NetworkSettings): YamlMap {
     exclude_interfaces: n.excludeInterfaces.length > 0 ? [...n.excludeInterfaces].toSorted() : undefined,
     cidrs: n.cidrs.length > 0 ? n.cidrs.map((c) => (c.name ? { cidr: c.cidr, name: c.name } : c.cidr)) : undefined,
     deduper: n.deduper,
-    // The instrument sees which end is the server when a connection begins. For an older connection it has to guess.
+    // The instrument sees which end is the server when a connection begins. For a connection that began before the
+    // instrument, it guesses by the ports' numbers.
     guess_ports: flowAttributes(n).includes('server.port') ? 'ordinal' : undefined,
     sampling: n.sampling > 0 ? n.sampling : undefined,
   };

@@ -11,7 +11,7 @@ import { Debounce } from './debounce.ts';
 
 const failureSchema = Type.Object({
   node: Type.String({ minLength: 1, maxLength: 253 }),
-  /** Uid of the agent's pod in which the file failed. */
+  /** Uid of the agent's pod in which the instrument failed with the file. */
   pod: Type.String({ maxLength: 128 }),
   reason: Type.String({ minLength: 1, maxLength: 128 }),
   message: Type.String({ maxLength: 1_024 }),
@@ -21,13 +21,13 @@ const failureSchema = Type.Object({
 });
 const check = TypeCompiler.Compile(Type.Array(failureSchema, { maxItems: 100_000 }));
 
-/** The failure on one node. */
+/** The failure of a config on one node. */
 export type RememberedFailure = Static<typeof failureSchema>;
 
-/** The ConfigMap in which failures outlive a leader. */
+/** The ConfigMap in which one leader leaves the failures to the next. */
 export const failureConfigMap = 'svc-capture-failures';
 const dataKey = 'failures.json';
-/** A ConfigMap holds 1 MiB; with messages of this length that is enough for this many nodes. */
+/** The most failures that are stored, and the longest message: together they fit into the 1 MiB of a ConfigMap. */
 const maxRows = 2_000;
 const maxMessage = 200;
 
@@ -47,7 +47,7 @@ const retryMs = 1_000;
  * The failures of the instrument's files on nodes, in a ConfigMap: the next leader must not retry a file that already
  * stopped capture on a node.
  * Flow: `load` once when leading begins → `remember` after each plan → one apply for changes that come close together.
- * Guarantees: nothing is written without a change; a failed write is retried until it is outdated.
+ * Guarantees: nothing is written without a change; a failed write is retried, with newer failures if there are any.
  * Caveats: a leader that dies within the half second before a write loses that one failure.
  */
 export class FailureMemory {

@@ -7,7 +7,7 @@ const minute = 60_000;
 const series = 50;
 const samples = 10;
 const steps = 1_000;
-/** Bytes of a column for each step: a kind and a value. */
+/** Size of a step in a column (one series of a result): its kind and its value. Units: bytes. */
 const columnBytes = 9;
 
 const source = new MemorySource();
@@ -45,12 +45,12 @@ describe('the memory that a query reports', () => {
     expect(await peakBytes('x offset 1ms')).toBeGreaterThanOrEqual(series * steps * columnBytes);
   });
 
-  test('counts the samples that it reads if they are already in memory', async () => {
+  test('counts the samples of a source that hands them over in memory', async () => {
     const loaded = await peakBytes('sum(x)');
     expect(loaded - (await peakBytes('sum(x)', deferred(0)))).toBe(series * samples * sampleBytes);
   });
 
-  test('counts the bytes that the source reports for deferred series', async () => {
+  test('counts the bytes that the source reports for series whose samples are read later', async () => {
     const kept = 16_000_000;
     expect((await peakBytes('sum(x)', deferred(kept))) - (await peakBytes('sum(x)', deferred(0)))).toBe(kept);
   });

@@ -71,7 +71,7 @@ export function negativeBuckets(histogram: FloatHistogram): BoundedBucket[] {
   });
 }
 
-/** All buckets in ascending order; those that reach into the zero bucket end at its threshold. */
+/** All buckets in ascending order. A bucket that reaches into the zero bucket is cut at the zero threshold. */
 export function allBuckets(histogram: FloatHistogram): BoundedBucket[] {
   const { zeroThreshold, zeroCount } = histogram;
   const zero = zeroCount > 0 ? [{ lower: -zeroThreshold, upper: zeroThreshold, count: zeroCount }] : [];
@@ -115,7 +115,7 @@ export function onBounds(buckets: Buckets, bounds: readonly number[], target: re
   });
 }
 
-/** The bounds two sets share. */
+/** The bounds that both sets have. */
 export function commonBounds(a: readonly number[], b: readonly number[]): number[] {
   const known = new Set(b);
   return a.filter((bound) => known.has(bound));

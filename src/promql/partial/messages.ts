@@ -1,7 +1,7 @@
 import { WireReader } from '../../base/wire/protobuf-wire.ts';
 
 /**
- * The only content of a framed message and the number of its field.
+ * Reads a framed message, which is exactly one field of bytes. Returns the content and the number of that field.
  * Errors: the one made by `malformed`, for a message without content or with more than one.
  */
 export function oneContent(
@@ -16,7 +16,7 @@ export function oneContent(
   return { field: key >> 3, content };
 }
 
-/** Reads each element of a message that is a list: a repeated field 1 of bytes. Other fields are skipped. */
+/** Calls `read` at each element of a message that is a list (a repeated field 1 of bytes). Other fields are skipped. */
 export function eachOf(reader: WireReader, read: () => void): void {
   while (!reader.done) {
     const key = reader.key();

@@ -2,8 +2,8 @@ import { print } from '../parser/printer.ts';
 import type { PlanNode, QueryPlan } from './plan.ts';
 
 /**
- * A plan as text: one line for each fragment (a part of the query that the nodes compute) and for each inner node of
- * the query that is computed here, with the rule that decided.
+ * A plan as text: one line for each fragment (a part of the query that the cluster's nodes compute) and for each
+ * operation that the query server computes itself (`here`), with the rule that decided.
  *
  * ```
  * here : histogram_quantile(0.99, …)  [its groups span nodes]

@@ -5,7 +5,8 @@ const resolutionMs = 1_000;
 
 /**
  * The offsets of the agents' clocks from ours, from the `Date` of their answers.
- * Guarantees: an offset is the smallest that explains the newest answer; it is 0 when the clock may be right.
+ * Guarantees: an offset is the smallest that explains the newest answer; it is 0 when the agent's clock may agree with
+ * ours.
  */
 export class AgentClocks {
   readonly #clock: Pick<Clock, 'now'>;

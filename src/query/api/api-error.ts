@@ -28,7 +28,7 @@ const statusOf: Record<ApiErrorType, number> = {
   forbidden: 403,
 };
 
-/** An error in the envelope of Prometheus' API. */
+/** An error that is answered as Prometheus' API does it: JSON with `status`, `errorType` and `error`. */
 export class ApiError extends Error {
   readonly errorType: ApiErrorType;
 
@@ -49,7 +49,7 @@ export function invalidParameter(name: string, message: string): ApiError {
 }
 
 /**
- * Puts an error of the engine, or any other, into the envelope; a query that does not parse is reported as an error of
+ * Turns an error of the engine, or any other, into an ApiError; a query that does not parse is reported as an error of
  * parameter `name`.
  */
 export function toApiError(error: unknown, name = 'query'): ApiError {
@@ -61,7 +61,7 @@ export function toApiError(error: unknown, name = 'query'): ApiError {
   return new ApiError('internal', errorText(error), { cause: error });
 }
 
-/** A refusal of the listener itself, in the envelope. */
+/** The same JSON for a request that the HTTP server refuses before a handler sees it. */
 export const refusalForm: RefusalForm = ({ status, message }) => ({
   type: 'application/json',
   body: JSON.stringify({ status: 'error', errorType: refusalTypes[status] ?? 'bad_data', error: message }),

@@ -18,7 +18,7 @@ export class AgentFailure extends Error {
   }
 }
 
-/** The failure for a status other than 200. */
+/** The reason of failure for an HTTP status other than 200. */
 export function reasonOfStatus(status: number): AgentFailureReason {
   if (status === 401 || status === 403) return 'auth';
   return status === 429 || status === 503 ? 'over limit' : 'protocol';
@@ -38,7 +38,7 @@ export function lostNodeWarning({ node, reason, message, elapsedMs }: LostNode):
   return `node ${node} is missing from this answer: ${what}: ${message}`;
 }
 
-/** Assigns one of the reasons to any error of reading an agent. */
+/** Assigns a reason to any error of reading an agent. `headArrived`: the answer's status and headers were received. */
 export function asAgentFailure(error: unknown, headArrived: boolean): AgentFailure {
   if (error instanceof AgentFailure) return error;
   const message = errorText(error);

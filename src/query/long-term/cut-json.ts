@@ -1,6 +1,8 @@
-/** Bytes of elements that are parsed at once, which takes about a millisecond. */
+/** Size of the elements that are parsed at once, which takes about a millisecond. Units: bytes. */
 const pieceBytes = 64 * 1024;
-/** Most bytes of one element, and of all that is in none of the lists: parsing them takes some ten milliseconds. */
+/**
+ * Limit of one element, and of the text outside the lists: parsing either takes some ten milliseconds. Units: bytes.
+ */
 const maxTextBytes = 4 * 1024 * 1024;
 
 const [quote, comma, colon, backslash] = [0x22, 0x2c, 0x3a, 0x5c];
@@ -28,8 +30,8 @@ export interface CutJsonOptions {
    */
   readonly lists: readonly string[];
   /**
-   * Called with elements of such a list, in their order. An element that holds another of the lists comes alone, after
-   * the elements of that list.
+   * Called with elements of such a list, in their order. An element that contains another list to cut comes in a call
+   * of its own, after the elements of that inner list.
    */
   readonly onElements: (list: string, elements: readonly unknown[]) => void;
 }
@@ -44,7 +46,7 @@ export class CutJson {
   readonly #options: CutJsonOptions;
   readonly #outline = new Text();
   readonly #open: Open[] = [];
-  /** Depth within a value that leads to no list that is cut. */
+  /** How many brackets are open within a value that contains none of the lists. */
   #depth = 0;
   #inString = false;
   #isEscaped = false;
@@ -57,7 +59,7 @@ export class CutJson {
 
   /** Takes the next bytes of the text, which must not change afterwards. */
   add(bytes: Uint8Array): void {
-    /** Where the bytes begin that were added to no text yet, and where the key begins that is being read. */
+    /** The indexes of the first byte that was added to no text yet, and of the first byte of the key that is read. */
     let [from, keyFrom] = [0, 0];
     let text = this.#innermost();
     for (let i = 0; i < bytes.length; i++) {

@@ -4,7 +4,7 @@ import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../.
 import { coreResources } from '../../kube/index.ts';
 import type { Cache, Informer } from '../../runtime/index.ts';
 
-/** The objects of one kind, and its name in the API server. */
+/** The objects of one kind, and the kind's resource in the API. */
 export interface WatchedKind {
   readonly resource: ResourceRef;
   readonly synced: boolean;
@@ -23,7 +23,7 @@ export function watchObjects(cache: Cache): Readonly<Record<ObjectKind, WatchedK
   const slim = { transform: { name: 'query-object', apply: withoutManagers } };
   return {
     TrafficMonitor: of(trafficMonitors, cache.informer({ resource: trafficMonitors, ...slim })),
-    // Whole objects of this kind are already watched for the limits of queries.
+    // Without a transform: whole objects of this kind are already watched for the limits of queries, by the same watch.
     ClusterTrafficPolicy: of(clusterTrafficPolicies, cache.informer({ resource: clusterTrafficPolicies })),
     MinterDeployment: of(minterDeployments, cache.informer({ resource: minterDeployments, ...slim })),
     Node: of(

@@ -12,7 +12,7 @@ import { noExtras, sendSuccess, type Extras } from '../api/respond.ts';
 import { absences, reviewed } from './caller-view.ts';
 import { rateSamples } from './topology-handler.ts';
 
-/** Most pods that are explained: the pods of a larger workload are alike. */
+/** No more pods than these are explained: the further pods of a large workload are like the first ones. */
 const mostPods = 50;
 
 /** `/api/v1/explain`: the policies and monitors that apply to a workload's pods, and the obstacles to their data. */
@@ -48,7 +48,7 @@ async function seriesOf(
   call: Call,
   deps: HandlerDeps,
 ): Promise<Extras & { readonly series: ReadonlyMap<string, number> }> {
-  // Without names the selector would take every series of the namespace that has no pod.
+  // Without names the matcher of pods would be empty, and match every series of the namespace that has no pod.
   if (pods.length === 0) return { ...noExtras, series: new Map() };
   const selector = selectorText('', [
     { type: '=', name: namespaceLabel, value: namespace },
@@ -87,7 +87,7 @@ async function mayExplain(namespace: string, call: Call, deps: HandlerDeps): Pro
   if (refused.length > 0) throw new ApiError('forbidden', `you may not list ${refused.join(', ')}`);
 }
 
-/** The input as the operator compiles it: the operator passes its own flags on to the query server. */
+/** The same input as the operator compiles, also for settings: it passes its own flags on to the query server. */
 function inputOf(namespace: string, { objects, settings }: HandlerDeps): CompileInput {
   const { kinds, namespaces } = objects!;
   const monitors = kinds.TrafficMonitor.list() as unknown as TrafficMonitor[];

@@ -26,7 +26,7 @@ interface Script {
   readonly ends?: true;
 }
 
-/** Follows a scripted agent; `asked` are the requests, `told` is what the reader got. */
+/** Follows a scripted agent; `asked` are the requests to it, `told` is what `followAgent` reported. */
 function stage(scripts: Script[], cursor?: string) {
   const clock = new FakeClock();
   const stop = new AbortController();
@@ -98,7 +98,7 @@ test('attempts back off to ten seconds, and a failure is reported only when it c
   await end();
 }, 20_000);
 
-test('an agent that announces its end, or just ends, is unavailable', async () => {
+test('an agent that announces its end, or ends its answer without a word, is reported as unreachable', async () => {
   const ending: StreamMessage = {
     ...{ node: 'n1', time },
     node_status: { state: 'NODE_UNAVAILABLE', nodes: ['n1'], message: 'the agent is ending' },

@@ -7,7 +7,7 @@ import { ownerOfHost } from '../addresses/owner-of-host.ts';
 const mostCallers = 10_000;
 
 /**
- * Names the ends of spans and flows that their agents cannot name: an agent knows the pods of its own node alone. A
+ * Names the ends of spans and flows that their agents cannot name: an agent knows only the pods of its own node. A
  * caller is found by its address where the policy lets agents keep it, else by its own span of the same request.
  * Guarantees: a name that an agent gave is never replaced. For a peer in a namespace that the reader may not see, only
  * the namespace and the workload are named, neither pod nor node; or the Service is named, when the reader's own pod
@@ -17,7 +17,7 @@ export class EndNamer {
   readonly #index: AddressIndex;
   readonly #visible: () => ReadonlySet<string> | undefined;
   /**
-   * The sender of each client's span, by trace and span: the newest, and an older generation. The older generation is
+   * The pod that sent each client's span, by trace and span id: the newest, and an older generation. The latter is
    * dropped as a whole, because finding the oldest entry of a map steps over every entry that was deleted before it.
    */
   #callers = new Map<string, FlowEnd>();

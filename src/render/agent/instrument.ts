@@ -28,16 +28,17 @@ export const instrumentEnv = [
   fromField('OTEL_EBPF_STATS_AGENT_IP', 'status.hostIP'),
 ] as const;
 
-/** The program's names in upstream's images, newest first. */
+/** The names of the instrument's program in upstream's images, newest first. */
 const programs = ['/obi', '/ebpf-instrument', '/beyla'];
 const bin = volumes.supervisor.path;
 
 /**
  * The upstream eBPF container.
  *
- * Its first process is our supervisor, which an init step puts onto a volume with all that it needs to run: the image
- * is upstream's and holds nothing but the instrument. The supervisor starts the instrument and restarts it with another
- * file on the agent's order. There is no liveness probe: an unreachable agent must not end capture.
+ * Its first process is our supervisor. The image is upstream's and contains only the instrument, so an init container
+ * copies the supervisor onto a volume, with Node.js and its libraries. The supervisor starts the instrument and
+ * restarts it with another file on the agent's order. There is no liveness probe: an unreachable agent must not end
+ * capture.
  * Caveats: upstream's program changed its name between versions; the first that exists is started.
  */
 export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
@@ -65,7 +66,7 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       ...(input.instrumentProgram === undefined ? programs : [input.instrumentProgram]),
     ],
     env: [{ name: 'OTEL_EBPF_CONFIG_PATH', value: volumes.ebpfConfig.file }, ...instrumentEnv],
-    // BPF maps alone take about 338 MiB of the cgroup; some versions leak memory when processes start and end.
+    // BPF maps alone take about 338 MiB of the container's memory; some versions leak when processes start and end.
     resources: { requests: { cpu: '100m', memory: '512Mi' }, limits: { memory: '2Gi' } },
     securityContext: securityContext(input),
     // The agent cannot read this container's log: its last lines become the container's status instead.

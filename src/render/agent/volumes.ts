@@ -17,7 +17,8 @@ const tokenSeconds = 3_600;
 
 /**
  * The volumes of the agent pod. There is no volume for the certificate: the agent creates its key itself, and requests
- * a certificate with the token in `tls`. The pod waits until the operator has published its CAs.
+ * a certificate with the token in `tls`. The pod starts only when the operator has published its CAs, because a
+ * ConfigMap that does not exist cannot be mounted.
  */
 export function agentVolumes(input: PlatformInput) {
   return [
@@ -38,10 +39,10 @@ export function agentVolumes(input: PlatformInput) {
       },
     },
     { name: volumes.instrumentRun.name, emptyDir: { sizeLimit: '16Mi' } },
-    // Node, its libraries and the program: about 130 MB.
+    // Node.js, its libraries and the supervisor's program: about 130 MB.
     { name: volumes.supervisor.name, emptyDir: { sizeLimit: '512Mi' } },
     { name: 'cgroup', hostPath: { path: '/sys/fs/cgroup' } },
-    // A kernel that can be instrumented has this folder; without it the pod would not start.
+    // Every kernel that can be instrumented has this folder. On another kernel the pod does not start.
     { name: 'tracing', hostPath: { path: '/sys/kernel/tracing' } },
   ];
 }

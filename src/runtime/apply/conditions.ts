@@ -8,7 +8,7 @@ export interface ConditionInput {
   message: string;
 }
 
-/** Longest message the API accepts (metav1.Condition). */
+/** Longest message of a condition that the API server accepts (metav1.Condition). Units: characters. */
 const maxMessage = 32_768;
 
 /**
@@ -78,7 +78,8 @@ export function summarizeReady(
 }
 
 /**
- * kstatus' abnormal-true conditions: `Reconciling` while work is in progress, `Stalled` when only a change can help.
+ * The conditions of kstatus that are True only when something is not normal: `Reconciling` while work is in progress,
+ * `Stalled` when only a change of the object can help.
  * Returns at most one; when neither applies the merge removes both.
  */
 export function progressConditions(state: {
@@ -96,7 +97,7 @@ export interface ConditionTransition {
   after: Condition;
 }
 
-/** The changes between two sets of conditions, in the order of the later one. Messages alone do not count. */
+/** The changes between two sets of conditions, in the order of the later set. A new message alone is no change. */
 export function conditionTransitions(
   before: readonly Condition[] | undefined,
   after: readonly Condition[],

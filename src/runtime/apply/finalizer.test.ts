@@ -33,7 +33,7 @@ test('adds the finalizer once, and does not change the object it was given', asy
   expect(await handleFinalizer(live(), options(), never)).toBe('present');
 });
 
-test('cleans up, then releases the object', async () => {
+test('cleans up for an object that is being deleted, then removes the finalizer', async () => {
   server.put(configMaps, object(['svc.dev/clean-up']));
   server.storage.remove(configMaps, 'shop', 'a');
   let cleaned = 0;
@@ -70,7 +70,7 @@ test('does nothing for an object that is being deleted without our finalizer', a
 test.each([
   ['the first finalizer of another owner', undefined],
   ['a further finalizer of another owner', ['other/first']],
-])('keeps %s under a race', async (_what, before) => {
+])('keeps %s that was added meanwhile', async (_what, before) => {
   server.put(configMaps, object(before));
   const stale = live();
   server.put(configMaps, object([...(before ?? []), 'other/owner']));
@@ -79,7 +79,7 @@ test.each([
   expect(live().metadata.finalizers).toEqual([...(before ?? []), 'other/owner', 'svc.dev/clean-up']);
 });
 
-test('a new object of the same name is not given a finalizer by mistake', async () => {
+test('a new object that replaced the known one under its name is not given the finalizer', async () => {
   server.put(configMaps, object());
   const stale = live();
   server.storage.remove(configMaps, 'shop', 'a');

@@ -39,7 +39,7 @@ test.each<[string, Predicate, ObjectMeta, ObjectMeta, boolean]>([
     { generation: 1, ...going },
     true,
   ],
-  ['generation: a kind without one never passes on update', generationChanged, {}, { labels: { a: '1' } }, false],
+  ['generation: an update without a generation never passes', generationChanged, {}, { labels: { a: '1' } }, false],
   ['labels: a new value passes', labelsChanged, { labels: { a: '1' } }, { labels: { a: '2' } }, true],
   ['labels: a new name of the same count passes', labelsChanged, { labels: { a: '1' } }, { labels: { b: '1' } }, true],
   ['labels: none and an empty map are the same', labelsChanged, {}, { labels: {} }, false],
@@ -64,13 +64,13 @@ test.each([
   ['labels', labelsChanged],
   ['annotations', annotationsChanged],
   ['finalizers', finalizersChanged],
-  ['a value', changed((o) => o.metadata.name)],
+  ['a value that is read', changed((o) => o.metadata.name)],
 ])('%s: added and deleted objects always pass', (_name, predicate) => {
   expect(predicate(added(object({})))).toBe(true);
   expect(predicate(deleted(object({})))).toBe(true);
 });
 
-test('a read value is compared by content, not by identity', () => {
+test('the value that `changed` reads is compared by content, not by identity', () => {
   const data = changed<KubeObject>((o) => o['data']) as Predicate;
   expect(data(updated(object({}, { data: { a: [1] } }), object({}, { data: { a: [1] } })))).toBe(false);
   expect(data(updated(object({}, { data: { a: [1] } }), object({}, { data: { a: [2] } })))).toBe(true);

@@ -8,7 +8,7 @@ export class TerminalError extends OperatorError {
   }
 }
 
-/** Stop here and run again after a delay; for waiting deep inside a call tree. Not counted as a failure. */
+/** Ends this reconcile from deep inside a call tree, and runs it again after a delay. Not counted as a failure. */
 export class RequeueError extends OperatorError {
   readonly afterMs: number;
 

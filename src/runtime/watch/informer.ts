@@ -13,15 +13,15 @@ export interface InformerOptions {
   source: Source;
   logger: Logger;
   clock: Clock;
-  /** Applied to each object before it is kept; the source's own by default. */
+  /** Applied to each object before it is kept. Default: the transform of the source. */
   transform?: ((object: KubeObject) => KubeObject) | undefined;
-  /** Called after we wrote an object of the source. */
+  /** Called after this process wrote an object of the source. */
   onWrote?: () => void;
   /** Called with the number of differences that only a later list showed: the watch missed them. */
   onMissed?: (count: number) => void;
 }
 
-/** Cache, indexes and listeners of one source; the sink of its reflector. */
+/** Cache, indexes and listeners of one source. Its reflector hands over the objects that it lists and watches. */
 export class SharedInformer<T extends TypedObject = KubeObject> implements Informer<T>, ReflectorSink {
   readonly source: Source;
   readonly #options: InformerOptions;

@@ -28,7 +28,7 @@ let cache: SharedCache;
 let informer: Informer;
 let events: string[];
 let missed: number;
-/** The lines that were logged at the level of a warning or above. */
+/** The log lines of level warn and error. */
 let warned: string[];
 
 async function begin(
@@ -123,7 +123,7 @@ test('a source is not synced until a list succeeded and its listeners saw it', a
 });
 
 test('keeps one watch open for ten quiet minutes with bookmarks only, and resumes from the last bookmark RV after a reconnect', async () => {
-  // Each watch gets the longest timeout.
+  // With random values near 1, each watch asks for the longest timeout.
   await begin({}, false, () => 0.999);
   await start();
   for (let minute = 0; minute < 10; minute++) {
@@ -143,7 +143,7 @@ test('keeps one watch open for ten quiet minutes with bookmarks only, and resume
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
 });
 
-test('notices a half-open connection by its silence and loses nothing', async () => {
+test('a watch on a half-open connection is replaced after 70 s of silence, and no change is lost', async () => {
   await begin();
   await start();
   server.openWatches()[0]!.fallSilent();
@@ -196,7 +196,7 @@ test.each(['frame', 'http'] as const)(
 );
 
 type Disturbance = (watch: ReturnType<FakeApiServer['openWatches']>[number]) => void;
-/** Disturbs the stream. The source must resume from its last version, without a list or repeated events. */
+/** Disturbs the watch. The reflector must resume from its last version, without a list or repeated events. */
 async function resumesAfter(disturb: Disturbance): Promise<void> {
   await begin();
   put('a');
@@ -213,7 +213,7 @@ async function resumesAfter(disturb: Disturbance): Promise<void> {
 }
 
 test.each<[string, Disturbance]>([
-  ['truncated', (w) => (w.raw('{"type":"ADDED","obj'), w.end())],
+  ['truncated JSON', (w) => (w.raw('{"type":"ADDED","obj'), w.end())],
   ['not JSON', (w) => w.raw('<html>\n')],
 ])('resumes after an unparsable frame, as after a broken stream: %s', async (_what, disturb) => {
   await resumesAfter(disturb);
@@ -242,7 +242,7 @@ test.each([
   await begin();
   server.script({ verb: 'list' }, { do: 'fail', error }, 6);
   cache.start(stop.signal);
-  // 0.8 + 1.6 + 3.2 + 6.4 + 12.8 s of backoff come before the seventh request.
+  // Seven requests at most, with 0.8 + 1.6 + 3.2 + 6.4 + 12.8 s of back-off between the first six.
   await passUntil(() => informer.synced, 'the sync');
   expect(clock.monotonic()).toBeGreaterThan(atLeastMs);
   // The transport sends a request once more after a 401.
@@ -267,7 +267,7 @@ test('a very short watch is a failure: the source backs off from a server that c
   await until('the list', () => informer.synced);
   put('a');
   await passUntil(() => has('a'), 'a');
-  // 0.8 + 1.6 + 3.2 + 6.4 + 12.8 s of backoff.
+  // The back-off after the five short watches: 0.8 + 1.6 + 3.2 + 6.4 + 12.8 s.
   expect(clock.monotonic()).toBeGreaterThanOrEqual(24_800);
   expect(server.seen({ verb: 'watch' })).toHaveLength(6);
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
@@ -437,7 +437,7 @@ test('cached objects cannot be changed by accident', async () => {
   }).toThrow(TypeError);
 });
 
-test('a source that is cut off fails the readiness check, and after a longer time the liveness check', async () => {
+test('a cache cut off from the API server fails the readiness check, and later the liveness check', async () => {
   await begin();
   expect(() => cache.check(2)).toThrow(/not synced/);
   await start();

@@ -7,7 +7,8 @@ import {
 } from '../../api/meta.ts';
 
 /**
- * An object of any kind with a name in namespace `shop`. State only what differs; `metadata` is merged.
+ * An object of any kind, by default a ConfigMap `one` in namespace `shop`. State only what differs; `metadata` is
+ * merged.
  * `anObject({ kind: 'Widget', apiVersion: 'example.dev/v1', spec: { size: 3 } })`
  */
 export function anObject(

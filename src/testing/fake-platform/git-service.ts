@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 export interface GitOptions {
-  /** Holds `<owner>/<name>.git`, bare. */
+  /** The folder of the bare repositories, each at `<owner>/<name>.git`. */
   root: string;
 }
 

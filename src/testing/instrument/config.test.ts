@@ -6,7 +6,7 @@ discovery: {instrument: [{open_ports: "8080"}]}
 otel_metrics_export: {endpoint: "http://127.0.0.1:4318", interval: 10s}
 `;
 
-test('a file that the real instrument accepts is accepted, unknown keys and features included', () => {
+test('the stand-in accepts unknown keys and features, as the real instrument does', () => {
   const text = `${base}\nsome_new_key: 5\nlog_level: INFO\n`.replace('[application]', '[application, no_such_feature]');
   expect(parseInstrumentConfig(text, {})).toMatchObject({
     include: [{ open_ports: '8080' }],
@@ -36,7 +36,7 @@ test('a missing file ends the stand-in for the instrument at its start', () => {
   expect(() => readInstrumentConfig('/nowhere/config.yaml', {})).toThrow("can't open /nowhere/config.yaml");
 });
 
-test('the environment enforces capabilities whatever the file says', () => {
+test('OTEL_EBPF_ENFORCE_SYS_CAPS enforces capabilities even if the file does not', () => {
   expect(parseInstrumentConfig(base, { OTEL_EBPF_ENFORCE_SYS_CAPS: 'true' }).enforceSysCaps).toBe(true);
   expect(parseInstrumentConfig(base, {}).enforceSysCaps).toBe(false);
 });

@@ -20,7 +20,7 @@ export interface PodFacts {
   readonly node: string;
   readonly startTime: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Owner names by the selector field of their kind, nearest first. */
+  /** The names of the pod's owners, nearest first. Keys: the field of a selector for the owner's kind. */
   readonly owners: Readonly<Record<string, string>>;
 }
 

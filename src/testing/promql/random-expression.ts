@@ -20,7 +20,7 @@ const arithmetic = ['+', '-', '*', '/', '%', '^', 'atan2'];
 const comparisons = ['==', '!=', '>', '<', '>=', '<='];
 const ranges = ['1m', '2m30s', '5m', '10m'];
 
-/** Functions whose calls are not written by the general code below. */
+/** Functions whose calls have code of their own below, beside the general code for calls. */
 const apart = new Set(['info', 'label_replace', 'label_join', 'histogram_quantiles', 'absent_over_time']);
 
 /** A random expression. Most are well-typed; some fail during evaluation. */
@@ -139,7 +139,7 @@ class Writer {
     if (random.chance(0.03)) return `absent_over_time(${this.#range(depth)})`;
     if (this.#scope.experimental && random.chance(0.04)) return this.#severalQuantiles(depth);
     if (this.#scope.experimental && random.chance(0.05)) return this.#info(depth);
-    // The most common functions are the most likely ones.
+    // The functions that people use most are chosen most often.
     if (random.chance(0.35)) return `${random.pick(['rate', 'increase', 'avg_over_time'])}(${this.#range(depth)})`;
     const { name, args, variadic, returns } = random.pick(this.#functions);
     if (returns !== 'instant vector') return this.#vector(depth - 1);
@@ -219,7 +219,7 @@ class Writer {
     }
   }
 
-  /** Series in a defined order, for aggregations that use the order to choose between equal values. */
+  /** An expression whose series come in a defined order, by which topk and its like choose between equal values. */
   #ordered(): string {
     const random = this.#random;
     const selector = `${this.#metric()}${random.chance(0.3) ? `{job="${random.pick(['api', 'db'])}"}` : ''}`;

@@ -15,14 +15,14 @@ import {
 import { MemoryFiles } from '../tsdb/memory-files.ts';
 
 /**
- * How the long-term store behaves: `gone` cuts connections, `frozen` never answers, `guarded` answers 401, `limited`
- * refuses queries as too large, `partial` warns that one of the stores behind it does not answer.
+ * How the long-term store behaves: `well` answers, `gone` cuts connections, `frozen` never answers, `guarded` answers
+ * 401, `limited` refuses queries as too large, `partial` warns that one of the stores behind it does not answer.
  */
 export type LongTermState = 'well' | 'gone' | 'frozen' | 'guarded' | 'limited' | 'partial';
 
 /**
  * A long-term store that answers like Prometheus and Thanos: remote read, range selectors and lists of series by the
- * query API, external labels, refusals. `e2e/query/long-term-suite.ts` compares it with both.
+ * query API, external labels, refusals. `e2e/query/long-term-suite.ts` runs the same checks against all three.
  */
 export interface LongTermStandIn {
   readonly url: string;

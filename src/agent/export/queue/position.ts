@@ -17,7 +17,7 @@ export interface Progress {
   readonly sending: Position | null;
 }
 
-/** The saved position; null when none can be read. */
+/** The saved progress; null when none can be read. */
 export function loadProgress(dir: string): Progress | null {
   try {
     const value = JSON.parse(readFileSync(join(dir, 'progress.json'), 'utf8')) as Partial<Progress>;

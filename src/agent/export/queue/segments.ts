@@ -31,7 +31,7 @@ export function removeSegment(segment: Segment): Promise<void> {
   return rm(segment.path, { force: true });
 }
 
-/** How much of a segment is held in memory while it is being read. Units: bytes. */
+/** How much of a segment is read into memory at once. Units: bytes. */
 const windowBytes = 512 * 1024;
 
 /**
@@ -57,7 +57,8 @@ export async function* recordsOf(
       }
       at += used;
       if (used === 0) {
-        // A record larger than the window is read whole, once. Anything else that does not parse is the end.
+        // A record larger than the window is read again with a window of its size. At any other record that does not
+        // parse, the iteration ends.
         const length = bytes.length >= recordHeadBytes ? bytes.readUInt32LE(0) : 0;
         if (bytes.length < wanted || length > maxRecordBytes || length + recordHeadBytes <= wanted) return;
         wanted = length + recordHeadBytes;

@@ -20,7 +20,7 @@ export interface HttpsServerOptions {
 const defaultDeadlineMs = 30_000;
 const defaultMaxBytes = 256 * 1024 * 1024;
 
-/** svc-query over HTTPS. */
+/** Sends requests to svc-query over HTTPS. */
 export function httpsServer(options: HttpsServerOptions): QueryServer {
   const { target, agent } = options;
   return {
@@ -83,7 +83,7 @@ async function wholeAnswer(
   return { status, headers: res.headers, text };
 }
 
-/** The error of a stream that could not be opened. */
+/** Throws the error of a stream that the server did not open. */
 async function refused(options: HttpsServerOptions, request: QueryRequest, res: IncomingMessage): Promise<never> {
   throw statusFailure(res.statusCode ?? 0, await readAll(options, request, res), options);
 }

@@ -52,7 +52,9 @@ const programmed = {
 const statusWith = (...conditions: object[]) => ({ status: { ...programmed, conditions } as never });
 const well = { status: programmed as never };
 
-/** A shop whose checkout listens on 8080, with a policy and a monitor, in a healthy cluster. */
+/**
+ * A healthy cluster in which the pods of `checkout` in namespace `shop` listen on 8080; it has a policy and a monitor.
+ */
 function shop(more: Partial<ClusterView> = {}): ClusterView {
   const base = aView({
     policies: list(aPolicy('default', { defaults: { sampling: { ratio: '0.05' } } }, well)),
@@ -100,7 +102,7 @@ const text = (target: string, view: ClusterView, data?: SeriesFacts): string =>
 const first = (view: ClusterView, data?: SeriesFacts) =>
   firstNo(explained('pod/checkout-1', view, data).pods[0]!.steps);
 
-test('of a captured pod every step is yes, with the settings and where they come from', () => {
+test('for a captured pod every step is yes, and each setting is shown with the object that it comes from', () => {
   const view = shop();
   const answer = explained('pod/checkout-1', view);
   expect(answer.pods[0]!.steps.filter(({ answer: a }) => a !== 'yes')).toEqual([]);
@@ -170,7 +172,7 @@ test.each<[string, Partial<ClusterView>, string, RegExp]>([
     'attached',
     /NotAttached: watches no process/,
   ],
-])('the first step that says no names %s', (_what, more, asks, fact) => {
+])('the first step answered with no tells of %s', (_what, more, asks, fact) => {
   const view = shop(more);
   const found = first(view, facts(view, []));
   expect(found?.asks).toBe(asks);
@@ -178,7 +180,7 @@ test.each<[string, Partial<ClusterView>, string, RegExp]>([
   expect(found?.way).toMatch(/\S/);
 });
 
-test('a missing agent and a crashing one are named, the latter with its last log line', () => {
+test('a missing agent and a crashing one are reported, the latter with its last log line', () => {
   const pod = shopPod('checkout-1', 'node-1', [8080]);
   expect(first(shop({ pods: list(pod) }))?.fact).toBe('no agent pod on node-1');
   const terminated = { exitCode: 1, message: 'time=x level=INFO msg=start\nlisten 0.0.0.0:9090: address in use' };
@@ -228,13 +230,13 @@ test('a user of one namespace sees which answers are unknown, and nothing is gue
   expect(captured).toBe(true);
 });
 
-test('without a query server data is unknown, and the pod is not reported as captured', () => {
+test('without a query server the step `data` is unknown, and the pod is not reported as captured', () => {
   const answer = explained('pod/checkout-1', shop(), { fault: 'no way there' });
   expect(answer).toMatchObject({ well: true, pods: [{ captured: false }] });
   expect(answer.pods[0]!.steps.at(-1)).toMatchObject({ asks: 'data', answer: 'unknown' });
 });
 
-test('a quiet pod has no data; when its agent does not answer, that is unknown', () => {
+test('a pod without series gets a no for data; if its agent does not answer, the step is unknown', () => {
   const view = shop();
   expect(first(view, facts(view, []))?.asks).toBe('data');
   expect(first(view, { ...facts(view, []), missingNodes: ['node-1'] })).toBeUndefined();
@@ -246,7 +248,7 @@ test('a workload is explained by a table of its pods and the steps of the first 
   expect(() => explained('deployment/nope', view)).toThrow('no pod of Deployment shop/nope is on a node');
 });
 
-test('what is explained is compiled with the namespace that the operator runs in', () => {
+test('configs are compiled for the namespace that the operator runs in', () => {
   const inNamespace = (namespace: string) => operatorEnvironment(aView({ namespace })).environment.namespace;
   expect(['svc-system', 'observability'].map(inNamespace)).toEqual(['svc-system', 'observability']);
 });
@@ -263,7 +265,7 @@ test('a node is explained with its agent, config and instrument', () => {
   expect(text('node/nope', shop())).toContain('✗ node      there is no node nope → kubectl get nodes');
 });
 
-test('what a node is asked for is unknown where an input of its config could not be read', () => {
+test('policy and monitors of a node are unknown if an input of its config could not be read', () => {
   const unread = { fault: 'you may not list it', code: 'ERR_API_FORBIDDEN' as const };
   for (const part of ['policies', 'monitors', 'namespaces', 'pods'] as const) {
     const { steps } = explained('node/node-1', shop({ [part]: unread }), { fault: 'no way there' });
@@ -282,7 +284,7 @@ test('a monitor whose list could not be read is not reported as absent', () => {
   );
 });
 
-test('kinds have the names of kubectl; the refusal of others lists all kinds', () => {
+test('kinds have the names that kubectl knows; the refusal of another name lists all kinds', () => {
   expect(parseTarget(['deploy/checkout'])).toEqual({ type: 'workload', kind: 'Deployment', name: 'checkout' });
   expect(parseTarget(['statefulsets.apps', 'db'])).toEqual({ type: 'workload', kind: 'StatefulSet', name: 'db' });
   for (const wrong of [['checkout'], ['service/x'], ['pod/'], ['pod/a/b']])
@@ -294,7 +296,7 @@ test('kinds have the names of kubectl; the refusal of others lists all kinds', (
     );
 });
 
-test('samples are read with escapes in labels, and histograms count under their name', () => {
+test('escapes in labels are read, and the series of a histogram are counted under its name', () => {
   const series = parseFederated(
     'a_bucket{p="x\\"} y",le="1"} 1 5\na_sum{p="x"} 1 7\nb 2 3\nwithout time\n# a comment 1 2',
   );
@@ -315,7 +317,7 @@ test('names in selectors are taken literally', () => {
   ]);
 });
 
-test('queries look back five minutes, as the answer says, whatever the lookback of the server', async () => {
+test('queries look back five minutes, whatever the lookback of the server', async () => {
   const asked: (string | null)[] = [];
   const request: QueryServer['request'] = async ({ path, form }) => {
     asked.push(new URLSearchParams(form ?? path.split('?')[1]).get('lookback_delta'));
@@ -389,9 +391,9 @@ describe('the command', () => {
   });
 
   test.each([
-    ['may not be listed, those of the namespace suffice', new StatusError(403, 'Forbidden', 'no'), 0, ''],
+    ['may not be listed, the pods of the namespace suffice', new StatusError(403, 'Forbidden', 'no'), 0, ''],
     [
-      'cannot be listed for another reason, that is the error',
+      'cannot be listed for another reason, the command fails with it',
       new StatusError(500, 'InternalError', 'away'),
       1,
       '500 away',

@@ -1,7 +1,7 @@
 import type { Complete } from '../command.ts';
 import { askApi } from '../connect/prometheus.ts';
 
-/** No more names than these are offered. */
+/** The largest number of names that are offered. */
 const maxNames = 500;
 
 /** Metric names that complete an expression which is only a name so far. */

@@ -15,7 +15,7 @@ import { matchLabels, signatureOf } from './signatures.ts';
 /** Cost of creating the labels of a pair, in the unit of pacing: that of one sample. */
 const pairWork = 100;
 
-/** All series of one match group. */
+/** All series of one match group. In a one-to-one match, the left side counts as the many side. */
 interface Group {
   readonly many: Column[];
   readonly one: Column[];
@@ -127,7 +127,7 @@ class Pairing {
         if (column.kinds[i] === absent) continue;
         const other = holder[i];
         // A step at which the other side is empty is skipped. A node that computes its share of a query does not see
-        // all of that side: it fails in any case, and the evaluation of the whole query decides.
+        // all of that side: it fails in any case. Then the query server evaluates the whole query, which decides.
         if (other !== undefined) {
           const skipped = !this.#isShare && !fills && (await this.#stepsOfMany())[i] === 0;
           if (!skipped) this.#failDuplicate(column.labels, other.labels);
@@ -247,7 +247,7 @@ class Pairing {
 
   #push(builder: ColumnBuilder, many: Labels, one: Labels): void {
     if (builder.points === 0) return;
-    // All results are held until every pair is known.
+    // All results stay in memory until every pair is known.
     this.#budget.expect(
       leastWeight(this.columns.length + 1, this.#frame.count),
       () => `${this.columns.length + 1} pairs of series at ${this.#frame.count} steps`,

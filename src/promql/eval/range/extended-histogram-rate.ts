@@ -13,7 +13,10 @@ import { extendedBounds } from './extended-bounds.ts';
 import { combined, tellNotCounter, tellNotGauge } from './histogram-steps.ts';
 import type { Window } from './window.ts';
 
-/** rate, increase and delta of native histograms of an anchored or smoothed selector. */
+/**
+ * rate, increase and delta of native histograms of a selector with `anchored` or `smoothed`. Writes the result to the
+ * window; false when there is none.
+ */
 export function extendedHistogramRate(window: Window, isCounter: boolean, isRate: boolean): boolean {
   const { histogramTimes: times, histograms } = window;
   const bounds = extendedBounds(times, window.histogramFrom, window.histogramTo, window);

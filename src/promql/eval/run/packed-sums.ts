@@ -28,7 +28,7 @@ export interface PackedAnswer {
  * Guarantees: the same numbers as an engine's, bit for bit.
  * Returns null when that is not possible: a part that nodes cannot compute, native histograms, or warnings of an
  * evaluation, whose texts only an engine creates.
- * Errors: those of the distribution except `execution`, for which an engine has a better message; and those of the
+ * Errors: those of the nodes' answers except `execution`, for which an engine has a better message; and those of the
  * limits.
  */
 export async function packedSums(

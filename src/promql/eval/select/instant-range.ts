@@ -23,7 +23,7 @@ export async function instantRange(
   const end = referenceTime(frame, input.timing, 0);
   const result: MatrixSeries[] = [];
   const grid = new WindowGrid(input.range, input.timing, frame);
-  // When the whole query is a subquery, its sample statistics count all samples that it reads, not its points.
+  // When the whole query is a subquery, the query's sample statistics count the samples that are read for its points.
   for (const count of input.below?.queryable ?? []) frame.samples!.queryable[0]! += count;
   for (let i = 0; i < input.series.length; i++) {
     const one = input.open(i);

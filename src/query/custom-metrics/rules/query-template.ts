@@ -19,7 +19,7 @@ export type QueryTemplate = readonly Part[];
 export interface TemplateValues {
   readonly series: string;
   readonly matchers: readonly Matcher[];
-  /** The label that names the object. */
+  /** The label whose value is the name of the Kubernetes object. */
   readonly label: string | undefined;
 }
 
@@ -85,7 +85,7 @@ export function takesSeries(template: QueryTemplate, series: string): boolean {
   return !template.some((part) => part.kind === 'series' && part.place.quotes === undefined) || isSelector(series);
 }
 
-/** False also for names that are keywords of the language, such as `inf`. */
+/** Whether the bare name is a selector in PromQL. It is none if it is a keyword, such as `inf`. */
 function isSelector(series: string): boolean {
   try {
     const expr = parse(`${series}{}`);

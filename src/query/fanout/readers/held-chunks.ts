@@ -4,7 +4,7 @@ import type { Labels } from '../../../tsdb/index.ts';
 
 /** A series whose chunks are kept as received, and decoded when the engine reads it. */
 export interface HeldSeries extends DeferredSeries {
-  /** Bytes of its chunks. */
+  /** Size of its chunks. Units: bytes. */
   readonly heldBytes: number;
 }
 
@@ -33,7 +33,9 @@ export class HeldChunks {
     return kept;
   }
 
-  /** A series of validated chunks; all series are decoded into one buffer, one after the other. */
+  /**
+   * A series of validated chunks. Its samples are valid until another series is read: all are decoded into one buffer.
+   */
   series(labels: Labels, chunks: readonly Uint8Array[]): HeldSeries {
     const buffer = this.#buffer;
     return {
