@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { imageEnvironment } from '../run/as-rendered.ts';
 import type { Stage } from '../run/bench.ts';
 
-/** A part of the bench in a process of its own. */
+/** A part of the benchmark (agents or query server) in a process of its own. */
 export interface Part<Started, Cost = never> {
   readonly pid: number;
   readonly started: Started;

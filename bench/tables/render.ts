@@ -11,7 +11,10 @@ export function placesOf(guide: string): string[] {
   return [...guide.matchAll(/^<!-- begin table: (\S+) -->$/gm)].map(([, name]) => name!);
 }
 
-/** The guide with its tables replaced. Errors: the guide has no place for a part, or the place has no end. */
+/**
+ * The guide with a new table for each of `parts` of the benchmarks.
+ * Errors: the guide has no place for a part, or the place has no end.
+ */
 export function withTables(guide: string, parts: readonly Part[], results: readonly Result[]): string {
   let text = guide;
   for (const part of parts) {
@@ -76,7 +79,7 @@ function goalText({ asks, met }: FigureLine): string {
   return asks === null ? '' : `${asks}: ${met === null ? 'not judged' : met ? 'met' : '**missed**'}`;
 }
 
-/** Three digits, and thousands in groups. */
+/** A number with three significant digits, and thousands in groups. */
 export function numberText(value: number): string {
   if (Math.abs(value) >= 1_000)
     return Number(value.toPrecision(3)).toLocaleString('en-US', { maximumFractionDigits: 0 });

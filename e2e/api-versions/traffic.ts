@@ -4,7 +4,7 @@ import { until } from '../../src/testing/until.ts';
 import { mergePatch, type Api } from '../cluster/api.ts';
 import { first, second } from './converters.ts';
 
-/** Writes objects in one version and reads them in the other, until it is stopped. */
+/** Writes objects in one version of the API and reads them in the other, until it is stopped. */
 export interface Traffic {
   /** Errors and wrong answers. A request that failed was repeated until it succeeded. */
   readonly failures: readonly string[];

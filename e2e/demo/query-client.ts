@@ -21,7 +21,7 @@ export interface QueryTarget {
   token?: string;
 }
 
-/** One instant query over TLS, the server's certificate checked against our CA. */
+/** Sends one instant query over TLS, and checks the server's certificate against our CA. */
 export function instantQuery(
   target: QueryTarget,
   query: string,

@@ -1,4 +1,4 @@
-/** Edits of a monitor in a row, against a kubelet whose back-off after a crash grows to minutes. */
+/** Checks of many edits of a monitor, against a real kubelet, whose back-off after a crash grows to minutes. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Condition } from '../../src/api/meta.ts';
@@ -12,7 +12,7 @@ import { runPods, watchWeb } from './shop.ts';
  * gathering ends. Units: ms.
  */
 const limitMs = 20_000;
-/** The longest gathering: until the budget of a namespace allows one more restart. Units: ms. */
+/** The longest gathering: until a namespace may cause one more restart of the instrument. Units: ms. */
 const gatheringMs = 130_000;
 const monitorPath = '/apis/svc.dev/v1alpha1/namespaces/shop/trafficmonitors/web';
 
@@ -54,7 +54,7 @@ function inForce(monitor: Monitor, generation: number): boolean {
 /** The time in the status until which edits are gathered; null if it has none. Units: ms since the epoch. */
 function gatheredUntil(monitor: Monitor): number | null {
   const time = /the next restart is at (\S+Z)/.exec(programmedOf(monitor)?.message ?? '')?.[1];
-  // The status names whole seconds.
+  // The status has whole seconds, so the gathering may last up to a second longer.
   return time === undefined ? null : Date.parse(time) + 1_000;
 }
 

@@ -45,7 +45,7 @@ async function run(entry: string, args: readonly string[], env: Record<string, s
   }
 }
 
-/** Size of the files that an init step puts on a node's disk, most of it Node. Unit: MB. */
+/** Size of the supervisor that an init container puts on a node's disk; most of it is Node.js. Unit: MB. */
 const supervisorMegabytes = 130;
 
 /**
@@ -185,14 +185,14 @@ test('a SOURCE_DATE_EPOCH that is not in whole seconds is refused', () => {
   );
 });
 
-test('the bundle writes the instrument’s first configuration file', async () => {
+test('the bundle of svc writes the instrument’s first configuration file', async () => {
   const config = join(dir, 'config/config.yaml');
   const flags = [`--data-dir=${dir}/data`, `--instrument-config=${config}`, '--node-name=n1'];
   expect(await run('svc/svc.js', ['agent', 'init-config', ...flags])).toMatchObject({ code: 0 });
   expect(await readFile(config, 'utf8')).toContain('open_ports: "80,443,8080,8443"');
 });
 
-describe('a key from a file', () => {
+describe('the minter’s key from a file', () => {
   const minter = (build: string): Promise<Outcome> =>
     run(`../${build}/minter/minter.js`, ['server', 'run'], {
       VCS_ORG: 'acme',
@@ -218,7 +218,7 @@ describe('a key from a file', () => {
   });
 });
 
-test('the notices name every package of a bundle with its version and licence', async () => {
+test('the third-party notices name every package of a bundle with its version and licence', async () => {
   const metafile = made.get('minter')!;
   const notices = await thirdPartyNotices(metafile);
   expect(packagesIn(metafile)).toEqual(expect.arrayContaining(['node_modules/jose', 'node_modules/@google-cloud/kms']));
@@ -226,7 +226,7 @@ test('the notices name every package of a bundle with its version and licence', 
   expect(notices.split(`\n${'-'.repeat(80)}\n\n`)).toHaveLength(packagesIn(metafile).length + 1);
 });
 
-test('the supervisor that an init step copies for the instrument’s container runs as a single file', async () => {
+test('the supervisor that an init container copies to a volume is a single script, which runs alone', async () => {
   const target = await mkdtemp(join(tmpdir(), 'svc-supervisor-'));
   try {
     const flags = [`--instrument-config=${target}/config.yaml`, `--data-dir=${target}/data`, '--node-name=n'];
@@ -243,7 +243,7 @@ test('the supervisor that an init step copies for the instrument’s container r
       files.filter((file) => file.isFile()).map(async (file) => (await stat(join(file.parentPath, file.name))).size),
     );
     const megabytes = sizes.reduce((a, b) => a + b) / 1e6;
-    // docs/critiques.md states this size; the Node of this machine may have another.
+    // docs/critiques.md states this size; Node.js on this machine may be larger or smaller.
     expect(Math.abs(megabytes - supervisorMegabytes)).toBeLessThan(supervisorMegabytes / 4);
   } finally {
     await rm(target, { recursive: true, force: true });

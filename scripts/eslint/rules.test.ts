@@ -33,8 +33,8 @@ describe('asserts-on-every-path', () => {
     ['a test without an assertion', `test('a', () => { run(); });`],
     ['an expression without an assertion', `test('a', () => run());`],
     ['an assertion in one branch', `test('a', () => { if (x) expect(1).toBe(1); });`],
-    ['an assertion in catch alone', `test('a', () => { try { f(); } catch (e) { expect(e).toBe(1); } });`],
-    ['an assertion in a listener alone', `test('a', () => { server.on('request', () => expect(1).toBe(1)); });`],
+    ['an assertion only in catch', `test('a', () => { try { f(); } catch (e) { expect(e).toBe(1); } });`],
+    ['an assertion only in a listener', `test('a', () => { server.on('request', () => expect(1).toBe(1)); });`],
     ['a switch that may match nothing', `test('a', () => { switch (x) { case 1: expect(1).toBe(1); } });`],
     ['a short circuit', `test('a', () => { x && expect(1).toBe(1); });`],
     ['a table test without an assertion', `test.each([[1]])('a', (x) => { run(x); });`],
@@ -52,7 +52,7 @@ describe('asserts-on-every-path', () => {
 
 describe('loops-that-run', () => {
   test.each<[what: string, code: string]>([
-    ['a literal', `test('a', () => { for (const x of [1, 2]) expect(x).toBe(1); });`],
+    ['a loop over a literal', `test('a', () => { for (const x of [1, 2]) expect(x).toBe(1); });`],
     ['a const of literals', `const all = [1] as const; test('a', () => { for (const x of all) expect(x).toBe(1); });`],
     ['the keys of a literal', `test('a', () => { for (const x of Object.keys({ a: 1 })) expect(x).toBe(1); });`],
     ['a mapped literal', `test('a', () => [1].map(f).forEach((x) => expect(x).toBe(1)));`],
@@ -89,7 +89,7 @@ describe('loops-that-run', () => {
     ],
     ['a number of assertions', `test('a', () => { expect.assertions(2); for (const x of l) expect(x).toBe(1); });`],
     ['a loop that asserts nothing', `test('a', () => { for (const x of l) run(x); expect(1).toBe(1); });`],
-    ['a hook', `afterEach(async () => { for (const x of opened) await waitForEnd(x); });`],
+    ['a loop in a hook', `afterEach(async () => { for (const x of opened) await waitForEnd(x); });`],
   ])('accepts %s', (_what, code) => {
     expect(reports(loopsThatRun, code.replace(' as const', ''))).toEqual([]);
   });
@@ -121,7 +121,7 @@ describe('loops-that-run', () => {
       `const is = (x) => expect(x).toBe(1); test('a', () => { for (const x of l) is(x); });`,
     ],
     ['tests that a loop declares', `for (const x of l) test('a', () => { expect(x).toBe(1); });`],
-    ['a helper of the file', `function all(l) { for (const x of l) expect(x).toBe(1); }`],
+    ['a loop in a helper of the file', `function all(l) { for (const x of l) expect(x).toBe(1); }`],
   ])('reports %s', (_what, code) => {
     expect(reports(loopsThatRun, code)).toEqual(['empty']);
   });
@@ -132,7 +132,7 @@ describe('fixed-date-beside-real-clock', () => {
     ['a fixed date alone', `const end = Date.UTC(2026, 0, 1);`],
     ['a real clock alone', `const now = Date.now(); open({ clock: systemClock });`],
     ['a clock of the data’s date', `const end = Date.UTC(2026, 0, 1); open({ clock: new ShiftedClock(end) });`],
-    ['a stage with a clock', `import { p } from './open-metrics.ts'; startQueryStage({ nodes, clock });`],
+    ['recorded data in a stage with a clock', `import { p } from './open-metrics.ts'; startQueryStage({ nodes, clock });`],
     ['a clock with only real timers', `const e = 1_700_000_000_000; open({ ...systemClock, now: () => e });`],
     ['a large number that is not a date', `const max = 4_294_967_296; Date.now();`],
   ])('accepts %s', (_what, code) => {

@@ -18,8 +18,8 @@ export interface RegisteredMetric {
 }
 
 /**
- * Every metric that the programs register themselves, by heading of the reference page. Node's own metrics are left
- * out.
+ * Every metric that the programs register themselves, by heading of the reference page. Metrics of Node.js itself are
+ * left out.
  */
 export function registeredMetrics(): Record<string, RegisteredMetric[]> {
   const controller = new NewRegistry();

@@ -26,7 +26,7 @@ export function parsePorts(text: string, field: string): PortRange[] {
   return normalisePorts(ranges);
 }
 
-/** Ascending, without overlaps, whatever the input order. Adjacent ranges are not joined: `80,81` is not `80-81`. */
+/** Sorts ranges and joins those that overlap. Adjacent ranges are not joined: `80,81` does not become `80-81`. */
 export function normalisePorts(ranges: readonly PortRange[]): PortRange[] {
   const sorted = ranges.toSorted((a, b) => a.port - b.port || a.endPort - b.endPort);
   const merged: PortRange[] = [];
@@ -38,7 +38,7 @@ export function normalisePorts(ranges: readonly PortRange[]): PortRange[] {
   return merged;
 }
 
-/** The instrument's notation, also used in the log line: `80,443,9000-9010`. */
+/** The ranges in the notation of the instrument: `80,443,9000-9010`. */
 export function portsText(ranges: readonly PortRange[]): string {
   return ranges.map((r) => (r.port === r.endPort ? `${r.port}` : `${r.port}-${r.endPort}`)).join(',');
 }

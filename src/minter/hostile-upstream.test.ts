@@ -272,7 +272,7 @@ test('if the exchange answers 401 although the JWT was just replaced, the App is
   await until('the check of the App', () => world.platform.count('get_app'), { good: (count) => count > checks });
 });
 
-test('the error for a personal account names two possible causes: the account, and a missing installation', async () => {
+test('the error for a personal account names two causes: the account, and a missing installation', async () => {
   world.platform.state.accounts.get('acme')!.type = 'User';
   try {
     const answer = await ask();

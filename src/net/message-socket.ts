@@ -12,7 +12,7 @@ import { explain } from './tls-fault.ts';
 export interface MessageSocket {
   /** Sends one message, given in pieces. Resolves when it is with the operating system, or the connection has ended. */
   send(pieces: readonly Uint8Array[]): Promise<void>;
-  /** Reads nothing more from the peer until `resume`; what it sends then waits on its side. */
+  /** Reads nothing more from the peer until `resume`. What the peer sends meanwhile waits on the peer's side. */
   pause(): void;
   resume(): void;
   /** Ends the connection after what was sent. The peer reads the reason, at most 120 bytes of ASCII. */
@@ -61,7 +61,7 @@ const closeTimeout = 2_000;
 const normalClosure = 1000;
 const policyViolation = 1008;
 
-/** The listener for upgrades of a server with such a route. The caller has checked the path and the client. */
+/** The listener for a server's upgrade requests to `route`. The caller has checked the path and the client. */
 export function acceptMessages(route: MessageRoute): (req: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { protocol, maxBytes, accept } = route;
   const server = new WebSocketServer({

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestTarget } from '../base/request-target.ts';
 import { healthText, type Health } from './health.ts';
 
-/** The data behind the probes and `/metrics`. A manager has all of it. */
+/** What the probes and `/metrics` need. A `Manager` has all of it. */
 export interface ProbeParts {
   liveness: Pick<Health, 'run'>;
   readiness: Pick<Health, 'run'>;

@@ -68,7 +68,7 @@ test('keys are equal for equal labels and for no others', () => {
   );
 });
 
-test('external labels are added if they are absent and never replace others', () => {
+test('external labels are added where a series lacks them, and never replace its own labels', () => {
   const external = labelsFromObject({ node: 'n1', region: 'r' });
   const own = labelsFromObject({ a: '1', node: 'mine' });
   expect(labelsToObject(withExternalLabels(own, external))).toEqual({ a: '1', node: 'mine', region: 'r' });
@@ -76,7 +76,7 @@ test('external labels are added if they are absent and never replace others', ()
   expect(withExternalLabels(whole, external)).toBe(whole);
 });
 
-test('labels that share pairs with checked ones are refused exactly when they are refused alone', () => {
+test('labels are refused or not, whichever of their pairs were already checked in another series', () => {
   const pool: Labels = [...'abcdef'].map((name) => [name, '1'] as const);
   const valid = fc.subarray([...pool]);
   // Pairs of the pool in any order, repeated, or replaced by invalid ones.

@@ -2,7 +2,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { ports, postgresMessage, type CallOrder, type Protocol } from '../protocols.ts';
 
-/** Sends the calls of an order. Resolves when each is answered. */
+/** Sends the calls that a test has ordered. Resolves when each is answered. */
 export async function sendCalls({ protocol, ip, calls }: CallOrder): Promise<void> {
   const all = calls.flatMap(({ call, count }) => Array<string>(count).fill(call));
   await senders[protocol](ip, all);
@@ -22,7 +22,7 @@ const senders: Readonly<Record<Protocol, (ip: string, calls: readonly string[]) 
   postgres: (ip, calls) =>
     overSocket(ip, ports.postgres, async (ask) => {
       const ready = 'Z\0\0\0\x05I';
-      // Version 3.0; this first message alone has no letter.
+      // Version 3.0 of the protocol. Only this first message does not begin with the letter of its type.
       const start = postgresMessage('', Buffer.from('\0\x03\0\0user\0shop\0\0', 'latin1'));
       await ask(start, ready);
       for (const call of calls) await ask(postgresMessage('Q', Buffer.from(`${call}\0`)), ready);

@@ -1,9 +1,9 @@
-/** What differs between a container's world and a local process's. */
+/** What is different for a process on this machine than for one in a container. */
 export interface Surroundings {
   /** Mount path inside the container → folder or file on this machine. */
   mounts: readonly { mountPath: string; target: string }[];
   podIP: string;
-  /** The address that is the pod's own 127.0.0.1. */
+  /** The loopback address that stands for the pod's own 127.0.0.1. */
   loopback: string;
   /** Appended to abstract socket names, which are shared by the whole machine. */
   socketSuffix: string;

@@ -50,7 +50,7 @@ describe('a monitor without data', () => {
   });
 });
 
-test('facts are read only for monitors without samples, kernel limits always; a sample clears an obstacle', async () => {
+test('facts are read for monitors without samples, kernel limits always; a sample clears an obstacle', async () => {
   const clock = new FakeClock(1_000_000_000);
   const monitor = { rule, lastSampleMs: 0 };
   const busy = { rule: { ...rule, name: 'busy' }, lastSampleMs: clock.now() + 15_000 };

@@ -11,7 +11,7 @@ export type LimitScope = 'node' | 'namespace' | 'monitor';
  */
 export const overflowValue = '__overflow__';
 
-/** What the series of a label set count for: namespaces, monitors and flows. */
+/** The namespaces and monitors against whose limits the series of a label set count. */
 export interface Charged {
   /** `''` stands for unknown senders. */
   readonly namespaces: readonly string[];
@@ -39,7 +39,7 @@ export class SeriesLimits {
   #overflow = 0;
   #overflows = new Map<string, number>();
   #namespaces = new Map<string, number>();
-  /** The series of flows among those of each namespace. */
+  /** How many of each namespace's series are series of flows. */
   #flows = new Map<string, number>();
   #monitors: MonitorCounts[] = [];
   #byPod = new Map<string, MonitorCounts[]>();

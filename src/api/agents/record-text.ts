@@ -1,14 +1,14 @@
 import { isObject } from '../../base/text/texts.ts';
 import type { DepartedNode, EarlierNodes, NodeRecord, ServingNode } from './node-record.ts';
 
-/** The ConfigMap beside the operator that holds the record. It has one writer and many readers. */
+/** The ConfigMap in the operator's namespace with the record of serving and departed nodes. It has one writer. */
 export const nodeRecordName = 'svc-departed-nodes';
 
-/** A ConfigMap holds 1 MiB; the rest of it is for metadata. Bytes. */
+/** Maximum size of the record. A ConfigMap has 1 MiB, of which the rest is for metadata. Units: bytes. */
 const maxBytes = 960 * 1024;
-/** Longest retention that is accepted: ten years. ms. */
+/** Longest retention that is accepted: ten years. Units: ms. */
 const longestKeepMs = 3650 * 86_400_000;
-/** Largest difference between clocks that is accepted. ms. */
+/** Largest difference between clocks that is accepted. Units: ms. */
 const skewMs = 300_000;
 
 /** Maximum number of invalid entries that are named; further ones are left out silently. */

@@ -194,7 +194,7 @@ test('an agent without a certificate for a minute is listed with the reason unti
   await until('the certificate', () => agent.certificate.isIssued && waiting.summary === '');
 });
 
-test('a ready agent that does not answer a new leader counts as certified and is not listed', async () => {
+test('a ready agent that does not answer a new leader counts as certified, not as one that waits', async () => {
   await startAgent('node-0', '127.0.0.9');
   putPod('node-1', '127.0.0.1');
   const containerStatuses = [{ name: 'agent', ready: true }];
@@ -272,7 +272,7 @@ test('every agent gets another certificate when another authority signs', async 
     expect(new X509Certificate(certificate.current.cert).verify(publicKey)).toBe(true);
 });
 
-test('pods that use the shared certificate are counted and left alone', async () => {
+test('pods with a certificate from a Secret that all agents share are counted and left alone', async () => {
   const agent = await startAgent('node-1', '127.0.0.1');
   putPod('node-1', agent.host, [{ name: 'tls', secret: { secretName: 'svc-agent-tls' } }]);
   const own = await startAgent('node-2', '127.0.0.2');

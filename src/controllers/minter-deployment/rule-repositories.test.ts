@@ -19,7 +19,7 @@ test.each<[string, Record<string, string>]>([
   ['has no scope', { '.yaml': 'version: x' }],
   ['is not a rule file', { README: rules('other') }],
   ['is too large to be a rule file', { '.yaml': `${rules('other')}\n#${'x'.repeat(70_000)}` }],
-])('a file that %s names nothing outside the spec', (_what, files) => {
+])('no repository outside the spec is found in a file that %s', (_what, files) => {
   expect(repositoryOutsideSpec(files, declared)).toBeUndefined();
 });
 

@@ -18,7 +18,7 @@ import type { CaptureHub } from '../capture/hub.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { PacedStatus, type PacedStatusOptions } from '../capture/paced-status.ts';
 
-/** The outcome of a compile for one object. */
+/** What the compilation of the nodes' capture configs found for one object. */
 interface Outcome {
   readonly uid: string;
   readonly generation: number;
@@ -44,7 +44,7 @@ export interface StatusControllerSpec<T extends KubeObject, O extends Outcome> {
   readonly status: (object: T, outcome: O, nodes: readonly NodeState[], now: number) => Status;
 }
 
-/** When to check again for a compile that includes the newest generation. Units: ms. */
+/** Interval of checks for a compilation that includes the newest generation of an object. Units: ms. */
 const compileWaitMs = 1_000;
 
 /**

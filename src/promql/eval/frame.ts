@@ -36,7 +36,7 @@ export interface Timing {
   readonly offset: number;
 }
 
-/** The reference time of a step. */
+/** The time at which a selector or subquery is evaluated for a step, after its `@` and offset. */
 export function referenceTime(frame: Frame, timing: Timing, step: number): number {
   return (timing.at ?? frame.start + step * frame.step) - timing.offset;
 }

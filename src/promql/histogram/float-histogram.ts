@@ -1,4 +1,4 @@
-/** The known relation to the previous histogram of the counter. */
+/** Whether the counter was reset since its previous histogram, as far as that is known; `gauge`: it is no counter. */
 export type CounterResetHint = 'unknown' | 'reset' | 'not_reset' | 'gauge';
 
 /**

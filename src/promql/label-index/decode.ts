@@ -8,7 +8,7 @@ import { readHeader, readTrailer } from './index.pb.ts';
 import type { IndexKind } from './request.ts';
 import { PooledSeries, type SeriesPool } from './series-pool.ts';
 
-/** The query server's expectations of an answer. */
+/** What the query server expects of an agent's answer about its labels or series. */
 export interface ExpectedIndex {
   readonly kind: IndexKind;
   /** The most elements; 0 for no limit. */
@@ -22,7 +22,7 @@ export interface ExpectedIndex {
 }
 
 /**
- * Reads an index's answer message by message.
+ * Reads an agent's answer about its labels or series, message by message.
  * Guarantees: the result of `finish` is validated as a whole: order of the messages, sorted without repetition,
  * well-formed labels, the number of elements in the trailer. Without a trailer there is no answer.
  * Errors: ERR_INPUT_INVALID.

@@ -6,9 +6,10 @@ import type { ApiAnswer, ApiParams } from '../../testing/query/api-client.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
-/** Queries whose selectors can match on one node only: `#` stands for the matcher on that node. */
+/** Tests of queries whose selectors can match on one node only: in them, `#` stands for the matcher on `node-2`. */
 
 const nodes = ['node-1', 'node-2', 'node-3'];
+/** The ways to execute a query: agents return raw series, or compute series, aggregations or the whole query. */
 const paths = ['off', 'series', 'agg', 'whole'] as const;
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 let stage: QueryStage;
@@ -130,7 +131,7 @@ test('the node computes the query, and only its value crosses the network', asyn
   });
 });
 
-test('a scalar or range at the root is evaluated here, and a local expression becomes a series fragment', async () => {
+test('a scalar or range at the root is evaluated by the query server, and rate becomes a series fragment', async () => {
   const modes = async (query: string): Promise<string[]> => {
     const { explain } = await explained(query);
     return [explain.path, ...explain.fragments.map(({ mode, expr }) => `${mode} ${expr}`)];
@@ -151,7 +152,7 @@ test('a query that may find series on two nodes is not sent as a whole', async (
   }
 });
 
-test('with a single node each query is sent as a whole; a node without an agent counts as a node', async () => {
+test('with a single node each query is sent as a whole; a node without an agent is a node as well', async () => {
   expected.splice(1);
   expect((await explained('stddev(odd)')).explain.path).toBe('whole');
   for (const query of queries) {
@@ -177,7 +178,7 @@ describe.each<[title: string, misbehave: (req: IncomingMessage, res: ServerRespo
     'protocol',
   ],
 ])('when the node’s agent %s', (_, misbehave, reason) => {
-  test('the answer is that of no series at all, on every path', async () => {
+  test('the answer equals that over no series at all, on every path', async () => {
     stage.cluster.agents[1]!.misbehave = misbehave;
     for (const query of ofNothing) {
       const answers = await Promise.all(paths.map((path) => ask(query, path)));
@@ -220,7 +221,7 @@ describe('a whole query falls back to another path', () => {
     expect(explain.fallbacks).toEqual([{ from: 'whole', to, node: 'node-2', reason: expect.stringMatching(reason) }]);
   });
 
-  test('if it fails on the node, and then reports its own error', async () => {
+  test('if it fails on the node, and the answer is then the error of the path `off`', async () => {
     const query = 'lat_bucket{#} * on (pod) odd{#} * on (pod) lat_bucket{#}';
     const [off, whole] = [await ask(query, 'off'), await ask(query, 'whole')];
     expect([whole.status, whole.text]).toEqual([422, off.text]);

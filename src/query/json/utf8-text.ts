@@ -2,7 +2,7 @@ import { formatSample } from './format-value.ts';
 import type { Stamps } from './stamps.ts';
 import type { TextBlocks } from './text-blocks.ts';
 
-/** Upper bound of a sample's text. Bytes. */
+/** Upper bound of a sample's text. Units: bytes. */
 export const maxSampleBytes = 32;
 
 /** Integers up to here are exact; they are split at `billion` so that both halves are small. */
@@ -101,7 +101,7 @@ export class Utf8Text {
     this.#length = at;
   }
 
-  /** Adds a text that is copied often. */
+  /** Adds a text that is added often and therefore kept in blocks of eight bytes. */
   appendBlocks({ blocks, length }: TextBlocks): void {
     this.#reserve(8 * blocks.length);
     const view = this.#view;

@@ -25,7 +25,7 @@ function goodIn(own: ConditionTable): (type: string) => GoodStatus {
   return (type) => table[type]?.good ?? 'True';
 }
 
-/** An object in the page's form. Pure. */
+/** An object in the form in which the web page reads it. Pure. */
 export function objectItem(kind: ObjectKind, object: KubeObject, node?: NodeReport): ObjectItem {
   const { name = '', namespace = '', generation = 0, creationTimestamp } = object.metadata;
   const { conditions, ...status } = (object['status'] ?? {}) as { conditions?: readonly Partial<ObjectCondition>[] };
@@ -89,7 +89,7 @@ export function nodeReport(node: string, samples: readonly StoredSelf[], around:
     const found = of(name);
     return found.length === 0 ? null : found.reduce((total, { value }) => total + value, 0);
   };
-  // A gauge that was never set is 0: no process has that size and no certificate expires at that time.
+  // 0 means that the gauge was never set, since no process has that size and no certificate expires at that time.
   const known = (name: keyof typeof stored): number | null => sum(name) || null;
   const up = sum('instrumentUp');
   const end = known('certificateEnd');

@@ -22,13 +22,13 @@ export interface QueueOptions {
 /** Size of one write: large enough that a busy stream needs few writes. */
 const batchMessages = 256;
 const batchBytes = 256 * 1024;
-/** Approximate size of a message without an item. Units: bytes. */
+/** Approximate size of a message that carries no item (a span or flow). Units: bytes. */
 const wordBytes = 300;
 
 /**
- * Queue between the agents and one reader, which may be slower. Agents never wait for it: an item that does not fit is
- * dropped, and the reader gets one message with the number of dropped items in their place. Messages about nodes have
- * the same amount of room in addition.
+ * Queue between the agents and one reader, which may be slower. Agents never wait for the reader: an item that does not
+ * fit is dropped, and the reader gets one message with the number of dropped items in their place. Messages about nodes
+ * have the same amount of room in addition.
  */
 export class ReaderQueue {
   readonly #options: QueueOptions;
@@ -52,7 +52,7 @@ export class ReaderQueue {
     else this.#put(item);
   }
 
-  /** Queues a message about nodes or losses. A loss that does not fit is added to those of this queue. */
+  /** Queues a message about nodes or losses. A loss whose message does not fit is added to this queue's own losses. */
   tell(message: StreamMessage): void {
     const { maxBytes } = this.#options;
     if (message.lost && this.#bytes > maxBytes) this.#drop(message.lost.count);

@@ -161,7 +161,7 @@ test.each([
     'NODE_ERROR node-2: the answer ends in the middle of a line',
     (end: (s: number, t: string) => void) => end(200, line('node-2', 'half').slice(0, 40)),
   ],
-])('an agent that %s costs only its own items', async (_, told, misbehave) => {
+])('if an agent %s, only its own items are missing, and the reader is told', async (_, told, misbehave) => {
   pushInTurn(6);
   stage.agents[1]!.misbehave = (_req, res) => misbehave((code, text) => void res.writeHead(code).end(text));
   const answer = await stage.read('/v1/stream');
@@ -247,7 +247,7 @@ test('a follower learns that an agent died, and reads on when it is back, withou
   stage.agents[1]!.push({ name: 'since its start' }, start + 100);
   await has(follower, 'NODE_CONNECTED node-2');
   await has(follower, 'since its start');
-  // Only the connection breaks, and the agent lives on: its ring is read on from the last cursor.
+  // Only the connection breaks, and the agent lives on: the items in its memory are read on from the last cursor.
   await stage.agents[2]!.stop('dies');
   stage.agents[2]!.push({ name: 'while away' }, start + 101);
   await stage.agents[2]!.start(stage.agents[2]!.port);

@@ -11,7 +11,7 @@ import type { EvalCommand } from './test-script.ts';
 
 const epsilon = 1e-6;
 
-/** How a value differs from the result that an eval expects; null if it does not differ. Times in milliseconds. */
+/** How a value differs from the result that an `eval` of a test script expects; null if it does not. Units: ms. */
 export function compareAnswer(command: EvalCommand, value: QueryValue): string | null {
   switch (value.type) {
     case 'string':

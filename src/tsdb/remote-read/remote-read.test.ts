@@ -76,12 +76,12 @@ describe('bytes of Prometheus', () => {
     accepted: [responseType.streamedXorChunks, responseType.samples],
   };
 
-  test('a request with every matcher type and hint is read, and ours reads back the same', () => {
+  test('a request with every matcher type and hint is read, and so is our encoding of it', () => {
     expect(decodeReadRequest(bytes(golden.request))).toEqual(request);
     expect(decodeReadRequest(encodeReadRequest(request))).toEqual(request);
   });
 
-  test('a streamed frame is read with its stale marker, and ours is the same bytes', async () => {
+  test('a streamed frame is read with its stale marker, and our encoding gives the same bytes', async () => {
     const labels = { __name__: 'up', k8s_node_name: 'node-1' };
     expect(await readAll(parts(bytes(golden.frame)))).toEqual([
       { labels, times: [1000, 2000], stale: [false, true], queryIndex: 2 },
@@ -91,7 +91,7 @@ describe('bytes of Prometheus', () => {
     expect(Buffer.from(frame).toString('hex')).toBe(golden.frame);
   });
 
-  test('a SAMPLES answer is read bit for bit, and ours reads back the same', () => {
+  test('a SAMPLES answer is read bit for bit, and so is our encoding of it', () => {
     const [first, second] = decodeReadResponse(bytes(golden.response));
     expect(second).toEqual([]);
     const { labels, samples } = first![0]!;
@@ -144,7 +144,7 @@ describe('the server', () => {
     expect(found.every((s) => s.times.length === 240)).toBe(true);
   });
 
-  test('with reusesParts, all parts share one memory, and the bytes are the same', async () => {
+  test('with reusesParts, all parts of the body share one buffer, and the bytes are the same', async () => {
     const many = Array.from({ length: 2_000 }, (_, i) => labelsFromObject({ __name__: 'many', i: String(i) }));
     for (const labels of many) for (let k = 0; k < 20; k++) store.append(labels, start + k * 15_000, Math.sin(k) * 1e6);
     const { headers, body } = buildStreamedRead([all]);
@@ -195,7 +195,7 @@ describe('the server', () => {
     expect((await ask({ queries: [all], accepted: [0] }, { maxSamples: 7200 })).status).toBe(200);
   });
 
-  test('numbers the answers of several queries', async () => {
+  test('answers several queries, and marks each series with the index of its query', async () => {
     const one = (i: string): ReadQuery => ({ ...all, matchers: [{ type: '=', name: 'i', value: i }] });
     const found = await readAll((await ask({ queries: [one('01'), one('05')], accepted: [1] })).body);
     expect(found.map((s) => [s.queryIndex, s.labels.i])).toEqual([

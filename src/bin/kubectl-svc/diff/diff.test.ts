@@ -45,7 +45,7 @@ describe('a plan', () => {
     expect({ differs: differs(same), text: text(same) }).toEqual({ differs: false, text: '' });
   });
 
-  test('of an edited monitor shows the lines, the nodes, the restarts and how they are paced', () => {
+  test('of an edited monitor shows the changed lines, the nodes, the restarts and how they are paced', () => {
     const edited = plan([
       monitor({ ...checkout, ports: [{ port: 8080 }, { port: 9000 }], sampling: { ratio: '0.2' } }),
     ]);
@@ -68,7 +68,7 @@ describe('a plan', () => {
     golden('new-policy.txt', text(plan([policy({ capture: { ports: [{ port: 9000 }] } })], world({ policies: [] }))));
   });
 
-  test('of a deleted monitor shows what goes with it; a monitor that does not exist is no difference', () => {
+  test('of a deleted monitor shows what ends with it; to delete one that does not exist is no difference', () => {
     const gone = plan([monitor(checkout)], world(), true);
     expect(gone.objects[0]).toMatchObject({
       change: 'deleted',
@@ -230,7 +230,7 @@ describe('files', () => {
     ).toEqual([]);
   });
 
-  test('of the golden cases of capture are accepted, except those that are wrong on purpose', () => {
+  test('from the golden cases of src/capture are accepted, except those that are wrong on purpose', () => {
     const folder = join(import.meta.dirname, '../../../capture/testdata/cases');
     const cases = readdirSync(folder);
     expect(cases.length).toBeGreaterThan(39);
@@ -363,7 +363,7 @@ describe('the command', () => {
     });
   });
 
-  test('fails where an input of the compile may not be read', async () => {
+  test('fails if the user may not read an input of the compile, and names the needed right', async () => {
     api.script({ plural: 'nodes' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') });
     expect(await run(['-f', file('same.yaml', bare(checkout))])).toMatchObject({
       code: 2,
@@ -371,7 +371,7 @@ describe('the command', () => {
     });
   });
 
-  test('fails with the cause, and without a hint at rights, where the API server fails', async () => {
+  test('fails with the cause, and without a hint at rights, if the API server fails', async () => {
     const path = file('same.yaml', bare(checkout));
     const error = new StatusError(500, 'InternalError', 'etcd is away');
     api.script({ plural: 'nodes' }, { do: 'fail', error }, 9);

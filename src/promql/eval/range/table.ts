@@ -100,7 +100,7 @@ export const rangeFunctions: ReadonlyMap<string, RangeFunctionEntry> = new Map<s
   ['ts_of_min_over_time', { compute: extreme((a, b) => a <= b, true) }],
 ]);
 
-/** Names of the functions that allow a modifier, for its error message. */
+/** Names of the functions that allow a modifier; the error message for other functions lists them. */
 export function functionsWith(modifier: 'anchored' | 'smoothed'): string[] {
   return [...rangeFunctions].filter(([, entry]) => entry[modifier] === true).map(([name]) => name);
 }

@@ -1,6 +1,6 @@
 import { childrenOf, print, printMatcher, type Expr, type Matcher } from '../../../promql/index.ts';
 
-/** `name{a="b",…}`. */
+/** A selector as text: `name{a="b",…}`. */
 export function selectorText(name: string, matchers: readonly Matcher[]): string {
   return `${name}{${matchers.map(printMatcher).join(',')}}`;
 }

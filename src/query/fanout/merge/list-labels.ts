@@ -20,12 +20,12 @@ export interface ListRequest {
   readonly question: IndexQuestion;
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
-  /** The rest of the time; an agent gets less, so that the answer can still be made without it. */
+  /** The request's remaining time. An agent gets less of it, so that an answer without the agent is still in time. */
   readonly remainingMs: number;
 }
 
 export interface ListDeps extends FanOutDeps {
-  /** Reads indexes; undefined: series are read instead. */
+  /** Reads the label indexes of agents. If undefined, all series are read by remote read instead. */
   readonly indexReader?: IndexReader | undefined;
 }
 
@@ -84,7 +84,7 @@ export function readQueries({ sets, startMs, endMs }: IndexQuestion) {
   return sets.map((matchers) => ({ startMs, endMs, matchers, hints: { func: 'series' } }));
 }
 
-/** The answer that an index would give for these series. */
+/** The answer that an agent's index would give if it had these series. */
 export function listsOf(all: readonly Labels[], { kind, label }: Pick<IndexQuestion, 'kind' | 'label'>): IndexLists {
   if (kind === 'series') return { texts: [], series: sorted(all) };
   const texts = new Set<string>();
