@@ -19,7 +19,7 @@ test('every folder of the sources is in the table of docs/architecture.md', () =
   expect(folders.filter((folder) => !text.includes(`| \`${folder}\``) && !text.includes(`\`${folder}\`,`))).toEqual([]);
 });
 
-test('docs/architecture.md lists every decision by its title', () => {
+test('docs/architecture.md lists every decision record of docs/adr by its title', () => {
   const missing = readdirSync(`${root}docs/adr`).filter((name) => {
     const title = readFileSync(`${root}docs/adr/${name}`, 'utf8').split('\n')[0]!.replace(/^# /, '');
     return !text.includes(`- [${title}](adr/${name})`);

@@ -27,8 +27,8 @@ interface Rates {
 }
 
 /**
- * Sends the same HTTP posts to an agent and to a Prometheus, each a new process in each run. Measures three spans: the
- * interval that creates the series, the intervals of a young process, and the later intervals. Then scrapes the
+ * Sends the same HTTP posts to an agent and to a Prometheus, each a new process in each run. Measures three periods:
+ * the interval that creates the series, the intervals of a young process, and the later intervals. Then scrapes the
  * agent's page.
  */
 export async function benchRates({ runs, say, quick, reporter }: Stage, work: RatesWork): Promise<void> {

@@ -296,7 +296,7 @@ test('the aggregator publishes the types of our answers in its OpenAPI', async (
     () => stage.raw<{ definitions: Record<string, unknown> }>('/openapi/v2'),
     { good: (document) => type in document.definitions, timeoutMs: 90_000 },
   );
-  // The types of other APIs are still published: ours do not get in their way.
+  // The types of other APIs are still published: ours do not replace them.
   expect(Object.keys(definitions)).toContain('io.k8s.api.core.v1.Pod');
   const { components } = await stage.raw<{ components: { schemas: object } }>(
     '/openapi/v3/apis/custom.metrics.k8s.io/v1beta2',
@@ -391,7 +391,7 @@ test('while a node is down its pods are omitted, sums are refused and nothing is
   stage.load(45);
   await until('load again', replicas, { good: (n) => n >= 4, timeoutMs: 90_000 });
   const before = await replicas();
-  // Kills a node that has a pod of the workload: without another node, no value would be missing.
+  // Kills a node with a pod of the workload. If a node without such a pod died, no value would be missing.
   const placed = await stage.kubectl(
     ...['-n', 'shop', 'get', 'pods', '-l', 'app=catalog', '-o', 'jsonpath={.items[*].spec.nodeName}'],
   );

@@ -39,7 +39,7 @@ export interface StageOptions {
   perSecond?: number;
   /** The operator's manifest. Default: this version's. */
   manifest?: string;
-  /** More images that the nodes can run. A minter of an earlier version gets the outside world's environment, too. */
+  /** More images that the nodes can run. Every minter image gets the environment with the outside world's addresses. */
   images?: ImageTable;
   /**
    * Uses the published programs of a control plane when none are built here. Default false: tests run on built ones.
@@ -49,7 +49,7 @@ export interface StageOptions {
   signal?: AbortSignal;
 }
 
-/** Brings everything up and waits until every condition is Ready. What was started is stopped again on an error. */
+/** Brings everything up and waits until all objects are Ready. On an error, it stops what it had started. */
 export async function startStage(options: StageOptions): Promise<Stage> {
   const { report } = options;
   const abort = new AbortController();

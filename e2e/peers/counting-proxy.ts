@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 /** A local port that passes connections on to another one, and counts the bytes that come back. */
 export interface CountingProxy {
   readonly port: number;
-  /** Bytes from the server behind it. */
+  /** How many bytes the server behind the proxy has sent. */
   bytes(): number;
   close(): void;
 }

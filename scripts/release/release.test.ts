@@ -35,7 +35,7 @@ afterAll(() => rm(dir, { recursive: true, force: true }));
 const assemble = (out: string): Promise<void> =>
   assembleRelease({ version, identity, dist: join(dir, 'dist'), out, url: 'https://dl.example.com/svc/' });
 
-test('the folder holds every part, and the checksums of all of them', async () => {
+test('the release folder contains every part, and the checksums of all of them', async () => {
   const out = join(dir, 'one');
   await assemble(out);
   const files = (await readdir(out)).toSorted();
@@ -86,7 +86,7 @@ test('the same commit gives the same bytes', async () => {
   expect(two).toBe(three);
 });
 
-test('the unpacked plugin runs, also through a symbolic link as of krew, and says which Node it needs', async () => {
+test('the unpacked plugin runs, also through a symbolic link as krew makes it, and refuses an old Node.js', async () => {
   await assemble(join(dir, 'four'));
   const home = join(dir, 'unpacked');
   await mkdir(join(home, 'bin'), { recursive: true });
@@ -130,7 +130,7 @@ describe('the commands of an image', () => {
     buildArgs: ['BASE=b'],
   } as const;
   test.each(architectures)(
-    'name %s, the commit and its time, write an OCI archive, and build on the machine’s own architecture',
+    'for %s: they name platform, commit and time, write an OCI archive, and build on the machine’s architecture',
     (architecture) => {
       for (const builder of ['docker', 'podman', 'buildah'] as const) {
         const text = imageCommands(builder, { ...options, architecture })

@@ -5,7 +5,7 @@ test.each([
   ['a(?=b)', 'x', /^pattern: /],
   ['a', '$1', /^replacement: \$1 names a group/],
   ['a', 'cost $', /^replacement: .*no group number/],
-])('the rewrite of %s into %s is refused with the field that is wrong', (pattern, replacement, message) => {
+])('the refusal to rewrite %s into %s names the field that is wrong', (pattern, replacement, message) => {
   expect(patternFault(pattern, replacement)).toMatch(message);
 });
 

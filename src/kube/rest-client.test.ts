@@ -64,7 +64,7 @@ test.each<[string, (client: KubeClient) => Promise<unknown>]>([
   ['list', (client) => client.list(configMaps)],
   ['get', (client) => client.get(configMaps, { namespace: 'shop', name: 'a' })],
   ['create', (client) => client.create(configMaps, configMap('b'))],
-])('a %s waits the Retry-After seconds and then succeeds', async (verb, call) => {
+])('a %s that was answered with 429 waits the Retry-After seconds and then succeeds', async (verb, call) => {
   server.put(configMaps, configMap('a'));
   server.script({ verb: verb as 'list' }, { do: 'fail', error: busy(), retryAfter: '7' });
   const done = call(server.client(clock));
@@ -76,7 +76,7 @@ test.each<[string, (client: KubeClient) => Promise<unknown>]>([
   expect(server.seen({ verb: verb as 'list' })).toHaveLength(2);
 });
 
-test('reads the delay from the body where there is no header', async () => {
+test('the delay after a 429 is read from the body if there is no Retry-After header', async () => {
   server.script({ verb: 'get' }, { do: 'fail', error: busy(3) });
   server.put(configMaps, configMap('a'));
   const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' });
@@ -118,7 +118,7 @@ test.each<[string, (client: KubeClient) => Promise<unknown>]>([
   expect(server.requests).toHaveLength(length + 1);
 });
 
-test('gives up at its deadline', async () => {
+test('a request gives up at its deadline', async () => {
   server.script({ verb: 'get' }, { do: 'hold', until: new Promise(() => {}) });
   const got = server.client(clock).get(configMaps, { namespace: 'shop', name: 'a' }, { deadlineMs: 4_000 });
   const failed = expect(got).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
@@ -241,7 +241,7 @@ describe('with a token in a file', () => {
     await client.close();
   });
 
-  test('a token that stays wrong is an error after one more try', async () => {
+  test('if the token in the file is still refused at one more try, the request fails', async () => {
     server.token = 'right';
     await writeFile(join(dir, 'token'), 'wrong');
     const client = createKubeClient({ kubeconfig: join(dir, 'config'), clock });

@@ -94,7 +94,7 @@ test('maxSamples limits the samples that a query may hold', async () => {
   expect([status, json.error]).toEqual([422, expect.stringContaining('too many samples')]);
 });
 
-test.each(['whole', 'agg', 'series', 'off'])('maxSeries limits the series of a query, pushdown %s', async (path) => {
+test.each(['whole', 'agg', 'series', 'off'])('maxSeries limits the series of a query, on path %s', async (path) => {
   const headers = { 'x-svc-pushdown': path };
   apply({ maxSeries: 8 });
   expect(await query('root', 'sum(x)', headers)).toMatchObject({ status: 200, json: { degraded: false } });
@@ -120,7 +120,7 @@ test('partialResponse: Fail refuses an answer that lacks a node, whatever the cl
   expect((await query()).json).toMatchObject({ status: 'success', missingNodes: ['node-1'] });
 });
 
-test('maxConcurrency limits the queries that run at a time, from the next query on', async () => {
+test('maxConcurrency limits the queries that run at a time; a change applies from the next query on', async () => {
   apply({ maxConcurrency: 1 });
   const waiting: (() => void)[] = [];
   for (const agent of stage.cluster.agents) {

@@ -41,7 +41,7 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** How often the event loop is looked at. Units: ms. */
+/** Time between two looks at the event loop. Units: ms. */
 const everyMs = 2;
 /** After this many looks in a row, each with less than a millisecond of processor time, the work has ended. */
 const quietLooks = 20;

@@ -144,11 +144,11 @@ export interface StoreOptions {
   readonly logger: Logger;
   /** Added to every series that lacks them, at append; matchers see them. For an agent: `k8s_node_name`. */
   readonly externalLabels?: Labels;
-  /** Blocks wholly older than this are removed. Default 24 h. Milliseconds. */
+  /** Blocks wholly older than this are removed. Default 24 h. Units: ms. */
   readonly retentionMs?: number;
   /** Cap on the bytes of finished blocks; the oldest go first. Default none. */
   readonly retentionBytes?: number;
-  /** How much older than its series' newest sample a sample may be. Default 5 min. Milliseconds. */
+  /** How much older than its series' newest sample a sample may be. Default 5 min. Units: ms. */
   readonly outOfOrderMs?: number;
   /**
    * How far ahead of the clock a sample may be; without it, one sender with a wrong clock would shut out all other
@@ -238,8 +238,8 @@ export interface Store {
    */
   snapshot(): Promise<string>;
   /**
-   * Moves full 2 h ranges into blocks, checkpoints the log, applies retention and merges small blocks. Runs by itself;
-   * tests call it.
+   * Moves full 2 h ranges into blocks, checkpoints the log, applies retention and merges small blocks. The store calls
+   * it at intervals; tests call it themselves.
    */
   maintain(): Promise<void>;
   stats(): StoreStats;

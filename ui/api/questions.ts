@@ -1,4 +1,4 @@
-/** The URLs of the views' first requests. Pure, and not in the client, because `early.ts` needs them, too. */
+/** The URLs of the views' first requests. Pure, and not in the API client, because `early.ts` needs them, too. */
 import type { TopologyGrouping } from '../../src/api/page/types.ts';
 import { questionOf } from './early.ts';
 

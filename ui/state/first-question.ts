@@ -3,7 +3,7 @@ import { servicesQuestion, topologyQuestion } from '../api/questions.ts';
 import type { Place } from './place.ts';
 import { windowOf } from './window.ts';
 
-/** The URL of the first request; undefined if the view sends several, or none by itself. */
+/** The URL of a view's first request; undefined if the view begins with several requests, or sends none by itself. */
 export function firstQuestion({ view, params }: Place): string | undefined {
   const window = windowOf(params);
   if (view === 'services') return servicesQuestion(window);

@@ -22,7 +22,7 @@ const fileName = 'certificate.pem';
 const fileMode = 0o600;
 
 export interface NodeCertificateOptions {
-  /** Holds `ca.crt`, the trusted authorities, and `token`, which proves the pod's identity. */
+  /** The folder of `ca.crt`, the trusted authorities, and `token`, which proves the pod's identity. */
   readonly dir: string;
   /** Where key and certificate are kept, so that the agent can answer after a restart while no operator runs. */
   readonly dataDir: string;

@@ -1,4 +1,4 @@
-/** The two text formats of the page. */
+/** The two text formats of the metrics page. */
 export type ExpositionFormat = 'text' | 'openmetrics';
 export type ExpositionEncoding = 'identity' | 'gzip' | 'zstd';
 

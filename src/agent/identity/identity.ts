@@ -28,7 +28,7 @@ export interface SpanSender extends Enriched {
 
 /**
  * Finds the sender of each Resource and caches the result: the same Resource comes with every export.
- * Guarantees: returns the same object for the same list as long as the answer is the same.
+ * Guarantees: returns the same object for the same list of attributes as long as the answer is the same.
  */
 export class Identity {
   readonly pods: PodIndex;

@@ -20,8 +20,8 @@ export interface SampleSink {
 }
 
 /**
- * Hands out the waiting sample of a series, after the zero that makes a reset visible. Returns 1, or 0 when no sample
- * waits or its window already has one.
+ * Hands the waiting sample of a series to the sink. If the counter was reset, a zero that makes the reset visible comes
+ * first. Returns 1, or 0 when no sample waits or the window of the sample already has one.
  */
 export function handOut(series: Series, sink: SampleSink): number {
   if (series.pendingMs === 0) return 0;
@@ -41,7 +41,7 @@ export function handOut(series: Series, sink: SampleSink): number {
   return 1;
 }
 
-/** Hands out the newest value of an ending series if it was skipped because its window already had a sample. */
+/** Hands out the newest value of a series that ends, if that value was skipped because its window had a sample. */
 export function handOutSkipped(series: Series, sink: SampleSink): void {
   if (series.skippedMs === 0) return;
   showReset(series, sink);

@@ -103,7 +103,7 @@ describe('with the rules of policies', () => {
     expect(redactors.of('web')).toBe(redactors.of('shop'));
   });
 
-  test('what a policy of some namespaces permits holds for data of these namespaces alone', () => {
+  test('what a policy of some namespaces permits is permitted only in data of these namespaces', () => {
     const redactors = new Redactors([
       { namespaces: ['pay'], queryParams: { add: [], remove: ['token', 'sig'] }, dropClientAddress: false },
       { queryParams: { add: [], remove: ['code'] } },

@@ -1,7 +1,7 @@
 /**
- * The rate limit of a node. A few namespaces usually cause most spans, so each namespace also has a rate of its own,
- * which other namespaces cannot use. All these rates together are a quarter of the node's limit, and each is at least
- * one span a second.
+ * The limit on spans per second of a node. A few namespaces usually cause most spans, so each namespace also has a rate
+ * of its own, which other namespaces cannot use. The namespaces' rates together are a quarter of the node's limit, and
+ * each is at least one span a second.
  * Shape: no clock; times are monotonic ms.
  */
 export class NodeSpanRate {

@@ -2,7 +2,7 @@ import { FairTurns, type TurnTaking } from './fair-turns.ts';
 
 export type { TurnTaking };
 
-/** The turns of this process' event loop: all long computations take their turns here. */
+/** Shares the event loop of this process among all long computations, which wait here for their next turns. */
 export const turns = new FairTurns();
 
 /** Paces long work. Either the budget of a query does this, or a `Pace`, which only shares the event loop. */

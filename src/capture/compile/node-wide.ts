@@ -10,9 +10,9 @@ import { first, type PolicyInForce } from './settings.ts';
 import type { CompileEnvironment, FlowsState, RolloutRules } from './types.ts';
 
 /**
- * The settings that exist once per node, without the entries, the exclusions and the unions over monitors. A policy
- * with a namespaceSelector sets none of them, with one exception: a query parameter that such a policy lets through is
- * let through by the instrument.
+ * The instrument's settings that exist once per node, without its discovery entries, the exclusions, and the settings
+ * that are united over monitors. A policy with a namespaceSelector sets none of them, with one exception: a query
+ * parameter that such a policy lets through is let through by the instrument.
  */
 export function nodeWideSettings(
   policies: readonly PolicyInForce[],

@@ -8,7 +8,9 @@ import { addStatusController } from './status-controller.ts';
 /** A status also changes with time, because samples age: it is computed again after this time. Units: ms. */
 const recheckMs = 30_000;
 
-/** Writes the status of TrafficMonitors: the outcome of the compile for each, and the state of its nodes. */
+/**
+ * Writes the status of each TrafficMonitor: what the compilation of configs found for it, and the state of its nodes.
+ */
 export function setupTrafficMonitors(
   env: ControllerEnvironment,
   hub: CaptureHub,

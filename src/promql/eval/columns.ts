@@ -6,7 +6,7 @@ import { sampleBytes, type Budget } from './budget.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 
-/** The content of a step of a column. */
+/** What a step of a column contains: nothing, a float or a histogram. */
 export const absent = 0;
 export const isFloat = 1;
 export const isHistogram = 2;
@@ -91,7 +91,7 @@ export function histogramWeight({ positive, negative }: FloatHistogram): number 
   return bareHistogram + positive.counts.length + negative.counts.length;
 }
 
-/** Memory of a column without its steps: its objects and its list of labels. */
+/** Memory of a column without its steps (its objects and its list of labels), in units of one float sample. */
 const bareColumn = 24;
 
 /** Memory of a column in a budget: its points, or its buffers when few steps have a sample. */

@@ -16,7 +16,7 @@ export interface MetricFault {
  * nine days of a one-minute rate with one-minute steps.
  */
 export const metricSamplesPerSeries = 100_000;
-/** Samples that one evaluation may hold. */
+/** Most samples that one evaluation may have in memory. */
 export const metricSamples = 16_000_000;
 
 /** The instrument's default export interval. Units: ms. */

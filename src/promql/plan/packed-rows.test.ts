@@ -34,7 +34,7 @@ function disjoint(rows: number): GroupRow[] {
 const budgetOf = (turns: TurnTaking, maxSamples = 1e9, signal?: AbortSignal): Budget =>
   new Budget({ maxSamples, timeoutMs: 0, monotonic: undefined, signal, turns });
 
-test('many rows of one family, each with its own bounds, are added up without blocking other work', async () => {
+test('many rows that differ only in their bounds are added up without blocking other work', async () => {
   const rows = disjoint(6_000);
   const watch = new TurnWatch();
   const sums = await sumsOfPacked(new Pace(undefined, watch), undefined, rows, 'le');
@@ -70,7 +70,7 @@ test('the memory of sums over many bounds is reserved before it is used', async 
   expect(watch.turns).toBeLessThan(all.turns / 2);
 });
 
-test('many groups of one family are packed in slices, and packing ends when the query is cancelled', async () => {
+test('many groups that differ only in le are packed in slices, until the query is cancelled', async () => {
   const groups = Array.from({ length: 20_000 }, (_, i) => row({ job: 'api', le: text(i) }, [i]));
   const watch = new TurnWatch();
   const packed = await packRows(budgetOf(watch), groups, 'le', 1);

@@ -5,7 +5,7 @@ import type { FallbackOutcome } from './fallback/adapter-failure.ts';
 /** Measures the API for autoscalers. */
 export type CustomMetricsMeter = ReturnType<typeof createCustomMetricsMeter>;
 
-/** `names` returns the number of metrics on offer from each source. */
+/** Registers the metrics about the API. `names` returns how many autoscaler metrics each source offers. */
 export function createCustomMetricsMeter(registry: Registry, names: () => Readonly<Record<string, number>>) {
   const { counter, gauge, histogram } = metricsOn(registry);
   const freshness = histogram(

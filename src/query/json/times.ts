@@ -2,7 +2,7 @@ import { prometheusDuration } from '../../base/duration.ts';
 
 const minTimeText = '-292273086-05-16T16:47:06Z';
 const maxTimeText = '292277025-08-18T07:12:54.999999999Z';
-/** Stand for Prometheus' earliest and latest times. Milliseconds; both are exact as integers. */
+/** Stand for Prometheus' earliest and latest times. Units: ms; both are exact as integers. */
 export const minTimeMs = -(2 ** 51);
 export const maxTimeMs = 2 ** 51;
 

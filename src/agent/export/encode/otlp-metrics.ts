@@ -8,7 +8,7 @@ import { bySeries } from './with-labels.ts';
 const cumulative = 2;
 const noRecordedValue = 1;
 
-/** The float series of one label set at one time: a number, or all parts of a histogram or summary. */
+/** A data point: the sample of one series, or those of all series that make up a histogram or summary. */
 interface PointParts {
   readonly attributes: Labels;
   readonly timeMs: number;

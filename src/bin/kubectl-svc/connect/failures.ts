@@ -47,7 +47,7 @@ export class RefusedError extends PluginError {
   }
 }
 
-/** The meaning of the query server's refusal. `text` is its body. */
+/** The error that stands for a refusal by the query server. `text` is the body of the refusal. */
 export function statusFailure(status: number, text: string, { target, token }: Way): RefusedError {
   const message = `${target}: ${status} ${messageOf(text)}`;
   if (status === 401) {
@@ -65,7 +65,7 @@ export function statusFailure(status: number, text: string, { target, token }: W
   return new RefusedError(status, 'ERR_API_REQUEST', message);
 }
 
-/** The message of an error answer: that of its envelope, or its first line. */
+/** The message of an error answer: its member `error` if it is JSON, else its first line. */
 export function messageOf(text: string): string {
   try {
     const { error } = JSON.parse(text) as { error?: unknown };

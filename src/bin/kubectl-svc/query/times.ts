@@ -36,14 +36,14 @@ function durationOf(text: string): number | undefined {
 
 const niceSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
 
-/** A step that divides a span into at most about this many points: a round number of whole seconds. Units: ms. Pure. */
+/** A step that divides a time span into about `points` steps at most; a round number of seconds. Units: ms. Pure. */
 export function niceStep(spanMs: number, points: number): number {
   const wanted = spanMs / 1000 / points;
   const seconds = niceSteps.find((step) => step >= wanted) ?? Math.ceil(wanted / 86_400) * 86_400;
   return seconds * 1000;
 }
 
-/** A time in the API's format. */
+/** A time as the query API takes it: seconds since 1970. */
 export const apiTime = (ms: number): string => String(ms / 1000);
 
 /** A time in readable form: RFC 3339 in UTC, without needless fractions. */

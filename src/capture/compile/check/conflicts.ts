@@ -3,7 +3,7 @@ import { specificity } from '../select/precedence.ts';
 import { isSameValue } from '../settings.ts';
 import type { Conflict } from '../types.ts';
 
-/** Fields of which only one monitor's value can apply to a pod. Sets are united and never conflict. */
+/** Fields of which only one monitor's value can apply to a pod. Fields that are sets are united and never conflict. */
 const scalarLeaves = new Set([
   'signals.metrics',
   'signals.spans',

@@ -58,7 +58,7 @@ test.each<[string, TrafficMonitor, ClusterTrafficPolicySpec, string | undefined]
     'none of DB',
   ],
   [
-    'its namespace may have no monitors',
+    'the policy allows no monitors in its namespace',
     monitor(),
     { monitorNamespaces: { matchLabels: { team: 'blue' } } },
     'may not have monitors',
@@ -75,7 +75,7 @@ test.each<[string, TrafficMonitor, ClusterTrafficPolicySpec, string | undefined]
     { nodeSelector: { matchLabels: { pool: 'a' } }, overrides: off },
     undefined,
   ],
-  ['the monitor excludes', monitor({ mode: 'Exclude' }), { overrides: off }, undefined],
+  ['the monitor excludes pods', monitor({ mode: 'Exclude' }), { overrides: off }, undefined],
   ['the monitor is suspended', monitor({ suspend: true }), { overrides: off }, undefined],
 ])('whether a new policy ends the capture of a monitor: %s', (_name, one, spec, reason) => {
   const found = orphanedMonitors(objects({ monitors: [one] }), policy(spec));

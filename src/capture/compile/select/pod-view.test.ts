@@ -19,7 +19,7 @@ test('without any policy or monitor the built-in ports apply', () => {
   });
 });
 
-test('policies that do not count say which of their selectors leaves the pod out', () => {
+test('for a policy that does not apply, the view says which of its selectors leaves the pod out', () => {
   const found = view({
     policies: [
       aPolicy('all', { priority: 1 }),
@@ -34,7 +34,7 @@ test('policies that do not count say which of their selectors leaves the pod out
   ]);
 });
 
-test('monitors come strongest first, and the others say which field leaves the pod out', () => {
+test('monitors come strongest first; for the others, the view says which field leaves the pod out', () => {
   const found = view({
     monitors: [
       aMonitor('shop/whole', { selector: {}, ports: [{ port: 9000 }] }),
@@ -101,7 +101,7 @@ test('a policy of some namespaces cannot raise a ceiling of all namespaces; a po
   expect(found({})).toMatchObject({ value: 50_000, from: 'ClusterTrafficPolicy/p (limits)' });
 });
 
-test('the base entry names the policy that sets its ports in mode ByPort, else the policy that sets its mode', () => {
+test('capture without a monitor names the policy that sets its ports in mode ByPort, else that of its mode', () => {
   const ports = aPolicy('ports', { priority: 9, capture: { ports: [{ port: 1 }] } });
   const mode = (of: 'AllowList' | 'ByPort') => aPolicy('mode', { capture: { mode: of } });
   const by = (of: 'AllowList' | 'ByPort') => view({ policies: [ports, mode(of)] }).base.by;

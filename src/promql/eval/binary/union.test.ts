@@ -45,7 +45,7 @@ async function told(engine: Engine, source: MemorySource, query: string): Promis
     () => engine.range(query, 0, 8 * minute, minute / 2, { source }),
   ]) {
     const text = await run().then(exactText, (error: Error) => `error: ${error.message}`);
-    // Parentheses shift the positions that annotations name.
+    // The parentheses of nested unions shift the positions that annotations name.
     texts.push(text.replaceAll(/ \(\d+:\d+\)$/gm, ''));
   }
   return texts;

@@ -50,7 +50,7 @@ export function members(value: unknown, field: string): Members {
   throw invalid(field, 'not an object');
 }
 
-/** Errors: AdapterFailure `invalid`. */
+/** Parses an answer as JSON. Errors: AdapterFailure `invalid`. */
 export function parsed(text: Buffer): unknown {
   try {
     return JSON.parse(text.toString()) as unknown;

@@ -2,14 +2,14 @@ import { request } from 'node:http';
 import { percentileOfSlices, type LoopReport } from '../../loop-watch.ts';
 import { startAdversarialStage, type AdversarialStage, type StageProcess } from './stage.ts';
 
-/** The longest time that a process may compute before other work gets a turn. CPU time, so it holds on any machine. */
+/** The longest time that a process may compute before other work gets a turn. Units: ms of CPU time. */
 export const longestCpuMs = 100;
 
 /** A query server and agents as processes whose event loops are watched from their start to their end. */
 export interface WatchedStage extends AdversarialStage {
   /** Measurements of each event loop since its last report. */
   reports(): Promise<{ query: LoopReport; agents: LoopReport[] }>;
-  /** For each process, the 99.9th percentile of its slices so far. Units: ms of CPU time. */
+  /** For each process, the 99.9th percentile of the time between two looks at its event loop. Units: ms of CPU time. */
   longRounds(): number[];
   /** The first value of a metric of the query server; NaN if its metrics page lacks it. */
   metric(name: string): Promise<number>;
@@ -18,7 +18,7 @@ export interface WatchedStage extends AdversarialStage {
 /** Starts the processes, and warms them up. */
 export async function startWatchedStage(): Promise<WatchedStage> {
   const stage = await startAdversarialStage({ pods: 500, samples: 40 });
-  /** The slices of all reports, by process. */
+  /** The `slices` of all reports, by process. */
   const slicesOf = new Map<StageProcess, (readonly number[])[]>();
   const reportOf = async (process: StageProcess): Promise<LoopReport> => {
     const report = await process.report();
