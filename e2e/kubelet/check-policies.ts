@@ -37,7 +37,7 @@ const ends = {
 } as const;
 type Name = keyof typeof ends;
 
-/** From, to, port. Each port has a listener, so a policy refused every connection that fails. */
+/** From, to, port. Each port has a listener, so a connection that fails was refused by a policy. */
 const allowed: readonly [Name, Name, number][] = [
   ['collector', 'agent', 9_090],
   ['collector', 'query', 9_096],

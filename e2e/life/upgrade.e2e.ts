@@ -78,7 +78,7 @@ describe('the next version', () => {
     await stage.until(policyPath, 'Ready', 'True');
   });
 
-  test('over the objects of this one changes no pod template, and removes what it no longer renders', async () => {
+  test('started over objects of this version changes no pod template, and removes what is no longer rendered', async () => {
     const before = await Promise.all([agent, query, minterDeploymentPath].map(templateOf));
     const sets = [await replicaSets('agents'), await replicaSets('svc-system')];
     await operator.stop();
@@ -128,14 +128,14 @@ describe('the next version', () => {
     expect(await replicaSets('agents')).toEqual(sets);
   });
 
-  test('finds no object stored in a version that is not served', async () => {
+  test('finds no object stored in an API version that is not served', async () => {
     for (const name of ['trafficmonitors', 'clustertrafficpolicies', 'minterdeployments']) {
       const crd = await stage.get(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}.svc.dev`);
       expect((crd['status'] as { storedVersions: string[] }).storedVersions).toEqual(['v1alpha1']);
     }
   });
 
-  test('rotates the signing key: a next version is only checked, a new version is used by the pods', async () => {
+  test('rotates the minter’s key: nextKeyVersion is only checked, a new keyVersion is used by the pods', async () => {
     const key = 'projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions';
     const patch = (kms: object): Promise<string> =>
       stage.kubectl('-n', 'agents', 'patch', 'md', 'minter', '--type=merge', '-p', JSON.stringify({ spec: { kms } }));

@@ -18,7 +18,9 @@ interface Subject {
   stop(): Promise<void>;
 }
 
-/** The runtime on a real API server: a controller that creates a Service and a Secret for every labelled ConfigMap. */
+/**
+ * Tests the runtime on a real API server, by a controller that makes a Service and a Secret for labelled ConfigMaps.
+ */
 export function manager(of: () => Cluster): void {
   let cluster: Cluster;
   let client: RestClient;
@@ -111,7 +113,7 @@ export function manager(of: () => Cluster): void {
   const portOf = async (name: string): Promise<number | undefined> =>
     ((await child(services, name))?.['spec'] as { ports: { port: number }[] } | undefined)?.ports[0]?.port;
 
-  test('applies, follows changes, repairs, prunes, and records Events', async () => {
+  test('a controller applies children, follows changes, repairs, prunes, and records Events', async () => {
     await put('shop', { port: '80', secret: 'x' });
     const subject = start();
     await until('the children', async () => (await child(services, 'shop')) && (await child(secrets, 'shop')));

@@ -16,7 +16,7 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as
   dependencies: Record<string, string>;
 };
 
-test('the checkout has the same entry points, as unbuilt sources', () => {
+test('the checkout has the entry points of the published package, as unbuilt sources', () => {
   const paths = entryNames.map((entry) => [`./${entry}`, `./${entries[entry]}`]);
   expect(manifest.exports).toEqual(Object.fromEntries(paths));
 });

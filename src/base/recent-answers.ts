@@ -8,7 +8,7 @@ export interface RecentAnswersOptions<T> {
   readonly from?: 'question' | 'answer';
   /** Maximum number of answers that are kept; beyond it the oldest is dropped. */
   readonly most: number;
-  /** Whether an answer is reused after its callers got it. Default: every answer is. */
+  /** Whether an answer is kept for later callers, after those that waited for it. Default: every answer is. */
   readonly isKept?: (answer: T) => boolean;
 }
 

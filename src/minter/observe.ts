@@ -5,7 +5,7 @@ import type { MinterMetrics } from './metrics.ts';
 import type { Readiness } from './readiness.ts';
 import { activeScopes, allFiles, type RuleSet } from './rules/rule-set.ts';
 
-/** Logs every change of a check and exports every change of a gate as a metric. */
+/** Logs every change of a readiness check, and exports the gates of readiness (rules, key, app) as a metric. */
 export function watchReadiness(
   metrics: MinterMetrics,
   logger: Logger,

@@ -4,7 +4,7 @@ import { names } from './names.ts';
 /**
  * Two rendered objects are meant to be edited by a cluster's administrators: the binding `svc-metrics-reader`, to which
  * they add scrapers, and the NetworkPolicy of the scrape port, in which they open their namespaces. Both hold lists
- * that server-side apply treats as a whole, so applying the rendered object would undo them.
+ * that server-side apply treats as a whole, so applying the rendered object would undo these edits.
  *
  * `withUserChanges` returns the object to apply instead: our entries, and after them those of `live` that are not ours.
  * Entries of an administrator stay; our own are restored if removed. Other objects are returned unchanged.

@@ -37,8 +37,8 @@ export async function writeCheckpoint(dir: string, files: FileLayer, head: Head,
       for (let from = 0; from < view.size; from += seriesPerTurn) {
         if (from > 0) await nextTurn();
         const to = Math.min(from + seriesPerTurn, view.size);
-        // Written as its difference from the one before, a series takes a tenth of the bytes, and replay looks up fewer
-        // labels.
+        // A series that is written as its difference from the previous one takes a tenth of the bytes, and replay looks
+        // up fewer labels.
         const writer = new SeriesRecordWriter();
         for (let i = from; i < to; i++) writer.add(series, refs[i]!, view.labels(i));
         writeFrame(out, recordType.newSeries, series.view());

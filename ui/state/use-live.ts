@@ -19,7 +19,7 @@ const leastGapMs = 100;
 /** After a slow rendering there is a pause of this many times its duration, so that clicks are handled. */
 const restFactor = 3;
 
-/** Follows a request; when the request changes, it starts again with no rows. */
+/** Follows the stream that a request describes; when the request changes, starts again with no rows. */
 export function useLive(ask: StreamAsk): Live {
   const key = JSON.stringify(ask);
   const [turn, setTurn] = useState(0);

@@ -46,15 +46,15 @@ export interface TlsDeps {
 /** Common names of the certificates that may call the agent. */
 const readers = ['svc-query', 'svc-controller'];
 const controllers = ['svc-controller'];
-/** The memory limit assumed for a container without one: that of the DaemonSet. Bytes. */
+/** The memory limit assumed for a container without one: that of the DaemonSet. Units: bytes. */
 const unlimitedContainerBytes = 1024 ** 3;
 /** A reader of the stream may pause this long, since a client of the query server may pause too. Units: ms. */
 const readerStalledMs = 600_000;
 
 /**
- * The three listeners with mutual TLS: the first for remote read and for this node's parts of queries, the second for
- * spans and flows, the third for the capture config. Resolves with their ports, and with the node's own certificate if
- * the operator has to issue it.
+ * Opens the three listeners with mutual TLS: one for remote read and for this node's parts of queries, one for spans
+ * and flows, and one for the capture config. Resolves with their ports, and with the node's own certificate if the
+ * operator has to issue it.
  * Errors: ERR_TLS_MATERIAL, ERR_LISTEN.
  */
 export async function openTlsListeners(

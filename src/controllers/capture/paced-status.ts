@@ -28,7 +28,7 @@ export class PacedStatus<T extends KubeObject> {
     this.#options = options;
   }
 
-  /** The status before the first compile; it is not announced and does not delay the next write. */
+  /** Writes the status before configs are compiled the first time; it is not announced, and delays no other write. */
   async writeFirst(object: T, status: object, signal: AbortSignal): Promise<void> {
     await this.#options.writer.write(object, status, { signal });
   }

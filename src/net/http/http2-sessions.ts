@@ -61,7 +61,7 @@ export class Http2Sessions {
 
   /**
    * From now on a session gets its GOAWAY at the end of an answer that leaves the session without streams. An earlier
-   * GOAWAY would refuse requests that are in flight: Node cannot send the notice that announces it (RFC 9113 §6.8).
+   * GOAWAY would refuse requests that are in flight: Node.js cannot send the notice that announces it (RFC 9113 §6.8).
    */
   drain(): void {
     this.#draining = true;
@@ -125,7 +125,7 @@ export class Http2Sessions {
     });
   }
 
-  /** Node ends slow requests of HTTP/1.1 by itself, but leaves a stream open as long as its session lives. */
+  /** Node.js ends slow requests of HTTP/1.1 by itself, but leaves a stream open as long as its session lives. */
   #limitArrival(stream: ServerHttp2Stream): void {
     const { limits, refused } = this.#options;
     stream.setTimeout(limits.stalledMs, () => {

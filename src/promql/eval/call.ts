@@ -229,8 +229,8 @@ async function severalQuantiles(
 }
 
 /**
- * Splits a column by the text of the quantile at each step: the text becomes a label, so each text gets a column, whose
- * least weight is held.
+ * Splits a column by the text of the quantile at each step: the text becomes a label, so each text gets a column. The
+ * least memory of these columns is charged to the budget.
  */
 function splitByText(
   { budget }: EvalContext,

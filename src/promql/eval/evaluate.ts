@@ -29,7 +29,7 @@ export function evaluate(context: EvalContext, expr: Expr, frame: Frame): Promis
     : evaluateNode(context, expr, frame);
 }
 
-/** Evaluates an invariant expression at one step. */
+/** Evaluates an invariant expression at one step, and repeats the value: it is the same at every step. */
 async function evaluateOnce(context: EvalContext, expr: Expr, { start, step, count, samples }: Frame): Promise<Value> {
   const counter = samples && new SampleCounter(1);
   const once = await evaluateNode(context, expr, { start, step, count: 1, samples: counter });

@@ -3,7 +3,8 @@ import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 
 /**
- * Joins equal series as Prometheus' step loop does; an instant answer with delayed name removal may keep them apart.
+ * Joins series with equal labels, as Prometheus does at each step. The answer of an instant query with delayed name
+ * removal may keep them apart.
  */
 export async function settle(context: EvalContext, columns: Column[], frame: Frame): Promise<Column[]> {
   return context.settings.delayedNameRemoval && frame.count === 1 ? columns : mergeDuplicates(context.budget, columns);

@@ -11,9 +11,9 @@ import { oneObject, type Cache, type Informer, type SourceEvent } from '../../ru
 import type { AgentDirectory } from './directory.ts';
 import { DepartedNodes } from './departed-nodes.ts';
 
-/** A change of the cluster is evaluated within this time, even without a query. ms. */
+/** A change of the cluster is evaluated within this time, even without a query. Units: ms. */
 const lookMs = 1_000;
-/** How long readiness waits for the record of nodes that left, once everything else is synced. ms. */
+/** How long readiness waits for the record of nodes that left, after everything else is synced. Units: ms. */
 const recordGraceMs = 10_000;
 /** Maximum number of faults of the record in one log line. */
 const maxTold = 5;

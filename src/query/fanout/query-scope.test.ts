@@ -93,7 +93,7 @@ test('a query that runs out of time fails as timeout, and one whose client left 
   await expect(canceled).rejects.toMatchObject({ errorType: 'canceled' });
 });
 
-test('queries above the limit wait for their turn', async () => {
+test('queries above the limit of concurrency wait for their turn', async () => {
   let running = 0;
   let most = 0;
   const run = runner(

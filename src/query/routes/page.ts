@@ -6,7 +6,7 @@ const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/** Views of the page that have links. `ui/state/place.ts` has the same list. */
+/** Views of the page that have URLs of their own. `ui/state/place.ts` has the same list. */
 const views = ['services', 'service', 'map', 'live', 'graph', 'nodes', 'objects'];
 
 /**

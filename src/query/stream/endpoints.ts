@@ -32,8 +32,8 @@ export interface StreamEndpointDeps {
 const stalledMs = 600_000;
 
 /**
- * The relayed stream: lines of JSON at the same paths as an agent's own, and gRPC on HTTP/2. A refusal has the form of
- * the other endpoints; in gRPC it has the equivalent status.
+ * Serves spans and flows, relayed from the agents: as lines of JSON at the same paths as an agent does, and as gRPC on
+ * HTTP/2. A refusal has the form of the other endpoints; in gRPC it has the equivalent status.
  */
 export function useStream(app: Express, deps: StreamEndpointDeps): void {
   for (const path of streamPaths) {

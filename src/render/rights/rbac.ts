@@ -45,7 +45,7 @@ export function aggregatedTo(roles: readonly ('view' | 'edit' | 'admin')[], obje
   };
 }
 
-/** Binds a ClusterRole, of the same name unless another is given. */
+/** A binding named `name` to the ClusterRole `roleName`, by default the one of the same name. */
 export function clusterRoleBinding(
   component: Component,
   name: string,
@@ -66,7 +66,7 @@ export function role(component: Component, ref: ServiceAccountRef, rules: Policy
   return objectOf('Role', { component, ...ref }, { rules });
 }
 
-/** Binds a Role of the same namespace, or a ClusterRole in that namespace; of the same name unless another is given. */
+/** A binding in a namespace to a Role there, or to a ClusterRole; by default to the one of the same name. */
 export function roleBinding(
   component: Component,
   ref: ServiceAccountRef,

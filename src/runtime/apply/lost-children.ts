@@ -4,7 +4,7 @@ import { keyOf, keyText } from '../keys.ts';
 import type { Informer, ObjectKey } from '../types.ts';
 
 export interface LostChild {
-  /** For `forget`. */
+  /** The argument of `forget`. */
   trace: string;
   informer: Informer;
   object: KubeObject;

@@ -28,7 +28,7 @@ export function putLayout(out: BitWriter, layout: HistogramLayout): void {
   for (const bound of layout.customValues) putCustomBound(out, bound);
 }
 
-/** Errors: ERR_STORE_CORRUPT, also for an unknown schema. */
+/** Reads what `putLayout` wrote. Errors: ERR_STORE_CORRUPT, also for an unknown schema. */
 export function readLayout(reader: BitReader): HistogramLayout {
   const zeroThreshold = readZeroThreshold(reader);
   const schema = readVarbitInt(reader);

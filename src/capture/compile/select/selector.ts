@@ -45,8 +45,8 @@ export function labelTests(selector: LabelSelector | undefined): Record<string, 
 }
 
 /**
- * Matches `*` and `?` against a whole name. Users write these patterns, so the time is at most the product of both
- * lengths.
+ * Matches `*` and `?` against a whole name. Users write these patterns, so the time must be bounded: it is at most the
+ * product of both lengths.
  */
 export function matchesGlob(glob: string, text: string): boolean {
   let g = 0;
