@@ -114,7 +114,7 @@ function identity(pods: number): Identity {
   return known;
 }
 
-/** The size of the workload's node, and the end of its intervals. */
+/** The node of the workload: its number of pods, and the end of its intervals. */
 interface Node {
   readonly pods: number;
   readonly endMs: number;

@@ -11,7 +11,7 @@ export const intervalMs = 10_000;
 /** Series of one pod. */
 export const seriesPerPod = 10 * (18 + 13 + 13);
 
-/** When the senders' counters began, and the time of interval `round`. Units: ms since the epoch. */
+/** `startMs`: when the senders' counters began; `at`: the time of interval `round`. Units: ms since the epoch. */
 export interface Timeline {
   readonly startMs: number;
   readonly at: (round: number) => number;
@@ -98,7 +98,7 @@ function histogramMetric(name: string, unit: string, bounds: readonly number[], 
 
 export const scope = { name: 'bench', version: '' };
 
-/** One interval: a body for each pod. */
+/** The requests of one interval: a body for each pod. */
 export function httpBodies(pods: number, time: Timeline, round: number): Uint8Array[] {
   return Array.from({ length: pods }, (_, pod) => {
     const metrics = [
@@ -110,7 +110,7 @@ export function httpBodies(pods: number, time: Timeline, round: number): Uint8Ar
   });
 }
 
-/** One interval of flow counters, in one body. */
+/** The requests of one interval with all flow counters: a single body. */
 export function flowBodies(flows: number, time: Timeline, round: number): Uint8Array[] {
   const points = Array.from({ length: flows }, (_, i) => ({
     attributes: attributes({

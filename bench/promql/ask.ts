@@ -2,9 +2,9 @@ import { end, start } from './data.ts';
 
 /** One answer and what it took, in milliseconds. */
 export interface Timed {
-  /** As the server itself reports it. */
+  /** The time of the evaluation, as the server itself reports it. */
   readonly evaluation: number;
-  /** Until the last byte. */
+  /** The time until the last byte of the answer. */
   readonly http: number;
   readonly body: string;
 }
@@ -16,7 +16,7 @@ interface Stats {
   readonly queued: number | undefined;
 }
 
-/** Sends a query once. A name that begins with `i_` is an instant query at the end of the data. `step` in seconds. */
+/** Sends a query once: as an instant query at the end of the data if its name begins with `i_`. `step` in seconds. */
 export async function ask(url: string, name: string, query: string, step = 60): Promise<Timed> {
   const params = new URLSearchParams({ query, stats: 'all' });
   if (name.startsWith('i_')) params.set('time', String(end / 1000));

@@ -53,6 +53,6 @@ export async function withAgents(
   }
 }
 
-/** The state of the caches, for every figure over many agents. */
+/** The state of the caches, as every benchmark over many agents reports it. */
 export const agentCaches =
   'warm: each question was asked before; every agent computes each answer anew, from its own store in memory';

@@ -1,7 +1,7 @@
 import { AddressIndex } from '../../src/query/addresses/address-index.ts';
 import { cluster, end, namespaceOf } from './topology-data.ts';
 
-/** An index with `pods` pods of the workloads, a Service for each workload, and the nodes. Empty for 0 pods. */
+/** An address index of a made-up cluster: `pods` pods, a Service for each workload, the nodes. Empty for 0 pods. */
 export function topologyIndex(pods: number): AddressIndex {
   const index = new AddressIndex();
   if (pods === 0) return index;

@@ -43,7 +43,7 @@ export const tables: readonly Table[] = written.map((table) => ({
   cases: [...table.cases, ...generatedCases(table.kind)],
 }));
 
-/** Where objects of a kind are created. */
+/** The API path at which objects of a kind are created. */
 export function collectionPath(kind: KindDefinition): string {
   const { resource } = kind;
   return `/apis/${resource.apiVersion}${resource.namespaced ? '/namespaces/default' : ''}/${resource.plural}`;

@@ -40,7 +40,7 @@ const job = (kind: string): object => ({ template: pod(kind, { restartPolicy: 'N
 
 /**
  * One workload of each kind other than Deployment, all of them running the shop's catalog. The DaemonSet has one pod,
- * on the node of that name.
+ * on `node`.
  */
 export const workloadKinds = (node: string): object => ({
   apiVersion: 'v1',
@@ -67,7 +67,7 @@ export interface DescribedObject {
   readonly name: string;
 }
 
-/** The objects with a value: those of `workloadKinds`, the catalog's Deployment with its ReplicaSet, and a node. */
+/** The objects that have a value: those of `workloadKinds`, the catalog's Deployment and ReplicaSet, and a node. */
 export function describedWorkloads(node: string, replicaSet: string): DescribedObject[] {
   const inShop = (resource: string, kind: string, name: string): DescribedObject => ({
     ...{ path: `namespaces/shop/${resource}`, kind, name },

@@ -132,7 +132,7 @@ describe('fixed-date-beside-real-clock', () => {
     ['a fixed date alone', `const end = Date.UTC(2026, 0, 1);`],
     ['a real clock alone', `const now = Date.now(); open({ clock: systemClock });`],
     ['a clock of the data’s date', `const end = Date.UTC(2026, 0, 1); open({ clock: new ShiftedClock(end) });`],
-    ['a stage of recorded data and a clock', `import { p } from './open-metrics.ts'; startQueryStage({ nodes, clock });`],
+    ['recorded data beside a fake clock', `import { p } from './open-metrics.ts'; startQueryStage({ nodes, clock });`],
     ['a clock with only real timers', `const e = 1_700_000_000_000; open({ ...systemClock, now: () => e });`],
     ['a large number that is not a date', `const max = 4_294_967_296; Date.now();`],
   ])('accepts %s', (_what, code) => {

@@ -34,7 +34,7 @@ test('every row says what needs the right', () => {
 });
 
 /**
- * Names of the ClusterRoles that apply to the whole cluster. With a RoleBinding alone, a ClusterRole applies to one
+ * Names of the ClusterRoles that apply to the whole cluster. A ClusterRole that only a RoleBinding binds applies to one
  * namespace.
  */
 const bound = objects

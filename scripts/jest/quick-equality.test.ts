@@ -50,9 +50,9 @@ test.each<[string, unknown, unknown]>([
 });
 
 test.each<[string, unknown, unknown]>([
-  ['a hole', hole, [1, undefined, 3]],
+  ['a hole in an array', hole, [1, undefined, 3]],
   ['a member that is undefined', { a: undefined }, {}],
-  ['a class', new Point(), { x: 1 }],
+  ['the class of an object', new Point(), { x: 1 }],
 ])('%s is a difference only for toStrictEqual', (_, a, b) => {
   expect(a).toEqual(b);
   expect(a).not.toStrictEqual(b);

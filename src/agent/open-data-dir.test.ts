@@ -28,7 +28,7 @@ test('a missing directory is created', async () => {
   await store.close();
 });
 
-test('a directory that cannot be written ends the start; the error has its path, reason and what to do', async () => {
+test('a directory that cannot be written ends the start; the error has its path, the reason and a remedy', async () => {
   writeFileSync(join(dir, 'file'), '');
   const dataDir = join(dir, 'file/data');
   await expect(openDataDir(dataDir, options(dataDir))).rejects.toMatchObject({

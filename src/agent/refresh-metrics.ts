@@ -5,7 +5,7 @@ import { residentMemory } from './capture/instrument-memory.ts';
 import type { SeriesMapper } from './mapping/mapper.ts';
 import { showConfig, type SelfMetrics } from './self-metrics.ts';
 
-/** The sources of the gauges that are read when needed instead of counted. */
+/** The sources of the metrics whose values are read on demand, and not counted as they change. */
 export interface StateSources {
   readonly mapper: SeriesMapper;
   readonly metrics: SelfMetrics;

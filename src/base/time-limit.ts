@@ -39,7 +39,7 @@ export class TimeLimit {
 
 /**
  * Runs `work` with the signal of a time limit and releases the limit when the work has settled. The work has to heed
- * its signal: this function waits for it.
+ * the signal: this function waits for the work even when its time has passed.
  */
 export async function within<T>(
   clock: Clock,

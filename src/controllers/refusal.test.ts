@@ -50,7 +50,7 @@ test.each<[string, unknown, string, boolean]>([
   ['an object that the server finds invalid', answer(422, 'Invalid', 'spec.replicas: Invalid value'), 'Invalid', true],
   ['a server in trouble', answer(503, 'ServiceUnavailable', 'try again'), 'ApplyFailed', false],
   ['a connection that broke', new Error('socket hang up'), 'ApplyFailed', false],
-])('%s has its own reason', (_what, error, reason, stalled) => {
+])('the error decides the reason, and whether waiting may help: %s', (_what, error, reason, stalled) => {
   const refusal = refusalOf(error, 'Deployment shop/minter');
   expect(refusal).toMatchObject({ reason, stalled });
   expect(refusal.message).toContain('Deployment shop/minter');

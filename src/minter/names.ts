@@ -14,7 +14,7 @@ const keyVersion =
 export const isOrganizationName = (text: string): boolean => organization.test(text);
 export const isScopeName = (text: string): boolean => scope.test(text);
 export const isPermissionName = (text: string): boolean => permission.test(text);
-/** A version of a key, never the key itself: signing must not move to another version by itself. */
+/** The name of a version of a key, never of the key: signing must not move to another version unasked. */
 export const isKeyVersionName = (text: string): boolean => keyVersion.test(text);
 
 /** A plain repository name: no owner, no pattern, nothing that is special in a path. */

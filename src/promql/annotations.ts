@@ -13,12 +13,12 @@ interface Annotation {
   detail?: (message: string) => string;
 }
 
-/** An annotation as plain data, to be sent and absorbed elsewhere. */
+/** An annotation as plain data, which can be sent to another process and absorbed there. */
 export interface PortableAnnotation {
   readonly kind: Kind;
   readonly message: string;
   readonly position: Position;
-  /** Figures of repeated events, for messages that have them. */
+  /** What repetitions of the message add up to: of buckets forced to be monotonic, and of overlapping start times. */
   readonly forced: ForcedMonotonicity | null;
   readonly overlaps: number;
 }

@@ -41,7 +41,7 @@ export function acceptWebSocket(req: IncomingMessage, socket: Duplex, protocols:
       if (frame.last) use(Buffer.concat(parts.splice(0)));
     }
   });
-  // The HTTP server allows half-open connections: its side must be ended explicitly.
+  // The HTTP server allows half-open connections, so the server's side must be ended explicitly.
   socket.on('end', () => socket.end());
   socket.on('error', () => socket.destroy());
   return {

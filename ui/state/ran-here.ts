@@ -23,7 +23,7 @@ const remembered = (list: readonly string[], query: string): string[] =>
 
 export const ranHere = (query: string): boolean => read('sessionStorage', ranKey).includes(query.trim());
 
-/** The user has run this query, or has followed a link of the page itself that shows it. */
+/** Remembers that the user has run this query, or has followed a link of the page itself that shows the query. */
 export function markRan(query: string): void {
   store('sessionStorage', ranKey, JSON.stringify(remembered(read('sessionStorage', ranKey), query.trim())));
 }

@@ -9,7 +9,7 @@ export type ReadData = (kind: DataKind, name: string) => Promise<DataObject | un
 
 /**
  * A container's own environment: `envFrom` in order, then `env` in order, `$(NAME)` expanded from what came before.
- * Errors: `WaitingError` CreateContainerConfigError where a source that is not optional is missing.
+ * Errors: a `WaitingError` with reason CreateContainerConfigError if a source that is not optional is missing.
  */
 export async function containerEnvironment(
   pod: Pod,

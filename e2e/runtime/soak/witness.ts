@@ -36,12 +36,12 @@ export class Witness {
     await this.#cache.untilSynced(60_000, this.#stop.signal);
   }
 
-  /** Lists after the first. */
+  /** How many lists were read after the first. */
   get relists(): number {
     return this.#gaps.length;
   }
 
-  /** Number of changes that only a later list found, as counted by the metric. */
+  /** Number of changes that only a later list found, as the runtime's own metric counts them. */
   async counted(): Promise<number> {
     const { values } = await this.#metrics.missedEvents.get();
     return values.reduce((sum, v) => sum + v.value, 0);

@@ -3,9 +3,10 @@ import type { Exemplar } from '../otlp/model.ts';
 import type { Series } from './series-table.ts';
 
 /**
- * Keeps the newest exemplar of each series: on the bucket that its value falls into, or on the scalar itself. Only an
- * exemplar that is newer than the previous one also goes into the ring (the agent's newest exemplars), because senders
- * repeat the last one with every point. An exemplar without a trace adds nothing to the series and is left out.
+ * Keeps the newest exemplar of each series. An exemplar of a histogram is kept at the series of the bucket that its
+ * value falls into. Only an exemplar that is newer than the previous one also goes into the ring (the agent's newest
+ * exemplars), because senders repeat the last one with every point. An exemplar without a trace adds nothing to the
+ * series and is left out.
  */
 export function noteExemplars(series: readonly Series[], exemplars: readonly Exemplar[], ring: ExemplarRing): void {
   for (const exemplar of exemplars) {

@@ -147,7 +147,7 @@ async function answer(
   const stats = { waitMs, evaluateMs: clock.monotonic() - entered };
   const maxBytes = Math.min(request.maxBytes, limits.maxBytes);
   const framed = await collectFrames(encodePartial(header, result, stats), maxBytes, signal, lease.part());
-  // From here on only the frames are needed, not the evaluation.
+  // From here on only the frames are needed, so the memory of the evaluation is given back.
   memory.close();
   return framed;
 }

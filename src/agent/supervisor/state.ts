@@ -31,12 +31,12 @@ export async function readSupervisorState(dir: string): Promise<SupervisorState 
   return bytes && parseState(parseJson(bytes.toString('utf8'), 'state of the instrument: not JSON'));
 }
 
-/** The hash that identifies a file of the instrument in orders and states. */
+/** The hash that identifies a config file of the instrument in orders and states. */
 export function instrumentFileHash(yaml: string): string {
   return `sha256:${sha256Hex(yaml)}`;
 }
 
-/** The path of the file with the order to restart, in the folder of the instrument's file. */
+/** The path of the file with the order to restart, in the folder of the instrument's config file. */
 export function orderPath(instrumentFile: string): string {
   return join(dirname(instrumentFile), 'run');
 }

@@ -26,7 +26,7 @@ test.each<[string, TrafficMonitor[], boolean, string[]]>([
   expect(changes(file([shop, pay]), file(monitors))).toEqual([general, namespaces]);
 });
 
-test('two monitors of one namespace that change places in rank are a change of that namespace alone', () => {
+test('if two monitors of one namespace swap their ranks, only that namespace changes', () => {
   const two = (priority: number): string =>
     file([edited({ sampling: { ratio: '0.1' } }), aMonitor('shop/n', { selector: {}, priority })]);
   expect(changes(two(1), two(-1))).toEqual([false, ['shop']]);

@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { metricsOn } from '../../base/metric-set.ts';
 
-/** Number of nodes recorded as departed, at the time of the scrape. */
+/** Registers a gauge of the nodes that are recorded as departed. `count` is called at each scrape. */
 export function departedNodesGauge(registry: Registry, count: () => number): void {
   metricsOn(registry).gauge(
     'svc_controller_departed_nodes',

@@ -1,4 +1,4 @@
-/** The agent and query stack: one controller with one key. */
+/** The platform (agents and query servers): one controller, which reconciles a single key. */
 export { setupPlatform } from './reconciler.ts';
 export { PlatformTrouble } from './trouble.ts';
 export { announceTrouble, setupPlatformWatch } from './watchman.ts';

@@ -59,7 +59,7 @@ export function setupPlatformWatch(
   });
 }
 
-/** The kinds of ours that are not served, or are about to disappear. Pure. */
+/** A refusal that names those of our kinds that are not served, or about to disappear; undefined without any. Pure. */
 export function missingKinds(crds: readonly KubeObject[]): Refusal | undefined {
   const served = new Set(
     crds.filter((crd) => crd.metadata.deletionTimestamp === undefined).map((crd) => crd.metadata.name),

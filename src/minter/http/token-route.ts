@@ -97,7 +97,7 @@ function takeFromBucket(deps: TokenRouteDeps, caller: string): void {
   throw new Refusal('rate_limited', 'rate_limited', 'too many tokens for this caller', { retryAfterSeconds: wait });
 }
 
-/** Node keeps the first of two Content-Type headers; two of them are ambiguous, so they are refused. */
+/** Node.js keeps the first of two Content-Type headers; two of them are ambiguous, so they are refused. */
 function checkContentType(req: IncomingMessage): void {
   const types = req.headersDistinct['content-type'] ?? [];
   const json = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?[ \t]*$/i;
@@ -116,7 +116,7 @@ function oidcHeader(req: IncomingMessage): string | undefined {
 }
 
 /**
- * The whole body, at most `maxBytes`, before the deadline.
+ * Reads the whole body, at most `maxBytes`, before the deadline.
  * Errors: Refusal `payload_too_large` or `request_timeout`; `invalid_request` when the client disconnects.
  */
 function readBody(req: IncomingMessage, maxBytes: number, clock: Clock, deadline: Deadline): Promise<Buffer> {

@@ -71,7 +71,7 @@ test.each<[string, string, number]>([
   ['headers beyond what the parser takes', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'a'.repeat(50 * 1024)}\r\n\r\n`, 431],
   ['a target in authority form', 'GET host:80 HTTP/1.1\r\nHost: x\r\n\r\n', 400],
   ['CONNECT', 'CONNECT host:80 HTTP/1.1\r\nHost: x\r\n\r\n', 405],
-  ['two lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc', 400],
+  ['two Content-Lengths', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc', 400],
   [
     'a length together with chunks',
     'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
@@ -174,7 +174,7 @@ test('a caller that floods the server with connections loses its own, not those 
   expect(String(await once(kept, 'data'))).toMatch(/GET \/still$/);
 });
 
-test('a connection that waits for an answer keeps its place, also while its next request arrives', async () => {
+test('a connection that waits for an answer is not closed for a new one, even if it sends a next request', async () => {
   await serve({ connections: 1 });
   const arrived: string[] = [];
   let answer = (): void => {};
@@ -191,7 +191,7 @@ test('a connection that waits for an answer keeps its place, also while its next
   expect(await both.text).toMatch(/answered$/);
 });
 
-test('probe paths are answered while all places are taken and other requests are refused', async () => {
+test('probe paths are answered while requests are at their limit and other paths are refused', async () => {
   await serve({ requests: 3, reservedPaths: ['/readyz'] });
   const held: (() => void)[] = [];
   answers = (req, res) => void (req.url === '/slow' ? held.push(() => res.end()) : res.end());

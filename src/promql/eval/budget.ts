@@ -10,7 +10,7 @@ export interface BudgetLimits {
   readonly maxSamples: number;
   /** Series of all selectors together. Default: no limit. */
   readonly maxSeries?: number | undefined;
-  /** A shared memory pool: the held memory is taken from it. Default: none. */
+  /** The memory pool of the process, from which the query's memory is taken. Default: none. */
   readonly memory?: Memory | undefined;
   readonly timeoutMs: number;
   readonly monotonic: (() => number) | undefined;
@@ -22,7 +22,7 @@ export interface BudgetLimits {
 export const sampleBytes = 16;
 
 /**
- * Accounts for the memory that a query holds, in samples, and for its work.
+ * Counts the memory that a query uses, in samples, and its work.
  * Guarantees: an aborted or overdue query stops within one slice of work; other work of the process gets a turn between
  * the slices of any query.
  */
@@ -31,11 +31,11 @@ export class Budget {
   readonly #started: number;
   #held = 0;
   #work = 0;
-  /** The most samples that were held at the same time. */
+  /** The most samples that were in memory at the same time. */
   peak = 0;
   /** Samples read from the source. */
   read = 0;
-  /** Series touched, of all selectors. */
+  /** How many series the selectors found, all together. */
   series = 0;
 
   constructor(limits: BudgetLimits) {
@@ -54,8 +54,8 @@ export class Budget {
   }
 
   /**
-   * Refuses work before its first step, when the work would hold too many samples. `what` returns the reason, with
-   * numbers.
+   * Refuses work before its first step, when the work would need memory for too many samples. `what` returns the
+   * reason, with numbers.
    * Errors: `execution` when the limit would be exceeded.
    */
   expect(samples: number, what: () => string): void {

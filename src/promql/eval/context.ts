@@ -24,7 +24,7 @@ export interface EvalContext {
   readonly settings: EvalSettings;
   readonly budget: Budget;
   readonly annotations: Annotations;
-  /** Separates waiting from computing: all waits for series and nodes go through it. */
+  /** Measures waiting apart from computing: all waits for series and nodes go through it. */
   readonly stopwatch: Stopwatch;
   /** The source's series of a selector; repeated calls return the same promise. */
   readonly series: (selector: VectorSelector) => Promise<readonly SelectedSeries[]>;
@@ -35,7 +35,7 @@ export interface EvalContext {
   /** Reads series that no selector of the query names, in buffers of their own. */
   readonly select: (request: SelectRequest) => Promise<readonly RawSeries[]>;
   readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
-  /** The columns of a subtree that the nodes computed; null, or a promise of null, when it has to be evaluated here. */
+  /** The columns of a subtree that the nodes computed; null, or a promise of null, if this engine must evaluate it. */
   readonly distributed: (expr: Expr, frame: Frame) => Promise<Column[] | null> | null;
   /** True for a subtree that was requested from the nodes. */
   readonly isPart: (expr: Expr) => boolean;

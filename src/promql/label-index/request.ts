@@ -3,7 +3,7 @@ import { plainSets, readMatcherSets } from '../partial/matcher-sets.ts';
 import { UnsupportedRequest } from '../partial/request.ts';
 import type { Matcher } from '../types.ts';
 
-/** The path of an agent's index: label names, values of a label, label sets. */
+/** The path at which an agent lists label names, values of a label, or label sets of series. */
 export const indexPath = '/api/v1/index';
 
 /** Version of the request and of the frames; raised when one side could misread the other. */
@@ -12,7 +12,7 @@ export const indexVersion = 1;
 /** What is listed: label names, values of a label, or label sets of series. */
 export type IndexKind = 'names' | 'values' | 'series';
 
-/** A query server's request to an agent's index. Units: milliseconds, bytes. */
+/** A query server's request to an agent for such a list. Units: milliseconds, bytes. */
 export interface IndexRequest {
   readonly kind: IndexKind;
   /** The label whose values are requested; null for other kinds. */
@@ -21,7 +21,7 @@ export interface IndexRequest {
    * A series must match all matchers of at least one set. There is at least one set; an empty set matches every series.
    */
   readonly sets: readonly (readonly Matcher[])[];
-  /** Series with a sample in [start, end]. */
+  /** Only series with a sample in [start, end] count. */
   readonly startMs: number;
   readonly endMs: number;
   /** The most elements to list, the first in order; 0 for all. */

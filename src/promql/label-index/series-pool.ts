@@ -6,7 +6,7 @@ export interface LabelList extends Iterable<Labels> {
   readonly length: number;
 }
 
-/** Length of a chunk of memory, in numbers of pairs; a longer set gets a chunk of its own. */
+/** Length of a chunk of memory, in 32-bit numbers; a longer set gets a chunk of its own. */
 const chunkLength = 2 ** 18;
 
 /**

@@ -33,7 +33,7 @@ export interface AppDeps extends HandlerDeps {
   readonly ready: () => boolean;
   /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
-  /** Folder with the built query page; without one `/` is 404. */
+  /** Folder with the built query page. Without one, `/` is answered with 404. */
   readonly pageDir?: string | undefined;
   /** Restricts users to the namespaces whose pods they may read. Default: users see all namespaces. */
   readonly access?: Pick<NamespaceAccess, 'visible'> | undefined;
@@ -86,7 +86,7 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
   app.disable('x-powered-by');
   app.disable('etag');
   for (const [path, methods, handler] of routes) {
-    // Metrics keep the path labels that they had before paths outside `/api/v1` existed.
+    // The path label of metrics omits `/api/v1`, as it did when there were no other paths.
     const name = path.replace(/^\/api\/v1/, '');
     const serve = (req: Request, res: Response): Promise<void> => answer(req, res, name, handler, deps);
     const route = app.route(path);

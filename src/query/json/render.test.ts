@@ -29,7 +29,7 @@ test('appended samples have the text of formatSample', () => {
   );
 });
 
-test('each of several appended label sets has the same JSON as alone, wherever a piece ends', () => {
+test('each of several label sets gets the JSON that it gets alone, wherever a piece of the answer ends', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyLabels, fc.boolean())), (sets) => {
       const out = new Utf8Text();

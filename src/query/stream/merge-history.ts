@@ -2,7 +2,7 @@ import { timeOf } from '../../stream/index.ts';
 import type { Received } from './agent-stream.ts';
 import { TimeHeap } from './time-heap.ts';
 
-/** One agent's answer, in order of time. It ends when the answer ends or breaks off. */
+/** The past items that one agent sends, in order of time. It ends when the answer ends or breaks off. */
 export type HistorySource = AsyncIterator<readonly Received[], unknown>;
 
 /**

@@ -12,7 +12,7 @@ const googleIssuer = 'https://accounts.google.com';
 export const catchAllKey = '.yaml';
 
 /**
- * The catch-all rule file of inline rules.
+ * The catch-all rule file that a MinterDeployment's inline rules are rendered into.
  * Shape: pure text, scopes in the order of the spec, repositories always written out.
  * Caveats: the strings are quoted without escapes, because the schema admits no quote or backslash in any of them.
  */

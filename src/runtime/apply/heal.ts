@@ -34,7 +34,8 @@ export function needsRecreation(error: unknown): boolean {
 }
 
 /**
- * Repairs what a refused apply cannot: see `recreate` and `replaceLists`. For objects that only this manager maintains.
+ * Repairs what a refused apply cannot: see `recreate` and `replaceLists`. For objects that only this field manager
+ * maintains.
  * Errors: `refusal` when no repair is allowed: it is not a 422, or this manager never applied the object.
  */
 export async function heal(

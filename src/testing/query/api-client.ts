@@ -57,7 +57,7 @@ export function askApi(
         res.on('end', () => {
           const text = Buffer.concat(parts).toString();
           const type = res.headers['content-type'] ?? '';
-          // The answer of the stream has one JSON document per line.
+          // The answer of the stream has one JSON document per line, so it is not parsed here.
           const isJson = type.includes('json') && !type.includes('ndjson') && !res.headers['content-encoding'];
           const json = isJson ? (JSON.parse(text) as ApiAnswer['json']) : {};
           resolve({ status: res.statusCode ?? 0, headers: res.headers, text, json });

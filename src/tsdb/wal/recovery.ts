@@ -19,7 +19,8 @@ export interface WalRecovery {
 /**
  * Reads the newest complete checkpoint, then every later segment in order.
  * Damage is cut off. A torn tail (a crash during a write that was not acknowledged) is logged as a warning. A bad
- * checksum is logged as an error, and its bytes are copied to `quarantine`; a damaged checkpoint is moved there.
+ * checksum is logged as an error, and the bytes from there on are copied to `quarantine`; a damaged checkpoint is moved
+ * there.
  * Segments after a damaged one are still read, since acknowledged samples in them must not be lost.
  */
 export async function recoverWal(

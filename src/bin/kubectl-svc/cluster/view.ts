@@ -5,12 +5,12 @@ import type { NodeObject } from '../../../controllers/capture/facts.ts';
 import { PluginError } from '../errors.ts';
 import type { PodWithStatus } from './pod-fault.ts';
 
-/** A list, or why it could not be read: a list that a user may not read does not keep a command from the others. */
+/** A list, or why it could not be read: a command goes on with the other lists when a user may not read one. */
 export type Reading<T> =
   | {
       readonly items: readonly T[];
       readonly fault?: undefined;
-      /** True when not all namespaces were read: a compile of the list then differs from the operator's. */
+      /** True when not all namespaces were read: configs compiled from the list may differ from the operator's. */
       readonly partial?: boolean;
     }
   | Unread;
@@ -43,11 +43,11 @@ export interface ClusterView {
   readonly leases: Reading<KubeObject>;
   readonly secrets: Reading<KubeObject>;
   readonly apiServices: Reading<KubeObject>;
-  /** Warnings of all namespaces. */
+  /** Events that are warnings, of all namespaces. */
   readonly events: Reading<KubeObject>;
 }
 
-/** Whether all inputs of the operator's compile were read. */
+/** Whether all lists were read from which the operator compiles configs. */
 export function isWhole({ monitors, policies, nodes, namespaces, pods }: ClusterView): boolean {
   return [monitors, policies, nodes, namespaces, pods].every((list) => list.fault === undefined && !list.partial);
 }
@@ -62,7 +62,7 @@ export function unreadError({ code }: Unread, message: string, rights: readonly 
   return new PluginError(code, message, { hints: code === 'ERR_API_FORBIDDEN' ? rights : [] });
 }
 
-/** The object of a name, from a list that was read. */
+/** The object with a name in a list; undefined when there is none, or the list could not be read. */
 export function named<T extends KubeObject>(reading: Reading<T>, name: string, namespace?: string): T | undefined {
   return itemsOf(reading).find(
     ({ metadata }) => metadata.name === name && (namespace === undefined || metadata.namespace === namespace),

@@ -7,7 +7,7 @@ import type { Explanation } from './explanation.ts';
 import type { PodExplanation } from './explain-pod.ts';
 import type { CheckState } from '../status/check.ts';
 
-/** The sign that a step is shown with. */
+/** The state whose sign is shown before a step with this answer. */
 const stateOfAnswer: Readonly<Record<Step['answer'], CheckState>> = {
   yes: 'ok',
   no: 'bad',

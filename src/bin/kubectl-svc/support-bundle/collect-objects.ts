@@ -16,7 +16,7 @@ import { trimCrd, trimNode, trimObject } from './trim.ts';
 /** Styles without colours. */
 export const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
 
-/** Adds the state of the product as `kubectl svc status` shows it, and the objects that it is read from. */
+/** Adds the state of the product as `kubectl svc status` shows it, and the objects from which that state is read. */
 export function addObjects(bundle: Bundle, view: ClusterView, pods: readonly OwnPod[], redactor: Redactor): void {
   const report = statusReport(view);
   bundle.add('status.txt', 'kubectl svc status', redactor.text(reportText(report, plain)));

@@ -23,9 +23,9 @@ export const figureLabel = 'svc_top';
 
 export interface TopScope {
   readonly kind: TopKind;
-  /** Undefined for all. */
+  /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
-  /** Names of the objects that `-l` selects; undefined without it. */
+  /** Names of the objects that `-l` selects; undefined without `-l`. */
   readonly names: readonly string[] | undefined;
   readonly windowMs: number;
   /** Include the sizes of bodies, as the instrument reports them. */

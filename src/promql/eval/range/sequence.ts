@@ -24,7 +24,7 @@ function countFloatPairs(window: Window, differs: (previous: number, current: nu
   return window.float(count);
 }
 
-/** True for a window of floats alone, without start times, and neither anchored nor smoothed. */
+/** True for a window that has only floats, no start times, and is neither anchored nor smoothed. */
 function isPlain(window: Window): boolean {
   return (
     window.histogramCount === 0 && window.startTimes === null && window.extension === null && window.floatCount > 0

@@ -22,7 +22,7 @@ const sweeps: ReadonlyMap<string, Sweep> = new Map([
   ['sum_over_time', sumSweep(false)],
 ]);
 
-/** The sweep of a function, which computes all its windows in one pass; null for a function without one. */
+/** The sweep of a function: it computes all windows of a series in one pass. Null for a function without a sweep. */
 export function sweepFor(name: string): Sweep | null {
   return sweeps.get(name) ?? null;
 }

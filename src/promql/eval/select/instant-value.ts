@@ -54,7 +54,7 @@ async function elementsOf(
   return elements;
 }
 
-/** Creates elements from columns of one step as they are computed, all in the same buffers. */
+/** Receives columns of one step, which are all computed in the same buffers, and makes an element of each. */
 class ElementSink implements ColumnSink {
   readonly elements: VectorElement[] = [];
   readonly #budget: Budget;

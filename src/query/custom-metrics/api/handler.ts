@@ -17,7 +17,7 @@ import { notReady as tryAgain, pathNotFound, StatusError } from './status-error.
 export interface HandlerOptions {
   readonly access: Pick<Access, 'user' | 'check'>;
   readonly service: Pick<MetricService, 'custom' | 'external' | 'knows'>;
-  /** Answers for metrics that the service does not know. */
+  /** The second adapter, which is asked for metrics that the service does not know. */
   readonly fallback?: Pick<SecondAdapter, 'values'> | undefined;
   readonly offer: () => Offer;
   /** True during shutdown, when readiness fails; requests are still answered. */
