@@ -182,8 +182,8 @@ export interface Store {
   /**
    * Makes a counter reset visible that happened while no agent ran. Call it before the counter's next sample. If the
    * newest sample of the series is older than `startMs` (the counter's start time) and not a zero, it appends a zero at
-   * `startMs` and returns true. Otherwise it appends and counts nothing, and returns false. Source: Prometheus' start
-   * timestamps (`AppendSTZeroSample`), which also put a zero before the first sample of a series.
+   * `startMs` and returns true. Otherwise it appends nothing, counts no rejected sample and returns false. Source:
+   * Prometheus' start timestamps (`AppendSTZeroSample`), which also put a zero before the first sample of a series.
    */
   appendStart(series: Labels | SeriesRef, startMs: number): boolean;
   /**

@@ -5,7 +5,7 @@ export interface Steps {
   readonly start: number;
   readonly step: number;
   readonly count: number;
-  /** The end of the span, if it is known to lie after the last step. */
+  /** The end of the time span that the steps represent; it may lie after the last step. */
   readonly end?: number;
 }
 

@@ -80,7 +80,7 @@ export function summarizeReady(
 /**
  * The conditions of kstatus that are True only when something is not normal: `Reconciling` while work is in progress,
  * `Stalled` when only a change of the object can help.
- * Returns at most one; when neither applies the merge removes both.
+ * Returns at most one of them, `Stalled` if both apply. `mergeConditions` removes from the object what is not returned.
  */
 export function progressConditions(state: {
   reconciling?: { reason: string; message: string } | undefined;

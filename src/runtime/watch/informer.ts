@@ -85,7 +85,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
     this.#options.onWrote?.();
   }
 
-  /** Stops its timers, so that the process can end. Call it when no further events come. */
+  /** Stops the timers of the cache, which would keep the process alive. Call it when no further events come. */
   close(): void {
     this.#store.close();
   }

@@ -58,7 +58,7 @@ export class FilterLine {
     return { include: Object.keys(include).length > 0 ? [include] : [], exclude: this.#exclude };
   }
 
-  /** Whether pods or workloads are requested, and each of them with its namespace. */
+  /** True when pods or workloads are requested, and each of their names includes a namespace. */
   get namesNamespaces(): boolean {
     const { pod = [], workload = [] } = this.#include;
     const named = [...pod.map((text) => text.includes('/')), ...workload.map((text) => text.split('/').length > 2)];
