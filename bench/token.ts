@@ -21,7 +21,10 @@ import { allCores } from './run/cores.ts';
 import type { Goal } from './run/figure.ts';
 import { median, quantile } from './run/spread.ts';
 
-/** Delays of the stand-ins while a mint is compared with the same exchange without a minter. Units: ms. */
+/**
+ * Delays of the stand-ins for the platform and the key service, while a mint is compared with the same exchange without
+ * a minter. Units: ms.
+ */
 const platformMs = 40;
 const kmsMs = 20;
 const scope = 'platform-agent-scope';
@@ -146,7 +149,7 @@ interface Load {
   statuses: Map<number, number>;
 }
 
-/** Starts the real command; resolves with its ports once both listen. */
+/** Starts the minter's real command; resolves with its URLs once both ports listen. */
 async function startMinter(world: MinterWorld): Promise<{ url: string; adminUrl: string; stop: () => Promise<void> }> {
   const child = spawn(process.execPath, ['src/bin/minter.ts', 'server', 'run'], {
     env: {
@@ -227,7 +230,7 @@ async function load(
   };
 }
 
-/** Microseconds of one verification. */
+/** Verifies one identity token `count` times. Returns the time of one verification. Units: µs. */
 async function verifications(world: MinterWorld, count: number): Promise<number> {
   const keys = new Jwks({ uri: world.issuer.jwksUri, clock: systemClock, logger: silentLogger });
   const token = world.issuer.token(agentEmail, audience);

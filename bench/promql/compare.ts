@@ -23,8 +23,8 @@ const parts = ['evaluation', 'http', 'cpu'] as const;
 type Cost = Readonly<Record<(typeof parts)[number], number>>;
 
 /**
- * Measures the queries on both sides, warm: every query has run before the first is measured. Sides take turns with
- * each query. A difference between their answers fails the benchmark.
+ * Measures the queries on both sides (our program and the peer), warm: every query has run before the first is
+ * measured. Sides take turns with each query. A difference between their answers fails the benchmark.
  */
 export async function compare(stage: Stage, { ours, peer, chosen, cores }: Comparison): Promise<void> {
   const { runs, say, fail, reporter } = stage;

@@ -1,7 +1,7 @@
 /**
  * Many agents in one process: each with a store of its own (in memory) behind the agents' real handlers and mutual TLS.
- * The agents share nothing: each computes its share as on a node. In a cluster the agents compute in parallel, here one
- * after the other on the cores of this process.
+ * The agents share nothing: each computes its share of a query, as on a node. In a cluster the agents compute in
+ * parallel, here one after the other on the cores of this process.
  */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';

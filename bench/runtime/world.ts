@@ -44,7 +44,7 @@ const crd = {
   },
 };
 
-/** A real API server with the benchmark's CRD, and the driver's requests to it. */
+/** A real API server with the benchmark's CRD, and the requests that the benchmark itself sends to it. */
 export class World {
   readonly cluster: Cluster;
   readonly client: RestClient;
@@ -57,7 +57,7 @@ export class World {
   static async start(log: (line: string) => void): Promise<World> {
     const cluster = await startCluster({
       log,
-      // Other controllers would watch ConfigMaps and Widgets, and take CPU from both programs without doing any work.
+      // Other controllers would watch ConfigMaps and Widgets, and take CPU from the measured programs without any use.
       controllerManagerFlags: ['--controllers=namespace-controller,serviceaccount-controller'],
     });
     const world = new World(cluster);

@@ -22,14 +22,14 @@ export interface StageNode {
   /** Starts the next agent of this node. The caller has ended the one before. */
   readonly startAgent: () => Promise<AgentProcess>;
   readonly instrument: InstrumentProcess;
-  /** The address at which the stand-in takes the requests that it "captures". */
+  /** The address at which the stand-in for the instrument takes the requests that it "captures". */
   readonly sender: string;
 }
 
 export interface NodeOptions {
   /** The command of the instrument. Default: the stand-in. */
   command?: readonly string[];
-  /** Default: a socket for this node alone. */
+  /** The socket by which the instrument reports its health. Default: one for this node alone. */
   healthSocket?: string;
   /** Further variables of the instrument, e.g. a fault. */
   env?: Readonly<Record<string, string>>;
@@ -55,8 +55,8 @@ const standIn = join(import.meta.dirname, '../../src/testing/instrument/main.ts'
 const agentPort = 9093;
 
 /**
- * Capture on a real API server: the capture part of the operator in this process, and real agents with an instrument
- * each under its supervisor, as processes on loopback addresses of their own. Pods are objects without processes. The
+ * Capture on a real API server. The capture part of the operator runs in this process. Each agent is a process on a
+ * loopback address of its own, beside a supervisor that runs an instrument. Pods are objects without processes. The
  * stage restarts each instrument as a kubelet restarts a container, and reports that in the status of the agent's pod.
  */
 export class CaptureStage {
@@ -231,7 +231,7 @@ export class CaptureStage {
     await this.cluster.stop();
   }
 
-  /** Reports an end as the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
+  /** Reports the end of an instrument as the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
   async #tellEnd(node: string, { exitCode, log, at, backoffMs }: Ended): Promise<void> {
     const ok = exitCode === 0;
     const terminated = {

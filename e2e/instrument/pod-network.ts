@@ -14,7 +14,7 @@ export interface PodEnd {
 }
 
 const tag = process.pid % 10_000;
-/** Room for ten pods. */
+/** The third byte of the first pod's subnet. Each pod has a subnet of its own, and there is room for ten. */
 const subnet = (process.pid % 25) * 10;
 
 function end(name: string, i: number): PodEnd {

@@ -74,7 +74,7 @@ function mountStore(image: string): void {
   exec('mount', '-o', 'loop', image, storePath);
 }
 
-/** Mounts the same hierarchies again: a mount made inside has the group of this enclosure as its root. */
+/** Mounts the machine's cgroup hierarchies again: a mount made inside has the group of this enclosure as its root. */
 function mountControlGroups(): void {
   const outside = hierarchies().map((path) => ({ path, options: optionsOf(path) }));
   exec('mount', '-t', 'sysfs', 'sysfs', '/sys');

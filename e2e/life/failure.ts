@@ -25,7 +25,7 @@ const merge = { contentType: 'application/merge-patch+json' };
 const change = (path: string, body: object): Promise<KubeObject> =>
   stage.cluster.api.request('PATCH', path, body, merge);
 
-/** Other objects are still reconciled: the operator observes a new generation of the monitor. */
+/** Checks that other objects are still reconciled: the operator observes a new generation of the monitor. */
 async function othersGoOn(): Promise<void> {
   await change(monitorPath, { spec: { priority: Math.floor(Math.random() * 900) + 1 } });
   await until('the monitor judged anew', async () => {
@@ -55,7 +55,7 @@ export function failure(of: () => LifeStage): void {
     await stage.until(policyPath, 'Ready', 'True');
   });
 
-  test('a missing Secret', async () => {
+  test('a missing Secret of the App is reported until it exists', async () => {
     await stage.apply([aMinter()]);
     await stage.until(minterPath, 'AppCredentialsFound', 'False', 'SecretNotFound');
     await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
@@ -66,7 +66,7 @@ export function failure(of: () => LifeStage): void {
     await stage.until(minterPath, 'AppCredentialsFound', 'True', 'Found');
   });
 
-  test('a missing ConfigMap', async () => {
+  test('a missing ConfigMap of rules is reported until it exists', async () => {
     await change(minterPath, { spec: { rules: { inline: null, configMapRef: { name: 'my-rules' } } } });
     await stage.until(minterPath, 'RulesValid', 'False', 'ConfigMapNotFound');
     await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
@@ -76,7 +76,7 @@ export function failure(of: () => LifeStage): void {
     await stage.until(minterPath, 'RulesValid', 'Unknown', 'NoPodAnswered');
   });
 
-  test('a missing Secret for TLS', async () => {
+  test('a missing Secret for TLS is reported while the minter names it', async () => {
     await run(grantSecret('agents', 'minter-tls', 'svc-system'));
     await change(minterPath, { spec: { tls: { secretName: 'minter-tls' } } });
     const stalled = await stage.until(minterPath, 'Stalled', 'True', 'MissingDependency');
@@ -131,7 +131,7 @@ export function failure(of: () => LifeStage): void {
     });
   });
 
-  test('a quota', async () => {
+  test('an exceeded quota is reported until it is deleted', async () => {
     const quota = {
       apiVersion: 'v1',
       kind: 'ResourceQuota',
@@ -194,7 +194,7 @@ export function failure(of: () => LifeStage): void {
     });
     afterAll(() => new Promise((resolve) => webhook.close(resolve)));
 
-    test('that refuses the Deployment of a minter', async () => {
+    test('that refuses the Deployment of a minter is reported until it is removed', async () => {
       const image = 'svc-minter:0.1.1';
       await change(minterPath, { spec: { image } });
       const stalled = await stage.until(minterPath, 'Stalled', 'True', 'AdmissionDenied');
@@ -272,7 +272,7 @@ export function failure(of: () => LifeStage): void {
     });
   });
 
-  test('a CRD that is removed', async () => {
+  test('a removed CRD is reported until it is back', async () => {
     const name = 'trafficmonitors.svc.dev';
     await stage.kubectl('delete', 'crd', name);
     const stalled = await stage.until(policyPath, 'Stalled', 'True', 'MissingDependency');
@@ -290,7 +290,7 @@ export function failure(of: () => LifeStage): void {
     });
   });
 
-  test('an operator that starts while a kind is missing serves the others', async () => {
+  test('an operator that starts while a kind is missing serves the other kinds', async () => {
     await operator.stop();
     await stage.kubectl('delete', 'crd', 'trafficmonitors.svc.dev');
     operator = await stage.startOperator();

@@ -137,7 +137,7 @@ needing(browserNeed).describe('the views of the page', () => {
     },
   );
 
-  /** Words that every view shows in each state. */
+  /** State → words that every view shows in this state. */
   const words: Readonly<Record<Exclude<State, 'whole'>, RegExp>> = {
     empty: /\bno(thing)?\b|\bnone\b/i,
     degraded: /node-3/,

@@ -1,4 +1,7 @@
-/** Builds every peer that is not in the cache. A peer that cannot be built is named, and its tests are skipped. */
+/**
+ * Builds every real peer (a program of another project) that is not cached. A peer that cannot be built is named, and
+ * its tests are skipped.
+ */
 import { findPeer, peerNames } from './programs.ts';
 
 for (const name of peerNames) {

@@ -29,8 +29,8 @@ export interface SbomComponent {
 
 /**
  * The bill of materials of one program: the program, and every package whose code is in one of its bundles, with
- * version, licence and the hash of its published archive from the lock file. It has neither a serial number nor a time
- * of creation, so that the same sources give the same bytes.
+ * version, licence and the hash of its published archive from the lock file. It has no serial number, and its time is
+ * that of the commit, so that the same sources give the same bytes.
  */
 export async function sbomOf(
   program: Program,

@@ -18,9 +18,9 @@ interface Manifest {
 }
 
 /**
- * Fills a folder with the npm package: our code as ES modules with shared chunks, types, the template of `init`, and
- * its own manifest and README. Third-party packages stay dependencies, in the exact versions of the checkout, so that
- * audits see them and a program has one copy of each.
+ * Fills a folder with the npm package: our code as ES modules with shared chunks, types, the template of
+ * `svc-operator init`, and its own manifest and README. Third-party packages stay dependencies, in the exact versions
+ * of the checkout, so that audits see them and a program has one copy of each.
  * Errors: throws if the code loads a package that is not a dependency of the checkout.
  */
 export async function makePackage(out: string, types: ReadonlyMap<string, string> = emitTypes()): Promise<void> {

@@ -1,4 +1,4 @@
-/** A step of a lane. */
+/** A step of a lane, which is a list of steps. */
 export interface LaneStep {
   readonly name: string;
   /** The name of a step of another lane that has to end before this one begins. */

@@ -71,7 +71,7 @@ export function someMeta(meta: ObjectMeta, ...names: readonly (keyof ObjectMeta)
   return Object.fromEntries(names.filter((name) => meta[name] !== undefined).map((name) => [name, meta[name]]));
 }
 
-/** Where a kind lives in the API: enough to build its REST path and its wire identity. */
+/** Where a kind lives in the API: enough to build its REST path, `apiVersion` and `kind`. */
 export interface ResourceRef {
   /** Empty for the core group. */
   group: string;

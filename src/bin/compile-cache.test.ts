@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-/** A process of the build `commit` that loads a module, prints its result, and writes the cache at once. */
+/** Runs a process of the build `commit`, which loads a module, writes the cache at once, and prints the result. */
 async function start(commit: string): Promise<string> {
   const text = `
     import { compileCache } from ${JSON.stringify(cache)};

@@ -177,7 +177,7 @@ describe.each(released)('during an upgrade from %s', (_, knows) => {
 test.each<[string, QueryOptions, boolean, string, string]>([
   ['by default, query server and agents exempt loopback', {}, false, 'true', 'true'],
   ['on the host network the agents exempt nothing', {}, true, 'true', 'false'],
-  ['the setting withdraws both exemptions', { loopbackExempt: 'false' }, false, 'false', 'false'],
+  ['loopbackExempt=false withdraws both exemptions', { loopbackExempt: 'false' }, false, 'false', 'false'],
   ['tenancy withdraws both exemptions', { tenancy: 'true' }, false, 'false', 'false'],
 ])('%s', (_, query, hostNetwork, ofQuery, ofAgent) => {
   const objects = renderPlatform({ ...platformDefaults, query, hostNetwork });

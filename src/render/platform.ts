@@ -10,9 +10,9 @@ import { renderPlatformRbac } from './rights/platform-rbac.ts';
 import { renderQueryDeployment, renderQueryService } from './query-deployment.ts';
 
 /**
- * Agents and query server: everything the operator keeps in place, except the TLS Secrets, which it writes itself.
- * Shape: complete objects for server-side apply; identities and policies come before the pods that need them, and the
- * registration of the custom metrics API after its server.
+ * The objects of agents and query server that the operator keeps in place, except the TLS Secrets, which are issued and
+ * not rendered. Each object is complete, for server-side apply. Service accounts and policies come before the pods that
+ * need them; the registration of the custom metrics API comes after the server that answers it.
  * The namespace and the default-deny policy belong to the operator's own installation (`renderController`).
  */
 export function renderPlatform(input: PlatformInput): KubeObject[] {

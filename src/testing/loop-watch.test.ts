@@ -29,7 +29,7 @@ test('reports the longest time that the event loop was blocked, and forgets it a
   watch.stop();
 });
 
-test('a percentile covers all reports and is the upper bound of its slice', () => {
+test('a percentile of delays covers all reports, and is the upper bound of the slice that it lies in', () => {
   const many = [0, 990, 5];
   const long = Object.assign(new Array<number>(81).fill(0), { 80: 5 });
   expect(percentileOfSlices([many, long], 0.999)).toBe(81);

@@ -1,4 +1,7 @@
-/** Length of the aligned range that a block covers: that of Prometheus' smallest block. Milliseconds. */
+/**
+ * Length of the range of time that a block covers: that of Prometheus' smallest block. Aligned ranges begin at
+ * multiples of it. Units: ms.
+ */
 export const blockRangeMs = 7_200_000;
 
 /** Start of the aligned range that holds `t`. */

@@ -99,7 +99,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('no zero is added if the counter has a sample since its start, has none, or ends with a zero', async () => {
+  test('no zero is added to a counter with a sample since its start, without samples, or with zero as its newest', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     expect(store.appendStart(up, start)).toBe(false);
     store.append(up, start, 40);

@@ -4,7 +4,7 @@ import { filterOf, filterOfLabels, followOf, leavesFlowsOut, liveParams, pattern
 
 const of = (search: string) => filterOf(new URLSearchParams(search));
 
-test('every filter in a URL becomes a filter of the stream that the server accepts', () => {
+test('every filter in the URL of the live view becomes one of the stream of spans, which the server accepts', () => {
   const filter = of(
     'type=span&ns=shop,pay&workload=deployment/cart&status=5%2B,404&path=/a,b/.*&min=100ms&protocol=HTTP&node=n&trace=ab',
   );
@@ -25,7 +25,7 @@ test('every filter in a URL becomes a filter of the stream that the server accep
   expect([query.number, query.follow]).toEqual([200, true]);
 });
 
-test('a URL without filters requests everything, and an unknown type means both types', () => {
+test('a URL without filters requests everything, and an unknown type means spans and flows', () => {
   expect(followOf(of('type=log&ns=%20,'), 5)).toEqual({ number: 5, follow: true });
 });
 
@@ -36,7 +36,7 @@ test.each([
   ['trace=ab', true],
   ['type=span&status=404', false],
   ['ns=shop&protocol=TCP', false],
-])('%s leaves flows out by itself: %p', (search, expected) => expect(leavesFlowsOut(of(search))).toBe(expected));
+])('%s alone leaves out flows: %p', (search, expected) => expect(leavesFlowsOut(of(search))).toBe(expected));
 
 test('the labels of a series lead to its spans', () => {
   const labels = {

@@ -9,7 +9,7 @@ import type { Container, Probe } from '../types.ts';
 export interface ProbeTarget {
   podIP: string;
   container: Container;
-  /** Rewrites a host as the container's arguments are. */
+  /** Rewrites a host in the same way as the container's arguments are rewritten. */
   rewrite: (text: string) => string;
   /** How to run a command inside the container. */
   command: (argv: readonly string[]) => ProcessSpec;

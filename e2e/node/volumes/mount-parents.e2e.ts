@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-test('a program finds its mount in the folder above', async () => {
+test('the folder above a mount path is mounted too, with that mount in it', async () => {
   const mounts = [{ mountPath: '/etc/minter/acme', target }];
   const expected = [{ mountPath: '/etc/minter', target: join(dir, 'root/etc/minter') }];
   expect(await mountParents(mounts, join(dir, 'root'))).toEqual(expected);
@@ -21,7 +21,7 @@ test('a program finds its mount in the folder above', async () => {
   expect(readFileSync(join(dir, 'root/etc/minter/acme/.yaml'), 'utf8')).toBe('rules');
 });
 
-test('a folder that is mounted itself, or lies in a mount, or is of the first level, is left alone', async () => {
+test('a parent folder that is mounted itself, lies in a mount, or is directly below / is left alone', async () => {
   const mounts = [
     { mountPath: '/etc/svc', target },
     { mountPath: '/etc/svc/tls', target },

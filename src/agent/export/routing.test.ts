@@ -30,7 +30,7 @@ test('the ports of a monitor do not filter client series', () => {
   );
 });
 
-test('spans follow the same rules', () => {
+test('a destination of a monitor takes spans by the same rules of containers and ports as series', () => {
   const span = (change: Partial<SpanRecord>) =>
     ({ namespace: 'shop', pod: 'web-1', container: 'app', kind: 'server', attributes: {}, ...change }) as SpanRecord;
   const wanted = (change: Partial<SpanRecord>): boolean =>

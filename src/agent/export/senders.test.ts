@@ -75,7 +75,7 @@ function fieldsOf({ body }: Sent): Record<number, number> {
 }
 const isNew = ({ headers }: Sent): boolean => headers['x-prometheus-remote-write-version'] === '2.0.0';
 
-test('the first request is in version 2.0, with its headers and the token', async () => {
+test('the first request of remote write is in version 2.0, with its headers and the token', async () => {
   const { post, sent } = aReceiver(() => answer(204, written(4)));
   expect(await remoteWrite(post, 'Bearer t').samples(four)).toEqual({ taken: 4, refused: 0 });
   expect(sent).toHaveLength(1);
@@ -91,7 +91,7 @@ test.each([
   ['answers 415', (s: Sent) => (isNew(s) ? answer(415) : answer(204))],
   ['takes the request and understands nothing of it', () => answer(204)],
   ['answers 400', (s: Sent) => (isNew(s) ? answer(400) : answer(200))],
-])('a receiver of 1.0 that %s gets 1.0 from then on', async (_, answers) => {
+])('a receiver of remote write 1.0 that %s gets version 1.0 from then on', async (_, answers) => {
   const { post, sent } = aReceiver(answers);
   const sender = remoteWrite(post);
   expect(await sender.samples(four)).toEqual({ taken: 4, refused: 0 });
@@ -258,7 +258,7 @@ test('OTLP joins the series of a histogram again, and ends a stale series with a
   ]);
 });
 
-test('a partial success counts what was rejected', async () => {
+test('the points that an OTLP answer of partial success rejects count as refused', async () => {
   const body = String.fromCharCode(10, 6, 8, 2, 18, 2) + 'no';
   const { post } = aReceiver(() => answer(200, {}, body));
   expect(await otlp(post).samples(four)).toEqual({ taken: 2, refused: 2, reason: 'no' });

@@ -20,7 +20,7 @@ export const maxPeersPerSender = 100;
  */
 export class PeerNames {
   readonly #pods: PodIndex;
-  /** Streams by sender and name. */
+  /** Sender → name of a peer → the number of streams that have this name. */
   readonly #senders = new Map<string, Map<string, number>>();
 
   constructor(pods: PodIndex) {

@@ -24,15 +24,16 @@ export interface StreamSubject {
   readonly namespace: string;
   readonly container: string;
   /**
-   * Namespaces that its series count for: the sender's, or those of a flow's ends on this node; `['']` when unknown.
+   * Namespaces whose shares of the limits its series take: the sender's, or those of a flow's ends on this node;
+   * `['']` when unknown.
    */
   readonly charged: readonly string[];
 }
 
 /**
- * The stream's attributes under its true pod, or under the ends of its flow; marks the stream when its subject is
- * unknown.
- * Once known, the stream's pod stays the same: it may leave the node before its last points arrive.
+ * Finds the pod that sent a stream, or the ends of its flow, and names them in its attributes. Marks the stream when
+ * its subject is unknown.
+ * Once known, the stream's pod stays the same: the pod may leave the node before its last points arrive.
  */
 export function streamSubject(stream: Stream, identity: Identity): StreamSubject {
   return isFlow(stream.otlpName) ? flowSubject(stream, identity) : senderSubject(stream, identity);
@@ -137,5 +138,5 @@ export function isFlow(otlpName: string): boolean {
 /** Namespaces of a stream whose sender is unknown. */
 const noNamespace: readonly string[] = [''];
 
-/** The value that replaces a pod that is not on this node. */
+/** Stands for the pod name of a stream whose sender is not a pod on this node. */
 const unknownPod: Attribute = { key: 'k8s.pod.name', value: 'unknown' };

@@ -30,7 +30,10 @@ export class SpanRuleIndex {
   readonly node: NodeSpanRate | null;
   readonly #byPod = new Map<string, PodMonitor[]>();
   readonly #fallback: NonNullable<CaptureConfig['fallback']>;
-  /** By pod, container and port. Created on demand; there are few, because a pod has few containers and ports. */
+  /**
+   * Pod, container and port of a sender → its rules. Entries are created on demand; there are few, because a pod has few
+   * containers and ports.
+   */
   readonly #bySender = new Map<string, SpanRules>();
   readonly #byNamespace = new Map<string, SpanRules>();
 

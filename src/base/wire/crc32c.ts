@@ -36,8 +36,7 @@ export function crc32c(bytes: Uint8Array, seed = 0, start = 0, end = bytes.lengt
 
 /**
  * The checksum of two adjacent pieces, from the checksum of each and the length of the second: bytes with a known
- * checksum need not be read again. Equal to `crc32c(b, first)`, where `b` are the
- * bytes of the second piece.
+ * checksum need not be read again. Equal to `crc32c(b, first)`, where `b` are the bytes of the second piece.
  */
 export function crc32cConcat(first: number, second: number, secondLength: number): number {
   return (multiply(power(secondLength), first) ^ second) >>> 0;

@@ -55,8 +55,8 @@ const optional = (pattern: string): RegExp => new RegExp(`^(${pattern})?$`);
 const keyName = 'projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+';
 
 /**
- * The settings of `svc install` for a minter; none of them is needed without one. The variables have no prefix:
- * installers of platform agents set these names.
+ * The settings of `svc install` for a minter, which issues tokens for a GitOps repository; without a minter, none of
+ * them is needed. Their environment variables have no prefix, because installers of platform agents set these names.
  */
 export const minterSettingTable = {
   vcsAppId: textSetting(

@@ -13,11 +13,11 @@ import type { Conflict, ExportOutcome, MonitorOutcome, NamedLabels, PodFacts, Po
 /** The monitors of one namespace on all nodes. */
 export interface OutcomeInput {
   monitors: NamespaceMonitors;
-  /** By monitor. */
+  /** Path of a monitor → the pods that it selects. */
   matched: ReadonlyMap<string, readonly PodFacts[]>;
-  /** The position in `plans` of each node's group. */
+  /** Name of a node → the position in `plans` of its group. A group is the nodes with the same policies. */
   groupOf: ReadonlyMap<string, number>;
-  /** By group. */
+  /** What is planned for the namespace's monitors, for each group of nodes. */
   plans: readonly NamespacePlan[];
 }
 
@@ -62,7 +62,7 @@ function outcomeOf(
   };
 }
 
-/** One hash for several groups of nodes, whose number and order do not matter. */
+/** One hash of several digests. Their order, and how often each occurs, does not matter. */
 function hashOf(parts: readonly { digest: string }[]): string {
   return `sha256:${sha256Hex(canonicalJson(sortedSet(parts.map(({ digest }) => digest))))}`;
 }

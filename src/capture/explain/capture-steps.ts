@@ -24,8 +24,10 @@ export function declaredPorts(containers: readonly ContainerSpec[]): DeclaredPor
 }
 
 /**
- * The steps that follow from objects alone: policy, exclusions, selection, ports, signals. Pure.
- * `hasData`: whether there are series of the pod. If so, it listens on a captured port, whatever ports it declares.
+ * Explains whether a pod is captured, in the steps that follow from objects alone: policy, exclusions, selection,
+ * ports, signals. Pure.
+ * `silenced`: path of a monitor that captures nothing → why. `hasData`: whether there are series of the pod. If so, the
+ * pod listens on a captured port, whatever ports it declares.
  */
 export function captureSteps(
   view: PodView,

@@ -75,7 +75,7 @@ const leave = (node: string): void => {
 const untilGone = (...gone: string[]): Promise<void> =>
   harness.passUntil(() => names(record().departed).join() === gone.join(), `departure of ${gone.join()}`);
 
-test('serving nodes are written once, a departed node when it leaves, and nothing else', async () => {
+test('the record is written once for serving nodes, and again only when a node leaves', async () => {
   await run([aNode('a'), aNode('b'), podOf('a'), podOf('b'), aNode('c')]);
   expect([names(record().serving), record().departed, writes()]).toEqual([['a', 'b'], [], 1]);
   await harness.clock.advance(hour);
@@ -139,7 +139,7 @@ test('an operator that was down when a node left or its machine changed sees tha
   expect((later as Record<string, string>)['departed.json']).toBe(written.data!['departed.json']);
 });
 
-test('the record follows the retention of policies, and a departed node is forgotten after it', async () => {
+test('the record follows the retention of policies, after which a departed node is forgotten', async () => {
   await run([aNode('a'), podOf('a'), aNode('b'), podOf('b')]);
   keeps = { a: 3 * hour, b: 24 * hour };
   tellKeeps();

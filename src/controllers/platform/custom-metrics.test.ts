@@ -21,7 +21,7 @@ function deployment(available: string): QueryDeployment {
   return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'svc-query' }, status: { conditions } };
 }
 
-test('off serves and registers nothing, and sets no condition', () => {
+test('the mode off serves and registers nothing, and sets no condition', () => {
   expect(plan('off', api('v1beta1', adapter))).toEqual({ serve: false, register: false, condition: undefined });
 });
 
@@ -63,11 +63,11 @@ test.each<[string, ApiServiceObject[], boolean, string, string]>([
     'False',
     'Unavailable',
   ],
-])('auto %s', (_, present, register, status, reason) => {
+])('the mode auto %s', (_, present, register, status, reason) => {
   expect(plan('auto', ...present)).toMatchObject({ serve: true, register, condition: { status, reason } });
 });
 
-test.each(['auto', 'force'] as const)('%s registers nothing before the query server answers', (mode) => {
+test.each(['auto', 'force'] as const)('the mode %s registers nothing before the query server answers', (mode) => {
   for (const query of [undefined, deployment('False')])
     expect(planMetricsApi(customMetricsApi, mode, 'svc-system', [], query)).toMatchObject({
       serve: true,
@@ -90,11 +90,11 @@ test('our registration stays while the query server is unavailable', () => {
   });
 });
 
-test('force takes over a foreign registration', () => {
+test('the mode force takes over a foreign registration', () => {
   expect(plan('force', api('v1beta1', adapter))).toMatchObject({ register: true });
 });
 
-test('the message names the owner and the flag that takes over', () => {
+test('the condition about a foreign registration names its Service and the flag that takes it over', () => {
   const { condition } = plan('auto', api('v1beta1', adapter));
   expect(condition?.message).toContain('Service monitoring/prometheus-adapter');
   expect(condition?.message).toContain('--custom-metrics=force');

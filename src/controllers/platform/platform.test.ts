@@ -99,7 +99,7 @@ test('writes nothing in a cluster that matches the rendered objects', async () =
 
 test.each<[string, () => void, () => unknown]>([
   [
-    'a scaled query server',
+    'a query server that somebody scaled to 0',
     () => {
       const d = harness.server.storage.get(coreResources.deployments, namespace, names.query);
       harness.server.put(
@@ -128,7 +128,7 @@ test.each<[string, () => void, () => unknown]>([
   await harness.passUntil(repaired, 'the repair');
 });
 
-test('keeps the scrapers that administrators added, and restores its own entry', async () => {
+test('keeps the subjects that administrators added to the scrapers’ binding, and restores its own', async () => {
   await begin();
   const { clusterRoleBindings } = coreResources;
   const binding = harness.server.storage.get(clusterRoleBindings, undefined, names.metricsReader);
@@ -306,7 +306,7 @@ describe('the condition CertificateExpiring of policies', () => {
   });
 });
 
-describe('the authority', () => {
+describe('the certificate authority', () => {
   const bundleOf = (name: string): number => pem(name, 'ca.crt').split('BEGIN CERTIFICATE').length - 1;
 
   test('is replaced in steps on request, and every leaf follows', async () => {
@@ -362,7 +362,7 @@ describe('custom metrics', () => {
     harness.server.putStatus(coreResources.deployments, namespace, names.query, { conditions });
   };
 
-  test('are registered when the query server answers, with our CA bundle, and stay registered', async () => {
+  test('are registered with our CA bundle once the query server answers, and stay so when it stops', async () => {
     await begin([[clusterTrafficPolicies, policyObject('default', {})]], { customMetrics: 'auto' });
     await harness.passUntil(() => conditionOf('default', 'CustomMetricsAvailable'), 'the condition');
     expect(conditionOf('default', 'CustomMetricsAvailable')).toMatchObject({ status: 'False', reason: 'Unavailable' });
@@ -422,7 +422,7 @@ test('a PodMonitor or ServiceMonitor is created once the cluster has its CRD', a
   expect(harness.server.storage.find(secrets, namespace, names.scraperToken)).toBeDefined();
 });
 
-describe('monitors of kinds that are served', () => {
+describe('PodMonitors in a cluster that has their CRD', () => {
   const podMonitors = resourceRef(renderedKinds.PodMonitor);
   const crd: KubeObject = {
     apiVersion: 'apiextensions.k8s.io/v1',

@@ -23,7 +23,7 @@ function node(name: string, row?: Partial<Row>): NodeState {
   return state;
 }
 
-test('a monitor without exports has no condition Exporting', () => {
+test('a monitor that is suspended or has no exports has no condition Exporting', () => {
   expect(exporting(outcome([]), [])).toEqual([]);
   expect(exporting(outcome([allowed], true), [])).toEqual([]);
 });

@@ -26,7 +26,7 @@ const outcome = async (kid = 'key-1'): Promise<string> =>
     (error: unknown) => (error instanceof Refusal ? error.answer : `bug: ${String(error)}`),
   );
 const set = (...keys: unknown[]): JwksFault => ({ body: JSON.stringify({ keys }) });
-/** The modulus of a key after this many zero bytes. */
+/** The modulus of a key, with this many zero bytes in front. */
 const padded = (bits: number, zeros: number): string => {
   const { n } = testKey('other', bits).export({ format: 'jwk' });
   return Buffer.concat([Buffer.alloc(zeros), Buffer.from(n!, 'base64url')]).toString('base64url');
@@ -42,7 +42,7 @@ test.each<[sentence: string, fault: JwksFault, expected: string]>([
   ['keys as text/plain: 503', { body: '{"keys":[]}', contentType: 'text/plain' }, 'issuer_keys_unavailable'],
   ['broken JSON: 503', { body: '{"keys":' }, 'issuer_keys_unavailable'],
   ['keys that are not a list: 503', { body: '{"keys":{}}' }, 'issuer_keys_unavailable'],
-  ['a set named twice: 503', { body: '{"keys":[],"keys":[]}' }, 'issuer_keys_unavailable'],
+  ['two sets of keys in one answer: 503', { body: '{"keys":[],"keys":[]}' }, 'issuer_keys_unavailable'],
   ['an empty set: 401', set(), 'invalid_token'],
   ['only a symmetric key: 401', set({ kty: 'oct', kid: 'key-1', k: 'AAAA' }), 'invalid_token'],
   ['an elliptic key: 401', set({ kty: 'EC', crv: 'P-256', kid: 'key-1', x: 'AA', y: 'AA' }), 'invalid_token'],

@@ -15,7 +15,7 @@ export interface SpannedHistogram {
   readonly counterReset: CounterResetHint;
 }
 
-/** `length` buckets. They begin `offset` buckets after the previous span; those of the first span at index `offset`. */
+/** A run of `length` buckets, `offset` buckets after the previous run. The first run begins at the index `offset`. */
 export interface BucketSpan {
   readonly offset: number;
   readonly length: number;

@@ -3,10 +3,10 @@ import type { Header } from './index.pb.ts';
 import type { IndexKind } from './request.ts';
 import type { LabelList } from './series-pool.ts';
 
-/** The content type of an answer. */
+/** The content type of an answer with names or values of labels, or with label sets. */
 export const indexContentType = 'application/x-svc-index; v=1';
 
-/** The header after its kind was validated. */
+/** The header of an answer, once the kind in it is known to be a valid one. */
 export interface IndexHeader extends Header {
   readonly kind: IndexKind;
 }

@@ -125,7 +125,7 @@ function parseCall(stream: TokenStream, token: Token): Expr {
   return { kind: 'call', func, args, start: token.start, end: stream.lastEnd };
 }
 
-/** The grammar treats the regular expression of label_replace as text, but its cost counts. */
+/** The grammar treats the regular expression of label_replace as text, but it counts against the limit of patterns. */
 function countPattern(stream: TokenStream, { text }: Token, args: readonly Expr[]): void {
   const pattern = args[4];
   if (text === 'label_replace' && pattern?.kind === 'string') {

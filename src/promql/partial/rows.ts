@@ -21,7 +21,7 @@ import {
 } from './numbers.ts';
 import { readRemainder, type Remainder, writeRemainder } from './partial.pb.ts';
 
-/** A series of the answer: its labels, the kind of each step, the floats, the native histograms. */
+/** Writes a series of an agent's answer: its labels, the kind of each step, the floats, the native histograms. */
 export function writeColumn(out: WireWriter, column: Column, dictionary: DictionaryWriter): void {
   const { labels, dropName, kinds, values, histograms } = column;
   dictionary.write(out, 1, labels);
@@ -32,7 +32,7 @@ export function writeColumn(out: WireWriter, column: Column, dictionary: Diction
   for (let i = 0; i < kinds.length; i++) if (kinds[i] === isHistogram) writeHistogram(out, 5, histograms[i]!);
 }
 
-/** The steps with a float. */
+/** Marks the steps that have a float. */
 function floatMask(kinds: Uint8Array, mixed: boolean): Mask {
   return maskOf(mixed ? kinds.map((kind) => (kind === isHistogram ? 0 : kind)) : kinds);
 }
@@ -72,7 +72,7 @@ export function readColumn(reader: WireReader, dictionary: DictionaryReader, ste
   return { labels, kinds, values, histograms, dropName };
 }
 
-/** A group of an aggregation: the number of elements at each step, and the operator's own state. */
+/** Writes a group of an aggregation: the number of elements at each step, and the operator's own state. */
 export function writeGroup(out: WireWriter, row: GroupRow, dictionary: DictionaryWriter): void {
   const { labels, dropName, present, best, sums, holders, ignored } = row;
   const filled = maskOf(present);

@@ -7,7 +7,7 @@ test.each([
   'avg_over_time(svc_agent_up[7d])',
   'vector(3)',
   '17',
-])('%s can be a metric', (text) => expect(judgeMetric(text)).toBeUndefined());
+])('%s can define a metric for autoscalers', (text) => expect(judgeMetric(text)).toBeUndefined());
 
 test.each([
   ['sum(', 'invalid', 'parse error'],
@@ -17,6 +17,6 @@ test.each([
   ['max_over_time(rate(x[1d])[1h:5s])', 'costly', 'samples of each series'],
   ['avg_over_time(x[30d])', 'costly', 'about 259200 samples of each series, at most 100000 are allowed'],
   ['max_over_time(max_over_time(max_over_time(x[1h:1s])[1h:1s])[1h:1s])', 'costly', 'samples of each series'],
-])('%s cannot be a metric: %s', (text, reason, message) =>
+])('%s cannot define a metric for autoscalers: %s', (text, reason, message) =>
   expect(judgeMetric(text)).toEqual({ reason, message: expect.stringContaining(message) as string }),
 );

@@ -43,7 +43,7 @@ describe('which reads lack a departed node', () => {
     ['another node in its time, and itself later', [node], [on('=', 'b'), { ...on('=', 'a'), mint: 201 }], 0, []],
     ['all times of two machines of one name', [node, { ...node, fromMs: 300, leftMs: 400 }], [all], 0, [400]],
     ['the time of the first of two machines', [node, { ...node, fromMs: 300, leftMs: 400 }], [at(0, 250)], 0, [200]],
-    ['another node, with departed nodes of unknown name', [{ ...node, note: 'three' }], [on('=', 'b')], 0, [200]],
+    ['another node, if departed nodes lack names', [{ ...node, note: 'three' }], [on('=', 'b')], 0, [200]],
   ])('a read of %s', (_, departed, reads, boundary, expected) => {
     expect(lackingNodes(departed, reads, boundary).map(({ leftMs }) => leftMs)).toEqual(expected);
   });
@@ -130,7 +130,7 @@ describe('answers', () => {
     ['max_over_time(sum(c_total)[20m:1m])', since(9), true],
     ['vector(1)', since(40), false],
   ];
-  test.each(queries)('%s over %j is the same on every path; lacks a node: %p', async (query, span, isLacking) => {
+  test.each(queries)('%s over %j is the same by every execution; lacks a node: %p', async (query, span, isLacking) => {
     const answers = await Promise.all(paths.map((way) => ask('query_range', { query, ...span, step: '60' }, way)));
     expect(answers.map(({ text }) => text)).toEqual(paths.map(() => answers[0]!.text));
     expect(missing(answers[0]!)).toEqual(isLacking ? [true, ['node-9']] : [false, []]);

@@ -4,7 +4,7 @@ import type { LostNode } from './failure.ts';
 const lost = (node: string): LostNode => ({ node, reason: 'timeout', message: 'late', elapsedMs: 1 });
 const voided = 'an agent was lost in the middle of the query';
 
-test('a node that was lost in an earlier part is left out of later parts, without a restart', () => {
+test('a node lost in an earlier part of the query is left out of later parts, without a restart', () => {
   const ledger = new NodeLedger(new Map());
   expect(ledger.settle(['a'], [lost('b')])).toEqual(new Set(['a']));
   expect(ledger.settle(['a', 'b'], [])).toEqual(new Set(['a']));

@@ -38,9 +38,9 @@ export interface PushdownOptions {
 }
 
 /**
- * Runs fragments on the agents, for one evaluation of a query.
- * Flow: prune agents by the node label → ask all others at the same time → merge each answer → settle lost nodes with
- * the ledger → return the merged answer.
+ * Runs fragments, which are parts of an expression, on the agents, for one evaluation of a query.
+ * Flow: prune agents by the node label → ask all others at the same time → merge each answer → enter lost nodes in the
+ * ledger → return the merged answer.
  * When an agent cannot take part, `stepDown` is set and the caller evaluates again by a lower path.
  */
 export class Pushdown implements Distribution {
@@ -103,7 +103,7 @@ export class Pushdown implements Distribution {
     for (const [place, agent] of asked.entries()) {
       if (place > 0 && this.#pace.spend(askWork)) await this.#pace.turn();
       const outcome = this.#ask(agent, call, merge, place);
-      // The query may end during a turn, before all answers are awaited.
+      // The query may end during a turn, before all answers are awaited: a late failure must not be unhandled.
       outcome.catch(() => undefined);
       asking.push(outcome);
     }
@@ -115,7 +115,7 @@ export class Pushdown implements Distribution {
       return null;
     }
     const merged = await merge.finish(new Pace(this.#options.scope.signal, this.#options.scope.turns));
-    // From here on the engine accounts for the columns.
+    // From here on the engine charges the columns to the budget of memory.
     this.#options.budget.memory?.give(held.columns);
     return [merged];
   }
@@ -162,7 +162,7 @@ export class Pushdown implements Distribution {
         const rows = result.columns.length + result.groups.length;
         const before = merge.groups;
         merge.add(place, result);
-        // Groups are joined with those of other agents: one of each is kept.
+        // A group that another agent answered too is joined with it, and its memory is given back to the budget.
         const joined = result.groups.length - (merge.groups - before);
         if (joined > 0) budget.memory?.give((held.groups * joined) / result.groups.length);
         call.held.columns += held.columns;

@@ -95,7 +95,7 @@ test('samples beyond the query’s budget fail the query, not the store', async 
   await expect(store.read(queries, read(10))).rejects.toMatchObject({ name: 'QueryError', errorType: 'execution' });
 });
 
-test('an answer of the query API takes the memory of its series, not that of the text that they come in', async () => {
+test('an answer of the query API is charged to the memory limit as series, not as the text it comes in', async () => {
   const values = Array.from({ length: 5_000 }, (_, i) => [end / 1000 - 50 + i / 100, '1']);
   const result = Array.from({ length: 20 }, (_, i) => ({ metric: { pod: `p${i}` }, values }));
   const body = JSON.stringify({ status: 'success', data: { resultType: 'matrix', result } });
@@ -149,7 +149,7 @@ test('an answer of any length is read without holding up what else the process d
 test.each([
   ['a sample without a value', '[1700000000]', 'a sample is no pair'],
   ['a sample that is a number', '7', 'a sample is no pair'],
-])('an answer with %s is refused once', async (_, sample, message) => {
+])('an answer with %s is refused, and not requested again', async (_, sample, message) => {
   let asked = 0;
   const store = await storeOver((_req, res) => {
     asked++;
@@ -200,7 +200,7 @@ test('a failed read aborts the parallel ones, and the budget is restored before 
 });
 
 test.each(['read', 'query'] as const)(
-  'two reads over the %s API that break off and are repeated take from their shared budget only once',
+  'two reads over the %s API that break off and are repeated each take from the shared budget only once',
   async (api) => {
     const times = Array.from({ length: 240 }, (_, i) => end - 59_000 + 100 * i);
     const points = times.map((t) => ({ t, low: 0, high: 0x3ff00000 }));
@@ -250,7 +250,7 @@ test.each([
     /not whole: store 10\.0\.0\.7 is away/,
   ],
   ['says that its answer is partial', { isPartial: true }, /not whole/],
-])('a store that %s has failed', async (_, more, reason) => {
+])('a store that %s counts as failed', async (_, more, reason) => {
   const store = await storeOver((_req, res) => {
     res.setHeader('content-type', 'application/json');
     res.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [] }, ...more }));

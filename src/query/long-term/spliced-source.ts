@@ -59,11 +59,11 @@ export class SplicedSource implements SeriesSource {
     return this.#options.scope.lost;
   }
 
-  /** The agents' series stay in their chunks, also as parts of series that cross the boundary. */
+  /** The agents' series are not decoded here, not even where they are parts of series that cross the boundary. */
   async select(request: SelectRequest): Promise<SelectResult> {
     const { scope, boundaryMs } = this.#options;
     if (request.mint >= boundaryMs) return scope.select(request);
-    // The agents' part goes through the scope, so that all selectors of a turn are one request to each agent.
+    // The scope joins the selectors of one turn of the event loop: each agent gets one request for all.
     const none: Selected = { series: [] };
     const recent = request.maxt < boundaryMs ? none : scope.select({ ...request, mint: boundaryMs });
     const [old, { series: late, warnings: told = [] }] = await Promise.all([this.#old([readQuery(request)]), recent]);
@@ -100,7 +100,7 @@ export class SplicedSource implements SeriesSource {
     return results;
   }
 
-  /** As the scope's `list`. The store has no such index, so its series are read. */
+  /** As the scope's `list`. The store cannot be asked for names alone, so its series are read. */
   async list(question: IndexQuestion): Promise<IndexLists> {
     const { scope, boundaryMs } = this.#options;
     const { startMs, endMs } = question;

@@ -66,7 +66,7 @@ describe('on an API server', () => {
     }
   }
 
-  test('the first elector takes and renews the lease with six-digit times, and the second waits', async () => {
+  test('the first elector takes and renews the lease, with times in microseconds, and the second waits', async () => {
     const clock = new FakeClock();
     const [a, b] = [elector('a', clock), elector('b', clock)];
     const stop = new AbortController();

@@ -14,7 +14,7 @@ export interface FakeIssuerOptions {
   publicHost?: string;
   /** Wall time in ms. */
   now?: () => number;
-  /** The first key signs. Default: a new RSA key, which takes long to make. */
+  /** The first one signs; others are not used. Default: a new RSA key, which takes long to make. */
   keys?: readonly KeyObject[];
 }
 
@@ -29,7 +29,7 @@ interface SigningKey {
   privateKey: KeyObject;
 }
 
-/** An identity issuer. Its key set has rotation, faults and a hit counter; its tokens carry any claims. */
+/** An identity issuer for tests. Its key set can rotate, fail, and count requests; its tokens carry any claims. */
 export class FakeIssuer {
   /** Requests for the key set so far. */
   hits = 0;

@@ -22,7 +22,7 @@ test.each([
   ['InProgress while Reconciling, ready or not', object([ready, condition('Reconciling', 'True')], 2), 'InProgress'],
   ['Failed when Stalled', object([condition('Ready', 'False'), condition('Stalled', 'True')], 2), 'Failed'],
   [
-    'Failed when Stalled comes before Reconciling',
+    'Failed when it is Stalled and Reconciling, and lists Stalled first',
     object([condition('Stalled', 'True'), condition('Reconciling', 'True')], 2),
     'Failed',
   ],

@@ -7,7 +7,7 @@ export interface Selector {
   readonly k8s_pod_labels?: Readonly<Record<string, string>>;
   readonly exports?: readonly ('metrics' | 'traces')[];
   readonly sampler?: Sampler;
-  /** The other fields: name globs such as `k8s_namespace`, and fields that the stand-in ignores. */
+  /** The other fields: name globs such as `k8s_namespace`, and fields that our stand-in for the instrument ignores. */
   readonly [field: string]: unknown;
 }
 
@@ -16,7 +16,7 @@ export interface Sampler {
   readonly arg?: string;
 }
 
-/** The settings that the stand-in reads from the instrument's file. Times in ms. */
+/** The settings that the stand-in reads from the instrument's file. Units of times: ms. */
 export interface InstrumentConfig {
   readonly enforceSysCaps: boolean;
   readonly healthSocket: string | null;
@@ -50,7 +50,7 @@ const defaultExclude: readonly Selector[] = [
 
 /**
  * Reads the file once, as the real instrument does, and ends for the same reasons: no file, broken YAML, a wrong type,
- * a value outside its set, no feature, no exporter. Like the real one, it silently ignores unknown keys and feature
+ * a value that is not allowed, no feature, no exporter. Like the real one, it silently ignores unknown keys and feature
  * names.
  * Errors: StartError with the line that the real instrument would print, if its wording is known.
  */

@@ -42,13 +42,13 @@ function write(name: string, text: string): string {
   return path;
 }
 
-test('ends with 255 and says why when there is no file', async () => {
+test('the stand-in for the instrument ends with 255 and says why when there is no config file', async () => {
   const { code, output } = await end({ OTEL_EBPF_CONFIG_PATH: '/nowhere.yaml' });
   expect(code).toBe(255);
   expect(output).toContain("can't open /nowhere.yaml");
 });
 
-test('ends with 255 and names the capability that is missing', async () => {
+test('the stand-in ends with 255 and names the capabilities that are missing', async () => {
   const { code, output } = await end({
     OTEL_EBPF_CONFIG_PATH: write('caps.yaml', file),
     OTEL_EBPF_ENFORCE_SYS_CAPS: 'true',
@@ -71,7 +71,7 @@ function health(name: string): Promise<{ now_unix_ns: number; process_uptime_ns:
   });
 }
 
-test('answers on its health socket with the uptime of the health server, and SIGTERM ends it with 0', async () => {
+test('the stand-in answers health requests with its health server’s uptime, and SIGTERM ends it with 0', async () => {
   const suffix = `-${process.pid}`;
   const before = Date.now();
   const { child } = start({

@@ -1,6 +1,6 @@
 import type { AgentDirectory, DepartedNode, ExpectedAgent } from '../../query/agents/directory.ts';
 
-/** A directory that never changes, for tests and tools. */
+/** A directory of agents that never changes, for tests and tools. */
 export function fixedDirectory(
   agents: readonly ExpectedAgent[],
   departed: readonly DepartedNode[] = [],

@@ -4,7 +4,7 @@ import { floatOf, isStale, SampleBuffer } from '../../tsdb/chunk/index.ts';
 import type { Labels, NativeHistogram, Span } from '../../tsdb/index.ts';
 import { readLabel } from '../../tsdb/remote-read/chunked-series.ts';
 
-/** One series of a SAMPLES answer. */
+/** One series of an answer of remote read in the form SAMPLES. */
 export interface SampledSeries {
   readonly labels: Labels;
   readonly samples: SampleBuffer;

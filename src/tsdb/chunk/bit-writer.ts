@@ -1,6 +1,6 @@
 import { putSlackBytes, putWord } from './put-bits.ts';
 
-/** A bit stream that grows, for chunks that are not encoded in place. */
+/** Writes bits to memory that grows, for chunks whose size is not known before they are encoded. */
 export class BitWriter {
   #bytes: Uint8Array;
   #view: DataView;
@@ -17,7 +17,7 @@ export class BitWriter {
     return (this.#pos + 7) >>> 3;
   }
 
-  /** The lowest `n` (1…32) bits of `value`. */
+  /** Appends the lowest `n` (1…32) bits of `value`. */
   put(value: number, n: number): void {
     const need = (this.#pos >>> 3) + putSlackBytes;
     if (need > this.#bytes.length) {

@@ -91,8 +91,8 @@ export class HeadView {
   }
 
   /**
-   * Whether a sample of the series lies in the view's range: a chunk is decoded only when it reaches beyond both ends
-   * of the range.
+   * Whether a sample of the series lies in the view's range. The first and the last sample of a chunk have its `minT`
+   * and `maxT`: a chunk is decoded only when both are outside the range, one before and one after it.
    */
   hasSamples(i: number): boolean {
     const { minT, maxT } = this.#series.chunks;

@@ -11,7 +11,8 @@ export function encodeLabels(labels: Labels): Uint8Array {
 }
 
 /**
- * Like `encodeLabels`, but in shared memory that the next call overwrites. One result serves every frame of a series.
+ * Like `encodeLabels`, but in shared memory that the next call overwrites. The caller encodes the labels
+ * of a series once for all frames with its samples.
  * Nearly all labels are short ASCII and are written in place, because encoding labels is most of the work of a scan of
  * many series.
  */

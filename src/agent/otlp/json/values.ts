@@ -119,7 +119,7 @@ export function jsonId(cursor: Cursor, field: string, value: unknown, bytes: num
   throw cursor.error(`must be ${bytes * 2} hex digits`);
 }
 
-/** A repeated field, each element read by `read`, up to the bucket limit. */
+/** A repeated field, each element read by `read`. It may have as many elements as a histogram may have buckets. */
 export function jsonScalars(
   cursor: Cursor,
   field: string,

@@ -15,7 +15,10 @@ import { combined, tellNotCounter, tellNotGauge } from './histogram-steps.ts';
 import { isStartTimeReset, overlapsStartTime } from './start-times.ts';
 import type { Window } from './window.ts';
 
-/** rate, increase and delta of native histograms, bucket by bucket. */
+/**
+ * Computes rate, increase or delta of a window's native histograms, bucket by bucket. Returns false where there is no
+ * result.
+ */
 export function histogramRate(window: Window, isCounter: boolean, isRate: boolean): boolean {
   const { histogramFrom: from, histogramTo: to, histogramTimes: times, histograms, start } = window;
   const starts = isCounter ? window.histogramStartTimes : null;

@@ -139,7 +139,7 @@ async function answered(results: Promise<readonly FragmentResult[] | null>): Pro
   try {
     return await results;
   } catch (error) {
-    // Whether the whole query has this conflict can depend on the series of other nodes.
+    // Whether the whole query fails in this way can depend on the series of other nodes.
     const isLimit =
       error instanceof QueryError && (error.code === 'ERR_QUERY_LIMIT' || error.code === 'ERR_QUERY_MEMORY');
     if (error instanceof QueryError && error.errorType === 'execution' && !isLimit) return null;

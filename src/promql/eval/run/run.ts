@@ -40,8 +40,8 @@ const noop = (): void => undefined;
 const nowhere = (): null => null;
 
 /**
- * Sets up an evaluation: requests all fragments from the nodes and all other selectors from the source. Selectors
- * inside a fragment are read only if the nodes leave the fragment unanswered.
+ * Sets up an evaluation: requests all fragments (the parts of the expression that nodes can compute) from the nodes,
+ * and all other selectors from the source. Selectors inside a fragment are read only if the nodes leave it unanswered.
  */
 export function openRun(input: RunInput): { readonly context: EvalContext; readonly annotations: Annotations } {
   const { expr, frame, settings, budget, source, signal, distribution, isShare = false, monotonic } = input;
@@ -104,7 +104,7 @@ async function kept(budget: Budget, selected: readonly SelectedSeries[]): Promis
   return series;
 }
 
-/** Reads one selector's series from the source, cut to the span and sorted by labels. */
+/** Reads one selector's series from the source, cut to the time span of the request and sorted by labels. */
 async function readSeries(
   source: SeriesSource,
   request: SelectRequest,

@@ -54,7 +54,7 @@ export type IndexReader = (
 ) => Promise<IndexReading>;
 
 /**
- * Sends such requests to agents over mutual TLS.
+ * Sends requests for lists to agents over mutual TLS.
  * Errors: AgentFailure for any fault of the agent; StepDown when it cannot answer such requests, or not in this
  * version; QueryError `execution` when the budget is spent; the signal's reason when the request itself has ended.
  */
