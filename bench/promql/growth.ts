@@ -12,7 +12,10 @@ export interface GrowthOptions {
   readonly cores: string;
 }
 
-/** Measures on both sides how the CPU time of a range query grows with series and steps, relative to the smallest. */
+/**
+ * Measures on both sides how the CPU time of a range query grows with series and steps, relative to that of the
+ * smallest query.
+ */
 export async function growth({ runs, say, reporter }: Stage, options: GrowthOptions): Promise<void> {
   const { ours, peer, nodes, cores } = options;
   const query = (count: number): string => {

@@ -16,7 +16,7 @@ import { oneAgentData, oneAgentQueries } from './one-agent-data.ts';
 import { startPart } from './process.ts';
 
 export interface BesidePeer {
-  /** Of how many nodes the one agent has the baseline's series: 20 nodes have all 9,300 series. */
+  /** The number of nodes whose series in the baseline the one agent gets: 20 nodes have all 9,300 series. */
   readonly nodes: number;
   /** How long each query is asked of each side before any is measured. */
   readonly rehearsalMs: number;
@@ -43,8 +43,8 @@ const answersOfARun = 2;
 const runMs = 100;
 
 /**
- * The baseline queries over one agent's data in files: ours over HTTPS through query server and agent, the peer over
- * HTTP. Measures the wall time of the client, and the CPU time of the processes that serve it.
+ * Runs the baseline queries over one agent's data in files: ours over HTTPS through query server and agent, the peer
+ * over HTTP. Measures the wall time of the client, and the CPU time of the processes that serve it.
  * Flow: in each cold run, both sides start over files that the kernel has to read, and answer each query once → both
  * sides start, and each query is repeated for a while → the warm runs.
  */

@@ -13,7 +13,7 @@ function start(...args: string[]) {
 }
 
 test.each(['work', 'leave'])(
-  'a benchmark that works prints its figures and ends with 0, even if something is left open (%s)',
+  'a benchmark that works prints its figures and ends with 0, even if a timer or connection is left open (%s)',
   async (way) => {
     const { seen, code } = start(`--way=${way}`, '--runs=3');
     expect(await code).toBe(0);
@@ -41,7 +41,7 @@ test('wrong flags end with 2, and --help with 0', async () => {
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s leaves neither folder nor child', async (signal, expected) => {
+] as const)('a benchmark that %s ends leaves neither its folder nor its child process', async (signal, expected) => {
   const { child, seen, code } = start('--way=wait');
   await until('folder and child are there', () => seen.err.trim().split('\n').length === 2);
   const lines = seen.err.trim().split('\n');

@@ -1,4 +1,4 @@
-/** How edits and restarts of the agent affect the instrument, on a node with a kubelet's back-off. */
+/** How edits of a monitor, and restarts of the agent, affect the instrument on a node with a kubelet's back-off. */
 import { until } from '../../src/testing/until.ts';
 import { seriesOf } from '../instrument/scrape.ts';
 import { requests } from './requests.ts';
@@ -97,7 +97,7 @@ test('an agent that is killed ten times under traffic leaves the instrument alon
   expect(node.instrument.state).toEqual(before);
 }, 180_000);
 
-test('edits in a row take effect within seconds, or after a time in the status; none counts as a crash', async () => {
+test('edits in a row take effect in seconds, or at the time in the status; none counts as a crash', async () => {
   const { starts, runs } = node.instrument;
   const took: number[] = [];
   for (let i = 0; i < 5; i++) {

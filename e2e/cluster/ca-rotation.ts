@@ -3,7 +3,10 @@ import { until } from '../../src/testing/until.ts';
 import type { Api } from './api.ts';
 import type { Kubectl } from './kubectl.ts';
 
-/** A rotation of the product's CA. It skips the hours of waiting, once every process has taken the step before. */
+/**
+ * A rotation of the product's CA, without the hours of waiting between its steps: the next step may begin once every
+ * process has taken the one before.
+ */
 export interface CaRotation {
   /** Requests a new CA, and waits until every process trusts both CAs. */
   distribute(): Promise<void>;

@@ -2,8 +2,9 @@
  * Child processes that cannot outlive their parent, and a way to find every process of a run.
  *
  * Guarantees: a child gets the run's marker in its environment, so that whatever is left of a crashed run can be
- * found without a list of pids; where util-linux is installed the kernel kills it as soon as its parent dies.
- * Caveats: elsewhere (macOS) a child of a killed parent lives until the run's reaper has seen its pipe close.
+ * found without a list of pids. Where util-linux is installed, the kernel kills a child as soon as its parent dies.
+ * Caveats: elsewhere (macOS) a child of a killed parent lives until the run's reaper, a process that waits for the end
+ * of the parent, has seen the parent's pipe close.
  */
 import { spawn, execFileSync } from 'node:child_process';
 import type { ChildProcess, StdioOptions } from 'node:child_process';

@@ -6,7 +6,7 @@ test('a machine that has everything is accepted', () => {
   expect(whyNoMachine(all)).toBeNull();
 });
 
-test('each missing program is named once, by the package that brings it', () => {
+test('missing programs are named by the packages that bring them, each package once', () => {
   const without = (...gone: string[]) => ({ ...all, has: (program: string) => !gone.includes(program) });
   expect(whyNoMachine(without('ip', 'ss', 'busybox'))).toBe(
     'programs are missing: apt-get install busybox-static iproute2',

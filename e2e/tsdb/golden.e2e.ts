@@ -6,7 +6,7 @@ import { goldenFromPrometheus } from './golden-from-prometheus.ts';
 
 const file = new URL('../../src/tsdb/testdata/prometheus-chunks.json', import.meta.url);
 
-test('a real Prometheus cuts and encodes the same samples into the same chunks, byte for byte', async () => {
+test('a real Prometheus cuts and encodes samples into the same chunks as our store, byte for byte', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'svc-golden-'));
   try {
     const theirs = await goldenFromPrometheus(join(dir, 'prometheus'));

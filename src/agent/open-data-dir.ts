@@ -5,8 +5,8 @@ import { openStore, type Store, type StoreOptions } from '../tsdb/index.ts';
 /**
  * Opens the store in the agent's data directory. A full disk is not an error: existing data is served, and appending
  * resumes once there is room.
- * Errors: ERR_STORE_WRITE when the directory cannot be written at all (a read-only volume, another owner), with the
- * remedy; those of the store.
+ * Errors: those of `openStore`; ERR_STORE_WRITE, with the remedy, when the directory cannot be written at all (a
+ * read-only volume, another owner).
  */
 export async function openDataDir(dataDir: string, options: StoreOptions): Promise<Store> {
   try {

@@ -12,7 +12,7 @@ const env = {
 const read = (variables: Record<string, string | undefined>): MinterSettings =>
   minterSettings(readSettings(minterSettingTable, { flags: {}, env: variables, prefix: '' }));
 
-test('needs four settings and has a default for the rest', () => {
+test('the minter needs four settings and has a default for the rest', () => {
   expect(read(env)).toMatchObject({
     port: 8080,
     adminPort: 9090,

@@ -25,7 +25,7 @@ export interface MinterSettings {
   jwksUri: string;
   rateLimitPerMinute: number;
   maxRepositories: number;
-  /** Folded names of the only repositories that tokens may reach; undefined: the rule files decide. */
+  /** Case-folded names of the only repositories that tokens may reach; undefined: the rule files decide. */
   repositories: ReadonlySet<string> | undefined;
   appJwtReuseSeconds: number;
   rulesReloadSeconds: number;

@@ -27,7 +27,7 @@ export function explain(cause: unknown, options: Exchange, isLate: boolean): Ope
   return new OperatorError('ERR_AGENT_UNREACHABLE', `${target(options)}: ${reason}`, { cause });
 }
 
-/** The answer is larger than the call allows. */
+/** The error for an answer that is larger than the call allows. */
 export function tooLarge(options: Exchange): OperatorError {
   return new OperatorError('ERR_TOO_LARGE', `${target(options)}: answer is larger than ${options.maxBytes} bytes`);
 }

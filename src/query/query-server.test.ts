@@ -81,7 +81,7 @@ const instantRaw = (query: string): Promise<ApiAnswer> =>
   ask('/api/v1/query', { query, time: at }, { headers: { 'x-svc-pushdown': 'off' } });
 
 describe('answers over all nodes', () => {
-  test('every node counts once, and degraded and missingNodes are always there', async () => {
+  test('every node counts once, and the answer always has the members degraded and missingNodes', async () => {
     const { status, headers, text } = await instant('sum(svc_agent_up)');
     expect([status, headers['content-type']]).toEqual([200, 'application/json']);
     expect(text).toBe(

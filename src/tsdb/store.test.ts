@@ -99,7 +99,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('no zero is added to a counter with a sample since its start, without samples, or with zero as its newest', async () => {
+  test('no zero is added to a counter that has a sample since its start, has no sample, or ends with zero', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     expect(store.appendStart(up, start)).toBe(false);
     store.append(up, start, 40);

@@ -31,8 +31,8 @@ export class SpanRuleIndex {
   readonly #byPod = new Map<string, PodMonitor[]>();
   readonly #fallback: NonNullable<CaptureConfig['fallback']>;
   /**
-   * Pod, container and port of a sender → its rules. Entries are created on demand; there are few, because a pod has few
-   * containers and ports.
+   * Pod, container and port of a sender → its rules. Entries are created on demand; there are few, because a pod has
+   * few containers and ports.
    */
   readonly #bySender = new Map<string, SpanRules>();
   readonly #byNamespace = new Map<string, SpanRules>();

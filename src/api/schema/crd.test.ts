@@ -25,7 +25,7 @@ describe('structuralSchema', () => {
     expect(text).not.toContain('required');
   });
 
-  test('keeps nothing of the builder that is not plain data', () => {
+  test('keeps nothing of the schema builder that is not plain data', () => {
     const schema = structuralSchema(object('Top.', { any: opaque<{ a: 1 }>('Any.') }));
     expect(schema).toStrictEqual({
       type: 'object',

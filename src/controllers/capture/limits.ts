@@ -1,7 +1,7 @@
 import type { ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from './node-state.ts';
 
-/** The data that ceilings hold back now. */
+/** The data that ceilings (limits of series, and of spans a second) hold back now. */
 export interface HeldBack {
   /** Series left out or folded into the overflow series. */
   series: number;

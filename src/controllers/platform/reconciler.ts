@@ -287,7 +287,8 @@ async function installationOwner({ client, signal }: ReconcileContext): Promise<
 }
 
 /**
- * Objects outside the operator's namespace outlive the namespace: the garbage collector removes them with their owner.
+ * Gives an owner to an object outside the operator's namespace: it outlives the namespace, and the garbage collector
+ * removes it with its owner.
  */
 function ownedFromOutside(child: KubeObject, namespace: string, owner: OwnerReference | undefined): KubeObject {
   if (!owner || child.metadata.namespace === namespace) return child;
@@ -296,7 +297,7 @@ function ownedFromOutside(child: KubeObject, namespace: string, owner: OwnerRefe
 
 const { PodMonitor, ServiceMonitor } = renderedKinds;
 
-/** Where monitors are watched. Their CRDs belong to another product and may come and go. */
+/** Where PodMonitors and ServiceMonitors are watched. Their CRDs belong to another product and may come and go. */
 const monitorSources = (namespace: string, labelSelector: string): Source[] =>
   [PodMonitor, ServiceMonitor].map((resource) => ({ resource, namespace, labelSelector, optional: true }));
 

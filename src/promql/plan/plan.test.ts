@@ -19,7 +19,7 @@ describe('a plan', () => {
       'quantile by (node) (0.9, x)',
       ['series quantile by (node) (0.9, x)'],
     ],
-    ['without() keeps the node unless it is named', 'stddev without (a) (x)', ['series stddev without (a) (x)']],
+    ['without() keeps the node label unless it is listed', 'stddev without (a) (x)', ['series stddev without (a) (x)']],
     ['without(node) drops the node', 'sum without (node) (x)', ['agg sum without (node) x']],
     [
       'a quantile of buckets is computed here, its sums on the nodes',
@@ -27,7 +27,7 @@ describe('a plan', () => {
       ['agg sum (le) rate(x[5m])'],
     ],
     ['each side of a ratio is pushed down alone', 'sum(x) / sum(y)', ['agg sum () x', 'agg sum () y']],
-    ['matching that keeps the node is local', 'x / on (node) y', ['series x / on (node) y']],
+    ['matching that keeps the node is local to each node', 'x / on (node) y', ['series x / on (node) y']],
     ['matching all labels is local', 'sum(x / y)', ['agg sum () x / y']],
     ['matching other labels is not local', 'x / on (a) y', ['series x', 'series y']],
     [
@@ -38,7 +38,7 @@ describe('a plan', () => {
     ['standard deviation needs the series', 'stddev(x)', ['series x']],
     ['a parameter that reads series needs the series, too', 'topk(scalar(y), x)', ['series y', 'series x']],
     ['absence is decided here', 'absent(x)', ['series x']],
-    ['writing the node label ends locality', 'sum(label_replace(x, "node", "$1", "a", "(.*)"))', ['series x']],
+    ['a written node label is not trusted', 'sum(label_replace(x, "node", "$1", "a", "(.*)"))', ['series x']],
     [
       'a subquery is as local as its expression',
       'max_over_time(rate(x[5m])[1h:1m])',

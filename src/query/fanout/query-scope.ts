@@ -145,7 +145,7 @@ export class QueryScope implements SeriesSource {
     return parts.filter(({ node }) => usable.has(node));
   }
 
-  /** In label order. */
+  /** The series of one of the queries from all parts, joined and in label order. */
   async #joined(parts: readonly AgentPart[], query: number): Promise<CollectedSeries[]> {
     const overlapping = parts.filter(({ overlaps }) => overlaps).map(({ node }) => node);
     const lists = parts.map(({ series }) => series[query]!);
@@ -168,7 +168,7 @@ export class QueryScope implements SeriesSource {
       for (const [i, { resolve }] of batch.entries()) {
         const series = found[i]!;
         const heldBytes = heldBytesOf(series);
-        // From here on the engine accounts for their memory.
+        // From here on the engine charges their memory to its own budget.
         this.memory?.give(heldBytes);
         resolve({ series, sorted: true, heldBytes, warnings: [...this.warnings] });
       }
@@ -178,7 +178,10 @@ export class QueryScope implements SeriesSource {
   }
 }
 
-/** Whole milliseconds, as the protocol requires; a wider range is harmless because the engine cuts it. */
+/**
+ * The request with times in whole milliseconds, as the protocol requires. A wider range is harmless: the engine drops
+ * what lies outside.
+ */
 export function readQuery({ matchers, mint, maxt, hints }: SelectRequest): ReadQuery {
   const { start, end, step, range, func, grouping, by } = hints;
   return {

@@ -12,9 +12,12 @@ const series = 'data.result[]';
 const samples = 'data.result[].values[]';
 const histograms = 'data.result[].histograms[]';
 
-/** Memory of a series beside its samples: its objects, and each label, whose texts are its own. Bytes. */
+/** Memory of a series beside its samples: its objects, and each label, whose texts no other series shares. Bytes. */
 const [seriesBytes, labelBytes] = [200, 100];
-/** The times of a request have whole milliseconds, those of an answer are decimal fractions of seconds. */
+/**
+ * Tolerance in comparing times: those of a request have whole milliseconds, those of an answer are decimal fractions of
+ * seconds.
+ */
 const halfMs = 0.5;
 
 type Columns = Pick<ReadSeries, 'timestamps' | 'values'>;
@@ -32,7 +35,7 @@ export class RangeAnswer {
   readonly #series: ReadSeries[] = [];
   /** The samples of the series that is being read. */
   readonly #samples = new SampleBuffer(0);
-  /** Memory taken for `#samples`, beside that of the samples themselves. Bytes. */
+  /** Memory taken for the buffer `#samples`, in addition to that of the samples that are copied out of it. Bytes. */
   #roomBytes = 0;
   #isWhole = true;
 

@@ -66,7 +66,7 @@ describe('renderMinter', () => {
     expect(yamlStream(objects)).toContain('serviceAccountName: mine');
   });
 
-  test('takes the URL of the Service as the audience, with https if it serves TLS', () => {
+  test('takes the URL of the Service as the audience, with https if the minter serves TLS', () => {
     expect(minterUrl(base)).toBe('http://minter.platform-agent.svc.cluster.local:8080');
     expect(minterUrl(aMinterDeployment({ tls: { secretName: 't' } }))).toBe(
       'https://minter.platform-agent.svc.cluster.local:8080',

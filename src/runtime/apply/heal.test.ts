@@ -42,7 +42,7 @@ afterEach(async () => {
   await client.close();
   await server.stop();
 });
-/** One run of a set whose cache is empty, as after a label was lost. */
+/** One run of an ApplySet whose cache is empty, as after its child lost the label that the cache selects. */
 function apply(resource: typeof services, object: KubeObject, force = true): Promise<ApplyOutcome> {
   const none = (): void => {};
   const informer = { source: { resource }, get: none, list: () => [], wrote: none, addIndex: none };

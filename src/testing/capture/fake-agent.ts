@@ -39,7 +39,7 @@ export interface FakeAgentOptions {
    * Default Running.
    */
   onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold' | 'cut' | 'deaf';
-  /** False for an agent of version 0.1.0, which is polled. Default true. */
+  /** Whether it accepts sessions, in which it reports its status by itself. Version 0.1.0 is polled. Default true. */
   hasSessions?: boolean;
 }
 

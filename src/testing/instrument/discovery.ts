@@ -20,7 +20,7 @@ export interface Selection {
 }
 
 /**
- * Decides about one process. Null when an entry of `exclude` matches, or no entry of `include`. Otherwise each field
+ * Decides whether and how one process is instrumented. Null when an entry of `exclude` matches, or no entry of `include`. Otherwise each field
  * comes from the last matching entry of `include` that sets it.
  */
 export function select(config: InstrumentConfig, workload: Workload): Selection | null {
@@ -44,7 +44,7 @@ const notSelecting = new Set(['exports', 'sampler', 'routes', 'metrics', 'name',
 
 /**
  * True when all selecting fields of the entry match. An entry matches nothing if it has no selecting field, or a field
- * that this stand-in does not know.
+ * that this stand-in for the instrument does not know.
  */
 export function matches(entry: Selector, workload: Workload): boolean {
   const fields = Object.keys(entry).filter((key) => !notSelecting.has(key));

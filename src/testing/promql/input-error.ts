@@ -19,8 +19,8 @@ const steps =
   /[%<>]|[=!]=|\b(?:floor|ceil|round|sgn|topk|bottomk|limitk|limit_ratio|changes|resets|minute|hour|month|year|day\w+|days\w+)\b/;
 
 /**
- * Whether the answer to a query follows its samples without steps. Where it has steps, other last digits may lead to
- * another step, so a difference counts as a fault all the same.
+ * Whether the answer to a query follows its samples without steps. Where it has steps, such as those of `floor`, other
+ * last digits may change it by a whole step. They then say nothing about rounding, so any difference counts as a fault.
  */
 export function isSmooth(query: string): boolean {
   return !steps.test(query.replaceAll(/\{[^{}]*\}|"[^"]*"/g, ''));

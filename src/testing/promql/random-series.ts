@@ -8,7 +8,7 @@ export interface RandomSeries {
   readonly samples: readonly LoadedSample[];
 }
 
-/** The shape of generated series. Units: milliseconds. */
+/** The shape of generated series. Units of times: ms. */
 export interface SeriesShape {
   readonly start: number;
   readonly interval: number;

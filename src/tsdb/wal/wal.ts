@@ -86,7 +86,7 @@ export class Wal {
     return total;
   }
 
-  /** Registers a segment of an earlier process, so that it counts and can be removed. */
+  /** Registers a segment of an earlier process, so that `bytes` counts it and `removeThrough` can remove it. */
   adopt(index: number, bytes: number): void {
     this.#closedBytes.set(index, bytes);
   }

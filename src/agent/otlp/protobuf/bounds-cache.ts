@@ -1,6 +1,6 @@
 import type { WireReader } from '../../../base/wire/protobuf-wire.ts';
 
-/** Longer lists are read each time. */
+/** Lists of more bounds are not cached, but read each time. */
 const longestKept = 256;
 
 /**

@@ -15,7 +15,7 @@ import { agentConfig, type SeriesFacts } from './series.ts';
 export interface NodeInput {
   readonly view: ClusterView;
   readonly node: string;
-  /** The operator's compile; undefined when not all its inputs could be read. */
+  /** What the operator compiles; undefined when not all its inputs could be read. */
   readonly compiled: CompileResult | undefined;
   readonly facts: SeriesFacts;
   /** Restricts the steps to these TrafficMonitors, each as `namespace/name`; undefined for all. */
@@ -24,7 +24,7 @@ export interface NodeInput {
   readonly hasData?: boolean;
 }
 
-/** The steps node, agent, config, kernel and attached. Pure. */
+/** The steps of an explanation that concern one node: node, agent, config, kernel and attached. Pure. */
 export function nodeSteps(input: NodeInput): Step[] {
   return [nodeStep(input), agentStep(input), configStep(input), kernelStep(input), ...obstacleSteps(input)];
 }
