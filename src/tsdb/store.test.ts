@@ -99,7 +99,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('no zero is added to a counter that has a sample since its start, has no sample, or ends with zero', async () => {
+  test('no zero is added to a counter that has a sample since its start, no sample, or zero as its last', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     expect(store.appendStart(up, start)).toBe(false);
     store.append(up, start, 40);

@@ -1,7 +1,7 @@
 import { OperatorError } from '../errors.ts';
 
 /**
- * The protobuf wire format (proto3), where a schema library would cost too much.
+ * Reads the protobuf wire format (proto3), where a schema library would cost too much.
  * Source: the protobuf encoding guide. Groups are refused.
  */
 export class WireReader {
@@ -157,7 +157,7 @@ export class WireReader {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Texts below this length are tried as ASCII first. Units: UTF-16 units. */
 const shortText = 64;
-/** The longest varint. */
+/** Length of the longest varint. */
 const varintBytes = 10;
 /** Bytes that `open` reserves for a length; `close` refuses a longer one. */
 const lengthBytes = 4;

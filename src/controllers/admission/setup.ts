@@ -66,8 +66,8 @@ const key = { name: 'admission' } as const;
 const recheckMs = 2_000;
 
 /**
- * Serves admission and conversion reviews on every replica, and registers them with the API server; with `off` the
- * registration for admission is removed.
+ * Serves admission and conversion reviews on every replica, and registers them with the API server. In the mode `off`,
+ * the registration for admission is removed.
  *
  * Flow: the controller's certificate (a Secret that the platform controller makes and renews) → listener → registration
  * with the CA bundle of that Secret, again at each rotation.
@@ -207,7 +207,7 @@ function maySeeMonitors(env: ControllerEnvironment): MaySeeMonitors {
 }
 
 /**
- * The inputs of the validators, from the caches that the capture loop needs anyway.
+ * The inputs of the validators, from the caches that the controller of capture needs anyway.
  * Errors: ERR_CACHE_SYNC while they fill; the webhook's failure policy then decides.
  */
 function capturedObjects(env: ControllerEnvironment, environment: CaptureObjects['environment']): () => CaptureObjects {

@@ -20,8 +20,8 @@ export interface Selection {
 }
 
 /**
- * Decides whether and how one process is instrumented. Null when an entry of `exclude` matches, or no entry of `include`. Otherwise each field
- * comes from the last matching entry of `include` that sets it.
+ * Decides whether and how one process is instrumented. Null when an entry of `exclude` matches, or no entry of
+ * `include`. Otherwise each field comes from the last matching entry of `include` that sets it.
  */
 export function select(config: InstrumentConfig, workload: Workload): Selection | null {
   if (!config.application || config.exclude.some((entry) => matches(entry, workload))) return null;

@@ -9,7 +9,7 @@ export interface Socket {
   readonly received: number;
 }
 
-/** The end of a flow, as the real instrument's informer names it. */
+/** One end of a flow, as the real instrument's informer names it. */
 export interface FlowEnd {
   readonly namespace: string;
   readonly pod: string;
@@ -21,7 +21,7 @@ export interface FlowEnd {
 export interface FlowWatchOptions {
   /** The node whose flows are reported: those with an end on it. */
   readonly node: string;
-  /** The attributes that the file selects; a name, or a prefix with `*`. */
+  /** The attributes that the instrument's file selects; each is a name, or a prefix with `*`. */
   readonly include: readonly string[];
   /** The pod that a process runs in. */
   readonly endOf: (pid: number) => Promise<FlowEnd | null>;

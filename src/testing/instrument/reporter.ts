@@ -15,7 +15,7 @@ export interface ReporterOptions {
   readonly now: () => number;
   /** Posts one body; failures are logged and dropped, as the real exporters do after their retries. */
   readonly post: (url: string, body: Uint8Array) => Promise<void>;
-  /** The source of flows; absent if the file does not enable them. */
+  /** The source of flows; absent if the instrument's file does not enable them. */
   readonly flows?: Pick<FlowWatch, 'metric'>;
   /** The faults of the node; `faults` lists the possible ones. */
   readonly faults?: ReadonlySet<string>;

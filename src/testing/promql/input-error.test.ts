@@ -34,7 +34,7 @@ test.each([
   ['the cosine of a small number, in its tenth digit', 'cos(avg(x))', Math.cos(143) + 1e-10, false],
   ['a difference of equal numbers', 'avg(x) - 143', 3e-14, true],
   ['no number, where ours are numbers', 'avg(x)', NaN, false],
-])('%s: %s may be %d: %s', async (_, query, other, expected) => {
+])('%s: another engine may answer %s with %d: %s', async (_, query, other, expected) => {
   expect(isWithinReach(other, await numbersOf(query))).toBe(expected);
 });
 
@@ -46,6 +46,6 @@ test.each([
   ['x{a="b"} >= bool 1', false],
   ['topk(2, x)', false],
   ['day_of_week(x)', false],
-])('%s is smooth: %s', (query, smooth) => {
+])('the answer to %s follows its samples without steps: %s', (query, smooth) => {
   expect(isSmooth(query)).toBe(smooth);
 });

@@ -32,7 +32,7 @@ export interface BlockFooter {
   readonly indexOffset: number;
   readonly indexLength: number;
   readonly indexCrc: number;
-  /** The block's aligned range [from, to). */
+  /** The block has the samples of the range [from, to). Units: ms. */
   readonly from: number;
   readonly to: number;
   readonly samples: number;

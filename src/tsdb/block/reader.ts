@@ -16,7 +16,7 @@ const windowBytes = 256 * 1024;
 export class Block {
   readonly path: string;
   readonly bytes: number;
-  /** The aligned range [from, to), ms. */
+  /** The block has the samples of the range [from, to). Units: ms. */
   readonly from: number;
   readonly to: number;
   readonly samples: number;

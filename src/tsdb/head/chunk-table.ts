@@ -70,7 +70,7 @@ export class ChunkTable {
     return this.#encoding[id] === 1;
   }
 
-  /** The place of a chunk of floats. */
+  /** Where the bits of a chunk of floats lie, for decoding them in place. */
   place(id: number): XorPlace {
     const address = this.#address[id]!;
     const slab = this.#slab;

@@ -57,7 +57,7 @@ export function sint32(reader: WireReader): number {
   return (n >>> 1) ^ -(n & 1);
 }
 
-/** Appends a repeated scalar field, packed or not, up to the bucket limit. */
+/** Appends a repeated scalar field, packed or not. It may have as many values as a histogram may have buckets. */
 export function repeatedScalar(
   cursor: Cursor,
   field: string,

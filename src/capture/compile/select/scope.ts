@@ -6,7 +6,7 @@ import { matchesSelector } from './selector.ts';
 import { effectiveSettings, first, mergeLeaves, type EffectiveSettings, type PolicyInForce } from '../settings.ts';
 import type { CompileEnvironment, NamedLabels } from '../types.ts';
 
-/** The rule for pods without a monitor in some namespaces. */
+/** The rule for those pods of some namespaces that no monitor selects. */
 export interface BaseScope {
   /** Sorted names; undefined = every namespace, and processes outside of pods. */
   namespaces: readonly string[] | undefined;
@@ -38,7 +38,7 @@ export function namespacesOf({ spec }: PolicyInForce, namespaces: readonly Named
   return within.map(({ name }) => name).toSorted();
 }
 
-/** The merged base of one set of policies. */
+/** The rule (base) that a set of policies, merged, gives for pods that no monitor selects. */
 export function baseOf(policies: readonly PolicyInForce[], environment: CompileEnvironment): Base {
   const ports = first(policies, (spec) => spec.capture?.ports);
   return {
@@ -51,7 +51,7 @@ export function baseOf(policies: readonly PolicyInForce[], environment: CompileE
 }
 
 /**
- * Groups namespaces with equal bases. One base for all gives a single scope without names. Otherwise every scope lists
+ * Groups namespaces with equal rules (bases). One base for all gives a single scope without names. Otherwise every scope lists
  * its namespaces, because the instrument's globs cannot say "all but these"; processes outside of pods have no
  * namespace and are then not captured.
  */
