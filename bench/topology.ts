@@ -38,7 +38,7 @@ await bench(
     const { only, agents, pods, answers, profile } = stage.flags;
     if (!['', 'answers', 'memory'].includes(only)) throw new WrongFlag(`--only is ${only}, not answers or memory`);
     const asked = { answers, goal: agents >= cluster.nodes ? oneSecond : undefined };
-    // First, while this process is bound to no core.
+    // Memory comes first, while this process is bound to no core.
     if (only !== 'answers') await memory(stage, pods);
     if (only !== 'memory') await withStandIns(stage, { agents, pods, profile }, (on) => both(stage, on, asked));
   },

@@ -19,7 +19,10 @@ const leastMs = 200;
 const leastAnswers = 3;
 
 const parts = ['evaluation', 'http', 'cpu'] as const;
-/** Milliseconds of an answer: as the server reports it, until its last byte, and of the server's CPU time. */
+/**
+ * What an answer costs: the evaluation as the server reports it, the time until the last byte, and the server's CPU
+ * time. Units: ms.
+ */
 type Cost = Readonly<Record<(typeof parts)[number], number>>;
 
 /**

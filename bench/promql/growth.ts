@@ -7,7 +7,7 @@ import type { Side } from './sides.ts';
 export interface GrowthOptions {
   readonly ours: Side;
   readonly peer: Side;
-  /** Nodes in the data. */
+  /** The number of nodes in the data. */
   readonly nodes: number;
   readonly cores: string;
 }

@@ -18,13 +18,13 @@ import { startPart } from './process.ts';
 export interface BesidePeer {
   /** The number of nodes whose series in the baseline the one agent gets: 20 nodes have all 9,300 series. */
   readonly nodes: number;
-  /** How long each query is asked of each side before any is measured. */
+  /** For how long each query is repeated on each side before any is measured. Units: ms. */
   readonly rehearsalMs: number;
   /** Where CPU profiles of agent and query server go; none by default. */
   readonly profile: string;
 }
 
-/** A side that runs. */
+/** One side of the comparison, ours or the peer, while it runs. */
 interface Side {
   ask(question: Question): Promise<string>;
   /** CPU time of all processes of the side. */

@@ -1,7 +1,10 @@
 import { accepts, many, refuses } from './case.ts';
 import type { Case } from './case.ts';
 
-/** The base document is the smallest MinterDeployment: image, vcs.org, vcs.repository, kms.keyVersion, inline rules. */
+/**
+ * Each case is merged into the spec of one base document, the smallest MinterDeployment: it has image, vcs.org,
+ * vcs.repository, kms.keyVersion and inline rules.
+ */
 
 export const keyOne = 'projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1';
 const email = 'agent@proj.iam.gserviceaccount.com';
@@ -183,7 +186,7 @@ const pods: Case[] = [
   refuses('an unknown toleration operator', { tolerations: [{ operator: 'In' }] }, /Unsupported value: "In"/),
   accepts('an existing service account', { serviceAccount: { create: false, name: 'signer' } }),
   refuses(
-    'annotations for a service account that it does not create',
+    'annotations for a service account that the operator does not create',
     { serviceAccount: { create: false, name: 'signer', annotations: { a: 'b' } } },
     /with create: false annotate the existing one/,
   ),

@@ -16,7 +16,7 @@ const selection: Case[] = [
   accepts('ports instead of a selector', { selector: null, ports: [{ port: 8080 }] }),
   refuses('a monitor that selects nothing', { selector: null }, /select something; use selector: \{\}/),
   refuses('a priority without a selection', { selector: null, priority: 5 }, /select something/),
-  accepts('In and Exists', {
+  accepts('the selector operators In and Exists', {
     selector: {
       matchExpressions: [
         { key: 'tier', operator: 'In', values: ['web', 'api'] },
@@ -25,12 +25,12 @@ const selection: Case[] = [
     },
   }),
   refuses(
-    'NotIn',
+    'the selector operator NotIn',
     { selector: { matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['web'] }] } },
     /use a second monitor with mode: Exclude/,
   ),
   refuses(
-    'DoesNotExist',
+    'the selector operator DoesNotExist',
     { selector: { matchExpressions: [{ key: 'tier', operator: 'DoesNotExist' }] } },
     /NotIn\/DoesNotExist unsupported/,
   ),

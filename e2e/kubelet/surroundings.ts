@@ -14,7 +14,7 @@ export const serviceRange = '10.96.0.0/16';
 /** Where the name server of the cluster listens. */
 export const dnsAddress = '10.244.0.1';
 export const bridge = 'cni0';
-/** Where the agent's store is on the node: on a file system of its own, which a fault can fill. */
+/** Where the agent's store is on the node: on a file system of its own, which a check can fill up. */
 export const storePath = '/var/lib/svc-agent';
 const storeSize = '256M';
 

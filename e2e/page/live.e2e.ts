@@ -9,7 +9,10 @@ import { browserNeed } from './browser.ts';
 import { fixtureExplanation, fixtureServices, fixtureTopology, small } from './fixture.ts';
 import { openTab, startBrowser, type Tab } from './tab.ts';
 
-/** The stream on the page in a real browser, over a real query server and the streams of real agents. */
+/**
+ * The page's views of the stream of spans and flows, in a real browser, over a real query server and the streams of
+ * real agents.
+ */
 
 const pageDir = fileURLToPath(new URL('../../dist/ui', import.meta.url));
 let stage: StreamStage;

@@ -128,7 +128,7 @@ needing(browserNeed).describe('the views of the page', () => {
   ] as const;
 
   test.each(views.flatMap(([path, title]) => sizes.map(([width, dark]) => [path, title, width, dark] as const)))(
-    '%s (%s) at %p px, dark: %p: has no violation, overflow or complaint',
+    '%s (%s) at %p px, dark: %p: breaks no rule of accessibility, does not overflow, and logs no error',
     async (path, title, width, dark) => {
       await open(path, { width, dark });
       await page.getByRole('heading', { level: 1, name: title }).waitFor();

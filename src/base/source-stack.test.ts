@@ -77,7 +77,7 @@ test('a path in the message is not looked up: a caller may have sent it', () => 
   const error = new Error(`no such file: ${place}`);
   error.stack = `Error: ${error.message}\n    at fn (${place})`;
   expect(sourceStack(error)).toBe(`Error: ${error.message}\n    at fn (${new URL('../src/broken.ts', file).href}:7:9)`);
-  // A message that was replaced after the stack was taken.
+  // The same holds if the message was replaced after the stack was taken.
   error.message = 'another';
   expect(sourceStack(error)).toContain('broken.ts:7:9)');
 });

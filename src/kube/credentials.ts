@@ -58,7 +58,10 @@ export class Credentials {
     return (this.#config ??= fullConfig(this.#settings));
   }
 
-  /** Errors: ERR_CONFIG_INVALID when the kubeconfig cannot be used at all. */
+  /**
+   * The endpoint of the credentials, which are read again after `reuseMs`. Errors: ERR_CONFIG_INVALID when the
+   * kubeconfig cannot be used at all.
+   */
   current(): Promise<Endpoint> {
     const age = this.#clock.monotonic() - this.#readAt;
     if (!this.#endpoint || age > reuseMs) {

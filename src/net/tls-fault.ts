@@ -13,7 +13,7 @@ export interface Exchange {
   readonly signal?: AbortSignal;
 }
 
-/** What a call to a peer failed with: ERR_PEER_IDENTITY, ERR_TIMEOUT, ERR_ABORTED or ERR_AGENT_UNREACHABLE. */
+/** The error for a failed call to a peer: ERR_PEER_IDENTITY, ERR_TIMEOUT, ERR_ABORTED or ERR_AGENT_UNREACHABLE. */
 export function explain(cause: unknown, options: Exchange, isLate: boolean): OperatorError {
   if (isOperatorError(cause, 'ERR_PEER_IDENTITY')) {
     return new OperatorError('ERR_PEER_IDENTITY', `${target(options)}: ${cause.message}`, { cause: cause.cause });

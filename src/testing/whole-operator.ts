@@ -13,7 +13,7 @@ import { aMinterDeployment } from './builders/minter-deployment.ts';
 import { noFaults, runController, type ControllerHarness } from './run-controller.ts';
 
 export interface WholeOperator extends ControllerHarness {
-  /** The failures of the platform's objects, which a test may report. */
+  /** Takes failures of the platform's objects. A test may report some, too. */
   trouble: PlatformTrouble;
 }
 

@@ -32,7 +32,7 @@ async function fill(
 }
 
 describe('appending', () => {
-  test('samples are readable immediately, and absent external labels are added', async () => {
+  test('samples are readable immediately, and get the external labels that their series lacks', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start), {
       externalLabels: labelsFromObject({ k8s_node_name: 'node-1' }),
     });
@@ -61,7 +61,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('a second sample of a time is a duplicate if its bits are equal, otherwise a conflict', async () => {
+  test('a second sample at the same time is a duplicate if its bits are equal, otherwise a conflict', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     store.append(up, start - 1000, 1);
     store.append(up, start, 2);

@@ -11,7 +11,7 @@ export const tokenKey = 'svc-token';
 export interface EarlyQuestion {
   /** Relative to the page's folder, with its parameters. */
   readonly path: string;
-  /** The token that it was asked with; '' for none. */
+  /** The token that the request carries; '' for none. */
   readonly token: string;
   readonly response: Promise<Response>;
   readonly cancel: AbortController;

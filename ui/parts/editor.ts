@@ -1,7 +1,7 @@
 /**
- * Prometheus' own PromQL editor: highlighting, completion from the API, and marks at errors of the language.
- * It lives in a shadow root, where its styles are constructed sheets: in the document itself they would be `<style>`
- * elements, which the content security policy refuses.
+ * Prometheus' own PromQL editor: highlighting, completion from the API, and marks at errors in the query.
+ * It lives in a shadow root, where its styles are constructed style sheets: in the document itself they would be
+ * `<style>` elements, which the content security policy refuses.
  */
 import {
   acceptCompletion,

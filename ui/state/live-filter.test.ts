@@ -4,7 +4,7 @@ import { filterOf, filterOfLabels, followOf, leavesFlowsOut, liveParams, pattern
 
 const of = (search: string) => filterOf(new URLSearchParams(search));
 
-test('every filter in the URL of the live view becomes one of the stream of spans, which the server accepts', () => {
+test('every filter in the URL of the live view becomes a filter of a stream request that the server accepts', () => {
   const filter = of(
     'type=span&ns=shop,pay&workload=deployment/cart&status=5%2B,404&path=/a,b/.*&min=100ms&protocol=HTTP&node=n&trace=ab',
   );
@@ -36,7 +36,7 @@ test.each([
   ['trace=ab', true],
   ['type=span&status=404', false],
   ['ns=shop&protocol=TCP', false],
-])('%s alone leaves out flows: %p', (search, expected) => expect(leavesFlowsOut(of(search))).toBe(expected));
+])('%s drops flows and names no type: %p', (search, expected) => expect(leavesFlowsOut(of(search))).toBe(expected));
 
 test('the labels of a series lead to its spans', () => {
   const labels = {

@@ -23,7 +23,7 @@ export interface CaptureStateOptions {
   readonly probe: InstrumentProbe;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Puts the agent's own rules of a config in force. */
+  /** Puts in force those rules of a config that the agent itself enforces. */
   readonly onConfig: (config: CaptureConfig) => void;
   /** The parts of the status that other components count. */
   readonly counts: () => Pick<AgentStatus, 'monitors' | 'limits' | 'totals' | 'exports' | 'secrets'>;

@@ -117,7 +117,7 @@ export function subjectLabels(
   return [...rest, ...added].sort((a, b) => compareUtf8(a[0], b[0]));
 }
 
-/** The attributes that become labels of ownership: no rule removes these. */
+/** The attributes whose labels say whose a series is: no rule removes these. */
 const namingKeys: ReadonlySet<string> = new Set(namingLabels.map((name) => name.replaceAll('_', '.')));
 
 function dropSet(always: ReadonlySet<string>, asked: readonly string[]): ReadonlySet<string> {

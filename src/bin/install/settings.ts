@@ -108,7 +108,7 @@ export const minterSettingTable = {
   ),
 } satisfies SettingTable;
 
-/** How `svc install` proceeds. */
+/** How `svc install` proceeds: whether it changes the cluster, or only shows what it would change. */
 export const runSettingTable = {
   dryRun: choiceSetting(
     {

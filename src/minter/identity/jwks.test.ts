@@ -58,7 +58,7 @@ test.each<[sentence: string, fault: JwksFault, expected: string]>([
   ['a key of 1024 bits after zeros: 401', set(publicJwk(1024, { n: padded(1024, 130) })), 'invalid_token'],
   ['a good key after a zero: found', set(publicJwk(2048, { n: padded(2048, 1) })), 'found'],
   ['a good key among bad ones: found', set({ kty: 'oct' }, null, 7, publicJwk()), 'found'],
-])('without a set in force, %s', async (_sentence, fault, expected) => {
+])('before any good key set was read, %s', async (_sentence, fault, expected) => {
   issuer.fault = fault;
   expect(await outcome()).toBe(expected);
 });
@@ -114,8 +114,8 @@ test('a set without a usable key never replaces a good one', async () => {
 });
 
 test.each<[string, () => Promise<unknown>]>([
-  ['without a set in force', async () => {}],
-  ['once the last good set has expired', () => outcome()],
+  ['before any good set was read', async () => {}],
+  ['when the last good set has expired', () => outcome()],
 ])('an outage after an answer without a usable key is 503 again, %s', async (_when, before) => {
   await before();
   issuer.fault = set();

@@ -4,7 +4,7 @@ import { foldName } from '../names.ts';
 import { isLevel, type Level, type Permissions } from '../rules/permissions.ts';
 import type { PlatformAnswer } from './platform-client.ts';
 
-/** The platform's information about our App in the organisation. */
+/** What the VCS platform says about the installation of our App in the organisation. */
 export type InstallationView =
   | { state: 'found'; id: number; permissions: Permissions }
   | { state: 'absent' }
@@ -31,7 +31,7 @@ export function readInstallation(data: unknown, org: string, appId: number): Ins
   return { state: 'found', id, permissions };
 }
 
-/** The view for an answer of any status, or null when the answer says nothing about the installation. */
+/** What an answer of any status says about the installation, or null when it says nothing about it. */
 export function viewOf(answer: PlatformAnswer, org: string, appId: number): InstallationView | null {
   if (answer.status === 200) return readInstallation(answer.data, org, appId);
   return answer.status === 404 ? { state: 'absent' } : null;

@@ -24,7 +24,7 @@ export type AdmissionVerdict =
   | { allowed: true; warnings?: readonly string[] }
   | { allowed: false; message: string; reason?: 'Invalid' | 'Forbidden' | 'Conflict'; warnings?: readonly string[] };
 
-/** Must not change anything (`sideEffects: None`) and must answer within the webhook's timeout. */
+/** Judges a request. It must not change anything (`sideEffects: None`), and answers within the webhook's timeout. */
 export type Validator = (
   request: AdmissionRequest,
   signal: AbortSignal,

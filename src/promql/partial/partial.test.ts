@@ -207,7 +207,7 @@ describe('a request', () => {
     expect(planHash({ fragment: own, steps, settings })).not.toBe(planHash({ fragment: plain, steps, settings }));
   });
 
-  test('with sample counts has the same plan hash, so an agent that does not know counts accepts it', () => {
+  test('with sample counts has the plan hash of one without, so an agent that does not know counts accepts it', () => {
     const request = { fragment: { ...fragment, countSamples: true }, steps, settings, ...limits };
     expect(decodePartialRequest(encodePartialRequest(request))).toEqual({ ...request, planHash: planHash(request) });
     expect(planHash(request)).toBe(planHash({ fragment, steps, settings }));

@@ -76,7 +76,7 @@ describe('a plan', () => {
     // 1e300 is printed with all its digits: the text is longer than a query may be.
     [`sum(x${' > 1e300'.repeat(440)})`, false, 'its text would not read back as the same tree'],
     [`topk(2, x${' > 1e300'.repeat(440)})`, false, 'its text would not read back as the same tree'],
-  ])('names the rule that decided last: %#', (query, pushed, reason) => {
+  ])('names the rule that decided last, in case %#', (query, pushed, reason) => {
     const { root } = planQuery(parse(query, features), { partitionLabel: 'node' });
     expect([root.fragment !== null, root.reasons.at(-1)]).toEqual([pushed, reason]);
   });

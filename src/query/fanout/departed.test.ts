@@ -8,6 +8,7 @@ import type { DepartedNode } from '../agents/directory.ts';
 import { lackingNodes } from './departed.ts';
 
 const minute = 60_000;
+/** The ways in which a query is executed, from no work of the agents to all of it. */
 const paths = ['off', 'series', 'agg', 'whole'] as const;
 const end = Math.floor(Date.now() / minute) * minute;
 const ago = (minutes: number): number => end - minutes * minute;
@@ -130,7 +131,7 @@ describe('answers', () => {
     ['max_over_time(sum(c_total)[20m:1m])', since(9), true],
     ['vector(1)', since(40), false],
   ];
-  test.each(queries)('%s over %j is the same by every execution; lacks a node: %p', async (query, span, isLacking) => {
+  test.each(queries)('%s over %j is the same by all four ways; lacks a node: %p', async (query, span, isLacking) => {
     const answers = await Promise.all(paths.map((way) => ask('query_range', { query, ...span, step: '60' }, way)));
     expect(answers.map(({ text }) => text)).toEqual(paths.map(() => answers[0]!.text));
     expect(missing(answers[0]!)).toEqual(isLacking ? [true, ['node-9']] : [false, []]);

@@ -17,7 +17,7 @@ import { RangeAnswer } from './range-answer.ts';
 import { rangeQuery } from './range-selectors.ts';
 
 export interface HttpStoreOptions {
-  /** Address of the store, up to `/api/v1/…`. */
+  /** Address of the store, without `/api/v1/…`. */
   readonly url: string;
   /**
    * `read`: remote read, exact, stale markers included. `query`: range selectors through the query API, for stores

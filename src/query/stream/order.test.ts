@@ -39,7 +39,7 @@ test('a heap returns items in order of time, and equal times in order of inserti
   }
 });
 
-test('answers of random nodes are merged in order of time, and cut to exactly the newest', async () => {
+test('answers of random nodes are merged in order of time, and exactly the newest items are kept', async () => {
   const random = new Random(20_261_122);
   for (let round = 0; round < 150; round++) {
     const nodes = Array.from({ length: 1 + random.below(6) }, (_, node) =>

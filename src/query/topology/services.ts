@@ -14,7 +14,7 @@ import { flowPart, partLabel } from './queries.ts';
 /** One element of the answer to `servedRates` over a range: a value for each step that has data. */
 export interface RateSeries {
   readonly labels: Readonly<Record<string, string>>;
-  /** Units: ms since the epoch, per second. */
+  /** Units: times in ms since the epoch, values per second. */
   readonly points: readonly (readonly [timeMs: number, value: number])[];
 }
 

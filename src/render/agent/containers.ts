@@ -36,8 +36,8 @@ const configMount = { name: volumes.ebpfConfig.name, mountPath: volumes.ebpfConf
  * to a volume.
  *
  * The container runs as root for one reason: the kubelet creates the host folder of the store as root, and the
- * `fsGroup` has no effect on host paths. The container needs no capabilities but CHOWN, to give the folder to the agent's
- * user, and DAC_OVERRIDE, to read the agent's files there. With an emptyDir the `fsGroup` is enough, and the
+ * `fsGroup` has no effect on host paths. The container needs no capabilities but CHOWN, to give the folder to the
+ * agent's user, and DAC_OVERRIDE, to read the agent's files there. With an emptyDir the `fsGroup` is enough, and the
  * container runs without root, like the agent.
  */
 export function initConfigContainer(input: PlatformInput, pullPolicy: object) {

@@ -92,7 +92,7 @@ test('while finalizers keep the old object, its recreation fails with a conflict
   expect(stored(deployments).metadata.deletionTimestamp).toBeDefined();
 });
 
-test('a hand-edited port is put back, the rest of the item stays, and nothing is owned twice', async () => {
+test('a hand-edited port is put back, the rest of its list item stays, and nothing is owned twice', async () => {
   await apply(services, service(80));
   const edited = { ports: [{ name: 'http', port: 8080, nodePort: 30_123 }] };
   server.put(services, { ...stored(services), spec: edited }, 'kubectl-edit');

@@ -15,7 +15,7 @@ const record = (over: Partial<LeaseRecord> = {}): LeaseRecord => ({
   ...over,
 });
 
-describe('the decision', () => {
+describe('the decision about a lease', () => {
   test('takes a lease that does not exist, and one that was released', () => {
     expect(decideLease(undefined, 'me', 0)).toEqual({ do: 'acquire', transitions: 0 });
     expect(decideLease({ record: record({ holder: '' }), at: 0 }, 'me', 0)).toEqual({ do: 'acquire', transitions: 5 });

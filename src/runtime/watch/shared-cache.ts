@@ -40,7 +40,7 @@ export class SharedCache implements Cache {
     this.#options = options;
   }
 
-  /** Errors: throws on two different transforms of one name. */
+  /** The informer of a source; equal sources share one. Errors: throws on two different transforms of one name. */
   informer<T extends TypedObject = KubeObject>(source: Source): Informer<T> {
     const id = sourceId(source);
     let entry = this.#entries.get(id);

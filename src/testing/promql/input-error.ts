@@ -2,9 +2,9 @@ import type { LoadedSample } from './memory-source.ts';
 import type { Random } from './random.ts';
 
 /**
- * How much of an answer the last digits of the samples decide. Engines round differently, as in powers and in the order
- * of a sum, and some expressions magnify the difference without bound: the cosine of a number of a hundred digits may
- * have any value. The same expression over samples that differ in their last digits shows how much.
+ * Finds how much the last digits of the samples change an answer. Engines round differently, as in powers and in the
+ * order of a sum, and some expressions magnify the difference without bound: the cosine of a number of a hundred digits
+ * may have any value. The same expression over samples that differ in their last digits shows how much.
  */
 
 /** Most relative change of a sample: sixteen units of the last place of a double. */

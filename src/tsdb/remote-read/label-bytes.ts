@@ -11,10 +11,9 @@ export function encodeLabels(labels: Labels): Uint8Array {
 }
 
 /**
- * Like `encodeLabels`, but in shared memory that the next call overwrites. The caller encodes the labels
- * of a series once for all frames with its samples.
- * Nearly all labels are short ASCII and are written in place, because encoding labels is most of the work of a scan of
- * many series.
+ * Like `encodeLabels`, but in shared memory that the next call overwrites. The caller encodes the labels of a series
+ * once for all frames with its samples. Nearly all labels are short ASCII and are written in place, because encoding
+ * labels is most of the work of a scan of many series.
  */
 export function lendLabels(labels: Labels): Uint8Array {
   let at = 0;

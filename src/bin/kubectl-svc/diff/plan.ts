@@ -34,7 +34,7 @@ export function differs({ objects, groups }: DiffPlan): boolean {
   return groups.length > 0 || objects.some(({ change }) => change !== 'unchanged' && change !== 'absent');
 }
 
-/** The resulting cluster with objects applied or deleted, and the objects as they would be stored. Pure. */
+/** The cluster after objects are applied or deleted, and the objects as they would be stored. Pure. */
 export function worldAfter(
   input: CompileInput,
   wanted: readonly KubeObject[],

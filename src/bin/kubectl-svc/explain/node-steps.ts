@@ -20,7 +20,7 @@ export interface NodeInput {
   readonly facts: SeriesFacts;
   /** Restricts the steps to these TrafficMonitors, each as `namespace/name`; undefined for all. */
   readonly monitors?: readonly string[];
-  /** Whether the target has series: then it is captured, whatever an agent reported before. */
+  /** Whether there are series of what is explained: then it is captured, whatever an agent reported before. */
   readonly hasData?: boolean;
 }
 
@@ -139,7 +139,7 @@ interface Concerned {
   };
 }
 
-/** Policies that cover the node, and the monitors of the target. */
+/** Policies that cover the node, and the monitors of `monitors`; without these, all monitors on the node. */
 function concerned({ view, node, compiled, monitors }: NodeInput): Concerned[] {
   const policies = itemsOf(view.policies).filter(
     (p) => compiled?.policies.get(p.metadata.name ?? '')?.nodes.includes(node) ?? true,

@@ -18,7 +18,7 @@ export async function printed(format: string, value: unknown, text: () => string
   return format === 'yaml' ? yaml(value) : text();
 }
 
-/** `-o` with the formats of a command. */
+/** The option `-o`, which chooses among the formats of a command. */
 export function outputOption(help: string, formats: readonly string[]): Option {
   const option = new Option('-o, --output <format>', help).choices(formats);
   return option.argParser((text: string) => chosen('-o', text, formats));

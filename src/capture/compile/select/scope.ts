@@ -51,9 +51,9 @@ export function baseOf(policies: readonly PolicyInForce[], environment: CompileE
 }
 
 /**
- * Groups namespaces with equal rules (bases). One base for all gives a single scope without names. Otherwise every scope lists
- * its namespaces, because the instrument's globs cannot say "all but these"; processes outside of pods have no
- * namespace and are then not captured.
+ * Groups namespaces with equal rules (bases). One base for all gives a single scope without names. Otherwise every
+ * scope lists its namespaces, because the instrument's globs cannot say "all but these"; processes outside of pods have
+ * no namespace and are then not captured.
  */
 export function baseScopes(
   policies: readonly PolicyInForce[],

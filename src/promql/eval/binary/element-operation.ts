@@ -5,7 +5,7 @@ import { tellIncompatible, type ElementOperation } from './element.ts';
 import { histogramOperation } from './histogram-operation.ts';
 
 /**
- * The operation of a binary expression on two elements. A comparison keeps the left value.
+ * The operation of a binary expression on two elements. The result of a comparison that holds is the left value.
  */
 export function elementOperation(context: EvalContext, expr: BinaryExpr): ElementOperation {
   const compute = arithmeticOperator(expr.op);
