@@ -18,7 +18,7 @@ test.each([
   ['a ratio above its bound', { of: 'ratio', atMost: 1 }, false, 'ratio ≤ 1'],
   ['a ratio that is large enough', { of: 'ratio', atLeast: 2 }, true, 'ratio ≥ 2'],
   ['our value against its bound', { of: 'ours', atLeast: 5 }, false, 'ours ≥ 5'],
-] as const)('judges %s', (_what, goal, met, asks) => {
+] as const)('a figure says whether it meets its goal: %s', (_what, goal, met, asks) => {
   const line = figureLine(setting, { name: 'a', unit: 's', ours: [4], peer: [2], goal });
   expect(line).toMatchObject({ met, asks, goal: goal.of === 'ours' ? 5 : Number(asks.slice(-1)) });
 });

@@ -1,5 +1,5 @@
 /**
- * Runs our codec on the values of peer/main.go, and prints the same JSON.
+ * Runs our codec of XOR chunks on the values that peer/main.go encodes, and prints JSON of the same form.
  * Arguments: how many chunks are encoded one after the other; how many are open at the same time.
  */
 import { decodeXorChunk, encodeChunks, highWord, lowWord, SampleBuffer } from '../../src/tsdb/chunk/index.ts';
@@ -13,7 +13,7 @@ const [chunks = 0, open = 0] = process.argv.slice(2).map(Number);
 /** Passes are repeated for this long to warm up, and again to be measured; as in peer/main.go. Units: s. */
 const passesFor = 0.5;
 
-/** The mean time of a pass over many passes, once V8 has compiled the code. Units: s. */
+/** Repeats `work`, and returns its mean time once V8 has compiled the code. Units: s. */
 function passSeconds(work: () => void): number {
   const repeat = (): number => {
     const from = performance.now();

@@ -1,5 +1,8 @@
 import { giveBack } from './run-registry.ts';
 
-/** Releases what a run holds: `node reap.ts RUN`. The run's reaper executes this when the run's owner is gone. */
+/**
+ * Releases the addresses and files of a run of a test cluster: `node reap.ts RUN`. The run's reaper, a process that
+ * waits for the end of the run's owner, executes this.
+ */
 const run = process.argv[2];
 if (run !== undefined && /^[0-9a-f]+$/.test(run)) await giveBack(run);

@@ -3,7 +3,7 @@ export interface AddressPool {
   readonly nodeIP: string;
   take(podUid: string): string;
   giveBack(podUid: string): void;
-  /** The address that is this pod's own 127.0.0.1. */
+  /** The loopback address that this pod has in place of 127.0.0.1. */
   loopbackOf(podIP: string): string;
 }
 

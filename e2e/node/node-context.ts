@@ -12,7 +12,7 @@ export interface Backoff {
   resetMs: number;
 }
 
-/** A kubelet's back-off, which it also keeps after an end with code 0. */
+/** A kubelet's back-off. A kubelet applies it also after a container has ended with code 0. */
 export const kubeletBackoff: Backoff = { initialMs: 10_000, maxMs: 300_000, resetMs: 600_000 };
 
 /** What the pods of a node share. */

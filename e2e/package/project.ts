@@ -5,7 +5,7 @@ import { signalGroup, toolEnvironment } from '../cluster/processes.ts';
 
 const checkout = join(import.meta.dirname, '../..');
 
-/** Runs a script; returns what it printed on both streams. Errors: with the output, unless it ends with code 0. */
+/** Runs a script; returns what it printed on both streams. Errors: an exit code other than 0, with the output. */
 export function runShell(script: string, cwd: string, env: Record<string, string>, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
@@ -29,8 +29,8 @@ export function runShell(script: string, cwd: string, env: Record<string, string
 }
 
 /**
- * A `PATH` that has this Node, and `npx svc-operator` as the unpacked package brings it: npx itself would look the name
- * up in a registry.
+ * A `PATH` with this Node, and with an `npx` that runs the unpacked package for `npx svc-operator`: the real npx would
+ * look the name up in a registry.
  */
 export async function toolPath(dir: string, packageDir: string): Promise<string> {
   const bin = join(dir, 'bin');
@@ -42,7 +42,7 @@ export async function toolPath(dir: string, packageDir: string): Promise<string>
 }
 
 /**
- * Copies the given packages and all that they need from the checkout's `node_modules` into a project's, so that
+ * Copies the given packages and all that they need from the checkout's `node_modules` into that of a project, so that
  * `npm install --offline` finds every dependency in place.
  */
 export async function bringPackages(names: readonly string[], project: string): Promise<void> {

@@ -16,7 +16,7 @@ export interface NameServer {
   asPodOf(namespace: string): string[];
   /** The IPv4 addresses of a name, sorted, as libc finds them in a pod of svc-system. Errors: the resolver's. */
   lookUp(name: string): Promise<string[]>;
-  /** The targets of an SRV record, looked up with the servers of resolv.conf alone. */
+  /** The targets of an SRV record, looked up by DNS at the servers of resolv.conf, without libc. */
   services(name: string): Promise<{ name: string; port: number }[]>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * Builds the programs that images, the demo and the e2e tests run into dist/: a bundle of each program with its
+ * Builds into dist/ the programs that images, the demo and the e2e tests run: a bundle of each program with its
  * licences and its bill of materials, and the query page. Takes about two seconds. `--development` keeps code that
  * production must not have.
  */

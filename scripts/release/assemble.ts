@@ -14,7 +14,7 @@ export interface ReleaseOptions {
   readonly identity: BuildIdentity;
   /** The folder that `npm run build` filled. */
   readonly dist: string;
-  /** The folder with the npm package in `package`, as `npm run package` fills it. Default: `dist`. */
+  /** The folder whose subfolder `package` is the npm package, as `npm run package` fills it. Default: `dist`. */
   readonly packageIn?: string;
   /** The folder to fill. Images that are already in it stay, and get checksums. */
   readonly out: string;

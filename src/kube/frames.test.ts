@@ -14,7 +14,7 @@ async function names(source: AsyncIterable<Uint8Array>): Promise<string[]> {
   return found;
 }
 
-test('two frames in one chunk are two frames', async () => {
+test('two frames that arrive in one chunk are decoded as two', async () => {
   expect(await names(chunks(frame('a') + frame('b')))).toEqual(['a', 'b']);
 });
 

@@ -23,7 +23,7 @@ afterEach(async () => {
   await closeServer(server, 0);
 });
 
-/** An agent that answers with this certificate. */
+/** Starts an agent that shows this certificate. Returns its port. */
 async function agent(material: TlsMaterial, clientNames = ['svc-query']): Promise<number> {
   served = 0;
   server = createTlsServer(fixedTls(material), (_req, res) => (served++, res.end('data')), { clientNames });

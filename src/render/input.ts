@@ -29,7 +29,7 @@ export const customMetricsModes: readonly CustomMetricsMode[] = ['auto', 'force'
 /** Default of `customMetrics`. */
 export const defaultCustomMetricsMode: CustomMetricsMode = 'auto';
 
-/** The inputs of the agent and query stack. */
+/** The inputs of the objects of agents and query server. */
 export interface PlatformInput {
   /** The operator's own namespace; every namespaced object is created there. */
   namespace: string;
@@ -94,7 +94,7 @@ export const platformDefaults: PlatformInput = {
 
 /** The inputs of one minter. */
 export interface MinterInput {
-  /** The object; its uid becomes the owner reference, its spec has all defaults filled in. */
+  /** The minter's object; its uid goes into the owner references, its spec has all defaults filled in. */
   minter: MinterDeployment;
   /** The operator's namespace: its pods may read the minter's health and metrics. */
   operatorNamespace: string;

@@ -1,6 +1,6 @@
 import { readSkipNote, skipNote } from './needs.ts';
 
-test('the reason of a skip is read back from a title, even from the middle of a full name', () => {
+test('the reason of a skip is read back from a test title, even if the note is in the middle of it', () => {
   const note = skipNote('browser', 'no Chromium: apt-get install chromium (Debian)');
   expect(readSkipNote(`the page ${note} shows an answer`)).toEqual({
     name: 'browser',

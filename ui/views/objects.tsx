@@ -43,7 +43,7 @@ export function ObjectsView({ place }: { place: Place }): JSX.Element {
   );
 }
 
-/** An entry of a status' `conflicts`: the object that decides these fields instead. */
+/** An entry of a status' `conflicts`: another object decides these fields. */
 interface Conflict {
   readonly with?: string;
   readonly fields?: readonly string[];

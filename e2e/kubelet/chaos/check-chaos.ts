@@ -17,7 +17,10 @@ import { runPods, watchWeb } from '../shop.ts';
 
 const route = '/chaos';
 const series = `http_server_request_duration_count{http_route="${route}"}`;
-/** The kubelet's back-off after four kills is up to 80 s; the rest is for a slow machine. Units: ms. */
+/**
+ * How long the product may take to recover. The kubelet's back-off after four kills is up to 80 s; the rest is for a
+ * slow machine. Units: ms.
+ */
 const recoveryMs = 240_000;
 /** A kubelet reports the end of a container within this time. Units: ms. */
 const unnoticedMs = 3_000;

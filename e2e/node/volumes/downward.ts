@@ -7,7 +7,7 @@ export interface PodAddresses {
   hostIP: string;
 }
 
-/** The node's capacity: the value of a limit that is not set. */
+/** The node's capacity, which is the value of each limit that a container does not set. */
 const nodeCapacity: Readonly<Record<string, string>> = { cpu: '8', memory: '16Gi', 'ephemeral-storage': '100Gi' };
 
 /**

@@ -5,8 +5,8 @@ import { childLabel, parts, type Part } from './crd.ts';
 const { configMaps } = coreResources;
 
 /**
- * Random creates, updates and deletes of Parts (the soak's own kind), and foreign edits of their ConfigMaps, over a
- * fixed set of names.
+ * Makes random creates, updates and deletes of Parts (the soak's own kind), and edits their ConfigMaps as a stranger
+ * would, over a fixed set of names.
  */
 export class Churn {
   operations = 0;
@@ -23,7 +23,7 @@ export class Churn {
     this.#random = options.random;
   }
 
-  /** One random operation. If it fails, as during a restart of the server, it is counted and not retried. */
+  /** Does one random operation. If that fails, as during a restart of the server, it is counted and not retried. */
   async once(): Promise<void> {
     const target = { namespace: this.#namespace, name: `p${this.#below(this.#names)}` };
     const options = { deadlineMs: 5_000, fieldManager: 'soak' };

@@ -40,9 +40,9 @@ const healthy = (answer: () => { status: number; body?: object }): Promise<void>
     }).listen(join(dir, 'health'), resolve);
   });
 
-test('the probe reports what the supervisor wrote, whatever start the health server suggests', async () => {
+test('the probe reports what the supervisor wrote, whatever start time the health server suggests', async () => {
   told();
-  // The health server came up half a minute after the file was read: long after a newer file was in place.
+  // By the uptime of its health server, the instrument would have started long after the time that was written.
   await healthy(() => ({ status: 200, body: { now_unix_ns: 40e15, process_uptime_ns: 1e9 } }));
   expect(await instrumentProbe(settings('v0.10.0'), clock)(never)).toEqual({
     file,

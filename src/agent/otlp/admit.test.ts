@@ -31,12 +31,12 @@ const histograms = (point: HistogramPoint): MetricData => ({
   points: [point],
 });
 
-test('takes a valid request unchanged', () => {
+test('a valid request is taken unchanged', () => {
   const good = request(gauge(number(1), number(NaN)));
   expect(admitMetrics(good, now)).toEqual({ request: good, rejected: 0, reason: '' });
 });
 
-test('gives a point without a time the current time', () => {
+test('a point without a time gets the current time', () => {
   const { request: taken } = admitMetrics(request(gauge(number(1, 0))), now);
   expect(taken.resources[0]!.scopes[0]!.metrics[0]!.data!.points[0]!.timeNs).toBe(now * 1e6);
 });
@@ -55,7 +55,7 @@ test.each([
   ],
   ['a bound that is NaN', histograms(histogram({ bounds: [NaN] })), 'm: explicit_bounds are not finite'],
   ['an infinite sum', histograms(histogram({ sum: Infinity })), 'm: sum is not a finite number'],
-])('leaves out %s and says why', (_what, data, reason) => {
+])('a point with %s is left out, with the reason', (_what, data, reason) => {
   const admitted = admitMetrics(request(data), now);
   expect(admitted.rejected).toBe(1);
   expect(admitted.reason).toContain(reason);

@@ -12,7 +12,7 @@ export interface Route {
   readonly serve: (req: IncomingMessage, res: ServerResponse, target: RequestTarget) => void | Promise<void>;
 }
 
-/** The handler of a table of routes. A path without a row gets 404; a whole path takes precedence over a prefix. */
+/** A handler that serves these routes. A path of none of them gets 404; a whole path takes precedence over a prefix. */
 export function routed(routes: readonly Route[], notFound: (res: ServerResponse) => void = noSuchPath): HttpHandler {
   const whole = new Map(routes.filter(({ path }) => !path.endsWith('/')).map((route) => [route.path, route]));
   const below = routes.filter(({ path }) => path.endsWith('/'));

@@ -2,7 +2,10 @@ import { Type, type Static, type TSchema } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { OperatorError } from '../errors.ts';
 
-/** A check of a message against its schema. Errors: ERR_INPUT_INVALID that names the field, never a value. */
+/**
+ * Makes a function that checks a message against its schema, and returns the message. Errors of that function:
+ * ERR_INPUT_INVALID that names the field, never a value.
+ */
 export function parser<T extends TSchema>(what: string, schema: T): (value: unknown) => Static<T> {
   const compiled = TypeCompiler.Compile(schema);
   return (value) => {

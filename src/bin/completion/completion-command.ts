@@ -3,7 +3,7 @@ import { shapeOf } from './command-shape.ts';
 import { complete } from './complete.ts';
 import { completionScript, shells, type Shell } from './scripts.ts';
 
-/** Adds `completion`, which prints a shell's script. */
+/** Adds the command `completion`, which prints the script that completes words in a shell. */
 export function addCompletion(program: Command): void {
   const name = program.name();
   const command = program.command('completion');
@@ -16,7 +16,7 @@ export async function printCompletions(program: Command, words: readonly string[
   process.stdout.write(await complete(shapeOf(program), words));
 }
 
-/** Adds the argument of a `completion` command, and its help after `first`. */
+/** Adds the argument of a `completion` command, and a help text that begins with `first`. */
 export function describeCompletion(command: Command, name: string, first = ''): Command {
   return command
     .addArgument(new Argument('<shell>', 'the shell').choices(shells))

@@ -18,7 +18,7 @@ test('a new text has only plus lines, a deleted one only minus lines', () => {
   expect(unifiedDiff('a\nb\n', '')).toEqual(['@@ -1,2 +0,0 @@', '-a', '-b']);
 });
 
-test('unchanged lines between two changes stay', () => {
+test('unchanged lines between two changes are shown', () => {
   const shown = unifiedDiff('a\nkeep\nb\n', 'x\nkeep\ny\n');
   expect(shown).toEqual(['@@ -1,3 +1,3 @@', '-a', '+x', ' keep', '-b', '+y']);
 });

@@ -15,8 +15,8 @@ const ends = ['src', 'dst'].flatMap((end) => [
 ]);
 
 /**
- * The attributes that a flow can have. The instrument ignores unknown names silently, so names outside this list are
- * refused.
+ * The attributes that a flow can have. The instrument ignores unknown names silently, so a policy that has a name
+ * outside this list is refused.
  */
 export const flowAttributes: readonly string[] = [
   ...ends,

@@ -23,8 +23,8 @@ export function headerFault(spec: TrafficMonitorSpec, covering: readonly PolicyI
 }
 
 /**
- * The headers that the instrument reads: the union over the node. It obfuscates those that are obfuscated in every
- * namespace; the agent obfuscates the others where a policy wants that.
+ * The headers that the instrument reads: all that any monitor on the node asks for. The instrument obfuscates those
+ * that are obfuscated in every namespace; the agent obfuscates the others where a policy wants that.
  */
 export function capturedHeaders(
   asked: readonly string[],

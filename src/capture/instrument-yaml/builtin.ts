@@ -34,7 +34,7 @@ export const builtinTraceInstrumentations: readonly string[] = [
 ];
 
 /**
- * The lowest layer: the settings of a node without any policy or monitor. No discovery entry yet.
+ * The lowest layer of settings: those of a node without any policy or monitor. It has no discovery entry.
  * The short intervals replace upstream's 60 s, so that a scrape sees a request within seconds.
  * Errors: ERR_CONFIG_INVALID for an unknown instrument version.
  */

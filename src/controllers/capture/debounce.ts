@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts';
 
 export interface DebounceOptions {
-  /** Run this long after the last call. Units: ms. */
+  /** The run begins this long after the last call. Units: ms. */
   quietMs: number;
-  /** Run at most this long after the first call. Units: ms. */
+  /** The run begins at most this long after the first call, even if calls go on. Units: ms. */
   maxMs: number;
 }
 

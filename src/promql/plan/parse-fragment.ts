@@ -2,8 +2,8 @@ import { ParseCache } from '../parser/parse-cache.ts';
 import type { LanguageOptions } from '../types.ts';
 
 /**
- * The query of a fragment has already passed the feature switches, so the fragment's text is parsed with all features
- * on.
+ * The query that a fragment is part of was parsed with the features that are switched on. The fragment's text is then
+ * parsed with all features on.
  */
 const everyFeature: LanguageOptions = {
   experimentalFunctions: true,

@@ -83,7 +83,7 @@ test('building an answer ends when its client disconnects, which is not an error
   expect(lines.filter((line) => line.includes('request failed'))).toEqual([]);
 });
 
-test('when one query of a request fails, the others end with the answer', async () => {
+test('when one query of a request fails, the others are cancelled when the answer is sent', async () => {
   const agent = stage.cluster.agents[0]!;
   const server = await stage.replica({ flags: { agentTimeout: '1h', queryTimeout: '1h' } });
   const [hangs, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -1,4 +1,4 @@
-/** A failure as the API server words it; the server turns it into a `Status`. */
+/** A failure in the words of a real API server. The fake server sends it as a `Status`. */
 export class StatusError extends Error {
   readonly code: number;
   readonly reason: string;

@@ -19,8 +19,9 @@ export interface Readiness {
 }
 
 /**
- * Whether an object is ready, and for which generation, by the rules of kstatus: a status that has not seen the newest
- * generation, and Reconciling, are in progress; Stalled and a Ready that is False are not well. Pure.
+ * Whether an object is ready, and for which generation, by the rules of kstatus. An object is in progress if its status
+ * has not seen the newest generation, or if it is Reconciling. It is not well if it is Stalled, or its Ready is False.
+ * Pure.
  */
 export function readinessOf({ metadata, status }: Conditioned): Readiness {
   const generation = metadata.generation ?? 0;

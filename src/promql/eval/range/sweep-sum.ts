@@ -5,8 +5,8 @@ import { areLong, type Sweep, type SweepInput } from './sweep.ts';
 const exactLimit = Number.MAX_SAFE_INTEGER;
 
 /**
- * sum_over_time and avg_over_time. Sums of integers are exact as long as they stay below 2^53, so differences of prefix
- * sums equal the compensated sum of each window; all other series are summed window by window.
+ * Computes sum_over_time, or avg_over_time if `isMean`. Sums of integers are exact as long as they stay below 2^53, so
+ * differences of prefix sums equal the compensated sum of each window; all other series are summed window by window.
  */
 export function sumSweep(isMean: boolean): Sweep {
   return (input, out) => {
