@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Says of which sources a build is. */
+/** Identifies the sources of a build. */
 export interface BuildIdentity {
   /** The full commit, with `-dirty` where the tree differs from it; `unknown` outside a repository. */
   readonly commit: string;

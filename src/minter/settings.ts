@@ -25,7 +25,7 @@ export interface MinterSettings {
   jwksUri: string;
   rateLimitPerMinute: number;
   maxRepositories: number;
-  /** Case-folded names of the only repositories that tokens may reach; undefined: the rule files decide. */
+  /** Names, in lower case, of the only repositories that tokens may reach; undefined: the rule files decide. */
   repositories: ReadonlySet<string> | undefined;
   appJwtReuseSeconds: number;
   rulesReloadSeconds: number;

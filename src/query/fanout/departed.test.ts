@@ -131,7 +131,7 @@ describe('answers', () => {
     ['max_over_time(sum(c_total)[20m:1m])', since(9), true],
     ['vector(1)', since(40), false],
   ];
-  test.each(queries)('%s over %j is the same by all four ways; lacks a node: %p', async (query, span, isLacking) => {
+  test.each(queries)('%s over %j is the same in all four ways; lacks a node: %p', async (query, span, isLacking) => {
     const answers = await Promise.all(paths.map((way) => ask('query_range', { query, ...span, step: '60' }, way)));
     expect(answers.map(({ text }) => text)).toEqual(paths.map(() => answers[0]!.text));
     expect(missing(answers[0]!)).toEqual(isLacking ? [true, ['node-9']] : [false, []]);

@@ -1,6 +1,6 @@
 import { putSlackBytes, putWord } from './put-bits.ts';
 
-/** Writes bits to memory that grows, for chunks whose size is not known before they are encoded. */
+/** Writes bits to memory of its own, which grows: for chunks that are not encoded where the head stores them. */
 export class BitWriter {
   #bytes: Uint8Array;
   #view: DataView;

@@ -139,7 +139,7 @@ interface Concerned {
   };
 }
 
-/** Policies that cover the node, and the monitors of `monitors`; without these, all monitors on the node. */
+/** Policies that cover the node, and the monitors in `monitors` (by default, all monitors on the node). */
 function concerned({ view, node, compiled, monitors }: NodeInput): Concerned[] {
   const policies = itemsOf(view.policies).filter(
     (p) => compiled?.policies.get(p.metadata.name ?? '')?.nodes.includes(node) ?? true,
