@@ -47,7 +47,7 @@ test.each([
   ['PermissionDenied', () => (world.kms.faults = { status: { code: 7, message: 'denied' } })],
   ['PendingImport', () => (world.kms.version(world.keyVersion).state = 'PENDING_IMPORT')],
   ['KeyServiceUnreachable', () => (world.kms.faults = { status: { code: 14, message: 'away' } })],
-])('an unusable key gives %s, and the pod is not ready', async (reason, arrange) => {
+])('an unusable key is reported as %s, and the pod is not ready', async (reason, arrange) => {
   arrange();
   await start();
   await untilCheck('KeyEnabled', reason);

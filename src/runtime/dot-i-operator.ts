@@ -93,7 +93,7 @@ export abstract class RuntimeOperator extends Operator {
     return this.#manager;
   }
 
-  /** Registers through `init()`, then starts. Resolves as soon as the work has begun. Errors: those of `init()`. */
+  /** Calls `init()`, which registers what to watch, then starts. Resolves once work has begun. Errors: of `init()`. */
   override async start(): Promise<void> {
     await this.init();
     this.#running = this.#manager.run(this.#stop.signal).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** The browser's URL as state: one place, changed by links, by the views, and by back and forward. */
+/** The browser's URL as state: the view and its parameters. Links, views, and back and forward change it. */
 import { useEffect, useState } from 'preact/hooks';
 import { addressOf, placeOf, withParams, type Place, type View } from './place.ts';
 

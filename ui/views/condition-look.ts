@@ -6,7 +6,7 @@ export interface ConditionLook {
   readonly kind: 'good' | 'unknown' | 'bad';
 }
 
-/** An unknown condition is not a fault. */
+/** The look of a condition. An unknown one is not a fault. */
 export function lookOf({ good, status }: Pick<ObjectCondition, 'good' | 'status'>): ConditionLook {
   if (good) return { sign: '✓', kind: 'good' };
   return status === 'Unknown' ? { sign: '?', kind: 'unknown' } : { sign: '✕', kind: 'bad' };

@@ -13,7 +13,7 @@ export function labelValue(labels: Labels, name: string): string {
   return '';
 }
 
-/** Order of series, as in Prometheus: by name, then value, pair by pair; a list comes before those that begin with it. */
+/** Order of series, as in Prometheus: by name, then value, pair by pair. A list comes before a list that begins so. */
 export function compareLabels(a: Labels, b: Labels): number {
   const shared = Math.min(a.length, b.length);
   for (let i = 0; i < shared; i++) {

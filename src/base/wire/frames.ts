@@ -6,7 +6,7 @@ import { OperatorError } from '../errors.ts';
  * of Prometheus' streamed remote read, and of the partial answers that agents send to query servers.
  */
 
-/** Prometheus' own client also refuses a larger frame. */
+/** The largest frame that is accepted. Prometheus' own client also refuses a larger one. */
 export const maxFrameBytes = 50 * 1024 * 1024;
 
 /** The frame of one message, which may be in two pieces. */

@@ -14,8 +14,8 @@ export interface NameFate {
 export const nameStays: NameFate = { strip: false, drop: false };
 
 /**
- * Receives the columns of an expression one after the other, so that an aggregation need not hold all of them in
- * memory.
+ * Receives the columns of an expression, each with the values of one series at all steps, one after the other, so that
+ * an aggregation need not hold all of them in memory.
  * Get a column from `next`, fill it, and pass it to `take` if it is not empty.
  */
 export interface ColumnSink {

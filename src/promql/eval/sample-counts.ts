@@ -4,7 +4,10 @@ import type { WindowGrid } from './range/window-grid.ts';
 import { SampleCounter } from './sample-counter.ts';
 import type { RangeSeries } from './select/raw-series.ts';
 
-/** The frame with a counter of samples, if wanted. The budget is charged the memory of one sample for each step. */
+/**
+ * The frame (the steps of an evaluation) with a counter of samples, if wanted. The budget is charged the memory of one
+ * sample for each step.
+ */
 export function countedFrame(frame: Frame, budget: Budget, isWanted: boolean): Frame {
   if (!isWanted) return frame;
   budget.hold(frame.count);

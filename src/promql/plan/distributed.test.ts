@@ -9,7 +9,7 @@ const features = { experimentalFunctions: true, fillModifiers: true, extendedRan
 const start = 1_700_000_000_000;
 const end = start + 30 * 60_000;
 
-/** An answer with its counts of samples, or an error, as text. */
+/** Runs a query. Returns the answer with its counts of samples, or the error, as text. */
 async function told(run: () => Promise<QueryResult>): Promise<string> {
   try {
     const answer = await run();

@@ -46,7 +46,7 @@ test('a new process learns from the operator’s record which nodes left before 
   expect(told()).toEqual(['c -1']);
 });
 
-test('an observed departure counts until the record lists it; then the record counts, for all replicas', async () => {
+test('a departure that a replica saw counts until the record lists it; from then on the record counts', async () => {
   const { clock, start, nodes, told } = aWatch();
   nodes.recorded({ ...emptyRecord, serving: [serving('a')] });
   nodes.note(seen('a'));

@@ -38,7 +38,7 @@ export function headMs(agent: ExpectedAgent, agentTimeoutMs: number): number {
 }
 
 /**
- * Writes the past items that a plan asks for, from all agents, in order of time.
+ * Writes the past items that the plan of a request asks for, from all agents, in order of time.
  * Guarantees: the agents' items are merged exactly as if all of them had been sorted; an agent that fails on the way is
  * reported, and its earlier items are still written. A slow reader only delays the reading of the agents' ring buffers.
  */

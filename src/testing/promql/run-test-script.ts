@@ -33,7 +33,7 @@ export interface EvalOutcome {
   readonly problem: string | null;
 }
 
-/** Runs a script: its loads, its clears, and each eval in all variants that the language demands. */
+/** Runs a script: its loads, its clears, and each eval in all variants that Prometheus' test language demands. */
 export async function runTestScript(text: string): Promise<EvalOutcome[]> {
   const engine = new Engine(testScriptOptions);
   const source = new MemorySource();

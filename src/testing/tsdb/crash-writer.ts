@@ -5,8 +5,8 @@ import type { Labels, NativeHistogram } from '../../tsdb/index.ts';
 import { aHistogram } from './histograms.ts';
 
 /**
- * A process to be killed. It writes to a real store without pause and prints, after each commit, the number of the last
- * durable samples. Arguments: directory, first number. Sample `n` of series `s` has time `crashTime(n)` and value
+ * A process that a test kills. It writes to a real store without pause and prints, after each commit, the number of the
+ * last durable samples. Arguments: directory, first number. Sample `n` of series `s` has time `crashTime(n)` and value
  * `crashValue(s, n)`.
  */
 export const crashStart = Date.UTC(2026, 0, 1);

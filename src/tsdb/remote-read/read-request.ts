@@ -20,7 +20,7 @@ export interface ReadHints {
 
 /** One query of a remote-read request: matchers and a time range, both ends inclusive. */
 export interface ReadQuery {
-  /** Both inclusive, ms. */
+  /** `startMs` and `endMs` are both inclusive. Units: ms. */
   readonly startMs: number;
   readonly endMs: number;
   readonly matchers: readonly Matcher[];

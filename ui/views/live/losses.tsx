@@ -1,4 +1,4 @@
-/** The losses of a stream, by sender. */
+/** How many items of a stream were lost, by the node or the relay that lost them. */
 import type { JSX } from 'preact';
 import { lossReason } from '../../../src/stream/item-text.ts';
 import type { Loss } from '../../state/live-feed.ts';

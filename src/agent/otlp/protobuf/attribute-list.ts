@@ -12,7 +12,7 @@ export class AttributeList {
   readonly #field: string;
   #start = -1;
   #end = -1;
-  /** Runs before the last one; null unless other fields came between. */
+  /** Runs of attribute fields before the last run; null unless other fields came between. */
   #earlier: [start: number, end: number][] | null = null;
 
   constructor(field: string) {

@@ -24,7 +24,7 @@ export function combinedQuery({ value, samples, label }: MetricQuery): string {
   return [marked(`(${value})`, 'value'), ...times].join(' or ');
 }
 
-/** Splits the answer of a combined query. `nowMs` is used where no sample time is known. */
+/** The rows of a value, each with its time, from the answer of a combined query. `nowMs` stands for unknown times. */
 export function readRows({ value }: QueryResult, label: string | undefined, nowMs: number): Row[] {
   if (value.type !== 'vector') return [];
   const timeOf = new Map<string, number>();

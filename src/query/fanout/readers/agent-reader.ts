@@ -9,7 +9,7 @@ import { attempt } from '../merge/attempt-budget.ts';
 import { SeriesCollector } from '../merge/series-collector.ts';
 import type { CollectedSeries, SampleBudget } from '../merge/series-collector.ts';
 
-/** Largest answer of one agent. Bytes. */
+/** An answer of one agent may have at most this many bytes. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
 /**
