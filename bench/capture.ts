@@ -14,7 +14,7 @@ import type { Goal } from './run/figure.ts';
 import type { Usage } from './capture/controller.ts';
 import { compileTimes } from './capture/compile-times.ts';
 
-/** How long configs may take to arrive. Units: ms. */
+/** How long a config may take to arrive at all agents. Units: ms. */
 const limitMs = 180_000;
 /** The pause between two edits, so that each edit finds the agents at rest. Units: ms. */
 const restMs = 500;
@@ -148,7 +148,10 @@ async function edit(stage: Stage, { agents, monitors }: Record<'agents' | 'monit
   );
 }
 
-/** Starts the controller as the operator runs: with what the manifests set, and what `svc operator` sets itself. */
+/**
+ * Starts the controller as the operator runs: with the memory variables of the manifests, and the Node flags of `svc
+ * operator`.
+ */
 function startController({ api, agents }: CaptureFleet): ChildProcess {
   const flags = (process.env['BENCH_NODE_FLAGS'] ?? '').split(' ').filter(Boolean);
   return fork(join(import.meta.dirname, 'capture/controller.ts'), [api.url, String(agents[0]!.port)], {

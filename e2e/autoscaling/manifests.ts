@@ -1,4 +1,4 @@
-/** The catalog's monitor, with a metric of its pods and one of its workload. */
+/** A monitor of the app `catalog`, with an autoscaling metric of its pods and one of its Deployment. */
 export const monitor = {
   apiVersion: 'svc.dev/v1alpha1',
   kind: 'TrafficMonitor',

@@ -46,9 +46,9 @@ export function containerStatus(uid: string): object {
 }
 
 /**
- * Puts a process into a control group that is named as a kubelet names a container's: by this name an agent, and the
- * real instrument, find the pod of a process. Returns a function that removes the group once its processes are gone;
- * null if this user may not make groups.
+ * Puts a process into a control group with the name that a kubelet gives to that of a container: by this name, agents
+ * and the program that captures traffic find the pod of a process. Returns a function that removes the group once its
+ * processes are gone; null if this user may not make groups.
  */
 export function intoPodGroup(pid: number, uid: string): (() => void) | null {
   const place = root();
@@ -67,7 +67,7 @@ export function intoPodGroup(pid: number, uid: string): (() => void) | null {
       try {
         rmdirSync(path);
       } catch {
-        // Its last process may not be gone yet; an empty group costs nothing.
+        // A process in the group may not have ended yet. The group is then left behind, which costs nothing.
       }
     }
   };

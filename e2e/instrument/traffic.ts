@@ -1,10 +1,10 @@
-/** HTTP on 8080, and a sink for plain TCP on 9000. */
+/** A script that serves HTTP on port 8080, and reads plain TCP on port 9000. */
 export const serverScript = `
 require('node:http').createServer((q, r) => { q.resume(); r.end('hello'); }).listen(8080);
 require('node:net').createServer((s) => { s.resume(); s.on('error', () => {}); s.on('end', () => s.end()); }).listen(9000);
 `;
 
-/** Ten requests and one short TCP connection a second. */
+/** A script that makes ten requests and one short TCP connection a second. */
 export function clientScript(server: string): string {
   return `
 const http = require('node:http'), net = require('node:net');
@@ -13,7 +13,7 @@ setInterval(() => net.connect(9000, '${server}', function () { this.end('ping');
 `;
 }
 
-/** Sends `bytes` bytes to the server in one TCP connection. */
+/** A script that sends `bytes` bytes to the server in one TCP connection. */
 export function lumpScript(server: string, bytes: number): string {
   return `require('node:net').connect(9000, '${server}', function () { this.end(Buffer.alloc(${bytes})); });`;
 }

@@ -4,7 +4,7 @@ import type { KernelStage } from './stage.ts';
 import { standardTraffic } from './traffic.ts';
 import { until } from '../../src/testing/until.ts';
 
-/** Sends the same traffic to two pods: requests to `node` are counted exactly, requests to `late` not at all. */
+/** Sends the same traffic to two pods, and checks the counts: exact ones for `node`, none for `late`. */
 async function countedWithoutLate(stage: KernelStage): Promise<void> {
   await attached(stage, 'node');
   const [late, since] = [await mark(stage, 'late'), await mark(stage, 'node')];
@@ -19,14 +19,14 @@ async function countedWithoutLate(stage: KernelStage): Promise<void> {
 /** A monitor that appears, changes and goes. */
 export const monitors: readonly Check[] = [
   {
-    what: 'a port without a listener is reported as such: the pod was found, by the name of its control group',
+    what: 'a port without a listener is reported, which shows that the name of a control group leads to the pod',
     run: (stage) => {
       stage.monitor('closed', { selector: { matchLabels: { app: 'late' } }, ports: [{ port: 7 }] });
       return stage.condition('closed', 'Capturing', 'False/PortNotOpen');
     },
   },
   {
-    what: 'a monitor that appears is in force, and its pod is counted exactly; what was counted before goes on',
+    what: 'a new monitor is in force, its pod is counted exactly, and the other pods are counted on',
     run: async (stage) => {
       const since = await mark(stage, 'go');
       stage.removeMonitor('closed');

@@ -28,7 +28,7 @@ const groups: Readonly<Record<string, readonly Check[]>> = {
   monitors,
   deaths,
   capabilities: missingCapabilities,
-  // The last, since the clock stays an hour ahead.
+  // The last group, since its checks leave the clock an hour ahead.
   clock,
 };
 

@@ -47,7 +47,7 @@ test('a machine that withholds CAP_SYS_RESOURCE is recognized by its bounding se
   expect(withholdsResources('CapBnd:\t000001ffffffffff\n')).toBe(false);
 });
 
-test('an edit that has to wait is timed from the stated end of the wait, another edit from when it was made', () => {
+test('an edit is timed from when it was made or, if it has to wait, from the stated end of its wait', () => {
   expect(tookMs({ generation: 2, at: 1_000, stated: null, done: 4_000 })).toBe(3_000);
   expect(tookMs({ generation: 2, at: 1_000, stated: 61_000, done: 64_000 })).toBe(3_000);
   expect(tookMs({ generation: 2, at: 1_000, stated: 61_000, done: 60_500 })).toBe(0);

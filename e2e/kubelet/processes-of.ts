@@ -1,4 +1,7 @@
-/** Processes of the product's containers, found by their command lines: that needs no API server and no runtime. */
+/**
+ * Processes of the product's containers, found by their command lines, which needs neither the API server nor the
+ * container runtime.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** The parts of the product that run in containers, each with a pattern for the command line of its program. */

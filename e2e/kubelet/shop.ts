@@ -26,7 +26,10 @@ export async function runPods(kubectl: Kubectl, namespace: string, ...names: str
   await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', '--timeout=60s', ...wanted], { timeoutMs: 70_000 });
 }
 
-/** Applies a policy whose pace of restarts does not delay an edit, and a monitor of the pods `app=web`. */
+/**
+ * Applies a monitor of the pods `app=web`, and a policy that lets capture restart every second, so that edits hardly
+ * wait.
+ */
 export async function watchWeb(kubectl: Kubectl): Promise<void> {
   const policy = {
     apiVersion: 'svc.dev/v1alpha1',

@@ -6,7 +6,7 @@ import { startWorld, type HostileWorld } from '../hostile/world.ts';
 
 /**
  * In a rolling update a Service still sends requests for some seconds after SIGTERM. Each listener behind a Service
- * gets requests on new connections, on kept connections and, if it speaks HTTP/2, over HTTP/2; none may be lost.
+ * gets requests on new and on kept connections, and the query server also over HTTP/2; none may be lost.
  */
 const behindServices: Readonly<Record<string, { path: string; status: number }>> = {
   query: { path: '/-/healthy', status: 200 },

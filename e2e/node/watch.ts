@@ -14,7 +14,7 @@ export interface WatchHandler<T> {
 }
 
 /**
- * Lists, then watches, and again from where it stopped, until `signal` aborts.
+ * Lists, then watches until `signal` aborts. A watch that ends is followed by one from where it stopped.
  * Guarantees: after every gap that is too long to resume, `replace` gets the whole list.
  */
 export async function watch<T extends { metadata: Meta }>(

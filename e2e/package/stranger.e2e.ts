@@ -4,7 +4,10 @@ import { blocksOf, changed, type Block } from './guide.ts';
 import { bringPackages } from './project.ts';
 import { stageRelease, type Stage } from './stage.ts';
 
-/** What a stranger can do with a release folder alone, by the guide's steps that need no cluster. */
+/**
+ * What a stranger can do with nothing but a release folder: the steps of the guide for controllers that need no
+ * cluster.
+ */
 
 const minutes = 60_000;
 let stage: Stage;
@@ -69,7 +72,7 @@ describe('the guide, in its order', () => {
     expect(await stage.run(offline, folder)).toMatch(/pass 5\n.*fail 0\n/);
   });
 
-  test('a project with other names passes unchanged, too', async () => {
+  test('a project with other names passes its tests and checks unchanged, too', async () => {
     await stage.run('npx svc-operator init web-shops --kind WebShop --group acme.test');
     const green = `mv ${project('node_modules')} .\nnpm install\nnpm test\nnpm run check`;
     expect(await stage.run(green, 'web-shops')).toMatch(/pass 4\n.*fail 0\n/);

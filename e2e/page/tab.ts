@@ -25,7 +25,7 @@ export interface Tab {
   close(): Promise<void>;
 }
 
-/** A real Chromium. */
+/** Starts a real Chromium. */
 export function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: findChromium()!, args: ['--no-sandbox'] });
 }

@@ -8,7 +8,7 @@ export interface Judge<Question, Answer> {
   close(): Promise<void>;
 }
 
-/** Starts a program as a judge; it ends with this process. */
+/** Starts a program as a judge; the program ends with this process. */
 export function startJudge<Question, Answer>(program: string): Judge<Question, Answer> {
   const child = spawnBound([program], {
     run: `judge-${process.pid}`,

@@ -3,7 +3,7 @@ import ts from 'typescript';
 import { root } from '../build/bundle.ts';
 import { emitTypes, entryNames, typesOf, type Entry } from './types.ts';
 
-/** The exports of an entry, and their faults. */
+/** What one entry point of the npm package exports, and the faults of these exports. */
 export interface Surface {
   /** Every exported name with its declaration, sorted, without comments and private members. */
   readonly text: string;
@@ -18,7 +18,7 @@ export interface Surface {
 /** Virtual folder in which the compiler finds the emitted declarations. It does not exist on disk. */
 const folder = join(root, 'node_modules/.package-types');
 
-/** Reads the surface of every entry from the declarations that the package carries. Takes some seconds. */
+/** Reads the exports of every entry point from the type declarations that the package carries. Takes some seconds. */
 export function readSurfaces(types: ReadonlyMap<string, string> = emitTypes()): Map<Entry, Surface> {
   const files = new Map([...types].map(([path, text]) => [join(folder, path), text]));
   const options: ts.CompilerOptions = {

@@ -31,7 +31,7 @@ const urls = Object.entries(tables).flatMap(([program, table]) =>
     .map(([key, row]): [string, string, Setting<unknown>] => [program, key, row]),
 );
 
-test('the settings that are addresses are found', () => {
+test('the settings that take a URL are found', () => {
   expect(urls.map(([program, key]) => `${program} ${key}`)).toEqual([
     'operator customMetricsFallback',
     'operator longTermUrl',
@@ -47,7 +47,7 @@ test('the settings that are addresses are found', () => {
   ]);
 });
 
-test.each(urls)('%s: %s takes no user and no password, and does not repeat them', (_program, _key, { parse }) => {
+test.each(urls)('%s: %s takes no user, password or query; its error repeats none', (_program, _key, { parse }) => {
   for (const text of [
     'https://anna:s3cret@svc.example',
     'https://s3cret@svc.example',

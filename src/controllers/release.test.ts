@@ -14,7 +14,7 @@ import { yamlStream } from '../testing/yaml.ts';
 test('the objects that this version creates are stored for the upgrade test of later versions', async () => {
   const operator = await runWholeOperator();
   await operator.idle();
-  // The file includes what is registered once the query server answers.
+  // Some objects are registered only when the query server answers; the file includes them.
   const conditions = [{ type: 'Available', status: 'True' }];
   operator.server.putStatus(renderedKinds.Deployment, platformDefaults.namespace, names.query, { conditions });
   const registered = () =>

@@ -10,13 +10,13 @@ export interface ControllerHarness {
   clock: FakeClock;
   manager: Manager;
   /**
-   * Lets time pass until the condition holds, slowly enough for the network to keep up. Errors: after 40 s of real
-   * time, which a busy machine may need, throws an error that names `what`.
+   * Advances the fake clock until the condition holds, slowly enough for the network to keep up. Errors: after 40 s of
+   * real time, which a busy machine may need, throws an error that names `what`.
    */
   passUntil(condition: () => unknown, what: string): Promise<void>;
   /** Waits until no key is being reconciled or is due. */
   idle(): Promise<void>;
-  /** Stops the manager and the server. Rejects with the error of `run`, if it failed. */
+  /** Stops the manager and the server. Rejects with the error of the manager's `run`, if that failed. */
   stop(): Promise<void>;
 }
 

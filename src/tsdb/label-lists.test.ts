@@ -94,7 +94,7 @@ test('lists of names, values and series match the samples, in head and blocks, a
   expect(Object.entries(reached).filter(([, times]) => times < 20)).toEqual([]);
 });
 
-test('a list whose request was aborted ends at its next turn', async () => {
+test('a list whose request was aborted ends when it next yields to other work', async () => {
   const store = await openStore({
     dir: '/s',
     files: new MemoryFiles(),

@@ -17,7 +17,7 @@ const add = (feed: LiveFeed, from: number, to: number): void => {
   feed.show();
 };
 
-test('the newest row is the first, and rows beyond the bound are dropped', () => {
+test('the newest row is the first, and the oldest rows beyond `mostRows` are dropped', () => {
   const feed = new LiveFeed();
   add(feed, 0, mostRows + 3);
   expect([feed.rows.length, feed.received]).toEqual([mostRows, mostRows + 3]);
@@ -37,7 +37,7 @@ test('rows change only when they are drawn, not between a drawing and a pause', 
   expect(names(feed)).toEqual(['2', '1', '0']);
 });
 
-test('items beyond the bound between two drawings are dropped, but do not count as lost', () => {
+test('items beyond `mostRows` between two drawings are dropped, but do not count as lost', () => {
   const feed = new LiveFeed();
   for (let i = 0; i < mostRows + 9; i++) feed.add(span(`${i}`));
   feed.show();

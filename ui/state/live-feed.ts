@@ -1,4 +1,4 @@
-/** The received part of a stream: the rows shown, the items held back while paused, and what was lost. */
+/** What the page has of a stream: the rows shown, the items held back while paused, and what was lost. */
 import type { StreamMessage } from '../api/stream.ts';
 
 /** Most rows that are shown, and most items that are held back. */
@@ -51,7 +51,7 @@ export class LiveFeed {
     return this.#paused;
   }
 
-  /** Items that wait to be shown. */
+  /** Number of items that wait to be shown. */
   get held(): number {
     return this.#held.length;
   }
@@ -66,7 +66,7 @@ export class LiveFeed {
     return [...this.#losses.values()];
   }
 
-  /** Connected nodes. */
+  /** Number of connected nodes. */
   get connected(): number {
     return this.#connected.size;
   }

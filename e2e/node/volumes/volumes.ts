@@ -14,7 +14,7 @@ import type { Container, DownwardItem, KeyToPath, Pod, Projection, Volume } from
 export interface VolumeSettings {
   /** The pod's folder on this machine. */
   podDir: string;
-  /** The root of the node's own disk: outlives pods, and the death of the node. */
+  /** The root of the node's own disk, which outlives pods and even the death of the node. */
   hostDir: string;
   addresses: PodAddresses;
   read: ReadData;

@@ -48,7 +48,8 @@ export async function hasSysAdmin(pid: number, proc = '/proc'): Promise<boolean 
 }
 
 /**
- * The limits that the kernel sets for the instrument with this process id; empty if there are none or they are unknown.
+ * The limits that the kernel sets for the eBPF instrument with this process id; empty if there are none or they are
+ * unknown.
  */
 export async function captureLimits(pid: number, proc = '/proc'): Promise<readonly CaptureLimit[]> {
   if ((await hasSysAdmin(pid, proc)) !== false) return [];

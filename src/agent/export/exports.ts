@@ -51,7 +51,7 @@ interface Lane {
   leaving: (() => void) | null;
 }
 
-/** A series of the agent's table. One series is always the same object. */
+/** A captured series. The same series is always the same object, by which its destinations are looked up. */
 export type ExportedSeries = Pick<SampledSeries, 'labels' | 'exemplar'>;
 
 interface Route {
@@ -64,11 +64,11 @@ interface Route {
 /**
  * Everything that the agent pushes out: one queue and one exporter for each destination of the config.
  *
- * Flow: `sample` and `span` while data is taken in → `commit` before its sender is answered → the exporters send.
- * Guarantees: a sample is in the queue of each destination it belongs to before its sender is answered; ingest never
- * waits for a destination. A destination that leaves the config is still sent its queued data for at most 30 s.
- * Caveats: Secrets are held only in memory. After a restart, a destination that needs a Secret waits until the
- * controller has delivered it.
+ * Flow: `sample` and `span` while received data is processed → `commit` before the sender of that data is answered →
+ * the exporters send. Guarantees: a sample is in the queue of each of its destinations before the sender of the sample
+ * is answered; ingest never waits for a destination. A destination that leaves the config is still sent its queued data
+ * for at most 30 s. Caveats: Secrets are held only in memory. After a restart, a destination that needs a Secret waits
+ * until the controller has delivered it.
  */
 export class Exports {
   readonly #options: ExportsOptions;

@@ -13,8 +13,8 @@ export interface StreamRules {
 }
 
 /**
- * The inputs of the rules: the family and the protocol (each null where it does not apply), and the paths that a point
- * names.
+ * The data that rules judge: its metric family and its protocol (each null where it does not apply), and the URL paths
+ * that it names.
  */
 export interface Subject {
   readonly family: string | null;
@@ -22,7 +22,7 @@ export interface Subject {
   readonly paths: readonly string[];
 }
 
-/** The rules of one pod: of a monitor, or the fallback. */
+/** One set of rules for a pod, either from a monitor or from the fallback. */
 export type PodRules = Omit<
   CaptureMonitorRule,
   'namespace' | 'name' | 'uid' | 'pods' | 'containers' | 'ports' | 'maxSeries'
@@ -33,8 +33,8 @@ const keepAll: StreamRules = { keep: true, dropLabels: [], podLabels: [], interv
 
 /**
  * Joins the rules of a pod as `CaptureConfig` defines: families and label lists are united, and an absent list means
- * all. A rule without a family wants spans only; metrics of its pods are captured all the same, because they prove the
- * sender of the spans.
+ * all. A rule without a family wants spans only; metrics of its pods are captured all the same, because they prove
+ * which pod sent the spans.
  * A request whose route one monitor ignores is kept only when another monitor wants it.
  */
 export function streamRules(rules: readonly PodRules[], subject: Subject): StreamRules {
@@ -78,7 +78,7 @@ export function fallbackRules(fallback: Fallback, namespace: string): readonly P
   return rule ? [rule] : [];
 }
 
-/** True when a path matches the ignored one; each `*` stands for any text. */
+/** True when a path matches the ignored pattern; each `*` stands for any text. */
 export function pathMatches(ignored: string, path: string): boolean {
   const [head, ...rest] = ignored.split('*');
   if (rest.length === 0) return path === ignored;

@@ -28,7 +28,8 @@ export interface HttpReceiverOptions {
  * OTLP over HTTP: `POST /v1/metrics` and `/v1/traces`, protobuf or JSON, plain, gzip, deflate or zstd.
  * 200 once the accepted points are durable or the sender has waited long enough (with a partial success when points
  * were left out), 400 malformed, 404, 405, 413 too large, 415 unknown content type or encoding; never 429 or 503, which
- * would make the instrument hold back and grow. Error bodies are google.rpc.Status in the request's encoding.
+ * would make the instrument hold data back and take more memory. Error bodies are google.rpc.Status in the request's
+ * encoding.
  * Source: OTLP specification, "OTLP/HTTP".
  */
 export function createHttpReceiver(options: HttpReceiverOptions): Server {

@@ -73,12 +73,12 @@ test('the answer names its node and time range, and holds every group', async ()
 });
 
 test.each<[string, PartialRequest, Partial<PartialLimits>, RegExp]>([
-  ['the samples of the handler', asked, { maxSamples: 100 }, /^over_limit: .*100 samples/],
-  ['the samples of the request', { ...asked, maxSamples: 50 }, {}, /^over_limit: .*50 samples/],
-  ['the rows of the request', { ...asked, maxSeries: 19 }, {}, /^over_limit: 20 rows, at most 19/],
-  ['the bytes of the handler', asked, { maxBytes: 100 }, /^over_limit: answer of more than 100 bytes/],
-  ['the bytes of the request', { ...asked, maxBytes: 60 }, {}, /^over_limit: answer of more than 60 bytes/],
-])('beyond the limit of %s nothing is sent', async (_, request, limits, expected) => {
+  ['the handler’s limit of samples', asked, { maxSamples: 100 }, /^over_limit: .*100 samples/],
+  ['the request’s limit of samples', { ...asked, maxSamples: 50 }, {}, /^over_limit: .*50 samples/],
+  ['the request’s limit of rows', { ...asked, maxSeries: 19 }, {}, /^over_limit: 20 rows, at most 19/],
+  ['the handler’s limit of bytes', asked, { maxBytes: 100 }, /^over_limit: answer of more than 100 bytes/],
+  ['the request’s limit of bytes', { ...asked, maxBytes: 60 }, {}, /^over_limit: answer of more than 60 bytes/],
+])('beyond %s nothing is sent', async (_, request, limits, expected) => {
   expect(await refusal(request, limits)).toMatch(expected);
 });
 
@@ -147,7 +147,7 @@ test('the store’s memory is released however an evaluation ends', async () => 
   expect(holds).toBeGreaterThanOrEqual(6);
 });
 
-test('an unknown version or part is unsupported, and a wrong field is invalid', async () => {
+test('an unknown version, operator or function is unsupported, and a wrong field is invalid', async () => {
   const body = JSON.parse(encodePartialRequest(asked)) as Record<string, unknown>;
   const told = async (change: Record<string, unknown>): Promise<string> => {
     const outcome = await handlerWith()(JSON.stringify({ ...body, ...change }), never);
@@ -165,7 +165,7 @@ test('an unknown version or part is unsupported, and a wrong field is invalid', 
   expect((await handlerWith()('{', never)) as object).toMatchObject({ refusal: 'invalid' });
 });
 
-test('an evaluation that waits for memory until its deadline is refused with the memory in use', async () => {
+test('an evaluation that waits for memory until its deadline is refused, naming the memory in use', async () => {
   const memory = new MemoryPool({ limitBytes: 1_000, freeBytes: 0 });
   const held = memory.open('');
   const holding = new AbortController();
@@ -201,7 +201,7 @@ test('requests wait in a bounded queue, and not beyond their deadline', async ()
   await expect(left).rejects.toThrow('the asker went away');
 });
 
-test('an answer says whether all series that it reads carry the name of their own node', async () => {
+test('an answer says whether all series that it reads carry the name of the agent’s node', async () => {
   const foreign = labelsFromObject({ __name__: 'flow_bytes', k8s_node_name: 'node-2' });
   store.append(foreign, end, 1);
   const outcome = await ask({ ...asked, fragment: { ...asked.fragment, expr: 'flow_bytes', grouping: [] } });
@@ -221,7 +221,7 @@ test('an answer says whether all series that it reads carry the name of their ow
   expect(clean).toEqual([false, true]);
 });
 
-test('the port serves clients of our CA by name, and says what is wrong with a request', async () => {
+test('the port serves clients of our CA with an allowed name, and says what is wrong with a request', async () => {
   // eslint-disable-next-line tests/fixed-date-beside-real-clock -- OpenSSL judges certificates by the machine's clock.
   const now = Date.now();
   const ca = await createCa({ commonName: 'svc-ca', now });

@@ -8,7 +8,7 @@ export interface TailRule {
   readonly keepSlowerThanMs?: number;
 }
 
-/** The inputs of a decision. */
+/** What a decision needs to know of a span. */
 export interface TailSpan {
   readonly traceId: string;
   /** The account charged for its memory while it waits; a trace is charged to the account of its first span. */
@@ -24,11 +24,14 @@ export interface TailLimits {
   readonly maxBytes: number;
   /** A trace is dropped this long after its first span. Units: ms. */
   readonly waitMs: number;
-  /** Number of decided traces to remember, so that their late spans follow the same decision. */
+  /** Number of kept traces to remember, so that their late spans are kept too. */
   readonly maxDecided: number;
 }
 
-/** The instrument exports a span within about a second of its end; requests longer than `waitMs` are rare. */
+/**
+ * The default limits. Few traces are still incomplete after `waitMs`: the instrument exports a span within about a
+ * second of its end, and longer requests are rare.
+ */
 export const tailLimits: TailLimits = { maxBytes: 16 * 1024 * 1024, waitMs: 10_000, maxDecided: 50_000 };
 
 interface Waiting<S> {
@@ -67,7 +70,7 @@ export class TailSampler<S extends TailSpan> {
     this.#limits = limits;
   }
 
-  /** Bytes of waiting spans. */
+  /** Memory of the waiting spans. Units: bytes. */
   get bytes(): number {
     return this.#memory.weight;
   }
@@ -119,8 +122,8 @@ export class TailSampler<S extends TailSpan> {
 }
 
 /**
- * Whether the last 8 bytes of the id, minus one bit, lie in the lowest `ratio` of their range. Source:
- * TraceIdRatioBased of OpenTelemetry.
+ * Whether the last 8 bytes of the trace id, without their lowest bit, lie in the lowest share `ratio` of their range.
+ * Source: TraceIdRatioBased of OpenTelemetry.
  */
 export function ratioTakes(traceId: string, ratio: string): boolean {
   const share = Number(ratio);

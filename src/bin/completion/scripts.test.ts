@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { completionScript, shells } from './scripts.ts';
 
-test.each(shells)('the %s script says how it is loaded, and asks the program by its name', (shell) => {
+test.each(shells)('the %s script says how to load it, and calls the program by its name', (shell) => {
   const script = completionScript(shell, 'tool');
   expect(script.split('\n').slice(0, 2).join('\n')).toContain(`tool completion ${shell}`);
   expect(script).toContain('tool __complete ');

@@ -26,7 +26,7 @@ export interface InstallerDeps {
 }
 
 /**
- * What applying would change, by a dry run: the API server fills in defaults, runs admission, and refuses invalid
+ * Plans what applying would change, by a dry run: the API server fills in defaults, runs admission, and refuses invalid
  * objects, but stores nothing.
  *
  * Caveats: an object in a namespace that does not exist yet is checked as if it were in `default`. An object of a kind

@@ -1,7 +1,9 @@
 import { OperatorError } from '../../base/errors.ts';
 import { parseQuantity } from '../../base/quantity.ts';
 
-/** Bytes of a number or a Kubernetes quantity without fraction, such as `2Gi`. Errors: ERR_INPUT_INVALID. */
+/**
+ * The number of bytes in a number or a Kubernetes quantity without fraction, such as `2Gi`. Errors: ERR_INPUT_INVALID.
+ */
 export function parseBytes(value: number | string): number {
   if (!/^[0-9]+(Ki|Mi|Gi|Ti|k|M|G|T)?$/.test(String(value)))
     throw new OperatorError('ERR_INPUT_INVALID', `${JSON.stringify(value)} is not a size such as 2Gi`);

@@ -1,6 +1,6 @@
 import { Step } from './step.ts';
 
-/** A step that records the first argument of each call. */
+/** A `Step`, which keeps the latest result of each key, and the list of its function's first arguments. */
 function counted() {
   const calls: unknown[] = [];
   const step = new Step((...args: unknown[]) => {
@@ -68,7 +68,7 @@ test('forgets a key that is left out once', () => {
   expect(calls).toEqual(['a', 'b', 'b']);
 });
 
-test('after a call that throws, earlier results are kept and other keys are called again', () => {
+test('after a call that throws, earlier results are kept and the function is called again for the other keys', () => {
   let broken = false;
   const step = new Step((name: string) => {
     if (broken) throw new Error('broken');

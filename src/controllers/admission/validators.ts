@@ -8,13 +8,16 @@ import type { AdmissionRequest, AdmissionVerdict, Validator } from '../../net/we
 
 const allowed: AdmissionVerdict = { allowed: true };
 const shown = 5;
-/** Namespaces that one review checks; further ones are only counted. */
+/**
+ * The most namespaces for which one request asks whether the user may see their monitors. Monitors of other namespaces
+ * are only counted.
+ */
 const maxReviews = 10;
 
 /** Whether a user may get the TrafficMonitors of a namespace; without a namespace, of all. */
 export type MaySeeMonitors = (user: UserInfo, namespace: string | undefined, signal: AbortSignal) => Promise<boolean>;
 
-/** With this annotation a policy may orphan monitors: setting it is an explicit confirmation. */
+/** With this annotation, which is an explicit confirmation, a policy may leave monitors without anything to capture. */
 export const orphanAnnotation = 'svc.dev/allow-orphans';
 
 /**
@@ -70,7 +73,7 @@ export function policyValidator(read: () => CaptureObjects, maySee?: MaySeeMonit
 
 type Orphan = ReturnType<typeof orphanedMonitors>[number];
 
-/** The first few that the user may see. A failed review reveals none. */
+/** The first few of these monitors that the user may see. A failed review of the user's access reveals none. */
 async function visibleOrphans(
   orphans: readonly Orphan[],
   user: UserInfo,

@@ -14,7 +14,10 @@ async function aCluster(nodes = 3, agent = {}): Promise<CaptureWorld> {
 const nodesOf = (path: string): unknown => world.monitor(path).status?.['nodes'];
 const condition = (path: string, type: string): string | undefined => world.conditions(world.monitor(path))[type];
 
-/** Waits until the configs settle and the status says Programmed, without waiting out the pace of status writes. */
+/**
+ * Waits until the configs settle and the status says Programmed, and makes a status write due at once, so that it need
+ * not wait for the next one.
+ */
 async function programmedStatus(): Promise<void> {
   await until('the first status', () => world.monitor('shop/m').status?.['observedGeneration']);
   await until('the push', () => world.agents.every((a) => a.config?.generations['TrafficMonitor/shop/m']));
@@ -220,7 +223,7 @@ test('a monitor that did not change stays Programmed while nodes wait for their 
   expect(world.hub.nodes.get('node-1')!.hold).toBe('MinInterval');
 });
 
-test('frequent edits of a namespace are gathered until a time in the status; policy edits do not wait', async () => {
+test('frequent edits of a namespace wait until a time that the status names; policy edits do not wait', async () => {
   await aCluster(1);
   world.putMonitor('shop/m', checkout);
   world.putMonitor('shop/other', { selector: { matchLabels: { app: 'cart' } } });

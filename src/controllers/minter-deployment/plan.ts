@@ -17,7 +17,7 @@ import {
   type ConditionInput,
 } from '../../runtime/index.ts';
 
-/** All inputs of a status. */
+/** Everything that the status of a MinterDeployment is computed from. */
 export interface MinterFacts {
   minter: MinterDeployment;
   /** Undefined until it exists. */
@@ -33,7 +33,7 @@ export interface MinterFacts {
   answers: readonly MinterReadiness[];
   /** Number of running pods, with or without an answer. */
   pods: number;
-  /** The children that could not be applied, and why. */
+  /** The objects of the minter that could not be applied, and why. */
   applyFailures: readonly { kind: string; refusal: Refusal }[];
   /** Names of missing objects that the pods need, as a sentence; undefined when all exist. */
   missing?: string | undefined;
@@ -48,7 +48,7 @@ export interface MinterFacts {
 export interface MinterPlan {
   status: MinterDeploymentStatus & { conditions: Condition[] };
   ready: ConditionStatus;
-  /** When to check again without an event: the pods' own checks cause none. Units: ms. */
+  /** After how long to check again if no event arrives: the pods' own checks cause no events. Units: ms. */
   recheckMs: number;
 }
 

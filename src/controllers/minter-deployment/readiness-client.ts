@@ -40,7 +40,10 @@ async function get(options: object, what: string): Promise<string> {
   return (await readWhole(res, maxBytes, tooLarge)).toString('utf8');
 }
 
-/** Checks the fields that the status is written from. Errors: ERR_INPUT_INVALID that names the field. */
+/**
+ * Checks the fields from which the status of a MinterDeployment is written. Errors: ERR_INPUT_INVALID that names the
+ * field.
+ */
 export function parseReadiness(text: string, what = 'readyz'): MinterReadiness {
   const bad = (field: string): OperatorError =>
     new OperatorError('ERR_INPUT_INVALID', `${what}: ${field} is wrong or missing`);

@@ -19,7 +19,10 @@ export interface MonitorStatusInput {
   nodes: readonly NodeState[];
   /** Wall time, ms since the epoch. */
   now: number;
-  /** The operator's own namespace, for the command that grants it a Secret. Default: `platformDefaults.namespace`. */
+  /**
+   * The operator's own namespace, for the command in a message that lets the operator read a Secret. Default:
+   * `platformDefaults.namespace`.
+   */
   operatorNamespace?: string;
   /** Why a Secret key (`<namespace>/<name>/<key>`) has no value, once that is known. */
   secretAbsence?: (ref: string) => SecretAbsence | undefined;
@@ -92,7 +95,7 @@ interface Data {
   activeSeries: number;
   droppedSeries: number;
   lastSampleMs: number | null;
-  /** A node's own reason for capturing nothing. */
+  /** Why a node captures nothing: the first of `captureReasons` that any node has. */
   obstacle: { reason: string; message: string } | null;
   /** What cannot be captured → the names of the nodes that report it, as certain or only as possible. */
   limits: { certain: Map<string, string[]>; possible: Map<string, string[]> };
@@ -230,8 +233,8 @@ export function resolvedRefs(
 }
 
 /**
- * `Exporting`, absent without `export`. A destination that is in no allow list takes precedence over the agents'
- * reports: no node sends to it.
+ * The condition `Exporting`. It is absent if the monitor is suspended or has no `export`. A destination that is in no
+ * allow list takes precedence over the agents' reports: no node sends to it.
  */
 export function exporting(outcome: MonitorOutcome, nodes: readonly NodeState[]): ConditionInput[] {
   if (outcome.exports.length === 0 || outcome.suspended) return [];

@@ -1,4 +1,4 @@
-/** Lexical part of rule expressions: a small subset of CEL. Positions are offsets into the text. */
+/** A token of a rule expression, which is written in a small subset of CEL. `at` is an offset into the expression. */
 export interface Token {
   kind: 'name' | 'string' | 'symbol' | 'end';
   text: string;

@@ -26,7 +26,7 @@ export interface Scope {
   permissions: Permissions;
 }
 
-/** A fault in a file. With `scope`, only that scope is off. `line` counts from 1. */
+/** A fault in a file. With `scope`, only that scope is not in force. `line` counts from 1. */
 export interface RuleFault {
   file: string;
   scope?: string;
@@ -34,7 +34,7 @@ export interface RuleFault {
   message: string;
 }
 
-/** A usable rule file: its top rule, the scopes in force, and the scopes that are off. */
+/** A usable rule file: its top rule, the scopes in force, and the faults of the other scopes. */
 export interface RuleFile {
   /** Name in the directory, e.g. `gitops.yaml`, or `.yaml` for the catch-all. */
   name: string;

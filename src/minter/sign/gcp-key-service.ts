@@ -76,8 +76,8 @@ export class GcpKeyService implements KeyService {
   }
 
   /**
-   * The client, once it has found its credentials. A pod often starts before its identity is ready, and a client that
-   * has found no credentials never recovers, so the next call creates a new one.
+   * Resolves to the client when it has found its credentials. A pod often starts before its identity is ready, and a
+   * client that has found no credentials never recovers, so the next call creates a new one.
    */
   #connected(): Promise<KeyManagementServiceClient> {
     this.#starting ??= (async () => {
@@ -94,13 +94,17 @@ export class GcpKeyService implements KeyService {
   }
 }
 
-/** The failure of a client that is not ready at the deadline, with the client's own code for it. */
+/**
+ * The failure of a client that is not ready at the deadline, with the code that the client itself gives to a missed
+ * deadline.
+ */
 function notReady(): Error {
   return Object.assign(new Error('the key service client is not ready in time'), { code: 4 });
 }
 
 /**
- * Converts the client's error to ours. The state is parsed from the message because the protocol has no field for it.
+ * Converts the client's error to ours. The state of the key version is parsed from the message because the protocol has
+ * no field for it.
  */
 export function failureOf(cause: unknown): KeyServiceFailure {
   const { code, details } = (cause ?? {}) as { code?: unknown; details?: unknown };

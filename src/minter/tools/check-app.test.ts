@@ -4,7 +4,7 @@ import { startMinterWorld, type MinterWorld } from '../../testing/minter-world/w
 import { checkSettingTable } from '../setting-table.ts';
 import { checkApp } from './check-app.ts';
 
-/** The tool against a real client of the key service and a platform that verifies what is signed. */
+/** The tool with the real client of a key service, against a fake platform that verifies signatures. */
 
 let world: MinterWorld;
 beforeEach(async () => {
@@ -20,7 +20,7 @@ async function check(env: Record<string, string> = {}): Promise<{ code: number; 
   return { code, out };
 }
 
-test('reports key, App and installation, and ends with 0 when a mint would work', async () => {
+test('reports key, App and installation, and ends with 0 when a token could be minted', async () => {
   const { code, out } = await check();
   expect(out).toMatch(/^key: Enabled: .*\napp: matches: .*\ninstallation: found, id \d+: .*contents:write/);
   expect(code).toBe(0);

@@ -22,7 +22,7 @@ test('spans of buckets become buckets by index, including empty ones', () => {
   expect(rest).toMatchObject({ schema: 3, count: 12, sum: -2.5, counterReset: 'gauge', customValues: [] });
 });
 
-test('custom bounds and a histogram without buckets stay unchanged', () => {
+test('a histogram with custom bounds and without buckets stays unchanged', () => {
   const custom = { ...emptyHistogram, schema: -53, customValues: [0.1, 1], positiveSpans: [], negativeSpans: [] };
   expect(fromSpans({ ...custom, positive: [], negative: [] })).toEqual({
     ...emptyHistogram,

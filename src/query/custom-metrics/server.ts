@@ -48,7 +48,7 @@ export interface CustomMetricsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly client: KubeClient;
-  /** The cache, not started yet or running: sources are registered here. */
+  /** The cache, not started yet or running: this server adds its informers to it. */
   readonly cache: Cache;
   readonly directory: AgentDirectory;
   readonly reviews: AccessReviews;
@@ -62,7 +62,9 @@ export interface CustomMetricsOptions {
 
 export interface CustomMetricsServer {
   readonly port: number;
-  /** Makes the server not ready; resolves when no more connections arrive. Units: ms. */
+  /**
+   * Makes the server not ready. Resolves when no connection has arrived for `quietMs`, or at a time limit. Units: ms.
+   */
   drain(quietMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -163,7 +165,7 @@ function secondAdapter({ settings, clock, logger }: CustomMetricsOptions) {
   return { client, discovery: new AdapterDiscovery({ client, external, clock, logger }) };
 }
 
-/** Each metric once by name and kind, whichever providers offer it. */
+/** Lists each metric once by name and kind, even if several providers offer it. */
 function offerOf(providers: readonly MetricProvider[], external: boolean): Offer {
   const custom = new Map<string, MetricName>();
   for (const one of providers.flatMap((p) => p.names())) custom.set(`${one.resource.name}/${one.metric}`, one);

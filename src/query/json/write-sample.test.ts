@@ -15,8 +15,8 @@ function neighbour(value: number, distance: number): number {
 const plain = fc.double({ min: 1e-7, max: 1e16, noNaN: true });
 const power = fc.integer({ min: -7, max: 16 }).map((exponent) => Number(`1e${exponent}`));
 const shapes: [what: string, numbers: fc.Arbitrary<number>][] = [
-  ['any number', plain],
-  ['any number of any size', fc.tuple(plain, power).map(([value, scale]) => (value / 1e16) * scale)],
+  ['any number from 1e-7 to 1e16', plain],
+  ['any number times a power of ten', fc.tuple(plain, power).map(([value, scale]) => (value / 1e16) * scale)],
   ['a ratio', fc.tuple(fc.nat(), fc.integer({ min: 1, max: 3600 })).map(([a, b]) => a / b)],
   ['a short decimal', fc.tuple(fc.nat(), fc.integer({ min: 0, max: 12 })).map(([a, b]) => a / 10 ** b)],
   [

@@ -63,7 +63,7 @@ const ofSeries = (all: readonly (ReadSeries | { labels: ReadSeries['labels']; re
     return [one.labels[0]![1], timestamps.length, timestamps[0], values[0], values.at(-1)];
   });
 
-test('the agents’ series stay in chunks and are charged by chunk size; the store’s series are decoded', async () => {
+test('the agents’ series stay in chunks, whose size is charged; the store’s series are decoded', async () => {
   const pool = new MemoryPool({ limitBytes: 1e9, freeBytes: 0 });
   const account = pool.open('user');
   await account.run(signal, async ({ part }) => {

@@ -19,8 +19,8 @@ const plainLabel = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 const batchLength = 64 * 1024;
 
 /**
- * `/federate`: the newest sample of every matching series, unless it is older than the lookback, with its own time, in
- * the text format. Missing nodes are named in a header and in a comment at the end.
+ * `/federate`: the newest sample of every matching series, in the text format and with the sample's own time. Samples
+ * older than the lookback are left out. Missing nodes are named in a header and in a comment at the end.
  */
 export const federate: Handler = async (call, deps) => {
   const { req, res, params, signal } = call;
@@ -65,7 +65,9 @@ function underscored(name: string): string {
   return name.replace(/[^a-zA-Z0-9_:]/gu, '_').replace(/^\d/, '_');
 }
 
-/** The newest samples, by metric and by labels; a series that two selectors match occurs once. */
+/**
+ * Metric → its name with labels → value and time of the newest sample. A series that two selectors match occurs once.
+ */
 type Families = Map<string, Map<string, string>>;
 
 /** Cost of writing a series, in the unit of pacing: that of one sample. */

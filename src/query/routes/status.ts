@@ -40,14 +40,16 @@ export function runtimeInfo({ clock, startedAt }: { clock: Clock; startedAt: num
   };
 }
 
-/** The settings as YAML, under the keys of a settings file. They contain no secrets: secrets are named by file. */
+/**
+ * The settings as YAML, under the keys of a settings file. They contain no secrets: they name the file of each secret.
+ */
 export function configText(settings: QuerySettings): string {
   const lines = Object.entries(settings).map(([key, value]) => `${fileKeyOf(key)}: ${JSON.stringify(value)}`);
   return `${lines.sort().join('\n')}\n`;
 }
 
 /**
- * Flags under Prometheus' names where clients look them up, with the values that apply to the caller. Values are
+ * Flags with the values that apply to the caller. The flags that clients look up have Prometheus' names. Values are
  * strings, as in Prometheus.
  */
 export function flags(settings: QuerySettings, held: HeldTo): Record<string, string> {

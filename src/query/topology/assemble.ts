@@ -49,7 +49,7 @@ interface Draft {
   requests?: Requests;
   bytes?: Bytes;
   promql: EdgePromql;
-  /** The family and the caller of the request numbers; null when there are several. */
+  /** The metric family and the caller that the request numbers come from; null when there are several. */
   of?: { readonly family: RequestFamily; readonly subject: Record<string, string>; readonly system: string } | null;
   readonly hosts: Set<string>;
 }

@@ -1,6 +1,6 @@
 import type { MinterDeployment, MinterDeploymentSpec } from '../../api/v1alpha1/index.ts';
 
-/** A MinterDeployment as the API server returns it, defaults filled in. State only what differs. */
+/** A MinterDeployment as the API server returns it, with its defaults. The arguments state only what differs. */
 export function aMinterDeployment(
   spec: Partial<MinterDeploymentSpec> = {},
   metadata: MinterDeployment['metadata'] = {},

@@ -3,7 +3,7 @@ import { itemsOf, type ClusterView } from '../../bin/kubectl-svc/cluster/view.ts
 import type { PodWithStatus } from '../../bin/kubectl-svc/cluster/pod-fault.ts';
 import type { NodeObject } from '../../controllers/capture/facts.ts';
 
-/** The `now` of every view that is built here. */
+/** The `now` of every `ClusterView` that is built here. */
 export const viewTime = Date.parse('2026-06-01T12:00:00Z');
 
 /** An object of any kind. `path` is `name` or `namespace/name`; `more` holds further members, `metadata` is merged. */
@@ -75,7 +75,7 @@ function anApiService(name: string): KubeObject {
   });
 }
 
-/** A healthy cluster of two nodes; state only what differs. */
+/** A healthy cluster of two nodes. `more` states only what differs. */
 export function aView(more: Partial<ClusterView> = {}): ClusterView {
   const view = bareView(more);
   const own = itemsOf(view.pods).filter(({ metadata }) => metadata.namespace === view.namespace);

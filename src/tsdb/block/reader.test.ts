@@ -12,7 +12,10 @@ let dir: string;
 beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'svc-block-'))));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** A block of values that compress badly. A series takes several kilobytes, and the block several read windows. */
+/**
+ * A block of values that compress badly. A series takes several kilobytes, and the block is longer than several of the
+ * windows that are read at once.
+ */
 async function blockOf(series: number, chunksEach: number): Promise<Block> {
   let seed = 1;
   const value = (): number => (seed = (seed * 48_271) % 0x7fffffff) / 7;
@@ -33,7 +36,7 @@ async function blockOf(series: number, chunksEach: number): Promise<Block> {
 const bytesOf = (chunks: readonly { readonly bytes: Uint8Array }[]): string[] =>
   chunks.map(({ bytes }) => Buffer.from(bytes).toString('base64'));
 
-test('chunks lent until the next read equal chunks that are kept, even across the end of a read window', async () => {
+test('lent chunks, valid until the next read, equal chunks to keep, even across the end of a read window', async () => {
   const block = await blockOf(120, 12);
   block.acquire();
   const read: string[][] = [];

@@ -10,7 +10,7 @@ const scratch = new SampleBuffer(256);
 
 /**
  * Encodes one prometheus.TimeSeries with the samples of its chunks in [mint, maxt]; undefined when there are none.
- * Float values travel as bits, so stale markers are kept.
+ * Float values are copied as bits, so stale markers, which are NaNs with certain bits, are kept.
  */
 export function encodeTimeSeries(
   labels: Labels,
@@ -53,7 +53,7 @@ export function encodeTimeSeries(
 const bits = new Uint8Array(8);
 const view = new DataView(bits.buffer);
 
-/** prometheus.ReadResponse from each query's encoded series. */
+/** Encodes a prometheus.ReadResponse. `results` has the encoded series of each query. */
 export function encodeReadResponse(results: readonly (readonly Uint8Array[])[]): Uint8Array {
   const out = new WireWriter(4096);
   for (const series of results) {
@@ -64,7 +64,7 @@ export function encodeReadResponse(results: readonly (readonly Uint8Array[])[]):
   return out.finish();
 }
 
-/** Bytes of an int64 varint. */
+/** The length of an int64 as a varint. Units: bytes. */
 function int64Length(value: number): number {
   if (value < 0) return 10;
   let n = 1;

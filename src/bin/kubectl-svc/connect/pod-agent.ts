@@ -87,7 +87,7 @@ export class PodAgent extends Agent {
     return undefined;
   }
 
-  /** The first reachable pod: one may have been deleted since the list was read. */
+  /** Connects to the first reachable pod: a pod may have been deleted since the list was read. */
   async #open(): Promise<Duplex> {
     const { kube, namespace, pods, signal } = this.#pods;
     let last: unknown;

@@ -6,7 +6,7 @@ import { scaleOf, shortNumber } from './scale.ts';
 const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
 const minute = 60_000;
 
-test('a scale holds its values and has ticks that read well, whatever the values', () => {
+test('a scale spans its values and has ticks at round numbers, whatever the values', () => {
   const values = fc.array(fc.double({ min: -1e15, max: 1e15, noNaN: true }), { minLength: 1, maxLength: 20 });
   fc.assert(
     fc.property(values, fc.integer({ min: 2, max: 10 }), (list, count) => {

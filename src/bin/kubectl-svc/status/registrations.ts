@@ -32,8 +32,8 @@ export function crdChecks({ crds }: ClusterView): Check[] {
 }
 
 /**
- * The servers of the autoscalers' APIs. Another product's server is left alone and is not a fault; one of ours must
- * answer.
+ * Checks the servers that are registered for the metrics APIs of autoscalers. Another product's server is not a fault;
+ * a server of ours must answer.
  */
 export function metricsApiChecks(view: ClusterView): Check[] {
   if (view.apiServices.fault !== undefined)

@@ -137,7 +137,7 @@ class Enricher {
   readonly #frame: Frame;
   readonly #dataNames: ReadonlySet<string> | null;
   readonly #required: readonly CompiledMatcher[];
-  /** Signature → info metric → the info series that is visible at each step. */
+  /** Values of the identifying labels → info metric → the info series that is visible at each step. */
   readonly #chosen = new Map<string, Map<string, (InfoSeries | null)[]>>();
   readonly #out = new Map<string, { builder: ColumnBuilder; labels: Labels; dropName: boolean }>();
 
@@ -148,7 +148,7 @@ class Enricher {
     this.#required = dataMatchers.map(compileMatcher).filter(({ test }) => !test(''));
   }
 
-  /** The columns, whose memory is no longer held. */
+  /** Returns the columns. Their memory is no longer charged to the budget. */
   finish(): Column[] {
     this.#budget.release(leastWeight(this.#out.size, this.#frame.count));
     return [...this.#out.values()].map(({ builder, labels, dropName }) => builder.build(labels, dropName));

@@ -1,10 +1,10 @@
 import { areLong, type Sweep } from './sweep.ts';
 
-/** Larger than the rounding error in a comparison of products. */
+/** A factor that outweighs the rounding errors when two products are compared. */
 const margin = 1 + 1e-9;
 const smallest = 1e-290;
 
-/** rate, increase and delta. Counter resets are found once for each series, not once for each window. */
+/** Computes rate, increase or delta. The counter resets of a series are found once, not once for each window. */
 export function rateSweep(isCounter: boolean, isRate: boolean): Sweep {
   return ({ values, grid }, out) => {
     const resets = isCounter ? countResets(values) : null;

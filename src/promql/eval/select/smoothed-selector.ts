@@ -92,7 +92,7 @@ function smoothHistograms(
   if (at <= from) return;
   const before = values[at - 1]!;
   if (at >= to) {
-    // The hint belongs to the previous sample, not to a value carried forward.
+    // The counter-reset hint belongs to the previous sample, not to a value carried forward.
     out.setHistogram(step, { ...before, counterReset: 'unknown' });
     return;
   }

@@ -18,7 +18,7 @@ export interface SecondAdapterOptions {
   readonly meter: Pick<CustomMetricsMeter, 'fallback'>;
 }
 
-/** Most bytes of a list of values: enough for some 50,000 pods. */
+/** The most bytes of an answer: enough for the values of some 50,000 pods. */
 const maxBytes = 16 * 1024 * 1024;
 
 /**

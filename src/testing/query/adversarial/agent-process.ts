@@ -9,7 +9,7 @@ import { adversarialSeries } from '../../promql/adversarial.ts';
 import type { AgentStart } from './messages.ts';
 import { serveStage } from './serve-stage.ts';
 
-/** A whole agent over a store that already holds its series. */
+/** A process with a whole agent. Its store is filled with series before the agent starts. */
 await serveStage(async (input) => {
   const start = input as AgentStart;
   await fill(start);

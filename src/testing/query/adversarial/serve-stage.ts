@@ -2,8 +2,8 @@ import { LoopWatch } from '../../loop-watch.ts';
 import type { FromProcess, ToProcess } from './messages.ts';
 
 /**
- * Runs the query server or an agent of the adversarial stage in this process. Tells the test's process when it serves,
- * and reports on its event loop.
+ * Runs the query server or an agent of the adversarial tests in this process. Tells the test's process when the server
+ * serves, and reports on this process's event loop.
  */
 export async function serveStage(start: (input: unknown) => Promise<StagePart>): Promise<void> {
   const send = (message: FromProcess): void => void process.send!(message);
