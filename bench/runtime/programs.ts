@@ -9,7 +9,10 @@ import type { Program } from './subject.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The peer, built from the module beside this file with the release of controller-runtime that it pins. */
+/**
+ * The peer to compare with, built from the module beside this file and the release of controller-runtime that the
+ * module pins.
+ */
 export async function peerProgram(log: (line: string) => void): Promise<Program> {
   const moduleDir = join(root, 'bench/runtime/controller-runtime/');
   const sources = ['go.mod', 'main.go', 'widget.go'].map((file) => readFileSync(join(moduleDir, file), 'utf8'));
@@ -17,7 +20,7 @@ export async function peerProgram(log: (line: string) => void): Promise<Program>
     {
       moduleDir,
       versionOf: 'sigs.k8s.io/controller-runtime',
-      // Unlike the other modules this one has code of its own, so its text is part of the version.
+      // The module has code of its own, so its text is part of the version.
       folder: `bench-controller-runtime-${sha256Hex(sources.join()).slice(0, 12)}`,
       packages: { widgets: '.' },
       flags: () => ['-ldflags', '-s -w'],

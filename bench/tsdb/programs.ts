@@ -16,7 +16,10 @@ export interface StoreWork {
 const moduleDir = fileURLToPath(new URL('peer/', import.meta.url));
 const sources = ['go.mod', 'main.go', 'ingest/main.go'];
 
-/** Prometheus' chunk codec (`chunk-codec`) or its storage as a library (`tsdb-ingest`), built if it is not yet. */
+/**
+ * The path of a program with Prometheus' chunk codec (`chunk-codec`) or with its storage as a library (`tsdb-ingest`).
+ * Builds the program if there is none yet.
+ */
 export async function peerProgram(name: 'chunk-codec' | 'tsdb-ingest', { say }: Pick<Stage, 'say'>): Promise<string> {
   const text = sources.map((file) => readFileSync(join(moduleDir, file), 'utf8')).join('\n');
   const programs = await findGoPrograms(

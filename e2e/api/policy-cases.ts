@@ -2,7 +2,7 @@ import { monitorSettingLeaves } from '../../src/api/v1alpha1/index.ts';
 import { accepts, many, refuses } from './case.ts';
 import type { Case } from './case.ts';
 
-/** The base document is a ClusterTrafficPolicy with an empty spec. */
+/** Each case is merged into the empty spec of a ClusterTrafficPolicy. */
 
 const leafValues: Record<string, unknown> = {
   'signals.metrics': 'Enabled',

@@ -5,7 +5,8 @@ import type { Cluster } from '../cluster/cluster.ts';
 
 /**
  * Another server of the metrics APIs for autoscalers, as prometheus-adapter is. It has the API server review each
- * caller. It serves `queue_depth` of pods and services of the shop, and `queue_length` as an external metric.
+ * caller. It serves `queue_depth` of pods and services in the namespace `shop`, and `queue_length` as an external
+ * metric.
  */
 export interface SecondAdapter extends ScriptedAdapter {
   /** The users that have sent requests, as the API server names them. */

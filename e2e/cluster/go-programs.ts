@@ -9,7 +9,7 @@ import { processIdentity, signalGroup, spawnBound, toolEnvironment } from './pro
 export interface GoPrograms<Name extends string> {
   /** The folder of the go.mod. */
   moduleDir: string;
-  /** The module whose version names the cache folder and is printed, as go.mod spells it. */
+  /** The path, as in go.mod, of the module whose version names the cache folder and is printed. */
   versionOf: string;
   /** Folder below the cache root. */
   folder: string;
@@ -26,7 +26,7 @@ export interface FindOptions<Name extends string> {
   log?: (line: string) => void;
   /** Cache root. Default `${XDG_CACHE_HOME:-~/.cache}/svc-operator`. */
   cacheDir?: string;
-  /** Only these. Default all. */
+  /** Finds only these programs. Default: all. */
   only?: readonly Name[];
   /** A folder to look in before the cache. */
   assets?: string;
@@ -50,7 +50,7 @@ export function pinnedVersion({ moduleDir, versionOf }: Pick<GoPrograms<string>,
 }
 
 /**
- * The programs, in this order of preference: the assets folder, the cache, a build with Go (seconds when Go's own
+ * Finds the programs, in this order of preference: the assets folder, the cache, a build with Go (seconds when Go's own
  * cache is warm).
  * Guarantees: a program is complete or absent (built aside, then renamed); two callers never build at the same time.
  */

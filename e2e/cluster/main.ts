@@ -48,7 +48,7 @@ async function main(): Promise<number> {
     ),
     interrupted,
   ]);
-  // Interrupted during the start: the run's reaper releases what was taken so far.
+  // Interrupted during the start: the run's reaper, a process of its own, releases what was taken so far.
   if (!cluster) process.exit(130);
   process.stdout.write(`${cluster.kubeconfig}\n`);
   log(`export KUBECONFIG=${cluster.kubeconfig}   (kubectl: ${cluster.binaries.kubectl})   Ctrl-C stops`);

@@ -23,7 +23,7 @@ import { SelfReport } from './self-report.ts';
 import type { CallOrder, Calls, Protocol } from './protocols.ts';
 import type { Requests, Seen, TrafficOrder } from './traffic.ts';
 
-/** By name, how a workload is started. `late` is a pod that no monitor selects at first. */
+/** How each server is started, by the name of its pod. `late` is a pod that no monitor selects at first. */
 export const servers = {
   node: { port: 8080, tls: false, runtime: 'node' },
   python: { port: 8080, tls: false, runtime: 'python' },
@@ -41,8 +41,8 @@ const selfReportMs = 1_000;
 
 /**
  * The command of the instrument with the capabilities that its container has, and no others. If `without` is undefined,
- * these are the capabilities of the privileges `sys-admin`, since this kernel refuses uprobes without SYS_ADMIN;
- * otherwise they are those of the default privileges except `without`.
+ * these are the capabilities of `--instrument-privileges=sys-admin`, since this kernel refuses uprobes without
+ * SYS_ADMIN; otherwise they are those of the default privileges except `without`.
  */
 function asInPod(instrument: string, without: string | undefined): string[] {
   const granted = [...captureCapabilities, ...(without === undefined ? ['SYS_ADMIN'] : [])];
@@ -59,7 +59,7 @@ function asInPod(instrument: string, without: string | undefined): string[] {
 interface RunningPod {
   readonly end: PodEnd;
   readonly child: ChildProcess;
-  /** The requests that the workload has printed. */
+  /** The requests that the workload has seen and printed. */
   readonly seen: Seen[];
 }
 
@@ -351,7 +351,7 @@ export class KernelStage {
       go: [this.#program('go')],
     };
     const env = {
-      // The stand-in finds the pod of a process by this.
+      // The stand-in of the instrument finds the pod of a process by this variable.
       HOSTNAME: name,
       PORT: String(server?.port ?? 0),
       ...(server?.tls ? { TLS_CERT: join(this.#dir, 'tls.crt'), TLS_KEY: join(this.#dir, 'tls.key') } : {}),
@@ -395,7 +395,10 @@ export class KernelStage {
     return uid;
   }
 
-  /** Reports an end as the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
+  /**
+   * Reports the end of the instrument's container as the kubelet does with `terminationMessagePolicy:
+   * FallbackToLogsOnError`.
+   */
   #tellEnd({ exitCode, log, at, backoffMs }: Ended): Promise<void> {
     const message = exitCode === 0 ? {} : { message: log };
     const terminated = { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', ...message, finishedAt: at };

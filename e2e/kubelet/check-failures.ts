@@ -1,4 +1,4 @@
-/** What the status says when a container or a key is refused. */
+/** What the status of a monitor or a minter says when something that it needs is refused or missing. */
 import type { Condition } from '../../src/api/meta.ts';
 import { until } from '../../src/testing/until.ts';
 import type { Check, Stage } from './check.ts';
@@ -56,7 +56,7 @@ export const failures: readonly Check[] = [
       ),
   },
   {
-    what: 'a minter whose image no registry has is stalled for it, and the message names the image and where to look',
+    what: 'a minter whose image no registry has is Stalled, and the message names the image',
     run: ({ api, kubectl }) =>
       saysOf(
         { api, kubectl },
@@ -78,7 +78,7 @@ interface MinterSpec {
 }
 
 interface Broken {
-  /** The name of a minter that exists during the check alone. */
+  /** The name of a minter that exists only during the check. */
   readonly name: string;
   /** Changes to the spec of the working minter. */
   readonly change: (spec: MinterSpec) => object;

@@ -92,7 +92,7 @@ export async function buildImages(options: ImageOptions): Promise<ImageFile[]> {
   ];
 }
 
-/** The image of a pod's own sandbox. */
+/** The pause image, which the runtime starts for the sandbox of each pod. */
 export const pauseImage = 'localhost/svc-e2e-pause:1';
 
 /** The build arguments that name the bases. */

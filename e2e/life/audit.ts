@@ -17,7 +17,7 @@ export interface AuditEntry {
 }
 
 export interface Audit {
-  /** Flags of the API server. */
+  /** Flags with which the API server writes the log. */
   flags: string[];
   /** All requests so far, in the order of their answers. */
   entries(): AuditEntry[];

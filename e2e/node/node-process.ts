@@ -36,7 +36,7 @@ export interface NodeConfig {
   backoff: Backoff;
   logCapBytes: number;
   heartbeatMs: number;
-  /** Where containers keep compiled sources. */
+  /** The folder in which Node.js programs in containers cache compiled code. */
   compileCacheDir: string;
 }
 

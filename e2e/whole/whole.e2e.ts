@@ -34,7 +34,7 @@ afterAll(async () => {
 }, 60_000);
 
 describe('from kubectl apply to an answer', () => {
-  test('every agent is counted once, though all report the same about themselves', async () => {
+  test('every agent is counted once, though all agents report the same value', async () => {
     const answer = await until('three agents', () => stage.query('sum(svc_agent_up)'), {
       good: (a) => a.body.data?.result[0]?.value[1] === '3',
     });
@@ -236,7 +236,7 @@ describe('bad input', () => {
     });
   });
 
-  test('a scrape away from loopback without a token is refused', async () => {
+  test('a scrape away from loopback without a valid token is refused', async () => {
     const [agent] = await podsOf(stage, 'svc-system', 'app.kubernetes.io/component=agent');
     const response = await fetch(`http://${agent!.status.podIP}:9090/metrics`, {
       headers: { authorization: 'Bearer nonsense' },
@@ -444,7 +444,7 @@ describe('the certificate of an agent', () => {
 });
 
 describe('a node that leaves the cluster', () => {
-  test('is named in answers about its time, also by new query servers and without an operator', async () => {
+  test('is named in answers about its past, also by new query servers and without an operator', async () => {
     const { lost, answers, recorded, restartQueries, stopOperator, startOperator } = await nodeLeaves(stage);
     const whole = { degraded: false, missingNodes: [] };
     const warnings = [expect.stringMatching(/ departed: it left at .*Z; its data since .*Z is gone/)];

@@ -7,8 +7,8 @@ import type { InitConfigSettings } from './settings.ts';
 
 /**
  * Writes the instrument's file before the instrument starts, because the instrument exits without a file. The file
- * comes from the last good config if the data directory holds one, else from the seed. It also installs the supervisor
- * into the instrument's container. Runs as an init container and ends.
+ * comes from the last good config if the data directory holds one, else from a seed, which is made from settings alone.
+ * Also installs the supervisor into the instrument's container. Runs as an init container and ends.
  * Errors: those of the file system, and ERR_CONFIG_INVALID for an unknown instrument version.
  */
 export async function initConfig(settings: InitConfigSettings, deps: { logger: Logger }): Promise<void> {

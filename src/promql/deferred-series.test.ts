@@ -48,7 +48,7 @@ test.each([
   'timestamp(x_total)',
   'sum(max_over_time(x_total[5m:1m]))',
   'avg(x_total @ 600)',
-])('%s is the same for series that are decoded into shared buffers one after another', async (query) => {
+])('the answer to %s is the same for series that are decoded into shared buffers one after another', async (query) => {
   const engine = new Engine();
   const instant = (source: SeriesSource): Promise<QueryResult> => engine.instant(query, 14 * minute, { source });
   const plain = await answered(instant(memory));

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-test('the example of the library runs and prints the output that its guide shows', async () => {
+test('the example of the PromQL library runs and prints the output that its guide shows', async () => {
   const path = fileURLToPath(new URL('../../examples/promql/cpu-by-host.ts', import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [path]);
   expect(stdout.split('\n')).toEqual([

@@ -52,7 +52,9 @@ export function onToken(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** A request with this tab's token. Errors: ApiFailure `network` and `timeout`; the caller's own abort unchanged. */
+/**
+ * Sends a request with this tab's token. Errors: ApiFailure `network` and `timeout`; the caller's own abort unchanged.
+ */
 export async function send(path: string, init: RequestInit, { signal, deadlineMs }: AskOptions): Promise<Response> {
   const deadline = deadlineMs === undefined ? [] : [AbortSignal.timeout(deadlineMs)];
   const ends = [...(signal ? [signal] : []), ...deadline];

@@ -12,7 +12,7 @@ export interface Panel {
   readonly exemplars: boolean;
 }
 
-/** Most panels in a URL: each is a query. */
+/** The most panels that a URL opens: each panel sends a query. */
 export const maxPanels = 8;
 
 export const defaultPanel: Panel = {

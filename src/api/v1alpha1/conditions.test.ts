@@ -36,7 +36,7 @@ describe.each(tables)('the conditions of a %s', (_, table) => {
   });
 });
 
-test('every word that a minter pod may answer is a documented reason', () => {
+test('every reason that a minter pod may report is documented', () => {
   expect(Object.keys(minterCheckReasons)).not.toHaveLength(0);
   for (const [type, reasons] of Object.entries(minterCheckReasons)) {
     expect(reasons).not.toHaveLength(0);

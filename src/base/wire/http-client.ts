@@ -9,10 +9,10 @@ const requestOn = require('undici/lib/api/api-request.js') as (
   options: Dispatcher.RequestOptions,
 ) => Promise<Dispatcher.ResponseData<null>>;
 
-/** Connections by origin, kept open for reuse. */
+/** Makes connections, and keeps them open for reuse by origin. */
 export const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
 
-/** Connections through an HTTP proxy; loaded only where there is one. */
+/** Loads the class that connects through an HTTP proxy. Called only where there is a proxy. */
 export function loadProxyAgent(): typeof Undici.ProxyAgent {
   return require('undici/lib/dispatcher/proxy-agent.js') as typeof Undici.ProxyAgent;
 }

@@ -9,7 +9,7 @@ const checkout = { mode: 'Capture', selector: { matchLabels: { app: 'checkout' }
 const remote = { name: 'mimir', type: 'RemoteWrite', endpoint: 'https://mimir.example.com/api/v1/push' } as const;
 const withExport = (more: object = {}): TrafficMonitorSpec => ({ ...checkout, export: [{ ...remote, ...more }] });
 
-test('a monitor’s destination is compiled in where a policy of its namespace allows the host', () => {
+test('the config has a monitor’s destination where a policy of its namespace allows the host', () => {
   const result = compile(
     aWorld({
       policies: [aPolicy('p', { exportAllowList: ['*.example.com', 'other.org'] })],

@@ -15,8 +15,8 @@ const nodesOf = (path: string): unknown => world.monitor(path).status?.['nodes']
 const condition = (path: string, type: string): string | undefined => world.conditions(world.monitor(path))[type];
 
 /**
- * Waits until the configs settle and the status says Programmed, and makes a status write due at once, so that it need
- * not wait for the next one.
+ * Waits until the configs settle, advances the clock until statuses may be written again, and waits until the status
+ * says Programmed.
  */
 async function programmedStatus(): Promise<void> {
   await until('the first status', () => world.monitor('shop/m').status?.['observedGeneration']);

@@ -11,7 +11,7 @@ import { CaptureHub } from './hub.ts';
 import type { World } from './hub-options.ts';
 
 const nodes = ['node-1', 'node-2', 'node-3', 'node-4'];
-/** A file with this port never runs. */
+/** An instrument never runs with a file that has this port. */
 const badPort = 6_666;
 const agentDeadlineMs = 90_000;
 

@@ -27,8 +27,8 @@ export async function readRuleDirectory(dir: string): Promise<RuleSources> {
 }
 
 /**
- * Compiles the files read. A faulty file keeps its last good version in force. Without one, it denies its repository,
- * which never falls through to the catch-all. A deleted file is no longer in force.
+ * Compiles the files read. A faulty file keeps its last good version in force. Without one, requests for the repository
+ * of the file are denied, and never decided by the catch-all file. A deleted file is no longer in force.
  */
 export function compileRules(sources: RuleSources, last: RuleSet, options: RuleFileOptions): RuleSet {
   const files = new Map<string, RuleFile | null>();

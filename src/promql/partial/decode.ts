@@ -20,7 +20,10 @@ export interface ExpectedPartial {
   /** Steps of the requested frame. */
   readonly steps: number;
   readonly maxSeries: number;
-  /** Shared by the answers of all agents to one fragment; default: a pool of its own. */
+  /**
+   * Shared by all agents' answers to one fragment, the part of a query that agents evaluate. Default: a pool of its
+   * own.
+   */
   readonly pool?: LabelPool;
   /** Checks the header before any row is read; throws to refuse the rest. */
   readonly onHeader: (header: PartialHeader) => void;

@@ -2,8 +2,8 @@ import { QueryError } from '../../promql/index.ts';
 import type { LostNode } from './failure.ts';
 
 /**
- * The nodes whose data one evaluation of a query uses. Every part of the query reports its outcome here, whichever
- * way it is read.
+ * The nodes whose data one evaluation of a query uses. Every part of the query reports its outcome here, whichever way
+ * the data of the part is read.
  * Guarantees: a node's data is in all parts or in none. When a node is lost after its data was used, the evaluation is
  * void: `restart` is set, and the caller evaluates again without the node.
  */

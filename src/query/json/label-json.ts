@@ -5,7 +5,7 @@ import type { Utf8Text } from './utf8-text.ts';
 /** The characters that JSON escapes, and unpaired surrogates. */
 const escaped = /["\\\x00-\x1f\ud800-\udfff]/;
 
-/** Most texts of labels that are kept for the next set of the same list. */
+/** The most labels whose text is kept for the next sets of the same list. */
 const maxKept = 65_536;
 
 /** Writes the label sets of one list as JSON: a label that many sets share is encoded once. */
@@ -34,7 +34,7 @@ function quoted(text: string): string {
   return escaped.test(text) ? JSON.stringify(text) : `"${text}"`;
 }
 
-/** Most texts of labels that are kept; with more distinct labels a repetition is rare. */
+/** The most labels whose text is kept. Among more distinct labels than these, repetitions are rare. */
 const maxKnown = 4_096;
 
 /**

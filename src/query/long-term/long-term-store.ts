@@ -1,7 +1,7 @@
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ReadSeries, SampleBudget } from '../fanout/merge/series-collector.ts';
 
-/** The name in an answer's `missingNodes` when the store did not answer. */
+/** The name in an answer's `missingNodes` when the long-term store did not answer. */
 export const longTermName = 'long-term-store';
 
 export interface LongTermReadOptions {

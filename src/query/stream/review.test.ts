@@ -8,7 +8,7 @@ import type { AgentStreamReader } from './agent-stream.ts';
 import { createStreamMetrics } from './metrics.ts';
 import { type StreamCall, StreamRelay } from './relay.ts';
 
-/** A follower of one agent that sends only what the test sends. */
+/** A client that follows the stream of one agent. The agent sends only what the test tells it to. */
 function stage(review: StreamCall['review'], namespaces = new Set(['shop'])) {
   const clock = new FakeClock();
   const asked: StreamRequest[] = [];

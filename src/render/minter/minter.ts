@@ -9,7 +9,7 @@ import { namespacePeer, tcp, type NetworkPeer } from '../network-policy.ts';
 
 /**
  * Every object of one MinterDeployment, all in its namespace and owned by it.
- * The order can be applied as it is: the NetworkPolicy exists before the first pod.
+ * The objects can be applied in this order: the NetworkPolicy exists before the first pod.
  */
 export function renderMinter(input: MinterInput): KubeObject[] {
   return [

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 
-/** A label selector in query form: `a=b,c!=d,e,!f,g in (h,i),j notin (k)`. */
+/** Whether an object matches a label selector in query form: `a=b,c!=d,e,!f,g in (h,i),j notin (k)`. */
 export function matchesLabels(object: KubeObject, selector: string): boolean {
   const labels = object.metadata.labels ?? {};
   const terms = selector.match(/[^,(]+(\([^)]*\))?/g) ?? [];
@@ -20,7 +20,7 @@ export function matchesLabels(object: KubeObject, selector: string): boolean {
   });
 }
 
-/** A field selector of equalities: `metadata.name=a,spec.nodeName!=b`. */
+/** Whether an object matches a field selector of equalities: `metadata.name=a,spec.nodeName!=b`. */
 export function matchesFields(object: KubeObject, selector: string): boolean {
   return selector.split(',').every((term) => {
     const negated = term.includes('!=');
