@@ -12,7 +12,7 @@ import { ApiClient } from './ask.ts';
 export interface ThanosOptions {
   /** One store for each node. A node's name is the value of the label `k8s_node_name` on all of its series. */
   readonly nodes: readonly string[];
-  /** The series of each node. */
+  /** The series, which every node has. */
   readonly series: readonly BenchSeries[];
   readonly timeOf: (k: number) => number;
   /** A command that binds each process to a core. */

@@ -7,7 +7,7 @@ import { findBinaries } from '../cluster/binaries.ts';
 import { findHelm } from '../helm/programs.ts';
 import { chart, objectsOf, repository, run, runWell, svc } from './tools.ts';
 
-/** Four ways to install make the same objects. The tests run each way as its users do. */
+/** The four ways to install create the same objects. The tests run each way as its users do. */
 
 let helm: string;
 let kubectl: string;
@@ -41,7 +41,7 @@ function leaves(value: object, path = ''): string[] {
 describe('with default settings', () => {
   const oneFile = objectsOf(readFileSync(join(repository, 'manifests/install.yaml'), 'utf8'));
 
-  test('the one file has what an installation needs', () => {
+  test('manifests/install.yaml has what an installation needs', () => {
     for (const name of [
       'Namespace /svc-system',
       'CustomResourceDefinition /trafficmonitors.svc.dev',
@@ -146,7 +146,7 @@ describe('with settings', () => {
     MINTER_SERVICE_ACCOUNT: account,
   };
 
-  test('both agree on a minter, which svc install takes from the variables of an installer', async () => {
+  test('the chart and svc install agree on a minter that svc install reads from environment variables', async () => {
     const chartSide = await template(
       ...['enabled=true', 'org=acme', 'repository=gitops', `kms.keyVersion=${keyVersion}`].flatMap((v) => [
         '--set',

@@ -29,7 +29,7 @@ export const maxCaptureBytes = 4 * 1024 * 1024;
 export const maxStatusWaitSeconds = 30;
 /**
  * The path `/v1/capture/sha256:…` of a hash. With `restart=hold` the agent writes the file, but the instrument keeps
- * its old file until the same hash is put without it.
+ * its old file until the same hash is put without `restart=hold`.
  */
 export function capturePutPath(hash: string, restart: 'now' | 'hold' = 'now'): string {
   return `${capturePath}/${hash}${restart === 'hold' ? '?restart=hold' : ''}`;
@@ -64,10 +64,10 @@ export const exportSecretsSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** The state of one destination on one node. */
+/** The state of one export destination on one node. */
 export const exportStates = ['Sending', 'Failing', 'NotAllowed', 'NoSecret'] as const;
 
-/** Why a node has no data for a monitor; absent when there is no obstacle. */
+/** The reasons for which a node may have no data for a monitor. */
 export const obstacleReasons = ['KernelUnsupported', 'PortNotOpen', 'NotAttached', 'MetadataMissing'] as const;
 
 /** Unknown members are allowed: a newer agent may send more than this controller reads. */
@@ -128,7 +128,7 @@ export const agentStatusSchema = Type.Object({
       { maxItems: 16 },
     ),
   ),
-  /** One row for each destination. */
+  /** One row for each export destination. */
   exports: Type.Optional(
     Type.Array(
       Type.Object({

@@ -28,7 +28,7 @@ export const unknownInstrument: InstrumentView = {
   waitingSince: null,
 };
 
-/** The result of a probe: the process that answered, or null. */
+/** The view after a probe. `process` is the one that answered the probe, or null. */
 export function afterProbe(
   view: InstrumentView,
   process: RunningInstrument | null,
@@ -49,7 +49,7 @@ export function afterProbe(
   );
 }
 
-/** The file was written, or found with the right bytes. A new file restarts the wait. */
+/** The view after the file was written, or found with the right bytes. A changed file restarts the wait. */
 export function afterFile(view: InstrumentView, file: string, changed: boolean, monoMs: number): InstrumentView {
   const waitingSince = changed ? monoMs : view.waitingSince;
   return settle({ ...view, file, waitingSince }, monoMs);

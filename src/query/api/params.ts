@@ -19,7 +19,7 @@ export async function readParams(req: IncomingMessage): Promise<URLSearchParams>
   return new URLSearchParams([...new URLSearchParams(form), ...address]);
 }
 
-/** The time in `name`, or `fallback` when it is not given. Milliseconds. */
+/** The time in parameter `name`, or `fallback` when the parameter is not given. Milliseconds. */
 export function timeParam(params: URLSearchParams, name: string, fallback: number): number {
   const text = params.get(name) ?? '';
   if (text === '') return fallback;
@@ -31,7 +31,7 @@ export function timeParam(params: URLSearchParams, name: string, fallback: numbe
   );
 }
 
-/** A required time. */
+/** The time in parameter `name`, which is required. Milliseconds. */
 export function requiredTime(params: URLSearchParams, name: string): number {
   const text = params.get(name) ?? '';
   const ms = parseTime(text);
@@ -39,7 +39,7 @@ export function requiredTime(params: URLSearchParams, name: string): number {
   return ms;
 }
 
-/** A duration in milliseconds; undefined when it is not given. */
+/** The duration in parameter `name` in milliseconds; undefined when the parameter is not given. */
 export function durationParam(params: URLSearchParams, name: string): number | undefined {
   const text = params.get(name) ?? '';
   return text === '' ? undefined : requiredDuration(params, name);
@@ -52,7 +52,7 @@ export function requiredDuration(params: URLSearchParams, name: string): number 
   return ms;
 }
 
-/** Most elements of an answer; 0 means all. */
+/** The most elements that an answer may have; 0 means all. */
 export function limitParam(params: URLSearchParams): number {
   const text = params.get('limit') ?? '';
   const limit = wholeNumber(text) ?? 0;

@@ -91,7 +91,7 @@ function deafened(): () => void {
 }
 const writes = (): number => harness.server.requests.filter((r) => r.method !== 'GET').length;
 
-test('applies what is wanted with the owner as controller, and writes nothing more once it is there', async () => {
+test('applies the wanted objects with the owner as their controller, and then writes nothing more', async () => {
   wanted = [child('ConfigMap', 'a', { data: { x: '1' } }), child('Service', 'b', { spec: { ports: [{ port: 80 }] } })];
   await begin();
   expect(outcomes[0]?.applied).toEqual(['ConfigMap shop/a', 'Service shop/b']);
@@ -194,7 +194,7 @@ test('a child that lost its label while no watch was open is pruned when a list 
   await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning');
 });
 
-test('a child that lost its label while no process ran is pruned by the next, after one list per kind', async () => {
+test('a child unlabelled while no process ran is pruned by the next process, after one list per kind', async () => {
   wanted = [child('ConfigMap', 'a', { data: { x: '1' } }), child('ConfigMap', 'b', { data: {} })];
   await begin();
   paused = true;

@@ -118,7 +118,7 @@ export class CaptureFleet {
     return this.api.storage.get(trafficMonitors, namespace, name) as never;
   }
 
-  /** The ConfigMap in which leaders record failures, as JSON; `""` before the first. */
+  /** The ConfigMap in which leaders record failures, as JSON; `""` before the first failure. */
   get writtenFailures(): string {
     const found = this.api.storage.find(coreResources.configMaps, 'svc-system', 'svc-capture-failures');
     return JSON.stringify(found ?? '');
@@ -128,7 +128,7 @@ export class CaptureFleet {
     return this.api.storage.get(clusterTrafficPolicies, undefined, name) as never;
   }
 
-  /** `Type=Status/Reason` of each condition, by type. */
+  /** `Status/Reason` of each condition, by type. */
   conditions(object: { status?: Record<string, unknown> }): Record<string, string> {
     const list = (object.status?.['conditions'] ?? []) as { type: string; status: string; reason: string }[];
     return Object.fromEntries(list.map((c) => [c.type, `${c.status}/${c.reason}`]));

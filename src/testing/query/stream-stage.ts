@@ -131,7 +131,7 @@ export interface Follower {
   close(): void;
 }
 
-/** Agents on 127.0.0.1, 127.0.0.2, … and a query server that reads from them over real mutual TLS. */
+/** Starts agents on 127.0.0.1, 127.0.0.2, … and a query server that reads from them over real mutual TLS. */
 export async function startStreamStage(
   nodes: readonly string[],
   options: {

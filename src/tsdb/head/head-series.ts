@@ -27,8 +27,8 @@ const splitAbove = samplesPerChunk * 2;
 /** A chunk of floats takes no further sample above this size, as in Prometheus. */
 const maxXorBytes = 1024 - 19;
 /**
- * The first size of an open chunk, and how much it grows by when it is full. The steps are small, because every one of
- * fifty thousand open chunks has such free room.
+ * The first size of an open chunk, and how much it grows by when it is full. The steps are small, because there may be
+ * fifty thousand open chunks, each of which has up to a step of unused memory.
  */
 const firstOpenBytes = 96;
 const growBytes = 64;
@@ -37,14 +37,14 @@ const closed = 0;
 const openFloats = 1;
 const openHistograms = 2;
 
-/** The sample being written: numbers in typed arrays are passed without an object for each. */
+/** The sample being written. It is passed in typed arrays, so that its numbers need no objects. */
 const oneTime = new Float64Array(1);
 const oneValue = new Uint32Array(2);
 
 /**
- * The samples of all series of the head, by slot: a list of finished chunks and one open chunk. Chunks are cut where
- * Prometheus cuts them, and none crosses the end of an aligned block range, so that a range can be moved into a block
- * without encoding it again.
+ * The samples of all series of the head. Each series has a number, its slot, a list of finished chunks and at most one
+ * open chunk. Chunks are cut where Prometheus cuts them, and none crosses the end of an aligned block range, so that a
+ * range can be moved into a block without encoding it again.
  */
 export class HeadSeries {
   readonly slab = new Slab();

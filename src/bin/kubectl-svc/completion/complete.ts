@@ -60,7 +60,7 @@ async function completedBy(args: readonly string[], host: Host): Promise<string>
   }
 }
 
-/** A session with the common flags that were typed so far, and with those of the environment. */
+/** A session with the common flags that were typed so far. For other flags the values of the environment count. */
 function sessionOf(root: CommandShape, words: readonly string[], host: Host): Session {
   const flags: Record<string, string> = {};
   for (const [i, word] of words.entries()) {
