@@ -1,4 +1,4 @@
-/** The CustomResourceDefinition of TrafficMonitor with the second version of `converters.ts`. */
+/** The CustomResourceDefinition of TrafficMonitor with a second version, to and from which `converters.ts` converts. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';

@@ -22,7 +22,7 @@ export async function namesOf(stage: Stage, kind: string, selector: string): Pro
   return text.split('\n').filter((line) => line !== '');
 }
 
-/** Every captured sample of the shop's counters at a moment in the past, as `labels → value`. */
+/** The values of all counters of requests and of their durations at a moment in the past, as `labels → value`. */
 export async function countersAt(stage: Stage, seconds: number): Promise<Record<string, string>> {
   const answer = await stage.query('{__name__=~"http_server_request_duration_(count|sum)"}', { time: String(seconds) });
   if (answer.body.degraded !== false) throw new Error(`degraded: ${answer.body.missingNodes?.join()}`);

@@ -109,7 +109,7 @@ export function pollUntilAborted(
   if (!signal.aborted) schedule();
 }
 
-/** One read of the directory, checked: the key belongs to the certificate and everything parses. */
+/** Reads the directory once, and checks that the key belongs to the certificate and that everything parses. */
 export async function readTlsDirectory(dir: string, { hasCa = true }: TlsDirectory = {}): Promise<TlsMaterial> {
   const read = async (name: string): Promise<string> => {
     try {

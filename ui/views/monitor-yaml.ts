@@ -1,4 +1,6 @@
-/** The TrafficMonitor that captures one workload by its usual label. Quoted, names such as `123` stay texts. Pure. */
+/**
+ * The TrafficMonitor that captures one workload by its usual label. Names are quoted, so that `123` stays a text. Pure.
+ */
 export function monitorYaml(namespace: string, workload: string): string {
   const name = JSON.stringify(workload);
   return `apiVersion: svc.dev/v1alpha1

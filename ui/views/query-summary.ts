@@ -2,7 +2,7 @@
 import { maxLines } from '../parts/chart-data.ts';
 import { seriesOf, type QueryData } from '../api/promql.ts';
 
-/** Most rows of the table of values. */
+/** The most rows that the table of values shows. */
 export const maxRows = 500;
 
 /** `now` is the listed result, `graph` the drawn one; undefined if the expression has no graph. */

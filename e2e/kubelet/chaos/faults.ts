@@ -19,7 +19,7 @@ export interface Fault {
 }
 
 const lasting = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-/** Units: ms. */
+/** A random duration. Units: ms. */
 const between = (random: Random, least: number, most: number): number => least + random.below(most - least);
 
 const places = {
@@ -181,7 +181,7 @@ function serialNumberAt(host: string): Promise<string> {
   });
 }
 
-/** Every kind once, in this order before it is shuffled. */
+/** Every kind of fault once, in the order before the list is shuffled. */
 export const faults: readonly Fault[] = [
   ...(['agent', 'query', 'operator', 'minter'] as const).map(deleted),
   ...(['agent', 'instrument', 'query', 'operator', 'minter'] as const).map(killed),
@@ -198,7 +198,7 @@ export const faults: readonly Fault[] = [
   authorityReplaced,
 ];
 
-/** All of them in a random order. */
+/** All faults in a random order. */
 export function shuffled(random: Random): Fault[] {
   const rest = [...faults];
   const order: Fault[] = [];

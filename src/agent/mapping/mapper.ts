@@ -193,8 +193,8 @@ export class SeriesMapper {
   }
 
   /**
-   * The limits of the table of streams: twice the limits of series, as ended streams and streams beyond a limit are
-   * remembered for a while.
+   * The limits of the table of streams: twice the limits of series, because ended streams and streams beyond a limit
+   * are remembered for a while.
    */
   #streamBounds(): StreamBounds {
     const { maxSeriesPerNode, maxSeriesPerNamespace } = this.#policy.limits;
@@ -401,7 +401,7 @@ export class SeriesMapper {
 
   /**
    * Finds the series that a stream feeds under the present rules and limits. `renewed` is given while all streams are
-   * bound again.
+   * bound again; it has the groups that already have a stream again.
    */
   #bind(stream: Stream, renewed?: Set<Stream['group']>): void {
     const subject = this.#subjectOf(stream);

@@ -24,7 +24,10 @@ export interface StoreSourceOptions {
   readonly maxSamples: number;
 }
 
-/** Buffer that series are decoded into: the engine finishes one series, of any evaluation, before it reads the next. */
+/**
+ * The buffer into which series are decoded. It serves all evaluations: the engine finishes with one series before it
+ * reads the next.
+ */
 const buffer = new SampleBuffer();
 
 /** The node's own store as a source of the engine, for one evaluation. Close it when the evaluation has ended. */

@@ -31,7 +31,10 @@ export interface SpanPipelineOptions {
 
 type SpanConfig = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'redaction'>;
 
-/** A span that passed its pod's filters. It is redacted already: no unredacted span waits for a tail decision. */
+/**
+ * A span that passed its pod's filters. It is redacted already: no unredacted span waits for a tail decision, which
+ * keeps or drops a whole trace.
+ */
 interface Candidate {
   readonly traceId: string;
   /** The namespace of its sender; `''` for an unknown sender. */

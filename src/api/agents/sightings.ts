@@ -13,7 +13,7 @@ export interface Machine {
 
 /** A node that should have an agent, as it is seen now. */
 export interface Sighting extends Machine {
-  /** When its Node object was created: no agent there has older data. ms. */
+  /** When its Node object was created: no agent there has older data. Units: ms. */
   readonly createdMs: number;
   /** Its agent has an address. */
   readonly isServing: boolean;

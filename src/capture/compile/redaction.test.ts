@@ -21,14 +21,14 @@ const redacted = (...specs: ClusterTrafficPolicySpec[]) => {
   return attributes.sensitive_query_params;
 };
 test.each<[string, ClusterTrafficPolicySpec[], ReturnType<typeof redacted>]>([
-  ['every policy can let names through', [params([], ['sig']), params([], ['token'])], { remove: ['sig', 'token'] }],
+  ['every policy can let query parameters through', [params([], ['sig']), params([], ['token'])], { remove: ['sig', 'token'] }],
   [
     'no policy lets through what another one adds, however it is written',
     [params([], ['token']), params(['Token'])],
     { add: ['Token'] },
   ],
   [
-    'a name is let through in each of the spellings',
+    'a name is let through in each of its spellings',
     [params([], ['SIGNATURE'])],
     { remove: ['SIGNATURE', 'Signature', 'signature'] },
   ],

@@ -118,7 +118,7 @@ test.each([
     'the current waiting state',
     [{ name: 'instrument', state: { waiting: { reason: 'RunContainerError', message: refused } } }],
   ],
-])('capabilities that the container runtime refuses are a MissingCapability, from %s', (_what, statuses) => {
+])('capabilities that the container runtime refuses are a MissingCapability, read from %s', (_what, statuses) => {
   const fault = instrumentFault(statuses)!;
   expect(fault.reason).toBe('MissingCapability');
   expect(fault.message).toContain("can't apply capabilities: operation not permitted");

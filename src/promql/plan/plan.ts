@@ -29,7 +29,7 @@ export interface Fragment extends FragmentRequest {
   readonly reasons: readonly string[];
 }
 
-/** One node of the query with its placement. */
+/** One node of the query's tree with its placement. */
 export interface PlanNode {
   readonly expr: Expr;
   /** Set when the nodes compute this subtree; its children are then not planned. */

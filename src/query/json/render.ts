@@ -11,7 +11,8 @@ const pieceBytes = 64 * 1024;
 /** The size of a piece is checked after this many values. */
 const batch = 256;
 /**
- * Longer series are written in parts of this many samples, so that not all texts of their times are in memory together.
+ * Longer series are written in parts of this many samples, so that the texts of all their times are never in memory
+ * together.
  */
 const partLength = 16_384;
 

@@ -13,7 +13,7 @@ const two32 = 4_294_967_296;
 /** Integers beyond this are not exact in a double: chunks with such counts are refused rather than read wrongly. */
 const maxExact = Number.MAX_SAFE_INTEGER;
 
-/** An n-bit bucket holds −(2^(n−1)−1) … 2^(n−1). */
+/** Writes a signed integer. A size bucket of n bits holds −(2^(n−1)−1) to 2^(n−1). */
 export function putVarbitInt(out: BitWriter, value: number): void {
   let bucket = 0;
   if (value !== 0) {
