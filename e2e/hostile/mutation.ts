@@ -136,7 +136,7 @@ const requests: Readonly<Record<string, readonly (readonly [string, string, (str
   ],
 };
 
-/** Valid requests of the caller, as bytes. */
+/** Valid requests to the target's listener, with the caller's token, as bytes. */
 function validRequests(target: Target, { token }: Identity): Buffer[] {
   return (requests[target.listener] ?? []).map(([method, path, body, type = 'application/json']) => {
     const content =

@@ -1,7 +1,7 @@
 import { FakeClock } from '../testing/fake-clock.ts';
 import { RateLimiter } from './rate-limit.ts';
 
-test('grants the limit at once, then one per interval, separately for each caller', async () => {
+test('grants the limit at once, then one call an interval, separately for each caller', async () => {
   const clock = new FakeClock();
   const limiter = new RateLimiter(30, clock);
   for (let i = 0; i < 30; i++) expect(limiter.take('a')).toBeNull();

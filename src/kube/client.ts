@@ -114,7 +114,7 @@ export interface DeleteOptions extends RequestOptions {
 }
 
 /**
- * The port to the API server: plain objects in and out, any resource.
+ * The interface to the API server: plain objects in and out, any resource.
  *
  * Guarantees: every call has a deadline and a size cap; a 429 is retried after its Retry-After, within the deadline; a
  * rotated token is read again after a 401; writes request `fieldValidation=Strict`.
@@ -128,7 +128,7 @@ export interface KubeClient {
   readonly server: string;
 
   get<T extends TypedObject = KubeObject>(resource: ResourceRef, name: ObjectName, options?: ReadOptions): Promise<T>;
-  /** One page. */
+  /** Reads one page of a list. */
   list<T extends TypedObject = KubeObject>(resource: ResourceRef, options?: ListOptions): Promise<KubeList<T>>;
   /**
    * Raw frames until the server or the signal ends the stream; a clean end simply finishes the iteration. Nothing is

@@ -152,7 +152,7 @@ function audienceList(meaning: Meaning): Setting<readonly string[]> {
   };
 }
 
-/** Folded names; undefined where none is given. */
+/** The repository names in one case, for comparison; undefined if none is given. */
 function repositorySet(meaning: Meaning): Setting<ReadonlySet<string> | undefined> {
   return {
     ...meaning,

@@ -32,7 +32,7 @@ function ingressPolicy(component: Component, name: string, namespace: string, in
 }
 
 /**
- * The sources that may reach agents and query, apart from the kubelet's probes, which no policy blocks.
+ * The sources that may reach the agents and the query servers, apart from the kubelet's probes, which no policy blocks.
  * Without policy enforcement in the cluster's network these policies have no effect: tokens and mutual TLS protect the
  * ports too.
  */

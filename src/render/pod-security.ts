@@ -128,7 +128,8 @@ export function httpProbe(
  */
 export function lifeProbes(livePort: string, ready: { path: string; port: string; scheme?: 'HTTPS' | undefined }) {
   return {
-    // A process opens its socket within three seconds on an ordinary node; an earlier probe would cause a warning.
+    // A process opens its socket within three seconds on an ordinary node; an earlier probe would cause a warning
+    // event.
     startupProbe: { initialDelaySeconds: 3, ...httpProbe('/livez', livePort, 2, 60) },
     livenessProbe: httpProbe('/livez', livePort, 10, 3),
     readinessProbe: httpProbe(ready.path, ready.port, 5, 3, ready.scheme),

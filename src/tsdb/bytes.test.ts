@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { ByteReader, ByteWriter } from './bytes.ts';
 
-/** Words as they occur in values: with only a few high bytes, or with any bytes. */
+/**
+ * Words as they occur in values: with only a few high bytes, or with any bytes. Trimmed, they lose the zero bytes at
+ * their end.
+ */
 const word = fc.oneof(
   fc.integer({ min: -0x80000000, max: 0x7fffffff }),
   fc.constantFrom(0, 1, 0x40, 0x40000000, 0x7ff00000, -1, 0x00010000, -0x80000000, 0x00ff0000, 0x100),

@@ -1,6 +1,6 @@
 /**
- * A benchmark for bench.test.ts. `--way` makes it work, leave a timer open, fail in one of two ways, or wait for a
- * signal with a folder and a child.
+ * A benchmark for bench.test.ts. `--way` makes it work, leave a timer open, fail in one of two ways, or keep a folder
+ * and a child process until it gets a signal.
  */
 import { bench } from '../bench.ts';
 import { WrongFlag } from '../flags.ts';

@@ -15,7 +15,7 @@ describe('the cost of a regular expression', () => {
     ['a nested counted repetition multiplies again', '(?:a{10}){10}', 2320],
     ['a brace that begins no count is a character', 'a{x}', 4],
     ['a closing bracket that comes first in a class is a member of it', '[]a]', 6],
-    ['named classes', '[[:alpha:]x]', 11],
+    ['a named class costs more than a character', '[[:alpha:]x]', 11],
     ['quoted characters cost one each', '\\Q[(\\E.', 3],
     ['a repetition after a quotation applies to the last quoted character', '\\Qab\\E{10}', 211],
     ['a quotation may end with the pattern', '.\\Q((', 3],
@@ -36,7 +36,7 @@ describe('the cost of a regular expression', () => {
     ['counted repetitions in a row', '(?:.?){690}'.repeat(10)],
     ['counted repetitions after a quoted bracket', `\\Q[\\E${'(?:.?){690}'.repeat(10)}`],
     ['three megabytes of anything', `.*${'a'.repeat(3_000_000)}`],
-  ])('%s are refused with cost and limit', (_, pattern) => {
+  ])('%s are refused, and the refusal names cost and limit', (_, pattern) => {
     expect(refuseDearPattern(pattern)).toMatch(new RegExp(`cost \\d+, at most ${maxPatternCost}$`));
   });
 
@@ -62,7 +62,7 @@ describe('the cost of a regular expression', () => {
     );
   });
 
-  test('any text has a cost, even an invalid pattern', () => {
+  test('the cost of any text can be computed, even of an invalid pattern', () => {
     for (const text of ['(((', ')))', '[', '[^', '\\', '{5}', 'a{5', '*', '[[:', '[\\']) {
       expect(patternCost(text)).toBeGreaterThan(0);
     }

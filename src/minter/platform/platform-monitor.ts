@@ -26,7 +26,8 @@ export type AppVerdict = 'matches' | 'wrong' | 'unknown';
 
 /**
  * Asks the platform which App the key belongs to: without this check, the key of another App imports cleanly, reports
- * ENABLED, and fails only at the first mint. Any answer but a clear yes or no is `unknown`, and blocks nothing.
+ * ENABLED, and fails only when the first token is minted. Any answer but a clear yes or no is `unknown`, and blocks
+ * nothing.
  */
 export async function askWhoWeAre(
   deps: Pick<PlatformMonitorDeps, 'appId' | 'jwts' | 'platform' | 'clock'>,
@@ -54,8 +55,8 @@ export async function askWhoWeAre(
 }
 
 /**
- * Whether a mint found, in the last ten minutes, that a repository is not selected. The look-up of the installation
- * does not show the selected repositories, so it must not overwrite what the mint found.
+ * Whether an attempt to mint a token found, in the last ten minutes, that a repository is not selected. The look-up of
+ * the installation does not show the selected repositories, so it must not overwrite what the attempt found.
  */
 function recentlyNotSelected(readiness: Readiness, clock: Clock): boolean {
   const { reason, since } = readiness.get('InstallationFound');
@@ -72,7 +73,10 @@ async function getApp(
   return answer;
 }
 
-/** Looks up the installation and reports what would make a mint fail. The result does not block readiness. */
+/**
+ * Looks up the installation and reports what would make the minting of a token fail. The result does not block
+ * readiness.
+ */
 export async function checkInstallation(deps: PlatformMonitorDeps): Promise<void> {
   const { readiness, org, appId } = deps;
   const deadline = deadlineIn(deps.clock, checkMs);

@@ -96,7 +96,7 @@ describe('parse', () => {
     ],
     ['a call has no trailing comma', 'abs(x,)', '1:6: parse error: trailing commas not allowed in function call args'],
     [
-      'lines are counted',
+      'an error in several lines is reported at their start',
       'sum(\n  x,\n  y)',
       '1:1: parse error: wrong number of arguments for aggregate expression provided, expected 1, got 2',
     ],
@@ -108,7 +108,7 @@ describe('parse', () => {
       'mad_over_time(x[5m])',
       '1:1: parse error: function "mad_over_time" is not enabled',
     ],
-  ])('refuses: %s', (_, text, message) => {
+  ])('refuses by the rule: %s', (_, text, message) => {
     expect(() => parse(text)).toThrow(ParseError);
     expect(() => parse(text)).toThrow(
       expect.objectContaining({ message, errorType: 'bad_data', code: 'ERR_QUERY_PARSE' }),

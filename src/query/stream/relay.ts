@@ -55,7 +55,7 @@ const reviewMs = 10_000;
 const unreviewedMs = 60_000;
 
 /**
- * One stream of the spans and flows of all agents, in order of time, for many readers.
+ * Serves a stream of the spans and flows of all agents, in order of time, to each of many readers.
  * Guarantees: an agent that fails, refuses or lies causes a `node_status` and never ends the stream; agents and other
  * readers never wait for a slow reader; the memory of a reader is bounded; a reader never receives data of a namespace
  * that it may not see, whatever agents send; when a reader leaves, its connections to agents are closed.

@@ -6,7 +6,7 @@ import type { Chunk, ChunkEncoding } from '../types.ts';
 
 /**
  * The values of prometheus.Chunk.Encoding that we write and read: XOR floats and the two kinds of native histograms.
- * 4 is XOR2, 5 and 6 are histograms with start times.
+ * We support neither 4 (XOR2) nor 5 and 6 (histograms with start times).
  */
 const encodings: readonly number[] = [1, 2, 3];
 
@@ -23,7 +23,7 @@ export function encodedChunkBytes(chunk: Chunk): number {
 }
 
 /**
- * One frame of a streamed answer with one series: length as uvarint, CRC-32C of the message as u32 big-endian,
+ * Encodes one frame of a streamed answer with one series: length as uvarint, CRC-32C of the message as u32 big-endian,
  * message.
  */
 export function encodeSeriesFrame(labels: Uint8Array, chunks: readonly Chunk[], queryIndex: number): Uint8Array {
@@ -104,7 +104,10 @@ function timeLength(t: number): number {
   return 1 + (t < 0 ? 10 : varintLength(t));
 }
 
-/** The number of values of four varint bytes. Larger numbers are split, because bit operations have 32 bits. */
+/**
+ * The number of values that four bytes of a varint can have. Larger numbers are split, because bit operations have 32
+ * bits.
+ */
 const fourBytes = 2 ** 28;
 
 function varintLength(value: number): number {

@@ -16,7 +16,7 @@ export function lookBack({ times, stale }: RawSeries, timing: Timing, frame: Fra
   const shown = new Int32Array(count).fill(-1);
   const base = timing.at ?? frame.start;
   const perStep = timing.at === null ? frame.step : 0;
-  // Most samples that are read for a single step lie before the visible one.
+  // Most samples that are read for a single step lie before the visible one, so a binary search finds it faster.
   let index = (count === 1 ? lowerBound(times, base - timing.offset) : 0) - 1;
   for (let step = 0; step < count; step++) {
     const reference = base + step * perStep - timing.offset;

@@ -12,7 +12,7 @@ export interface RuleMetrics {
   readonly external: readonly RuleMetric[];
 }
 
-/** Metrics of adapter-style rules. The first rule that makes a metric for a kind applies. */
+/** Metrics of rules in the style of prometheus-adapter. The first rule that makes a metric for a kind applies. */
 export function ruleProvider(metrics: () => RuleMetrics): MetricProvider {
   return {
     name: 'rule',
