@@ -1,14 +1,14 @@
 /**
  * Compares our PromQL engine with a real Prometheus over random expressions and series:
  *   node scripts/fuzz-promql.ts [--count N] [--seed N] [--only EXPRESSION]
- * Prints each disagreement and ends with `fuzz: A/N agree, K of them answered (seed S)`; exit 1 when there is any. A
- * difference that the last digits of the samples can cause (as in the cosine of a number of a hundred digits) is
- * counted apart. The same seed repeats a run; --only evaluates one expression over the series of the seed. The first
- * run builds Prometheus, which takes a few minutes.
+ * Prints each disagreement and ends with `fuzz: A/N agree, K of them answered (seed S)`: K queries got a value, not an
+ * error. Exits with 1 if there is a disagreement. A difference that the last digits of the samples can cause (as in the
+ * cosine of a number of a hundred digits) is counted apart. The same seed repeats a run; --only evaluates one
+ * expression over the series of the seed. The first run builds Prometheus, which takes a few minutes.
  *
  *   node scripts/fuzz-promql.ts --hostile [--count N] [--seed N]
- * sends a query server and its agents queries that are made to block them, and prints each query that does; exit 1 when
- * there is any. This mode needs an idle machine.
+ * sends a query server and its agents queries that are made to block them, and prints each query that does. Exits with
+ * 1 if there is such a query. This mode needs an idle machine.
  */
 import { parseArgs } from 'node:util';
 import { fuzz } from '../e2e/promql/fuzz.ts';

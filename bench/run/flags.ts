@@ -44,7 +44,10 @@ export type Flags<Own extends Options> = {
       : number;
 };
 
-/** Values by flag; a text that is not given is empty. Errors: `WrongFlag` with the reason and a hint at `--help`. */
+/**
+ * The values of the flags; a text flag that is not given is empty. Errors: `WrongFlag` with the reason and a hint at
+ * `--help`.
+ */
 export function readFlags<Own extends Options>({ name, options }: Command<Own>, args: readonly string[]): Flags<Own> {
   const all: Options = { ...common, ...options };
   const kinds = Object.fromEntries(

@@ -11,7 +11,7 @@ export interface KubectlOptions {
   timeoutMs?: number;
 }
 
-/** Runs kubectl and resolves with its stdout. Errors: with its arguments, exit code and stderr. */
+/** Runs kubectl and resolves with its stdout. Errors: an Error with the arguments, the exit code and stderr. */
 export type Kubectl = (args: readonly string[], options?: KubectlOptions) => Promise<string>;
 
 export function createKubectl(program: string, adminKubeconfig: string, dir: string): Kubectl {

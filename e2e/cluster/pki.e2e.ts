@@ -23,6 +23,6 @@ test.each([
   ['go1.21.0', true],
   ['go1.26.8', true],
   ['go2.0', true],
-])('knows whether %s can build the control plane', (version, enough) => {
+])('knows whether Go version %s can build the control plane', (version, enough) => {
   expect(isNewEnough(version)).toBe(enough);
 });

@@ -21,7 +21,7 @@ export interface HostileWorld {
   readonly anybody: Identity;
   /** A caller with a good token. */
   readonly reader: Identity;
-  /** By common name. */
+  /** Callers with a client certificate, by its common name. */
   readonly certificates: Readonly<Record<'svc-query' | 'svc-controller' | 'svc-agent', Identity>>;
   /** The query server's value of `sum(svc_agent_up)`; undefined for a degraded answer. */
   agentsUp(): Promise<string | undefined>;

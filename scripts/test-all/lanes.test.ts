@@ -41,7 +41,7 @@ test('a step waits for the step of another lane that it comes after', async () =
   await all;
 });
 
-test('an error of a step ends its lane, and is thrown once the other lanes have ended', async () => {
+test('an error of a step ends its lane, and is thrown when the other lanes have ended', async () => {
   const ran: string[] = [];
   const lanes = [[{ name: 'a1' }, { name: 'a2' }], [{ name: 'b1', after: 'a2' }]];
   const all = runLanes(lanes, ({ name }) => {

@@ -20,7 +20,10 @@ export function patternFault(pattern: string, replacement: string): string | nul
   return null;
 }
 
-/** A path rewrite ready for use. RE2 takes time linear in the text, so no pattern can stall the agent. */
+/**
+ * Makes the function that carries out a path rewrite. RE2 takes time linear in the text, so no pattern can stall the
+ * agent.
+ */
 export function pathRewriter(pattern: string, replacement: string): (path: string) => string {
   const regex = RE2JS.compile(pattern);
   const parts = replacement.split(/\$(\d+)/);

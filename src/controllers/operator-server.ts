@@ -5,8 +5,8 @@ import type { TokenAuth } from '../net/token-auth.ts';
 import { probeHandler, type ProbeParts } from '../runtime/index.ts';
 
 /**
- * A plain HTTP server: probes for every caller that the NetworkPolicy admits, and `/metrics` for callers that may `get`
- * that path.
+ * Creates the operator's server, which speaks plain HTTP. It serves probes to every caller that the NetworkPolicy
+ * admits, and `/metrics` to callers that may `get` that path.
  */
 export function createOperatorServer(
   parts: ProbeParts,

@@ -39,9 +39,9 @@ export interface Series extends Samples {
 }
 
 /**
- * A series whose samples are decoded when the engine reads it, one series after the other, so that a query holds them
- * in the source's compressed form. `read` may return the same buffers at every call, even for another series: the
- * engine has finished with them before it calls `read` again or gives other work a turn. It may call `read` several
+ * A series whose samples are decoded when the engine reads it, one series after the other, so that a query keeps them
+ * in memory in the source's compressed form. `read` may return the same buffers at every call, even for another series:
+ * the engine has finished with them before it calls `read` again or gives other work a turn. It may call `read` several
  * times.
  */
 export interface DeferredSeries {
@@ -123,7 +123,10 @@ export interface EngineOptions extends LanguageOptions {
   readonly startTimestamps?: boolean;
   /** Treat `__type__` and `__unit__` as part of a series' identity. Default false. */
   readonly typeAndUnitLabels?: boolean;
-  /** Lets other work of the process run between slices of long evaluations. Default: the turns of the process. */
+  /**
+   * Lets other work of the process run between slices of long evaluations. Default: the turns that the whole process
+   * shares.
+   */
   readonly turns?: TurnTaking;
 }
 

@@ -251,7 +251,7 @@ export class ByteReader {
   }
 }
 
-/** Zero bits at the end of a word that is not zero. */
+/** The number of zero bits at the end of a word that is not zero. */
 function ctz(word: number): number {
   return 31 - Math.clz32(word & -word);
 }

@@ -15,7 +15,7 @@ const read = async (signal = new AbortController().signal): Promise<{ counts: nu
   }
   return { counts, opened };
 };
-/** A server that gives this answer. The returned mock records the requests. */
+/** Makes `fetch` give this answer. The returned mock records the requests. */
 const answering = (answer: () => Response) =>
   jest.spyOn(globalThis, 'fetch').mockImplementation(() => Promise.resolve(answer()));
 

@@ -11,7 +11,7 @@ test.each<[string, Panel]>([
   expect(panelsOf(paramsOf([one, other]))).toEqual([one, other]);
 });
 
-test('a link of Prometheus is understood, and an invalid value in it is replaced by the default', () => {
+test('a link as Prometheus writes it is understood, and the default replaces an invalid value in it', () => {
   const link = new URLSearchParams(
     'g0.expr=up&g0.range_input=1h&g0.tab=0&g1.expr=&g2.expr=b&g2.range_input=x&g2.end_input=y',
   );

@@ -125,7 +125,7 @@ function History({ onChoose }: { onChoose: (expr: string) => void }): JSX.Elemen
   );
 }
 
-/** Which nodes answer at the moment. */
+/** Shows which nodes answer at the moment. */
 function NodeStrip({ live }: { live: boolean }): JSX.Element {
   const { answer } = useAnswer('nodes', (signal) => instant('svc_agent_up', Date.now() / 1000, { signal }), {
     everyMs: live ? 5_000 : 0,

@@ -6,7 +6,7 @@ import { hostMatches } from '../../capture/index.ts';
 /**
  * Addresses that no destination may resolve to unless the address itself is named: by an allow list or, for a
  * destination that a policy defines, by its URL. They are the agent's own loopback, link-local addresses (where the
- * metadata services of clouds answer), and addresses that are never a peer's.
+ * metadata services of clouds answer), and addresses that no peer can have.
  */
 const special = new BlockList();
 for (const [net, bits] of [

@@ -17,7 +17,7 @@ export interface OtlpOptions extends SenderOptions {
   readonly node: string;
 }
 
-/** How long no spans are sent to a receiver without a traces path. Units: ms. */
+/** How long spans are withheld from a receiver that has no traces path. Units: ms. */
 const noSpansMs = 3_600_000;
 const compress = promisify(gzip);
 

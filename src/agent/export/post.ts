@@ -21,8 +21,9 @@ const deadlineMs = 30_000;
 const maxAnswerBytes = 64 * 1024;
 
 /**
- * A poster to one destination, with keep-alive. The host is checked against its rule before each request, and each
- * address at the moment of connecting. Redirects are not followed: they would bypass both checks.
+ * Makes a function that posts to one destination over kept-alive connections. The host is checked against its rule
+ * before each request, and each address at the moment of connecting. Redirects are not followed: they would bypass both
+ * checks.
  */
 export function createPost(rule: GuardRule, clock: Clock, signal: AbortSignal): { post: Post; close: () => void } {
   const options = { keepAlive: true, maxSockets: 8, timeout: 60_000, lookup: guardedLookup(rule) };

@@ -3,8 +3,8 @@ import type { ExpositionFormat } from './negotiate.ts';
 import { boundLabel, escapeLabelValue, type PageFamily, type PageSample } from './page.ts';
 
 /**
- * The captured series as families of a page, sorted by name. Histograms come as one block per label set: buckets by
- * rising bound, then `_count`, then `_sum`. Series without a sample yet are left out.
+ * The captured series as metric families of the `/metrics` page, sorted by name. Histograms come as one block per label
+ * set: buckets by rising bound, then `_count`, then `_sum`. Series without a sample yet are left out.
  */
 export function capturedFamilies(families: Iterable<Family>, format: ExpositionFormat): PageFamily[] {
   return [...families]
@@ -18,8 +18,8 @@ function* blocksOf(family: Family, format: ExpositionFormat): Generator<readonly
 }
 
 function blockOf(group: Group, format: ExpositionFormat): PageSample[] {
-  // A group of many series caches the text that its lines share; for one series the cache would be larger than the
-  // series.
+  // A group of several series, such as a histogram, caches the text that its lines share. For a single series, the
+  // cache would be larger than the series.
   const { labels, ordered } = group.series.length > 1 ? (group.page ??= pageOf(group)) : pageOf(group);
   const block: PageSample[] = [];
   for (const { component, total, lastMs, exemplar } of ordered) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { WireReader, WireWriter } from './protobuf-wire.ts';
 
-test('messages written in place, one inside the other, read back whatever their length', () => {
+test('nested messages that are written in place read back, whatever their length', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 200 })), (parts) => {
       const out = new WireWriter(1);

@@ -45,9 +45,9 @@ export function compile(input: CompileInput): CompileResult {
 }
 
 /**
- * `compile` for facts that change little by little: a step runs again only when its arguments have changed, and an
- * outcome or a config that equals the last one is the same object. After an edit of a monitor, only the steps of its
- * namespace run again, once in each group of nodes, and the file of each group is rendered.
+ * `compile` for facts that change little by little: a step of the compile runs again only when its arguments have
+ * changed, and an outcome or a config that equals the last one is the same object. After an edit of a monitor, only the
+ * steps of its namespace run again, once in each group of nodes, and the file of each group is rendered.
  */
 export class Compiler {
   readonly #policies = new Step(judgePolicies);

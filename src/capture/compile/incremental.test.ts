@@ -43,7 +43,9 @@ const policySpecs: ClusterTrafficPolicySpec[] = [
   { instrument: { exportInterval: '5s', extraConfig: { a: 1 } } },
 ];
 const small = fc.nat({ max: 7 });
-/** One change of the compiler's input. Objects that it does not touch may come as they were or as equal copies. */
+/**
+ * One change of the compiler's input. Objects that the change does not touch may come as they were or as equal copies.
+ */
 const edit = fc.record({
   what: fc.constantFrom('monitor', 'monitor', 'policy', 'pod', 'labels', 'node', 'status', 'environment'),
   which: fc.nat({ max: 4 }),

@@ -2,9 +2,9 @@ import type { YamlValue } from './emit.ts';
 import type { ExtraConfig } from './settings.ts';
 
 /**
- * Keys of the instrument's file that are derived from resources or that capture depends on: extra keys must not replace
- * them. A path covers everything below it. The remaining keys are the instrument's own tunables: queue and batch sizes,
- * caches, filters.
+ * Keys of the instrument's file that are derived from resources or that capture depends on: the extra keys of a policy
+ * must not replace them. A path covers everything below it. The remaining keys are the instrument's own tunables: queue
+ * and batch sizes, caches, filters.
  */
 const owned: readonly string[] = [
   'log_level',

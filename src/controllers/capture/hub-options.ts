@@ -29,7 +29,7 @@ export interface HubOptions {
   read: () => World;
   /** Reads the Secrets that exports refer to; absent when exports may not have any. */
   readSecret?: ReadSecret;
-  /** The record of failures from before this process led; without it such failures are forgotten. */
+  /** The record of the failures that earlier leaders met; without it these failures are forgotten. */
   failures?: Pick<FailureMemory, 'load' | 'remember' | 'stop'>;
   /** How often the edits of a namespace may restart a node's instrument. Default: `restartBudgetRules`. */
   restartBudget?: RestartBudgetRules;

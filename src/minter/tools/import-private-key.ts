@@ -158,7 +158,7 @@ class Importer {
     return true;
   }
 
-  /** An ACTIVE job of ours, reused or created; jobs end by themselves after three days. */
+  /** Finds or creates an ACTIVE import job with our name prefix. Jobs end by themselves after three days. */
   async activeJob(): Promise<{ name: string; pem: string }> {
     const { client, clock, progress } = this.#deps;
     const { ring } = this.#names;

@@ -13,8 +13,8 @@ export interface BodyLimits {
 export class Crowded extends Error {}
 
 /**
- * The bodies of the reviews that are being answered. Callers need no certificate, and the listener shares its process
- * with the operator.
+ * The bodies of the webhook's reviews that are being answered. Callers need no certificate, and the bodies take memory
+ * of the operator's own process.
  * Guarantees: the bodies take no more memory than the limits, however many callers there are, and one address leaves
  * room for others.
  */

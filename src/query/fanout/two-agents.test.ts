@@ -39,7 +39,7 @@ test('samples of both pods form one series, the first pod counts at equal times,
   expect(json.warnings).toEqual([expect.stringMatching(/joined.*first agent counts \(seen at node-1\)/)]);
 });
 
-test('aggregates count the node once, from raw chunks', async () => {
+test('aggregates count the node once, and are computed from raw chunks', async () => {
   const { json } = await ask('count(requests_total)');
   expect(json.data).toMatchObject({ result: [{ value: [end / 1000, '2'] }] });
   const { explain } = json as { explain?: { path: string; fallbacks: { reason: string }[] } };

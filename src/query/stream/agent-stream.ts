@@ -12,7 +12,7 @@ export interface Received {
   readonly bytes: number;
 }
 
-/** An agent's address, and the name that its messages must carry. */
+/** An agent's address, and the node that its messages must name. */
 export interface AgentAddress {
   readonly node: string;
   readonly address: string;

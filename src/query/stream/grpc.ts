@@ -9,7 +9,7 @@ import {
 import type { ApiError } from '../api/api-error.ts';
 
 /**
- * gRPC's framing of one server-streaming call, on a response of HTTP/2. Source: grpc.io, "gRPC over HTTP2".
+ * The framing of one server-streaming gRPC call on an HTTP/2 response. Source: grpc.io, "gRPC over HTTP2".
  * The server of a gRPC library cannot be used: it requires its own connections, and this port serves other requests
  * too.
  */
@@ -25,7 +25,7 @@ const codes: Readonly<Partial<Record<ApiError['errorType'], number>>> = {
 const internal = 13;
 const headBytes = 5;
 
-/** The request in a body of one frame. Errors: ERR_INPUT_INVALID. */
+/** Decodes the request from a body that consists of one frame. Errors: ERR_INPUT_INVALID. */
 export function requestOfFrame(body: Buffer): StreamRequest {
   if (body.length < headBytes || body.readUInt32BE(1) !== body.length - headBytes) {
     throw invalidField('request', 'is not one gRPC message');
@@ -58,7 +58,7 @@ export function sendGrpcTrailers(res: ServerResponse, status = 0, message = ''):
   res.end();
 }
 
-/** A refusal, also of a call that has already begun. */
+/** Sends a refusal, even if the answer to the call has already begun. */
 export function sendGrpcError(res: ServerResponse, { errorType, message }: ApiError): void {
   if (!res.headersSent) sendGrpcHead(res);
   sendGrpcTrailers(res, codes[errorType] ?? internal, message);

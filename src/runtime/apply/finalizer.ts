@@ -15,8 +15,9 @@ export interface FinalizerOptions {
 /**
  * Keeps an object until its clean-up has run.
  *
- * Flow: object without our finalizer → add it, return `added` · object being deleted with it → run `cleanup`, remove
- * it, return `removed` · else `present` (go on) or `absent` (being deleted, nothing left to do).
+ * Flow: an object without our finalizer → add the finalizer, return `added` · an object with our finalizer that is
+ * being deleted → run `cleanup`, remove the finalizer, return `removed` · else `present` (go on) or `absent` (being
+ * deleted, nothing left to do).
  * Guarantees: the patch tests the list it was computed from, so finalizers of others are never lost: a race ends in
  * ERR_API_CONFLICT, and the next run sees the new list; the cached object is not changed.
  * Assumptions: `cleanup` is idempotent: it runs again when removing fails.

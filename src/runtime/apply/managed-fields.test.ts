@@ -42,7 +42,7 @@ function deployment(
   };
 }
 
-/** A live Deployment, as tests change it. */
+/** A live Deployment, with the fields that tests change. */
 interface Editable extends KubeObject {
   spec: {
     replicas: number;
@@ -117,7 +117,7 @@ test('fields that only another manager applied are not ours', () => {
   expect(ownsExactly(live(), deployment(), 'svc-controller/other')).toBe(false);
 });
 
-test('the status is compared separately', () => {
+test('the status is compared on its own, as a subresource', () => {
   const status = { ...deployment(), status: { conditions: [{ type: 'Ready', status: 'True' }] } };
   storage.apply(deployments, status, { manager, subresource: 'status' });
   const wanted = (value: string): KubeObject => ({

@@ -23,7 +23,10 @@ import type { ExpectedAgent } from '../../query/index.ts';
 import { agentTls } from '../agent-tls.ts';
 import { MemoryFiles } from '../tsdb/memory-files.ts';
 
-/** One simulated agent: a real store behind a real mutual-TLS port for remote reads and for its parts of queries. */
+/**
+ * One simulated agent: a real store behind a real mutual-TLS port for remote reads and for the parts of queries that
+ * agents compute.
+ */
 export interface SimulatedAgent {
   readonly node: string;
   readonly address: string;

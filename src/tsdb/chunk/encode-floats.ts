@@ -39,7 +39,7 @@ export function encodeChunks(
   return chunks;
 }
 
-/** Like `encodeChunks`, for points. */
+/** Like `encodeChunks`, for points, whose values are given as the high and low 32 bits of a double. */
 export function encodeFloats(
   points: readonly { readonly t: number; readonly high: number; readonly low: number }[],
   perChunk: number,

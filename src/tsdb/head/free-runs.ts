@@ -24,8 +24,8 @@ interface Page {
 }
 
 /**
- * The free grains of pages, as runs: a run that is given back is joined with its free neighbours, and grains are taken
- * from the first list that has a run long enough.
+ * Keeps track of the free grains of memory pages, as runs of adjacent grains. A run that is given back is joined with
+ * its free neighbours, and grains are taken from the first list that has a run long enough.
  * Shape: an address is page × grains per page + grain. Source: the boundary tags of Knuth's volume 1, section 2.5.
  * Assumptions: free grains are neither read nor written by others; grains per page are a power of two, at most 2^20.
  */

@@ -60,7 +60,7 @@ function environmentOf(namespace: string, args: readonly string[]): CompileEnvir
   const given = new Map(
     args.flatMap((arg) => {
       const at = arg.indexOf('=');
-      // The kubelet expands `$(…)`. The compile depends on none of such values but the namespace, which is known.
+      // The kubelet expands `$(…)`. Of such values, the compile needs only the namespace, which is known.
       return at > 0 && !arg.includes('$(') ? [[arg.slice(0, at), arg.slice(at + 1)] as const] : [];
     }),
   );

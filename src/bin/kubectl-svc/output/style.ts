@@ -8,7 +8,7 @@ export interface Styles {
   green(text: string): string;
   yellow(text: string): string;
   cyan(text: string): string;
-  /** Colour number `n` of a series of distinguishable colours. */
+  /** Shows the text in colour number `n` of a list of distinguishable colours. */
   series(n: number, text: string): string;
   readonly enabled: boolean;
 }

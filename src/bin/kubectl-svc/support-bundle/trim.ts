@@ -1,7 +1,10 @@
 import type { KubeObject, ObjectMeta } from '../../../api/meta.ts';
 import type { Redactor } from './redact/redactor.ts';
 
-/** Variables that the operator writes itself. Values of other variables were set by users for their own purposes. */
+/**
+ * Variables that the operator writes itself. The values of other variables are hidden, because users set them for their
+ * own purposes.
+ */
 const ourVariables =
   /^(?:SVC_\w+|OTEL_EBPF_\w+|NODE_(?:NAME|OPTIONS|EXTRA_CA_CERTS)|POD_\w+|MALLOC_ARENA_MAX|BIND_ADDRESS|PORT|ADMIN_PORT|CONFIGS_DIR|TLS_DIR|VCS_(?:ORG|API_BASE_URL)|KMS_(?:NEXT_)?KEY_VERSION|AUDIENCES|ISSUER_URL|JWKS_URI|RATE_LIMIT_PER_MINUTE|MAX_REPOSITORIES|REPOSITORIES)$/;
 

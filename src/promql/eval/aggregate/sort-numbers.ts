@@ -7,8 +7,8 @@ const numbersAtOnce = 65_536;
 const numberWork = 16;
 
 /**
- * The numbers as `sortNumbers` sorts them: NaN first, −0 before 0. The buffer is changed; the result may be another
- * buffer.
+ * Sorts numbers as `sortNumbers` does, NaN first and −0 before 0, and lets other work run in between. The buffer is
+ * changed; the result may be another buffer.
  */
 export async function sortNumbersInTurns(pacing: Pacing, values: Float64Array): Promise<Float64Array> {
   const { length } = values;

@@ -11,7 +11,7 @@ export interface ClassicBuckets {
   length: number;
 }
 
-/** The corrections that made buckets monotonic. */
+/** The extent of the corrections that made buckets monotonic: bounds and the largest difference. */
 export interface Fixed {
   minBound: number;
   maxBound: number;
@@ -34,8 +34,8 @@ export function coalesce(buckets: ClassicBuckets): void {
 }
 
 /**
- * Levels noise, then raises every count that is below its predecessor. Returns the corrections, null when there were
- * none.
+ * Levels differences that are only noise, and raises every count that is below its predecessor. Returns the
+ * corrections, null when there were none.
  */
 function makeMonotonic({ bounds, counts, length }: ClassicBuckets): Fixed | null {
   let fixed: Fixed | null = null;

@@ -7,7 +7,10 @@ import type { Frame } from '../frame.ts';
 import { calendarOf, type CalendarTime } from './calendar.ts';
 import { histogramValues } from './histogram-values.ts';
 
-/** A float function; `params` are the scalar arguments at the step. A step with the result NaN is not absent. */
+/**
+ * A float function; `params` are the scalar arguments at the step. NaN is a result like any other: it does not make a
+ * step absent.
+ */
 type Elementwise = (value: number, params: readonly number[]) => number;
 
 /** Functions that JavaScript has under the same name. */

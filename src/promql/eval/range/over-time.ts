@@ -69,7 +69,7 @@ export const quantileOverTime: RangeFunction = (window) => {
   return window.float(quantile(q, window.values.slice(window.from, window.to)));
 };
 
-/** Population variance by Welford's method, compensated. */
+/** Population variance by Welford's method, with compensated sums. */
 export function variance({ values, from, to }: Window): number {
   const mean = new CompensatedSum();
   const squares = new CompensatedSum();

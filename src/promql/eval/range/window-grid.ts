@@ -1,11 +1,11 @@
 import { type Frame, referenceTime, type Timing } from '../frame.ts';
 import { closeness } from './extrapolate.ts';
 
-/** The part of extrapolation that depends on times alone, for every step of a grid. Units: seconds. */
+/** What the extrapolation of rates needs to know of the times of samples, for every step of a grid. Units: seconds. */
 class RateSpans {
   /** From the first to the last sample of the window. */
   readonly interval: Float64Array;
-  /** The extension of both ends; a counter may be extended less at its start. */
+  /** How far the interval is extended at its ends. A counter may be extended less at its start. */
   readonly toStart: Float64Array;
   readonly toEnd: Float64Array;
   /** The factor of the increase when the start is extended in full, and that factor divided by the range in seconds. */

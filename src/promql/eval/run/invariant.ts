@@ -50,7 +50,8 @@ function isInvariant(expr: Expr, found: Set<Expr>): boolean {
 
 function isInvariantCall(expr: CallExpr, found: Set<Expr>): boolean {
   if (expr.func.name === 'info') {
-    // The second argument is only a list of matchers; info series are read at the time that all selectors share.
+    // The second argument is only a list of matchers; info series are read at the time that all selectors of the first
+    // argument share.
     return visit(expr.args[0]!, found) && sharedReference(expr.args[0]!) !== null;
   }
   const args = expr.args.map((arg) => visit(arg, found));

@@ -24,7 +24,7 @@ test('a wait that fails counts as waiting, too', async () => {
   expect(stopwatch.read()).toEqual({ evaluationMs: 0, sortMs: 0 });
 });
 
-test('reading series is waiting, decoding them is evaluation, and the order of the answer is sorting', async () => {
+test('reading series counts as waiting, decoding them as evaluation, and ordering the answer as sorting', async () => {
   let now = 0;
   let looks = 0;
   const deferred = (name: string) => ({

@@ -24,7 +24,7 @@ export interface ListSubject {
   readonly resource: DescribedResource;
   readonly namespace: string | undefined;
   readonly metric: string;
-  /** The series selector of the request. */
+  /** The label selector by which the request chooses series. */
   readonly metricLabelSelector: string | undefined;
 }
 

@@ -79,7 +79,7 @@ test('an expired client certificate authenticates no user', async () => {
   expect(userByCertificate(headers, certificates, cas, now + 400 * 24 * 3_600_000)).toBeUndefined();
 });
 
-test('while two CAs overlap, certificates of both are accepted', async () => {
+test('while two front-proxy CAs overlap, certificates of both are accepted', async () => {
   const next = await createCa({ commonName: 'front-proxy-ca', now });
   let told = 0;
   cas.onChange(() => told++);

@@ -93,6 +93,6 @@ test.each<[string, boolean]>([
   ['a / ignoring (pod) group_left b', false],
   ['a / scalar(sum(b))', false],
   ['a * 2', true],
-])('%s keeps pods apart: %p', (expr, apart) => {
+])('whether %s keeps pods apart: %p', (expr, apart) => {
   expect(isPartitionedBy(expr, 'pod')).toBe(apart);
 });

@@ -8,7 +8,7 @@ import type { MetricProvider, MetricQuery, MetricRequest } from './provider.ts';
 /** The window of the metrics that exist without configuration. Units: ms. */
 export const defaultWindowMs = 60_000;
 
-/** The metrics that exist in every cluster. */
+/** Provides the metrics that exist in every cluster without configuration. */
 export const presetProvider: MetricProvider = {
   name: 'preset',
   names: () =>

@@ -67,7 +67,7 @@ const bytesPerSecond: Preset = (scope) => {
   return { value: `sum ${by(scope)} (${apart.join(' or ')})`, samples: ends.flatMap(({ rate }) => rate.samples) };
 };
 
-/** Presets of TrafficMonitor by name. */
+/** The presets that a TrafficMonitor can name. */
 export const monitorPresets: Readonly<Record<PresetName, Preset>> = {
   RequestsPerSecond: rateOf(requests),
   ErrorRatio: errorRatio,

@@ -2,7 +2,7 @@ import type { Memory } from '../../../base/memory-pool.ts';
 import type { SampleBudget } from './series-collector.ts';
 
 /**
- * Runs work that takes from a budget.
+ * Runs work that takes samples and memory from a budget.
  * Guarantees: failed work returns what it took. What other work took from the same budget in the meantime stays taken.
  * Assumptions: work that has failed is over, and keeps nothing of what it has read.
  */

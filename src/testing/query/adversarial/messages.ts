@@ -8,7 +8,7 @@ export interface AgentStart {
   readonly dir: string;
   readonly pods: number;
   readonly samples: number;
-  /** The memory limit of all its shares of queries together. Bytes. */
+  /** The most memory that the agent may use for all queries together. Units: bytes. */
   readonly memory: number;
 }
 

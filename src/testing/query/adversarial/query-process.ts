@@ -7,7 +7,7 @@ import { querySettingTable } from '../../../query/settings.ts';
 import type { QueryStart } from './messages.ts';
 import { serveStage } from './serve-stage.ts';
 
-/** A query server whose agents run in other processes. */
+/** A process with a query server, whose agents run in other processes. */
 await serveStage(async (input) => {
   const { tls, agents, agentPort, flags } = input as QueryStart;
   const base = { namespace: 'svc-system', bindAddress: '127.0.0.1', port: '0', healthPort: '0' };
