@@ -148,10 +148,7 @@ async function edit(stage: Stage, { agents, monitors }: Record<'agents' | 'monit
   );
 }
 
-/**
- * Starts the controller as the operator runs: with the memory variables of the manifests, and the Node flags of `svc
- * operator`.
- */
+/** Starts the controller as the operator runs: with the manifests' memory variables and the operator's Node flags. */
 function startController({ api, agents }: CaptureFleet): ChildProcess {
   const flags = (process.env['BENCH_NODE_FLAGS'] ?? '').split(' ').filter(Boolean);
   return fork(join(import.meta.dirname, 'capture/controller.ts'), [api.url, String(agents[0]!.port)], {

@@ -22,7 +22,7 @@ function frame(type: keyof typeof types, flags: number, stream: number, payload:
   return Buffer.concat([head, payload]);
 }
 
-/** The header fields of `GET /` for host `h`, encoded by HPACK's static table. */
+/** The header fields of `GET /` for host `h`, encoded with HPACK's static table. */
 const fields = Buffer.concat([Buffer.from([0x82, 0x84, 0x87, 0x41, 0x01]), Buffer.from('h')]);
 const settings = frame('settings', 0, 0);
 const u32 = (value: number): Buffer => {

@@ -26,7 +26,7 @@ export const monitors: readonly Check[] = [
     },
   },
   {
-    what: 'a new monitor is in force, its pod is counted exactly, and the other pods are counted on',
+    what: 'a new monitor is in force, its pod is counted exactly, and the counts of the other pods go on',
     run: async (stage) => {
       const since = await mark(stage, 'go');
       stage.removeMonitor('closed');

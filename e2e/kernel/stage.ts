@@ -395,10 +395,7 @@ export class KernelStage {
     return uid;
   }
 
-  /**
-   * Reports the end of the instrument's container as the kubelet does with `terminationMessagePolicy:
-   * FallbackToLogsOnError`.
-   */
+  /** Reports an end of the instrument as the kubelet does with `terminationMessagePolicy: FallbackToLogsOnError`. */
   #tellEnd({ exitCode, log, at, backoffMs }: Ended): Promise<void> {
     const message = exitCode === 0 ? {} : { message: log };
     const terminated = { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error', ...message, finishedAt: at };

@@ -65,10 +65,11 @@ interface Route {
  * Everything that the agent pushes out: one queue and one exporter for each destination of the config.
  *
  * Flow: `sample` and `span` while received data is processed → `commit` before the sender of that data is answered →
- * the exporters send. Guarantees: a sample is in the queue of each of its destinations before the sender of the sample
- * is answered; ingest never waits for a destination. A destination that leaves the config is still sent its queued data
- * for at most 30 s. Caveats: Secrets are held only in memory. After a restart, a destination that needs a Secret waits
- * until the controller has delivered it.
+ * the exporters send.
+ * Guarantees: a sample is in the queue of each of its destinations before the sender of the sample is answered; ingest
+ * never waits for a destination. A destination that leaves the config is still sent its queued data for at most 30 s.
+ * Caveats: Secrets are held only in memory. After a restart, a destination that needs a Secret waits until the
+ * controller has delivered it.
  */
 export class Exports {
   readonly #options: ExportsOptions;

@@ -73,7 +73,7 @@ export function policyValidator(read: () => CaptureObjects, maySee?: MaySeeMonit
 
 type Orphan = ReturnType<typeof orphanedMonitors>[number];
 
-/** The first few of these monitors that the user may see. A failed review of the user's access reveals none. */
+/** The first few orphaned monitors that the user may see. A failed review of the user's access reveals none. */
 async function visibleOrphans(
   orphans: readonly Orphan[],
   user: UserInfo,
