@@ -72,7 +72,7 @@ async function runChecks(stage: KernelStage): Promise<void> {
           continue;
         }
         report({ kind: 'check', outcome: 'failed', what: told, seen: (error as Error).message });
-        // The logs are reported at the first failure: later ones may be its consequences, and may take long.
+        // The logs are reported at the first failure: later failures may be its consequences, and may take long.
         if (!failed) tellWords(stage);
         failed = true;
       }

@@ -1,4 +1,6 @@
-/** Pods of a team on the node, with the product's own image: servers to watch, and to send requests from. */
+/**
+ * Pods of a team on the node, with the product's own image: servers whose traffic is captured, and that send requests.
+ */
 import type { Kubectl } from '../cluster/kubectl.ts';
 
 const server = `require('http').createServer((q, a) => a.end('hello')).listen(8080)`;

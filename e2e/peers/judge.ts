@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { exited, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 
-/** A program that answers each line of JSON with a line of JSON. */
+/** A program that answers each question, a line of JSON on its standard input, with a line of JSON. */
 export interface Judge<Question, Answer> {
   /** Sends a question; questions are answered in their order. Errors: the program has ended. */
   ask(question: Question): Promise<Answer>;

@@ -16,7 +16,7 @@ type Signal = 'metrics' | 'traces';
 const paths: Readonly<Record<string, Signal>> = { '/v1/metrics': 'metrics', '/v1/traces': 'traces' };
 
 export interface HttpReceiverOptions {
-  /** Limits and counts of the listener. */
+  /** Limits and metrics of the listener. */
   readonly door?: DoorOptions;
   readonly consumer: OtlpConsumer;
   readonly logger: Logger;

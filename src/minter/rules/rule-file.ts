@@ -53,7 +53,7 @@ const documentVersion = 'minty.abcxyz.dev/v2';
 
 /**
  * Reads one rule document. Pure; never throws. A fault of the document as a whole gives `fault` and no file;
- * a fault inside a scope takes that scope out and is listed in `file.faults`.
+ * a scope with a fault is left out, and the fault is listed in `file.faults`.
  */
 export function parseRuleFile(
   name: string,

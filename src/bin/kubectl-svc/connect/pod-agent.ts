@@ -54,7 +54,7 @@ export interface PodAgentOptions extends AgentOptions {
   readonly signal: AbortSignal;
 }
 
-/** Connections into a pod through the API server; TLS ends in the pod. */
+/** Opens connections into a pod through the API server; TLS ends in the pod. */
 export class PodAgent extends Agent {
   readonly #pods: PodAgentOptions;
 

@@ -173,8 +173,8 @@ class Enricher {
   }
 
   /**
-   * Adds an info series. Among several series of one info metric with the same signature, the newest sample wins.
-   * Errors: `execution` when two samples are equally new.
+   * Adds an info series. Among several series of one info metric with the same identifying labels, the newest sample
+   * wins. Errors: `execution` when two samples are equally new.
    */
   choose(info: InfoSeries): void {
     const { labels, times } = info.raw;

@@ -21,8 +21,8 @@ export interface QueryStart {
 }
 
 /**
- * A message of a process to the stage, the test that started it: it serves (with its ports), it failed, a report of its
- * event loop, or the CPU time that it used for a request after the client went away or the request's time was over.
+ * A message of a process to the test that started it: that it serves, with its ports; that it failed; a report on its
+ * event loop; or the CPU time that it used for a request after the client went away or the request's time was over.
  */
 export type FromProcess =
   | { readonly ready: Readonly<Record<string, number>> }
@@ -30,5 +30,5 @@ export type FromProcess =
   | { readonly afterCloseMs: number }
   | { readonly failed: string };
 
-/** A message of the stage to a process. */
+/** A message of the test to a process. */
 export type ToProcess = 'report' | 'afterClose' | { readonly afterTimeMs: number } | 'stop';
