@@ -76,7 +76,7 @@ export async function findGoPrograms<Name extends string>(
 /** The default of `log`. */
 export const toStderr = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** The path of each program in the first folder that has it; undefined if no folder has one of the programs. */
+/** The path of each program in the first folder that has it; undefined if any of the programs is in no folder. */
 export function programsIn<Name extends string>(
   dirs: readonly string[],
   names: readonly Name[],

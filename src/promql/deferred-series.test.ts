@@ -59,7 +59,9 @@ test.each([
   expect(await answered(range(deferred))).toEqual(await answered(range(memory)));
 });
 
-/** The answer or the error, without the peak of held samples, which depends on the form of the series. */
+/**
+ * The answer or the error, without the largest number of samples in memory, which depends on the form of the series.
+ */
 async function answered(query: Promise<QueryResult>): Promise<unknown> {
   try {
     const { value, warnings, infos, stats } = await query;

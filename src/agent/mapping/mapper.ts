@@ -79,7 +79,7 @@ export class SeriesMapper {
   strangers = 0;
   /** The pod whose attributes last named another pod; `''` for none yet. */
   lastContradiction = '';
-  /** Series that hit a limit, by its scope. */
+  /** Number of series that hit a limit, by the scope of the limit. */
   readonly limitHits: Record<LimitScope, number> = { node: 0, namespace: 0, monitor: 0 };
   #policy: MappingPolicy;
   readonly #streams = new StreamIndex();

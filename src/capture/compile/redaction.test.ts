@@ -23,7 +23,7 @@ const redacted = (...specs: ClusterTrafficPolicySpec[]) => {
 test.each<[string, ClusterTrafficPolicySpec[], ReturnType<typeof redacted>]>([
   ['any policy lets parameters through', [params([], ['sig']), params([], ['token'])], { remove: ['sig', 'token'] }],
   [
-    'no policy lets through what another one adds, however it is written',
+    'no policy lets through a parameter that another one redacts, in upper or lower case',
     [params([], ['token']), params(['Token'])],
     { add: ['Token'] },
   ],

@@ -296,7 +296,8 @@ test.each(Array.from({ length: 30 }, (_, i) => i + 1))(
     );
     const behind = states.filter(({ desired }, i) => agents[i]!.runs !== desired!.config.instrument.yaml);
     expect(behind.filter(({ hold }) => hold !== 'Unconcerned')).toEqual([]);
-    // All nodes have pods of shop, and the interval concerns all nodes. Only edits of pay may be missing from a file.
+    // All nodes have pods of `shop`, and the export interval concerns all nodes: only an edit of the monitor in `pay`,
+    // which has pods on two nodes, may be missing from a file.
     expect(agents.flatMap(({ runs }) => wanted.filter((text) => !runs?.includes(text)))).toEqual([]);
     expect(behind.every(({ name }) => name === 'node-3' || name === 'node-4')).toBe(true);
     await end();

@@ -17,7 +17,7 @@ import { readColumn, readGroup } from './rows.ts';
 /** The query server's expectations of an answer. */
 export interface ExpectedPartial {
   readonly fragment: FragmentRequest;
-  /** Steps of the requested frame. */
+  /** Number of steps that the query server has requested. */
   readonly steps: number;
   readonly maxSeries: number;
   /**

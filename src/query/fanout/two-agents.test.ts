@@ -28,7 +28,7 @@ beforeEach(() => {
 
 const ask = (query: string) => stage.ask('/api/v1/query', { query, time: at, explain: '1' });
 
-test('samples of both pods form one series, the first pod counts at equal times, and a warning says so', async () => {
+test('samples of both pods form one series, at equal times the first pod counts, and a warning says so', async () => {
   const { json } = await ask('requests_total{k8s_node_name="node-1"}[10m]');
   const { result } = json.data as { result: { values: [number, string][] }[] };
   expect(result).toHaveLength(1);

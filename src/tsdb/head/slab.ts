@@ -19,7 +19,7 @@ export class Slab {
   readonly #views: (DataView | undefined)[] = [];
   readonly #free = new FreeRuns(grainsPerPage);
   readonly #freePages: number[] = [];
-  /** A page without a piece that is kept; −1 for none. */
+  /** An empty page that is kept for new pieces; −1 for none. */
   #spare = -1;
   bytes = 0;
 

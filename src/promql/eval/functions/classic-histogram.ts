@@ -94,7 +94,7 @@ export function bucketQuantile(q: number, buckets: ClassicBuckets): { value: num
   return result(start + (end - start) * (rank / (counts[b]! - below)), fixed);
 }
 
-/** The share of observations between two bounds, linear inside buckets. */
+/** The share of observations between two bounds, interpolated linearly inside a bucket. */
 export function bucketFraction(lower: number, upper: number, buckets: ClassicBuckets): number {
   const { bounds, counts } = buckets;
   if (bounds[buckets.length - 1] !== Infinity) return NaN;
