@@ -29,7 +29,7 @@ const patienceMs = 20;
 /** The results of one run, by figure. A kind of request without answers has no figures of time. */
 export interface ClientsRun {
   readonly figures: Readonly<Record<string, { readonly unit: string; readonly value: number }>>;
-  /** Errors and answers with `degraded`. */
+  /** The number of errors and of degraded answers. */
   readonly errors: number;
   readonly firstError: string | undefined;
 }
@@ -64,7 +64,7 @@ export async function benchClients(
   });
 }
 
-/** One run. The times leave out degraded answers. */
+/** Runs the clients once. The times leave out degraded answers. */
 export async function runClients(work: ClientsWork): Promise<ClientsRun> {
   const { clients, seconds, port, ca, end, server, fleet } = work;
   const requests = mix(end);

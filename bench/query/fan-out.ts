@@ -11,11 +11,11 @@ export const queries: Readonly<Record<string, string>> = {
   raw: `${count}{service_name="app-1"}`,
 };
 
-/** The ways of execution, by the header value that forces each. */
+/** The ways to execute a query, by the value of the header `x-svc-pushdown` that forces each. */
 const ways = { agg: 'pushdown', series: 'series', off: 'chunks' } as const;
 /**
- * With more agents, the ways other than pushdown are measured for the query `raw` alone: to fetch the samples of so
- * many agents for an aggregation is not a use of the product.
+ * With more agents, the ways other than pushdown are measured only for the query `raw`: nobody uses the product to
+ * fetch the samples of so many agents for an aggregation.
  */
 const mostRawAgents = 20;
 const warmAnswers = 5;

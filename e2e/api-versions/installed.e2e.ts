@@ -40,7 +40,7 @@ const bothReady = (without?: string): Promise<{ name: string; ip: string }[]> =>
     timeoutMs: 90_000,
   });
 
-/** The certificate that a replica serves. */
+/** The fingerprint of the certificate that a replica serves. */
 const served = (ip: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host: ip, port: 9443, rejectUnauthorized: false }, () => {
@@ -58,7 +58,7 @@ async function followed(): Promise<void> {
   });
 }
 
-/** Lets the operator patch the one CRD that it converts: the guide tells such a release to grant this right. */
+/** Lets the operator patch the one CRD that it converts, as the guide demands of a release with a second version. */
 const right = [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',

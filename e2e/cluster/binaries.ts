@@ -44,7 +44,7 @@ export type NodeBinaries = Readonly<Record<keyof typeof node.packages, string>>;
 export type Binaries = Readonly<Record<BinaryName | 'version', string>>;
 
 export interface BinariesOptions extends Omit<FindOptions<BinaryName>, 'assets' | 'only'> {
-  /** The environment to look for KUBEBUILDER_ASSETS in. Default the process's. */
+  /** The environment to look for KUBEBUILDER_ASSETS in. Default: that of the process. */
   env?: NodeJS.ProcessEnv;
   /**
    * Take the published programs where nothing is built yet. They may be of another patch release than the one that the
@@ -138,7 +138,7 @@ export function findNodeBinaries(): Promise<NodeBinaries> {
   return findGoPrograms<keyof typeof node.packages>(node);
 }
 
-/** Without these the server reports v0.0.0, and some of its own version checks misbehave. */
+/** Flags that set the version of the programs. Without them the API server reports v0.0.0 and misjudges versions. */
 function linkerFlags(version: string): string {
   const [major = '', minor = ''] = version.slice(1).split('.');
   const set = (name: string, value: string): string => `-X k8s.io/component-base/version.${name}=${value}`;

@@ -58,7 +58,7 @@ function moduleDir(folder: string): string {
   return fileURLToPath(new URL(`./${folder}/`, import.meta.url));
 }
 
-/** A program of ours around a library: the program's sources are part of its version. */
+/** A program of ours around a library. The hash of its sources names its cache folder: a change builds it again. */
 function ofOurs(name: string, versionOf: string, cold: string): GoPrograms<string> {
   const dir = moduleDir(name);
   const sources = ['go.mod', 'main.go'].map((file) => readFileSync(`${dir}${file}`, 'utf8'));

@@ -178,7 +178,8 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
 
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), 'svc-long-term-'));
-    // Agents that send their whole past in one go overtake each other; live agents do not.
+    // These agents send their whole past in one go and overtake each other, as live agents do not. Without the window,
+    // Prometheus refuses samples that are much older than its newest.
     oracle = await startPeer({ config: 'storage: {tsdb: {out_of_order_time_window: 3h}}\n' });
     peer = await start();
     stage = await startQueryStage({ nodes, flags: longTerm() });
@@ -205,7 +206,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
   const expectWhole = (query: string, { json }: ApiAnswer, data: unknown): void =>
     expect([query, json.degraded, json.warnings ?? [], json.data]).toEqual([query, false, [], data]);
 
-  test('a range across the boundary equals that of one store with all samples, for each boundary', async () => {
+  test('a range across the boundary (longTermAfter) equals that of one store, for each boundary', async () => {
     for (const longTermAfter of ['30m', '17m', '39m20s']) {
       const { port } = await stage.replica({ flags: { ...longTerm(), longTermAfter } });
       for (const query of queries) {
@@ -252,7 +253,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
         };
         const { values } = result[0]!;
         expect(values.length).toBeGreaterThan(100);
-        // The first value may be of one node alone, if the boundary is between the samples of the two nodes.
+        // The first value may sum samples of only one node, if the boundary is between the samples of the two nodes.
         expect(values.slice(1)).toEqual(whole.result[0]!.values.slice(1 - values.length));
         const strict = await stage.ask('/api/v1/query_range', { ...params, partial_response: 'false' });
         expect(strict.status).toBe(503);

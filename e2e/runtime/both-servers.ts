@@ -4,7 +4,8 @@ import { FakeApiServer } from '../../src/testing/index.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 
 /**
- * One of the two API servers, real or scripted, for tests that run on both. Its members can be read once the tests run.
+ * One of the two API servers, real or scripted, for tests that run on both. Its members exist only inside of tests and
+ * hooks, not while the tests are declared.
  */
 export interface OneServer {
   readonly real: boolean;

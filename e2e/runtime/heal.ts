@@ -89,7 +89,7 @@ export function healing(of: () => Cluster): void {
     expect((await apply(resource, after)).recreated).toEqual([]);
   });
 
-  test('a hand-edited port is reset in the same Service with its node port, and later changes go through', async () => {
+  test('a port edited by hand is reset, the Service and its node port stay, and later changes go through', async () => {
     await apply(services, service(80));
     const [before] = await ports();
     const { uid } = (await client.get<KubeObject>(services, metadata)).metadata;

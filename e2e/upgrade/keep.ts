@@ -1,4 +1,4 @@
-/** `npm run keep-release`: archives the current build as a release, which tests upgrade to later versions. */
+/** `npm run keep-release`: archives the current build as a release, from which the tests of later versions upgrade. */
 import { statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { keepRelease } from './released.ts';

@@ -1,6 +1,6 @@
 import { agentEmail, type Stage } from '../demo/stage.ts';
 
-/** Counts of the answers and tokens that users got during the watch. */
+/** Counts of the answers and tokens that the two loops of `watchAnswers` got. */
 export interface Seen {
   /** Answers of the query API. */
   answers: number;
@@ -14,12 +14,12 @@ export interface Seen {
 }
 
 export interface Watched {
-  /** Ends the watch and returns its counts. Later calls return the same counts. */
+  /** Ends the loops and returns their counts. Later calls return the same counts. */
   stop(): Promise<Seen>;
 }
 
 const queryPauseMs = 250;
-/** A caller may mint thirty tokens a minute. */
+/** The minter grants a caller thirty tokens a minute; this pause asks for fewer. */
 const mintPauseMs = 2_500;
 const longestList = 20;
 

@@ -3,8 +3,8 @@ import { chown, mkdir } from 'node:fs/promises';
 /**
  * Makes the agent's user the owner of the data directory. The kubelet creates host directories as root and a pod's
  * `fsGroup` has no effect on host paths, so the unprivileged agent could not write there otherwise.
- * Shape: `owner` is `uid:gid`; empty, or a caller that is not root, leaves everything alone. Only the directory itself
- * changes: its contents were created by its owner.
+ * Shape: `owner` is `uid:gid`. If it is empty, or if this process is not root, nothing changes. Only the directory
+ * itself gets another owner: its contents were created by that owner.
  * Errors: those of the file system.
  */
 export async function handOverDataDir(

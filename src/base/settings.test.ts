@@ -23,7 +23,7 @@ const read = (
   env: Record<string, string> = {},
 ): ReturnType<typeof readSettings<typeof table>> => readSettings(table, { flags, env, prefix: 'SVC_' });
 
-test('fills in defaults and parses every kind', () => {
+test('fills in defaults and parses every kind of setting', () => {
   expect(read({ nodeName: 'node-1' })).toEqual({
     nodeName: 'node-1',
     scrapePort: 9090,
@@ -68,7 +68,7 @@ test.each([
   [{ loopbackExempt: 'yes' }, {}, '--loopback-exempt: "yes" is neither true nor false'],
   [{ onLimit: 'drop' }, {}, '--on-limit: "drop" is not one of Drop, Aggregate'],
   [{ nodeName: 'A B' }, {}, '--node-name: "A B" is not a node name'],
-])('refuses %j with variables %j', (flags, env, message) => {
+])('refuses the flags %j with the variables %j', (flags, env, message) => {
   expect(() =>
     read({ nodeName: 'n', ...flags } as Record<string, string>, env as unknown as Record<string, string>),
   ).toThrow(message);

@@ -9,7 +9,7 @@ import { runMain } from './main.ts';
 import { settingsCommand, type SettingsNames } from './settings-command.ts';
 import type { ToolIo, ValidateRulesOptions } from '../minter/index.ts';
 
-// Flags of older installations carry one dash (`-key-ring x`).
+// Older installations write flags with one dash (`-key-ring x`): the second one is added.
 const argv = process.argv.map((arg, i) => (i > 1 && /^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg));
 const names: SettingsNames = { prefix: '', file: 'MINTER_SETTINGS_FILE' };
 

@@ -7,7 +7,10 @@ import { loadDotI } from './load-dot-i.ts';
 
 const dotI = loadDotI();
 
-/** The base class. Its transport must not be used: `src/runtime/dot-i-operator.ts` replaces every method. */
+/**
+ * The base class of @dot-i/k8s-operator. It must not send requests by itself: `src/runtime/dot-i-operator.ts` replaces
+ * every method.
+ */
 export const Operator = dotI.default;
 export const ResourceEventType = dotI.ResourceEventType;
 export type { OperatorLogger, ResourceEvent, ResourceMeta } from '@dot-i/k8s-operator';

@@ -152,7 +152,7 @@ test.each<[string, () => unknown, RegExp]>([
 });
 
 test.each<[string, object, () => object, RegExp]>([
-  ['plain http without opting in', {}, () => ({ server: url() }), /plain http needs insecure-skip-tls-verify/],
+  ['plain http that is not allowed', {}, () => ({ server: url() }), /plain http needs insecure-skip-tls-verify/],
   [
     'an invalid certificate',
     { 'client-certificate-data': 'bm9uZQ==', 'client-key-data': 'bm9uZQ==' },

@@ -52,7 +52,7 @@ const mutated = (text: string): fc.Arbitrary<string> =>
       }, text),
     );
 
-/** Checks the logs of one part and forgets them, so that each part is checked on its own. */
+/** Checks what the minter logged since the last check and forgets it, so that each test is checked on its own. */
 function nothingSecretWasLogged(): void {
   expect(minter.output()).toContain('"decision":"deny"');
   expect(minter.output()).not.toMatch(/ghs_|eyJ|PRIVATE KEY|unexpected error/);

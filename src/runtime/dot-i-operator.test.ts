@@ -145,7 +145,7 @@ test('no request goes through the inherited transport: its private state is neve
   expect(live()).toMatchObject({ metadata: { finalizers: ['x/y'] }, status: { ok: false } });
 });
 
-test('reports added, modified and deleted, with the meta of the original', async () => {
+test('reports added, modified and deleted objects, with the metadata that the base class gives', async () => {
   const { events } = await recording();
   server.put(widgets, widget('a'));
   await passUntil(() => events.length === 1, 'added');
@@ -192,7 +192,7 @@ test('handles ERROR 410, ERROR 500 and BOOKMARK without calling the handler', as
   expect(shown(events)).toEqual(['ADDED a']);
 });
 
-test('after a gap, missed deletes and recreated objects are reported, and unchanged objects are not', async () => {
+test('after a gap in a watch, missed deletes and recreated objects are reported, unchanged objects not', async () => {
   for (const name of ['kept', 'gone', 'renewed']) server.put(widgets, widget(name));
   const { events } = await recording();
   await passUntil(() => events.length === 3 && server.openWatches().length === 1, 'the start');

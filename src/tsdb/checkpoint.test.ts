@@ -13,7 +13,7 @@ const start = Date.UTC(2026, 0, 1);
 const open = (files: MemoryFiles): Promise<Store> =>
   openStore({ dir: '/s', files, clock: new FakeClock(start), logger: silentLogger, checkpointBytes: 1 });
 
-/** Label sets that share most labels with others, as the buckets of a histogram do, or none. */
+/** Label sets. Some share most of their labels, as the buckets of a histogram do; others share none. */
 const labelSet: fc.Arbitrary<Labels> = fc
   .record(
     {

@@ -21,7 +21,7 @@ test.each([
   [501, 'refused'],
   [503, 'unavailable'],
   [520, 'unavailable'],
-])('a status of %p is %s', async (status, kind) => {
+])('an answer with status %p is a failure of the kind %s', async (status, kind) => {
   const failure = await refusalOf(new Response('{"error":"a sentence"}', { status }));
   expect([failure.kind, failure.message]).toEqual([kind, 'a sentence']);
 });

@@ -1,4 +1,4 @@
-/** Follows the stream: reconnects after a break, without showing an item twice. */
+/** Follows the stream of spans and flows: reconnects after a break, without showing an item twice. */
 import { SeenItems } from '../../src/stream/seen-items.ts';
 import type { ApiFailure, FailureKind } from '../api/client.ts';
 import type { ReadStreamOptions, StreamAsk, StreamMessage } from '../api/stream.ts';
@@ -44,7 +44,7 @@ export async function followLive(ask: StreamAsk, options: FollowLiveOptions): Pr
     let failure: ApiFailure | undefined;
     onPhase({ kind: 'connecting' });
     try {
-      // The browser's clock may differ from the cluster's: if nothing was received yet, the first request is repeated.
+      // Before the first item, no time by the cluster's clock is known (the browser's may differ): the request stays.
       const asked: StreamAsk = any ? { ...ask, number: mostRows, since: seen.since(now()) } : ask;
       for await (const messages of read(asked, { signal, onOpen })) {
         const fresh = messages.filter(isNew);

@@ -11,7 +11,7 @@ const states: Readonly<Record<string, (service: ServiceSummary) => boolean>> = {
 
 /**
  * Services that match every word: `ns:` and `node:` take a prefix, `is:` a state, anything else a part of
- * `namespace/workload`, ignoring case. An incomplete state does not filter yet.
+ * `namespace/workload`, ignoring case. A state that is not known, such as one that is half typed, filters nothing.
  */
 export function filterServices(services: readonly ServiceSummary[], text: string): ServiceSummary[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);

@@ -11,11 +11,11 @@ test.each([
   expect(workloadMatchers('shop', 'cart', kind)).toBe(matchers);
 });
 
-test('names from a link stay inside their quotes', () => {
+test('names from a link cannot end the quoted strings of the selector', () => {
   expect(workloadMatchers('a"}', 'b\\', 'Pod')).toBe('k8s_namespace_name="a\\"}", k8s_pod_name="b\\\\"');
 });
 
-test('the monitor to copy selects the pods of the workload in its namespace', () => {
+test('the monitor that the page offers to copy selects the pods of the workload in its namespace', () => {
   expect(parse(monitorYaml('shop', 'cart'))).toMatchObject({
     kind: 'TrafficMonitor',
     metadata: { name: 'cart', namespace: 'shop' },
@@ -24,7 +24,7 @@ test('the monitor to copy selects the pods of the workload in its namespace', ()
 });
 
 test.each(['123', 'true', '1e3', 'null', '0x1f', '1.5', 'a: b'])(
-  'the name %s stays a text in the monitor to copy',
+  'the name %s is still a string in the YAML of the monitor to copy',
   (name) => {
     expect(parse(monitorYaml(name, name))).toMatchObject({
       metadata: { name, namespace: name },

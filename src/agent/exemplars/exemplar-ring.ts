@@ -44,8 +44,8 @@ export class ExemplarRing {
   }
 
   /**
-   * Exemplars of series that match any of the sets, from start to end, both included. Units: ms. `complete` returns a
-   * series' labels as readers see them; matchers apply to those.
+   * Exemplars of series that match any of the sets of matchers, from start to end, both included. Units: ms. `complete`
+   * returns the labels of a series as readers see them; the matchers apply to these labels.
    * Shape: series in label order.
    */
   select(
@@ -54,7 +54,7 @@ export class ExemplarRing {
     endMs: number,
     complete: (labels: Labels) => Labels,
   ): ExemplarSeries[] {
-    /** Series examined so far: their labels and what was found; null for a series that does not match. */
+    /** Series examined so far → the list in `found` for its exemplars; null for a series that does not match. */
     const known = new Map<Owner, Exemplar[] | null>();
     const found = new Map<string, { labels: Labels; exemplars: Exemplar[] }>();
     for (const { series, exemplar } of this.#held) {

@@ -19,7 +19,7 @@ export interface Enriched {
   readonly forged: boolean;
 }
 
-/** Names that only the agent writes. A process can put any attribute into its own Resource, under any spelling. */
+/** Whether only the agent may write this label. A process can put any attribute, in any spelling, into its Resource. */
 export function isReservedLabel(name: string): boolean {
   return (name.startsWith('k8s_') && name !== 'k8s_cluster_name') || name.startsWith('label_');
 }

@@ -33,7 +33,7 @@ export class StreamRing {
   readonly #queues = new FairQueues<Numbered>();
   /** By sequence number, including removed ones in between. */
   #items: Held<Numbered>[] = [];
-  /** Index in `#items` before which none is held, and the total number that is not held. */
+  /** Index in `#items` of the first entry that may still be held, and the number of entries that are not held. */
   #head = 0;
   #gone = 0;
   #next = 0;

@@ -13,7 +13,7 @@ const departed = (node: string, leftMs = now, more: Partial<DepartedNode> = {}):
   ...more,
 });
 
-test('a record reads back as written, and equal records give equal texts', () => {
+test('a record of nodes reads back as written, and equal records give equal texts', () => {
   const machine = '0123456789abcdef';
   const record: NodeRecord = {
     serving: [serving('b'), serving('a', { machine, keepMs: 90_000 })],
@@ -80,11 +80,11 @@ const good = {
 };
 test.each<[string, object | string, string]>([
   ['invalid JSON', '{', 'departed.json: no JSON'],
-  ['not a list', { a: 1 }, 'departed.json: no list'],
+  ['a value that is not a list', { a: 1 }, 'departed.json: no list'],
   ['an entry that is not an object', [good, 1], 'departed.json[1]: no object'],
   ['an invalid name', [{ ...good, node: '<b>' }, good], 'departed.json[0].node: not the name of a node'],
   ['a header in a name', [{ ...good, node: 'a\r\nset-cookie: x' }], 'departed.json[0].node: not the name of a node'],
-  ['no uid', [{ ...good, uid: undefined }], 'departed.json[0].uid: not a uid'],
+  ['an entry without a uid', [{ ...good, uid: undefined }], 'departed.json[0].uid: not a uid'],
   ['an invalid machine', [{ ...good, machine: 5 }], 'departed.json[0].machine: not 16 hex digits'],
   ['an invalid time', [{ ...good, from: 'yesterday' }], 'departed.json[0].from: not a time as RFC 3339, UTC'],
   ['an impossible day', [{ ...good, from: '2026-99-01T00:00:00Z' }], 'departed.json[0].from: no such time'],

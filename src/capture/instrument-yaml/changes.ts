@@ -1,4 +1,4 @@
-/** The difference between two rendered files. */
+/** The difference between two configuration files of the instrument. */
 export interface FileChanges {
   /** A change that affects every process of a node. */
   general: boolean;
@@ -7,10 +7,10 @@ export interface FileChanges {
 }
 
 /**
- * Where two files differ: in entries that select processes of one namespace alone, or anywhere else. Pure. It relies on
+ * Where two files differ: in entries that select processes of only one namespace, or anywhere else. Pure. It relies on
  * the style of `emitYaml`: an entry of one namespace begins with `k8s_namespace`, and the lists of `discovery` are
- * indented by four spaces. Another order of entries is a difference within a namespace, and between general entries and
- * the namespace entries before them.
+ * indented by four spaces. The order of the entries of one namespace counts, and so does the sequence of namespaces
+ * whose entries come before a general entry; otherwise the order of namespaces does not count.
  */
 export function fileChanges(a: string, b: string): FileChanges {
   const [x, y] = [parts(a), parts(b)];

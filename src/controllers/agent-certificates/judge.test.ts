@@ -28,7 +28,7 @@ const day = 86_400_000;
 test.each<[string, UserInfo]>([
   ['with its node name', user],
   ['from an API server that omits the node name', without('authentication.kubernetes.io/node-name')],
-])('accepts a token of the very pod that is asked, %s', async (_what, found) => {
+])('accepts a token of the very pod that the operator asked for it, %s', async (_what, found) => {
   expect((await judgeOffer(await offered(), agent, () => Promise.resolve(found))).type).toBe('public');
 });
 

@@ -17,7 +17,7 @@ const deployment = (available: string): QueryDeployment => ({
   status: { conditions: [{ type: 'Available', status: available }] },
 });
 
-test('off serves and registers nothing, and sets no condition', () => {
+test('the mode off serves and registers nothing, and sets no condition', () => {
   expect(planMetricsApi(externalMetricsApi, 'off', 'svc-system', [api(keda)], deployment('True'))).toEqual({
     serve: false,
     register: false,

@@ -2,8 +2,8 @@ import { ExpressionFault, tokenize, type Token } from './expression-tokens.ts';
 
 /**
  * A checked rule expression. Every node has one type, text or boolean, known when the rule is loaded, so evaluation
- * never meets an unexpected type. No node repeats its parts, so evaluation ends. Chains of `&&` and `||` are flat, so
- * depth is bounded.
+ * never meets an unexpected type. No node is a loop, so evaluation ends. Chains of `&&` and `||` are flat, so depth is
+ * bounded.
  */
 export type TextNode =
   { op: 'text'; value: string } | { op: 'claim'; name: ClaimName } | { op: 'issuer'; name: string };

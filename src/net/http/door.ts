@@ -99,7 +99,7 @@ export class Door {
     server.setTimeout(stalledMs, (socket) => this.#quiet(socket));
   }
 
-  /** The connection as the listener counts it, for protocols that are served elsewhere. */
+  /** The counted connection of a socket, for protocols that are served elsewhere; undefined if it is not counted. */
   placeOf(socket: object): Place | undefined {
     return this.#bySocket.get(socket);
   }
@@ -180,7 +180,7 @@ export class Door {
     }
   }
 
-  /** The connection counts as busy until it ends, so that it is not closed as an idle one. */
+  /** Passes the socket to `upgrade`. Its connection counts as busy until it ends, so that it is not closed as idle. */
   #handOver(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     const connection = this.#bySocket.get(socket);
     if (!connection || connection.closed) return void socket.destroy();
@@ -245,7 +245,7 @@ export class Door {
     socket.on('error', ignore);
   }
 
-  /** Requests that the parser refuses, and connections that are too slow. The status is that of Node, or 414. */
+  /** Answers requests that the parser refuses or that arrive too slowly, with the status of Node, or with 414. */
   #clientError(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
     const status = this.#statusOf(error);
     if (status === undefined) {

@@ -2,7 +2,7 @@ import type { LanguageOptions } from '../types.ts';
 import type { Expr } from './ast.ts';
 import { parse } from './parser.ts';
 
-/** The most trees in the cache, and the longest text that is cached: a few MB at most. */
+/** The cache has at most this many trees, each of a text of at most this length: together a few MB. */
 const capacity = 256;
 const longestText = 4096;
 

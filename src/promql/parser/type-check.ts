@@ -13,8 +13,8 @@ import {
 import type { ValueType } from './functions.ts';
 
 /**
- * Checks the types of a whole tree and returns the tree with `matching` filled in: null unless both sides are instant
- * vectors, many-to-many for set operators.
+ * Checks the types of a whole expression and returns it with the final `matching` of each binary expression: null
+ * unless both sides are instant vectors; its cardinality is many-to-many for set operators.
  * Errors: ParseError for the first rule broken, in the order in which Prometheus checks them.
  */
 export function checkTypes(text: string, expr: Expr): Expr {

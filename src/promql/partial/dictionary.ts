@@ -3,13 +3,13 @@ import type { Labels } from '../types.ts';
 import type { LabelPool, Pooled } from './label-pool.ts';
 import { malformed } from './numbers.ts';
 
-/** Names and values of labels, each sent once: rows refer to them by number. */
+/** Sends each name and value of labels once. The rows of an answer refer to them by number. */
 export class DictionaryWriter {
   readonly #numbers = new Map<string, number>();
   #fresh: string[] = [];
-  /** Characters of the texts that are not sent yet. */
+  /** The number of characters in the texts that are not sent yet. */
   freshLength = 0;
-  /** The previous row: neighbouring series of one store share the objects of equal labels. */
+  /** The previous row. Neighbouring series of a store share the objects of equal labels, which need no look-up then. */
   #last: Labels = [];
   readonly #lastRefs: number[] = [];
 
@@ -78,7 +78,7 @@ export class DictionaryReader {
   }
 
   /**
-   * Reads the labels of a series, which no other agent has: labels equal to those at the same index of the previous
+   * Reads the labels of a series, which is of one agent only. Labels equal to those at the same index of the previous
    * series are the same objects. Errors: as for `pooled`.
    */
   labels(reader: WireReader): Labels {
@@ -90,7 +90,7 @@ export class DictionaryReader {
     return this.#labels;
   }
 
-  /** Reads a length-delimited field of label numbers into the row. Returns their number. */
+  /** Reads a length-delimited field of label numbers into the row. Returns how many there are. */
   #read(reader: WireReader): number {
     let at = reader.span();
     const end = reader.pos;

@@ -6,7 +6,7 @@ const anyLabels: fc.Arbitrary<Labels> = fc
   .uniqueArray(fc.constantFrom('a', 'b', 'c'))
   .chain((names) => fc.tuple(...names.sort().map((name) => fc.tuple(fc.constant(name), fc.constantFrom('x', 'y')))));
 
-test('a label set that was added before is recognised, in any order', () => {
+test('a label set that was added before is recognised, whatever the order of the sets', () => {
   fc.assert(
     fc.property(fc.array(anyLabels), fc.boolean(), (sets, inOrder) => {
       const all = inOrder ? sets.sort((a, b) => (labelsKey(a) < labelsKey(b) ? -1 : 1)) : sets;

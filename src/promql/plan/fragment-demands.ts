@@ -18,7 +18,7 @@ export interface FragmentDemands {
   readonly reduced: boolean;
 }
 
-/** The reads of the nodes for a fragment. Pure. Errors: QueryError for a text that no plan creates. */
+/** What a node reads to compute a fragment. Pure. Errors: QueryError for a text that no plan creates. */
 export function fragmentDemands(
   { expr: text }: FragmentRequest,
   steps: Steps,

@@ -31,14 +31,14 @@ interface NodeShape extends KubeObject {
   status?: { addresses?: { type?: string; address?: string }[] };
 }
 
-/** The index, and whether its initial lists are complete. */
+/** The index of the cluster's addresses, and whether it contains the initial lists of all kinds. */
 export interface Addresses {
   readonly index: AddressIndex;
   readonly synced: boolean;
 }
 
 /**
- * Keeps the index of the cluster's addresses by watches. Call it before the cache is started.
+ * Keeps an index of the cluster's addresses up to date by watches. Call it before the cache is started.
  * Guarantees: only the fields that the index reads are kept of each pod, Service and node. While the API server is
  * unreachable, the last known state answers; a kind that this process may not list leaves its addresses unnamed but
  * causes no failure.

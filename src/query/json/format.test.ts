@@ -18,7 +18,7 @@ test.each<[value: number, sample: string, scalar: string]>([
   expect([formatSample(value), formatScalar(value)]).toEqual([sample, scalar]);
 });
 
-test('both forms read back as the same number', () => {
+test('a number written for a vector or as a scalar reads back as the same number', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
       expect(Number(formatSample(value))).toBe(value);

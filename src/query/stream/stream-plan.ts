@@ -1,7 +1,7 @@
 import { invalidField, streamQuery, type StreamRequest } from '../../stream/index.ts';
 import { nodesOf } from './scope.ts';
 
-/** A reader's request in the form that the relay executes. */
+/** A reader's request in the form that the relay, which asks the agents, executes. */
 export interface StreamPlan {
   readonly number: number;
   readonly first: boolean;
@@ -47,7 +47,7 @@ export function numberOf({ number, first }: Pick<StreamPlan, 'number' | 'first'>
   return { ...(number === Infinity ? { all: true } : { number }), ...(first ? { first } : {}) };
 }
 
-/** RFC 3339. Later times are written as the end of the year 9999, the last one with a year of four digits. */
+/** A time in RFC 3339. A time after the year 9999 is written as the end of that year, the last one of four digits. */
 function timeText(ms: number): string {
   return new Date(Math.min(ms, 253_402_300_799_999)).toISOString();
 }

@@ -7,8 +7,9 @@ export interface NodeGraph {
 }
 
 /**
- * Source: Grafana's node graph, data API: `arc__*` are shares that add up to 1, `mainstat` and `secondarystat` are
- * displayed.
+ * Writes a topology in the form of Grafana's node graph.
+ * Source: the data API of the node graph. The fields `arc__*` are shares that add up to 1, `mainstat` and
+ * `secondarystat` are displayed.
  * Pure.
  */
 export function nodeGraph({ nodes, edges }: Topology): NodeGraph {

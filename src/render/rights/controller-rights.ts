@@ -9,7 +9,7 @@ const keep = [...read, ...write];
 const rbacGroup = 'rbac.authorization.k8s.io';
 const apiRegistration = 'apiregistration.k8s.io';
 
-/** Roles that the operator binds. It holds none of their rights itself, and may bind and write these names alone. */
+/** Roles that the operator binds. It has none of their rights itself, and may bind and write only these roles. */
 const handedOut = [
   names.agent,
   names.query,

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { MinterWorld } from './world.ts';
 
 /**
- * Lets a demo control a minter's world over plain HTTP:
+ * Lets a demo control the services around a minter (key service, platform, issuer of identity tokens) over plain HTTP:
  * - `GET /identity?email=…&audience=…` returns an identity token, as the metadata server of a cloud does.
  *   `claims=<JSON object>` adds or replaces claims; `expired=true` makes the token expired.
  * - `GET /counts` returns how many calls reached the key service, the platform and the issuer.

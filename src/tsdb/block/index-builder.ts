@@ -6,8 +6,9 @@ import type { ChunkPlace } from './format.ts';
 
 /**
  * Builds a block's index while its chunks are being written, series by series in label order.
- * Shape: symbols (count, texts); series (count; each: bytes, label pairs, chunks' offset, chunks); postings (count of
- * names; each: symbol, bytes, table of its values in text order with the length of their lists, the lists as deltas).
+ * Shape: symbols (count, texts); series (count; each: length in bytes, label pairs, offset of the first chunk, chunks);
+ * postings (count of label names; each: symbol, length in bytes, table of the name's values in text order with the
+ * length of each value's list, the lists of series as deltas).
  * Lengths come first, so that a reader can skip the parts that it does not need.
  */
 export class IndexBuilder {

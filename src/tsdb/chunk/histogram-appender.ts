@@ -51,7 +51,7 @@ export class HistogramAppender {
     return this.#out.byteLength;
   }
 
-  /** Whether `h` (null: a stale marker) can follow. A stale marker can follow any counter, and never a gauge. */
+  /** Whether `h` (null: a stale marker) can be the next sample. A stale marker fits any counter, and never a gauge. */
   fit(h: NativeHistogram | null): Fit {
     if (h === null && this.header === 'gauge') return { ok: false, hint: 'not_reset' };
     if (h === null) return { ok: true, layout: this.#layout };

@@ -46,7 +46,7 @@ export function kindOf(encoding: number): NativeHistogram['kind'] {
 
 /**
  * Encodes points in ascending time: runs of floats as XOR chunks, runs of histograms of one kind as histogram chunks. A
- * stale marker belongs to the run before it. `first` is the reset header of a leading histogram chunk.
+ * stale marker belongs to the run before it. `first` is the reset header of the first chunk, if that has histograms.
  */
 export function encodePoints(points: readonly Point[], perChunk: number, first: ResetHeader = 'unknown'): Chunk[] {
   const chunks: Chunk[] = [];

@@ -14,7 +14,7 @@ import { PodAgent, readyQueryPods } from './pod-agent.ts';
 import type { QueryServer } from './query-server.ts';
 
 export interface ConnectDeps {
-  /** The cluster; called only when it is needed. */
+  /** Returns the client of the API server; called only when it is needed. */
   readonly kube: () => Promise<RestClient>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -85,8 +85,8 @@ function serverName({ tlsServerName }: CommonFlags, host: string): { servername?
 }
 
 /**
- * The trusted authorities: the file of the flag, else those that the operator publishes; undefined for the machine's
- * own list.
+ * The trusted authorities as PEM: those in the file of `--certificate-authority`, else those that the operator
+ * publishes; undefined if neither exists, which stands for the machine's own list.
  */
 async function authority(flags: CommonFlags, deps: ConnectDeps): Promise<string | undefined> {
   const file = flags.certificateAuthority;

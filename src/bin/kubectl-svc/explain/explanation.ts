@@ -21,7 +21,10 @@ export interface Explanation {
   readonly settings: readonly PodSetting[];
 }
 
-/** The pods of a target, before any query about them. Pure. Errors: PluginError when there is none, or when their list could not be read. */
+/**
+ * The pods of a target, according to the objects of the cluster. Pure.
+ * Errors: PluginError when the target does not exist, a workload has no pod, or a list could not be read.
+ */
 export function podsOfTarget(target: Target, namespace: string, view: ClusterView, all: Known): PodWithStatus[] {
   const inside = itemsOf(view.pods).filter(({ metadata }) => metadata.namespace === namespace);
   if (target.type === 'node') return [];

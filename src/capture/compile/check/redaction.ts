@@ -7,8 +7,8 @@ import { sortedSet, type PolicyInForce } from '../settings.ts';
 import type { NamedLabels } from '../types.ts';
 
 /**
- * The redaction rules of the policies, in the same order. The rule of a policy with a namespaceSelector lists the
- * namespaces that the policy covers.
+ * The redaction rules of the policies, in the order of the policies. The rule of a policy with a namespaceSelector
+ * lists the namespaces that the policy covers.
  */
 export function redactionOf(
   policies: readonly PolicyInForce[],
@@ -50,9 +50,10 @@ function ruleOf(redaction: ClusterTrafficPolicySpec['redaction']): CaptureRedact
 
 /**
  * The names of query parameters that the instrument redacts, and those that it lets through. It knows no namespaces, so
- * it redacts what policies redact in every namespace, and lets through what any policy lets through; the agent redacts
- * the latter in the other namespaces.
- * The instrument tells names apart by case: a name is let through in every spelling that it redacts by itself.
+ * it redacts what policies redact in every namespace, and lets through what any policy lets through. Where such a
+ * policy does not apply, the agent redacts the parameter.
+ * The instrument tells names apart by case, and redacts some names by default. A name that is let through is let
+ * through in each of these default spellings, too.
  */
 export function nodeQueryParams(policies: readonly PolicyInForce[]): InstrumentSettings['sensitiveQueryParams'] {
   const names = (some: readonly PolicyInForce[], list: 'add' | 'remove'): string[] =>

@@ -17,8 +17,8 @@ export interface GroupBy {
 type Branch = Map<string, Branch | number>;
 
 /**
- * Numbers the groups of label sets, in order of first appearance. `by` walks a tree of label values, one level for each
- * name, so no key string is built for a series.
+ * Numbers the groups of label sets, in order of first appearance. For `by` it walks a tree of label values, one level
+ * for each name, so no key string is built for a series.
  */
 export class Grouper {
   /** The labels of each group. */
