@@ -1,5 +1,6 @@
 /**
- * The twelve baseline queries: `i_` is an instant query at the end of the data, `r_` a range over all data, step 60 s.
+ * The twelve queries of the PromQL benchmarks. `i_` is an instant query at the end of the data, `r_` a range over all
+ * data, step 60 s.
  */
 const count = 'http_server_request_duration_count';
 const sumByRate = `sum by (k8s_namespace_name, service_name) (rate(${count}[5m]))`;

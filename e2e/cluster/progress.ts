@@ -7,7 +7,7 @@ export interface ProgressOptions {
    * terminal.
    */
   terminal?: boolean;
-  /** Default the machine's clock. */
+  /** Default: the machine's clock. */
   clock?: Clock;
 }
 

@@ -65,12 +65,12 @@ export async function callLine(
   return { socket, text: () => text, closed };
 }
 
-/** Status of the first answer on a line, 0 without one. */
+/** Status of the first answer on a connection, 0 without one. */
 export function statusOf(line: Line): number {
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(line.text())?.[1] ?? 0);
 }
 
-/** Sends bytes, waits for an answer, for the close, or for `ms`, and closes the line. Returns the answer's status. */
+/** Sends bytes, waits for an answer, the end of the connection or `ms`, and ends it. Returns the answer's status. */
 export async function say(line: Line, bytes: string | Buffer, ms: number): Promise<number> {
   if (!line.socket.destroyed) line.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   await Promise.race([

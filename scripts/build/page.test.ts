@@ -20,7 +20,7 @@ test('importsOf lists direct and indirect static imports of the first view, with
   expect(importsOf(metafile, 'app.js')).toEqual(['chunks/a.js', 'chunks/b.js']);
 });
 
-test('the document preloads the modules in its head', () => {
+test('withPreloads lists the modules to preload in the head of the document', () => {
   expect(withPreloads('<head>\n  </head>\n<body></body>', ['chunks/a.js'])).toBe(
     '<head>\n    <link rel="modulepreload" href="chunks/a.js" />\n  </head>\n<body></body>',
   );

@@ -21,7 +21,7 @@ enum Kind { KIND_UNSPECIFIED = 0; PAPER = 1; }`;
 
 const path = 'src/a/b/box.proto';
 
-test('a writer leaves out empty strings and absent members, and packs lists of numbers', () => {
+test('a generated writer leaves out empty strings and absent members, and packs lists of numbers', () => {
   const code = messageModule(schema, { path, writes: ['Box'] });
   expect(code).toContain("import type { WireWriter } from '../../base/wire/protobuf-wire.ts';");
   expect(code).toContain('if (name) out.string(1, name);');
@@ -32,7 +32,7 @@ test('a writer leaves out empty strings and absent members, and packs lists of n
   expect(code).toContain('if (first_item !== null) out.message(7,');
 });
 
-test('types have the comments of the schema', () => {
+test('generated types have the comments of the schema', () => {
   const code = messageModule(schema, { path, writes: ['Box'] });
   expect(code).toContain(`
 /** Something closed. */
@@ -56,7 +56,7 @@ test('in a sparse schema any member may be absent', () => {
   expect(code).toContain('if (kind !== undefined) out.uint(6, numbersOfKind[kind]);');
 });
 
-test('a reader starts with the defaults of proto3, and skips unknown fields', () => {
+test('a generated reader starts with the defaults of proto3, and skips unknown fields', () => {
   const code = messageModule(schema, { path, reads: ['Item'] });
   expect(code).toContain('let broken = false;');
   expect(code).toContain(

@@ -67,12 +67,12 @@ test('a node that is about to restart anyway takes a newer file with the same re
   expect(planRollout(nodes, 2_000)).toMatchObject({ push: ['a'], deliver: [] });
 });
 
-test('a change of rules alone never waits: it restarts nothing', () => {
+test('a change of rules with the same file never waits: it restarts nothing', () => {
   const nodes = [node('a', { restartedAt: 1_000, held: { hash: 'old', yamlHash: 'new-file' } })];
   expect(planRollout(nodes, 2_000).push).toEqual(['a']);
 });
 
-test('a node that has got no config yet, and runs its seed, does not wait for others', () => {
+test('a node that has got no config yet, and runs the one that agents start with, does not wait for others', () => {
   const more = { maxUnavailable: 1 };
   const onItsWay = node('a', { sentAt: 0, held: { hash: 'new', yamlHash: 'new-file' } }, more);
   expect(planRollout([onItsWay, node('b', { held: null }, more)], 0).push).toEqual(['b']);

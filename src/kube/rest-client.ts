@@ -69,7 +69,7 @@ const patchTypes = {
   strategic: 'application/strategic-merge-patch+json',
 } as const;
 
-/** @internal The `KubeClient` port over HTTP. */
+/** @internal Implements `KubeClient` over HTTP. */
 export class RestClient implements KubeClient {
   readonly #credentials: Credentials;
   readonly #http: Transport;

@@ -25,7 +25,7 @@ export function renderController(input: ControllerInput): KubeObject[] {
   ];
 }
 
-/** The namespace. The instrument shares the node's processes and host paths, which only `privileged` admits. */
+/** The namespace. Its pod security is `privileged`, as the instrument shares the node's processes and host paths. */
 export function renderNamespace(name: string): KubeObject {
   const object = objectOf('Namespace', { component: 'controller', name }, {});
   object.metadata.labels = {

@@ -133,7 +133,7 @@ export interface ControllerSpec {
 /** The handle of an added controller. */
 export interface ControllerHandle {
   readonly name: string;
-  /** `<component>/<name>`: one manager per controller. */
+  /** `<component>/<name>`: each controller is a field manager of its own. */
   readonly fieldManager: string;
   /** Enqueues a key from outside the watches (timers, acknowledgements of agents, …). */
   trigger(key: ObjectKey, options?: { afterMs?: number | undefined }): void;

@@ -6,5 +6,5 @@ export function defaultCacheDir(): string {
   return join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'svc-operator');
 }
 
-/** Compiled sources of the programs that tests start, shared by all runs and kept between them. */
+/** The folder of the compiled code of programs that tests start, shared by all runs and kept between them. */
 export const compileCacheDir = join(defaultCacheDir(), 'compile-cache');

@@ -46,7 +46,7 @@ test.each([
   expect(yes.matchesEmpty).toBe(regex.testExact(''));
 });
 
-test('plain alternatives and prefixes never reach the engine', () => {
+test('plain alternatives and prefixes never reach the regex engine', () => {
   expect(regexShape('(?:GET|POST)')).toEqual({ kind: 'literals', literals: ['GET', 'POST'] });
   expect(regexShape('GET|POST|GET')).toEqual({ kind: 'literals', literals: ['GET', 'POST'] });
   expect(regexShape('api\\.v1.*')).toEqual({ kind: 'prefix', prefix: 'api.v1', minRest: 0 });
@@ -73,6 +73,6 @@ test.each(['(?=x)', '(a', '\\1', '*'])('the expression %j is refused', (value) =
   expect(() => compileMatcher({ type: '=~', name: 'l', value })).toThrow(/matcher on l: bad regular expression/);
 });
 
-test('an unknown type is refused', () => {
+test('an unknown type of matcher is refused', () => {
   expect(() => compileMatcher({ type: '==' as '=', name: 'l', value: 'x' })).toThrow(/unknown type "=="/);
 });

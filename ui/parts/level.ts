@@ -10,5 +10,5 @@ export function levelOf(share: number | null | undefined): Level {
   return share > 0 ? 'warn' : 'good';
 }
 
-/** The sign next to the number, for users who do not see the colour. */
+/** The sign next to an error share, for users who do not see the colour. */
 export const signs: Readonly<Record<Level, string>> = { none: '', good: '', warn: '▲', bad: '✕' };

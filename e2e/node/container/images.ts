@@ -4,7 +4,7 @@ import { builtPrograms } from '../../cluster/own-programs.ts';
 import { WaitingError } from '../types.ts';
 import type { Container } from '../types.ts';
 
-/** The stand-in for a container image on a process node: a program on this machine. */
+/** The stand-in for a container image on a process node, whose containers are processes: a program on this machine. */
 export interface Image {
   /** Program and first arguments, absolute paths. */
   entrypoint: readonly string[];
@@ -21,7 +21,7 @@ export type ImageTable = Readonly<Record<string, Image>>;
 /** Port on the node's address where the instrument's stand-in receives OTLP over HTTP from the demo's services. */
 export const instrumentReceiverPort = 4318;
 
-/** This project's own images: the bundles that the real images hold, built beforehand, run by this test's Node. */
+/** This project's own images: the bundles in the real images, built beforehand, and run by the Node.js of this test. */
 export function ownImages(): ImageTable {
   const standIn = [
     process.execPath,

@@ -59,7 +59,7 @@ class Uninstall {
       await this.#removeAll(ref);
       await this.#untilGone(ref, () => this.#listed(ref));
     }
-    // The Secret with the App ID from `svc install` is in the minter's namespace, which stays with the platform agent.
+    // The Secret with the App ID from `svc install` is in the minter's namespace, which is not removed.
     await this.#removeAll(coreResources.secrets, selectorText('minter'));
   }
 

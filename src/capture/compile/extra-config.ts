@@ -6,7 +6,7 @@ import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { ExtraConfig } from '../instrument-yaml/settings.ts';
 import type { CompileEnvironment, PolicyFinding } from './types.ts';
 
-/** Size limits of a policy's extra keys: they go into the file of every node. */
+/** Size limits of a policy's extra keys, which are written into the instrument's file of every node. */
 const maxDepth = 8;
 const maxLeaves = 256;
 

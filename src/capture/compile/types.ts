@@ -19,7 +19,7 @@ export interface CompileInput {
 }
 
 export interface CompileEnvironment extends InstrumentEnvironment {
-  /** The lowest layer of `capture.ports`: the value of the flag. */
+  /** The ports of nodes for which no policy sets `capture.ports`: the operator's `--obi-instrument-ports`. */
   ports: string;
   /** Whether policies may add further keys to the instrument's file. Default no. */
   allowExtraConfig?: boolean;
@@ -123,7 +123,7 @@ export interface NodeConfig {
   rollout: RolloutRules;
 }
 
-/** How changes are rolled out to this node, after the merge. Units: ms. */
+/** How changes are rolled out to this node, merged from all of its policies. Units: ms. */
 export interface RolloutRules {
   /** Identifies the nodes that share these rules. */
   group: string;

@@ -126,7 +126,7 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
     'PlatformUnreachable',
   ],
   [
-    'the policy cannot be applied',
+    'the NetworkPolicy cannot be applied',
     { applyFailures: [{ kind: 'NetworkPolicy', refusal: refused('Forbidden', true) }] },
     'False',
     'ApplyFailed',
@@ -137,7 +137,7 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
     'False',
     'ApplyFailed',
   ],
-])('the Ready condition when %s', (_what, over, status, reason) => {
+])('the Ready condition tells that %s', (_what, over, status, reason) => {
   expect(condition(over, 'Ready')).toMatchObject({ status, reason });
 });
 
@@ -212,7 +212,7 @@ test.each<[string, Partial<MinterFacts>, string, string]>([
   ],
   ['a certificate that is not there', { missing: 'Secret tls is missing' }, 'MissingDependency', 'Secret tls'],
   ['an image that cannot be pulled', { imagePull: 'the image x cannot be pulled' }, 'ImagePullFailed', 'the image x'],
-])('%s is Stalled with a reason of its own', (_what, over, reason, message) => {
+])('a minter is Stalled because of %s, with a reason of its own', (_what, over, reason, message) => {
   const stalled = condition(over, 'Stalled');
   expect(stalled).toMatchObject({ status: 'True', reason });
   expect(stalled?.message).toContain(message);

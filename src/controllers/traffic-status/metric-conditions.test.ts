@@ -12,7 +12,7 @@ test.each([
   ['sound expressions', spec('sum(x)', 'rate(x[1m])'), 'True Offered '],
   ['a broken expression', spec('sum(x)', 'sum('), 'False ExpressionInvalid spec.autoscaling metric m1: expr: '],
   ['a costly expression', spec('avg_over_time(x[30d])'), 'False ExpressionTooCostly spec.autoscaling metric m0: '],
-])('metricsOffered of a monitor with %s', (_, own, expected) => {
+])('metricsOffered judges a monitor with %s', (_, own, expected) => {
   const [condition] = metricsOffered(own);
   const text = condition && `${condition.status} ${condition.reason} ${condition.message}`;
   if (expected === undefined) expect(text).toBeUndefined();

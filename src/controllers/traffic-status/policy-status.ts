@@ -14,7 +14,7 @@ export interface PolicyStatusInput {
   nodes: readonly NodeState[];
   /** Whether queries are held to the policy's query limits; undefined when the policy sets none. */
   queryLimits?: ConditionInput | undefined;
-  /** The fault of the agents' and query server's own objects. */
+  /** Why the objects of the agents or the query server cannot be applied; absent if all can. */
   trouble?: Refusal | undefined;
   /** Wall time, ms since the epoch. */
   now: number;

@@ -8,19 +8,19 @@ export const executionPaths = ['whole', 'agg', 'series', 'off'] as const;
 
 export type ExecutionPath = (typeof executionPaths)[number];
 
-/** The work of one agent for one fragment. Units: milliseconds, bytes. */
+/** The work of one agent for one fragment, a part of a query that the nodes compute. Units: milliseconds, bytes. */
 export interface FragmentNode {
   readonly node: string;
   readonly rows: number;
   readonly bytes: number;
-  /** Samples that the agent decoded: `samplesRead` of `QueryStats`. The counts in an answer's `stats` are others. */
+  /** Samples that the agent decoded: `samplesRead` of `QueryStats`. An answer's `stats` counts other samples. */
   readonly samplesDecoded: number;
   readonly elapsedMs: number;
   readonly waitMs: number;
   readonly evaluateMs: number;
 }
 
-/** One fragment of a query (a part that the nodes compute), and its outcome. */
+/** One fragment of a query, and its outcome. */
 export interface FragmentReport {
   readonly mode: FragmentRequest['kind'];
   readonly expr: string;
@@ -47,7 +47,7 @@ export interface PushdownReport {
   readonly path: ExecutionPath;
   readonly fragments: readonly FragmentReport[];
   readonly fallbacks: readonly Fallback[];
-  /** Raw reads: selectors that were fetched as chunks. */
+  /** The number of selectors whose samples were fetched as raw chunks. */
   readonly rawSelectors: number;
 }
 

@@ -29,13 +29,13 @@ const compareWork = 20;
 /** How far back a probe looks for a sample of the agent itself. */
 const probeWindowMs = 300_000;
 /**
- * Most concurrent queries for the autoscalers of one namespace, and of all: the values of a metric are shared, so few
- * queries run.
+ * The most queries that run at the same time for the autoscalers of one namespace, and of all namespaces. Autoscalers
+ * share the values of a metric, so few queries are needed.
  */
 const autoscalerPlaces = { perUser: 2, all: 64 };
-/** Most concurrent lists of labels and series: they are short, and every dashboard begins with some. */
+/** The most lists of labels or series that are made at the same time: they are short; every dashboard needs some. */
 const listConcurrency = 8;
-/** Most annotations of one severity in an answer. Source: Prometheus' API. */
+/** The most annotations of one severity in an answer. Source: Prometheus' API. */
 const maxAnnotations = 10;
 
 const timedOut = (): DOMException => new DOMException('query timed out in expression evaluation', 'TimeoutError');
@@ -182,8 +182,8 @@ export class QueryRunner {
   }
 
   /**
-   * The samples of several selectors, each list in label order. `answerBytes` returns the memory of the answer that
-   * will be made from them; it is taken here, before any part of the answer is made.
+   * The samples of several selectors, each list in label order. `answerBytes` returns how much memory the answer that
+   * is made from them takes; this memory is charged to the query here, before any part of the answer is made.
    */
   select(
     queries: readonly ReadQuery[],
@@ -224,8 +224,8 @@ export class QueryRunner {
   }
 
   /**
-   * Sends every agent the same request; `read` validates an answer. Lost nodes are reported as for any query; departed
-   * nodes are reported when the request has a time range.
+   * Sends every agent the same request; `read` validates an answer. Lost nodes are reported as for any query. Nodes that
+   * left the cluster are reported only for a request with `reads`.
    */
   ask<T>(
     question: AgentQuestion,

@@ -4,14 +4,15 @@ import { grown } from './grown.ts';
 import { SymbolTable } from './symbol-table.ts';
 
 /**
- * The symbols and lists of the series that was added last. New series come in groups (the buckets of a histogram) that
- * share all but one or two of their label pair objects: a shared pair need not be looked up again.
+ * The symbol numbers of the series that was added last, and the postings lists of its labels. New series come in groups
+ * (the buckets of a histogram) that share all but one or two of their label pair objects: a shared pair need not be
+ * looked up again.
  */
 class LastSeries {
   #labels: Labels = [];
-  /** Name and value of each label; entries after those mean nothing. */
+  /** The symbols of each label's name and value; later entries mean nothing. */
   symbols = new Uint32Array(64);
-  /** Where a label's series are listed, if it has several. */
+  /** For each label the list of the series that have it, if there are several. */
   lists: (GrowingList | undefined)[] = [];
 
   /** The index of the pair: `from` or the one after it; −1 for neither. */
@@ -45,7 +46,7 @@ export class SeriesDictionary {
   readonly #symbols = new SymbolTable();
   readonly postings = new MemoryPostings();
   readonly #freeSlots: number[] = [];
-  /** Slots ever used; free ones have ref 0. */
+  /** The number of slots ever used; a free slot has ref 0. */
   slots = 0;
   refs = new Float64Array(1024);
   /** The offset of a slot's labels in `#labels`, and their number. */
@@ -54,7 +55,7 @@ export class SeriesDictionary {
   #labels = new Uint32Array(16_384);
   #labelsUsed = 0;
   readonly #freeLabels: number[][] = [];
-  /** Hash tables by labels and by ref, with open addressing: slot + 1, or 0. A Map of refs would take twice as much. */
+  /** Hash tables by labels and by ref, with open addressing: slot + 1, or 0. A Map of refs takes twice the memory. */
   #table = new Int32Array(leastTable);
   #byRef = new Int32Array(leastTable);
   #order: Uint32Array | undefined;
@@ -151,7 +152,7 @@ export class SeriesDictionary {
     return slot;
   }
 
-  /** Removes series. Their slots are reused once `whenFree` calls back. */
+  /** Removes series. Their slots are reused only after `whenFree` has called the function that it gets. */
   remove(slots: readonly number[], whenFree: (release: () => void) => void): void {
     if (slots.length === 0) return;
     const gone = new Set<number>();
@@ -173,8 +174,8 @@ export class SeriesDictionary {
   }
 
   /**
-   * The labels of a slot, decoded for the caller. A label equal to the one at the same index of another slot (`beside`,
-   * with its labels as they were returned) is the same object: neighbours in label order differ in a few labels.
+   * The labels of a slot, decoded for the caller. A label equal to the one at the same index of the slot `beside`, for
+   * which `others` were returned before, is the same object: neighbours in label order differ in a few labels.
    */
   labels(slot: number, beside = -1, others: Labels = []): Labels {
     const at = this.#labelsAt[slot]!;

@@ -6,7 +6,7 @@ import { writeSamples } from './samples.ts';
 import type { SeriesSamples } from './with-labels.ts';
 
 /**
- * `io.prometheus.write.v2.Request`: each string once, in a symbol table whose first member is empty.
+ * Encodes an `io.prometheus.write.v2.Request`. It has each string once, in a symbol table whose first member is empty.
  * Source: Prometheus Remote-Write 2.0.
  */
 export function encodeWrite2(series: readonly SeriesSamples[]): Uint8Array {

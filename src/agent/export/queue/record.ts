@@ -38,8 +38,8 @@ export interface QueuedSample {
 
 /**
  * Records of a segment: `u32 length, u32 crc32c, payload`, little-endian; the payload's first byte is its kind.
- * Each segment numbers its series on its own, so that it can be read alone. `exemplified` records are samples followed
- * by their exemplars, each with the index of its sample.
+ * Each segment numbers its series on its own, so that it can be read without the others. `exemplified` records are
+ * samples followed by their exemplars, each with the index of its sample.
  */
 export const recordKinds = { series: 1, samples: 2, spans: 3, exemplified: 4 } as const;
 export const recordHeadBytes = 8;
@@ -73,7 +73,7 @@ export interface Definitions {
 
 /**
  * Defines series: first the strings that are new to the segment, then each series by string numbers. The fifty thousand
- * series of a node share most of their strings.
+ * series of a node share most of their strings, which are thus written once a segment.
  */
 export function seriesPayload(
   series: readonly QueuedSeries[],

@@ -14,9 +14,9 @@ export interface Asked {
   readonly nodes: readonly string[];
 }
 
-/** Most pods that one request names. */
+/** One request names at most this many pods. */
 export const maxPods = 50;
-/** Most nodes that one request names; more are matched as all nodes. */
+/** One request names at most this many nodes. If there are more, it matches all nodes. */
 const maxNodes = 50;
 /** A path that holds several selectors is at most this long: the query server refuses more than 16 KiB. */
 const pathLength = 8 * 1024;

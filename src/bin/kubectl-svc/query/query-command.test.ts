@@ -28,7 +28,7 @@ const asking = (answer: object): { answer: (request: QueryRequest) => object; as
   return { asked, answer: (request) => (asked.push(request), answer) };
 };
 
-test('an instant query is a table with a column for each label, and nothing else on stdout', async () => {
+test('an instant query prints a table with a column for each label, and nothing else on stdout', async () => {
   const played = asking(vector);
   const { code, stdout, stderr } = await runPluginHere(['query', 'up'], played);
   expect([code, stderr]).toEqual([0, '']);
@@ -74,7 +74,7 @@ test('a parse error shows its position', async () => {
   expect(stderr).toBe(`error: ${error}\n    woo up)\n    ^~~\n`);
 });
 
-test('a range is a graph with axes and a legend on a terminal, and a table without one', async () => {
+test('a range query prints a graph with axes and a legend on a terminal, and a table elsewhere', async () => {
   const args = ['query', '--start', '1700000000', '--end', '1700003600', '--step', '1m', 'x'];
   const played = asking(matrix);
   const { stdout } = await runPluginHere(args, { ...played, terminal: 60, env: { NO_COLOR: '1' } });

@@ -23,7 +23,7 @@ import { setOperation } from './set-operators.ts';
 import { matchVectors } from './vector-matching.ts';
 import { settle } from '../settle.ts';
 
-/** A binary expression other than `or` over a frame: two scalars, a vector and a scalar, or two vectors. */
+/** Evaluates a binary expression other than `or` of two scalars, a vector and a scalar, or two vectors. */
 export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, frame: Frame): Promise<Value> {
   const left = await context.evaluate(expr.left, frame);
   const right = await context.evaluate(expr.right, frame);
@@ -62,7 +62,7 @@ export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, fra
   return { kind: 'vector', columns };
 }
 
-/** A vector and a scalar. A comparison keeps the vector's own value, whichever side the vector is on. */
+/** Combines a vector with a scalar. A comparison keeps the vector's own value, whichever side the vector is on. */
 async function withScalar(
   context: EvalContext,
   expr: BinaryExpr,

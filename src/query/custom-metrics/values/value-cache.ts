@@ -26,7 +26,7 @@ export interface ValueCacheOptions {
   readonly deadlineMs: number;
 }
 
-/** Most answers that are kept: they are stale within seconds. */
+/** At most this many answers are kept. Each is stale within seconds. */
 const maxKept = 10_000;
 
 /**
