@@ -122,8 +122,8 @@ export async function startPrometheus(wrapper: readonly string[], atEnd: Stage['
 }
 
 /**
- * Errors: the receiver holds fewer series than were sent. An agent that does not know its pods merges their series, and
- * so holds fewer.
+ * Fails if the receiver holds fewer series than were sent, as an agent does that does not know its pods and merges
+ * their series.
  */
 export async function expectSeries(receiver: Receiver, sent: number, name?: string): Promise<void> {
   const held = await receiver.series(name);

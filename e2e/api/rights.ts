@@ -231,7 +231,7 @@ export function rights(of: () => Cluster): void {
     ['view', ['list', 'watch'], ['create', 'delete']],
     ['edit', ['list', 'create', 'patch', 'deletecollection'], []],
   ])(
-    'a user with the role %s in a namespace has it for its monitors and minters, and for none elsewhere',
+    'the role %s in a namespace includes the monitors and minters of this namespace, and of no other',
     async (role, allowed, denied) => {
       const user = `${role}er`;
       await cluster.kubectl(['-n', 'shop', 'create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);

@@ -1,4 +1,4 @@
-/** The end of the product, by the two commands of the README. */
+/** Removes the product by the two commands of the README. */
 import { join } from 'node:path';
 import { until } from '../../src/testing/until.ts';
 import { repository } from '../install/tools.ts';

@@ -7,8 +7,8 @@ import type { Cluster } from '../cluster/cluster.ts';
 import { until } from '../../src/testing/until.ts';
 
 /**
- * An operator written for `@dot-i/k8s-operator`: it uses that package's public and protected members only, with a CRD
- * from a file, a watch, a finalizer and a status. Only the import differs.
+ * An operator as one writes it for `@dot-i/k8s-operator`, but with another import: it uses only public and protected
+ * members of that package, for a CRD from a file, a watch, a finalizer and a status.
  */
 interface MyCustomResource extends KubeObject {
   spec: { foo: string; bar?: number };
@@ -59,7 +59,7 @@ class MyOperator extends Operator {
   }
 }
 
-/** Tests an operator that was written for the original’s class, on our class. */
+/** Tests an operator that was written for the class of `@dot-i/k8s-operator`, on our class. */
 export function dotI(of: () => Cluster): void {
   let cluster: Cluster;
   let operator: MyOperator;
@@ -94,7 +94,7 @@ export function dotI(of: () => Cluster): void {
     else process.env['KUBECONFIG'] = before;
   });
 
-  test('an operator like the original’s example runs unchanged', async () => {
+  test('an operator like the example of @dot-i/k8s-operator runs unchanged', async () => {
     const file = join(cluster.dir, 'cr.yaml');
     const resource = (foo: string): string =>
       JSON.stringify({

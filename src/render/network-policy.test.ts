@@ -107,7 +107,7 @@ test.each<[string, Connection]>([
   expect(mayConnect(policies, connection)).toBe(false);
 });
 
-describe('with settings', () => {
+describe('with a configured collector and range of API servers', () => {
   const collector = { namespace: 'monitoring', name: 'prometheus' };
   const settled = [
     ...renderController({ ...controllerDefaults, collector }),

@@ -25,9 +25,9 @@ const filter = Type.Object(
 );
 
 /**
- * A request for the stream; the same over HTTP and gRPC. A filter matches when each of its fields matches, and a field
- * matches when one of its values does. An item is shown when one of `include` matches (or none is given) and none of
- * `exclude` does.
+ * A request for the stream of spans and flows; the same over HTTP and gRPC. A filter matches when each of its fields
+ * matches, and a field matches when one of its values does. An item is shown when one of `include` matches (or none is
+ * given) and none of `exclude` does.
  */
 export const streamRequestSchema = Type.Object(
   {

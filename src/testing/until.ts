@@ -6,8 +6,8 @@ export type Something<T> = Exclude<T, undefined | null | false | 0 | ''>;
 /** How long to wait for an answer, and what ends the wait earlier. */
 export interface Waiting {
   /**
-   * In real time. It is long, because a busy machine is slow and a broken test is rare. Default 55 s, so that a unit
-   * test says what it waited for before Jest ends it. `SVC_TEST_PATIENCE` stretches both limits. Units: ms.
+   * The limit in real time. It is long, because a busy machine is slow and a broken test is rare. Default 55 s, so that
+   * a unit test says what it waited for before Jest ends it. `SVC_TEST_PATIENCE` stretches both limits. Units: ms.
    */
   timeoutMs?: number;
   signal?: AbortSignal;

@@ -52,7 +52,7 @@ export function obstacleOf(
   return null;
 }
 
-/** The upstream kernel has no level above 2. Distributions have added some, at which they may require SYS_ADMIN. */
+/** Upstream, perf_event_paranoid has no level above 2. Distributions added some, which may require SYS_ADMIN. */
 function refusal(paranoid: number | null): string {
   if (paranoid === null || paranoid <= 2) return '';
   return `; kernel.perf_event_paranoid is ${paranoid}, where kernels refuse its probes: set it to 2 on the node, or set --instrument-privileges=sys-admin`;
@@ -74,7 +74,7 @@ const lookMs = 15_000;
 
 /**
  * Periodically checks the monitors without recent data and remembers the obstacle of each, and the limits of the node.
- * Guarantees: while all monitors have data, a check costs one walk over them, and two small files for the limits.
+ * Guarantees: while all monitors have data, a check only walks over them, and reads two small files for the limits.
  */
 export class ObstacleWatch {
   readonly #options: ObstacleWatchOptions;

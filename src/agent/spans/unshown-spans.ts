@@ -4,12 +4,12 @@ import { FairQueues, type Held } from './fair-queues.ts';
 export interface UnshownLimits {
   /** Memory for waiting spans. Units: bytes. */
   readonly maxBytes: number;
-  /** After this time, spans whose sender no point has proven count as those of an unknown sender. Units: ms. */
+  /** After this time, spans whose sender no metric point has proven count as of an unknown sender. Units: ms. */
   readonly waitMs: number;
 }
 
 /**
- * The first points of a process arrive at most one interval of the instrument after its first spans: 10 s by default.
+ * A process's first metric points arrive at most one interval of the instrument after its first spans: 10 s by default.
  * The wait covers intervals of up to a minute.
  */
 export const unshownLimits: UnshownLimits = { maxBytes: 8 * 1024 * 1024, waitMs: 70_000 };
@@ -20,7 +20,7 @@ interface Waiting {
 }
 
 /**
- * Spans that wait for points to prove their sender, in the order of arrival.
+ * Spans that wait until a metric point proves who sent them, in the order of arrival.
  * Guarantees: every span is passed on exactly once; memory stays under `maxBytes`: the oldest of the namespace that
  * holds most are passed on early.
  * Shape: no clock; times are monotonic ms.

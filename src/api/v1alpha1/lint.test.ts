@@ -38,7 +38,7 @@ const switches = new Set([
 
 describe('every kind', () => {
   test.each(kinds.map((kind) => [`${kind.resource.group}_${kind.resource.plural}.yaml`, kind] as const))(
-    'is the same in the CRD file %s',
+    'is the same in the code as in the CRD file %s',
     (file, kind) => {
       const text = readFileSync(join(import.meta.dirname, '../../../crds', file), 'utf8');
       expect(parse(text)).toEqual(customResourceDefinition(kind));

@@ -8,7 +8,7 @@ export interface WaitingAgent {
   readonly why: string;
 }
 
-/** Most agents that the summary names. */
+/** The summary names at most this many agents. */
 const maxNamed = 5;
 
 /** The agents that wait for a certificate, for the reports that show them. */

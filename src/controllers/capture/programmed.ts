@@ -126,7 +126,7 @@ export function acceptance({ accepted, inForce }: Judged, { condition }: Program
   ];
 }
 
-/** kstatus' conditions of an object; `trouble` is the fault of the agents' and query server's own objects. */
+/** kstatus' conditions of an object; `trouble` tells why objects of agents or query server cannot be applied. */
 export function progressOf({ accepted }: Judged, { condition }: Programmed, trouble?: Refusal): ConditionInput[] {
   const isMoving = condition.status === 'False' && moving.has(condition.reason);
   const retrying = trouble && !trouble.stalled ? { reason: 'Retrying', message: trouble.message } : undefined;

@@ -78,7 +78,7 @@ test.each<[sentence: string, scopeBody: string, message: RegExp]>([
   expect(faults[0]!.message).toMatch(message);
 });
 
-test('accepts the wildcard only where allowWildcard is set, and only alone', () => {
+test('accepts the wildcard only where allowWildcard is set, and only as the one repository of a scope', () => {
   const wild = head + top + scope(good.replace(`'gitops'`, `'*'`));
   expect(file(wild, true).scopes.get('s')?.everyRepository).toBe(true);
   const mixed = head + top + scope(good.replace(`'gitops'`, `'*', 'gitops'`));

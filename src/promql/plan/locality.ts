@@ -3,7 +3,8 @@ import { setOperators, typeOf, type AggregateExpr, type BinaryExpr, type CallExp
 /**
  * Where the value of an expression can be computed.
  * constant: reads no series, the same everywhere. local: the value over all nodes is the union of the values over each
- * node, and every series of it carries the partition label. central: it needs series of several nodes.
+ * node, and every series of it carries the partition label, which names its node. central: it needs series of several
+ * nodes.
  */
 export type Place = 'constant' | 'local' | 'central';
 

@@ -258,7 +258,7 @@ describe('remote read', () => {
     expect([...samples.times.slice(0, samples.length)]).toEqual([60, 45, 30, 15, 0].map((s) => end - s * 1000));
   });
 
-  test('a matcher on the cluster label is evaluated here: another cluster has no series', async () => {
+  test('a matcher on the cluster label is evaluated by the query server: another cluster has no series', async () => {
     const name = { type: '=' as const, name: '__name__', value: 'svc_agent_up' };
     expect((await read([name, { type: '=', name: 'cluster', value: 'blue' }])).series).toHaveLength(3);
     expect((await read([name, { type: '=', name: 'cluster', value: 'green' }])).series).toHaveLength(0);

@@ -224,8 +224,8 @@ export class QueryRunner {
   }
 
   /**
-   * Sends every agent the same request; `read` validates an answer. Lost nodes are reported as for any query. Nodes that
-   * left the cluster are reported only for a request with `reads`.
+   * Sends every agent the same request; `read` validates an answer. Lost nodes are reported as for any query. Nodes
+   * that left the cluster are reported only for a request with `reads`.
    */
   ask<T>(
     question: AgentQuestion,

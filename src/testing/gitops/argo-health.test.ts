@@ -29,7 +29,7 @@ test.each<[string, KubeObject, string, string]>([
     'not observed',
   ],
   ['has a status without conditions', object({ observedGeneration: 2 }), 'Progressing', 'has no status yet'],
-  ['was changed afterwards', object({ observedGeneration: 1, conditions: [ready] }), 'Progressing', 'not observed'],
+  ['has an older status', object({ observedGeneration: 1, conditions: [ready] }), 'Progressing', 'not observed'],
   ['is ready', object(seen(ready)), 'Healthy', 'Because: of it'],
   [
     'is ready and rolls out',

@@ -80,7 +80,7 @@ function draw(
   }
 }
 
-/** The time axis, with two to six times, as there is room. */
+/** The time axis with two to six labels, as many as there is room for. */
 function timeAxis(columns: number, margin: number, { start, end }: GraphOptions): string[] {
   const text = (ms: number): string => axisTime(ms, end - start);
   const room = width(text(start)) + 4;

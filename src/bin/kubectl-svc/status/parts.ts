@@ -30,7 +30,7 @@ const parts = {
 } as const;
 export type PartName = keyof typeof parts;
 
-/** Each part by its names. */
+/** Each accepted name of a kind → the kind. */
 export const statusParts: ReadonlyMap<string, PartName> = new Map(
   (Object.keys(parts) as PartName[]).flatMap((name) => [name, ...parts[name].words].map((word) => [word, name])),
 );
@@ -47,7 +47,7 @@ export interface PartReport extends StatusReport {
 }
 
 /**
- * One kind, or one object of it with each of its conditions. Pure.
+ * Reports on one kind, or on one object of it with each of its conditions. Pure.
  * Errors: PluginError when the kind cannot be read, or there is no object of that name.
  */
 export function part(view: ClusterView, which: PartName, name: string | undefined): PartReport {

@@ -38,7 +38,7 @@ function anyNumber(random: Random): number {
   return (random.below(2_000_001) - 1_000_000) * 10 ** (random.below(40) - 20);
 }
 
-/** Histograms whose bounds are sometimes the same on all nodes. Some have more bounds than a row holds. */
+/** Nodes with histograms of random values. Often all have the same bounds; some have more bounds than a row holds. */
 function world(random: Random): SplitNodes {
   const series: RandomSeries[] = [];
   const common = ['0.1', '1', '+Inf'];
