@@ -23,7 +23,7 @@ const stalled = (reason: Refusal['reason'], message: string): Refusal => ({ reas
 /**
  * What a failed write means. Of several failures, the first one that waiting cannot resolve gives the reason; the
  * message has all of them. Pure.
- * The order of the checks matters: quotas and webhooks answer with the same status codes as missing permissions.
+ * Quotas and webhooks are checked first, because they answer with the same status codes as missing permissions.
  */
 export function refusalOf(error: unknown, object?: string): Refusal {
   if (error instanceof AggregateError) {

@@ -23,8 +23,8 @@ export interface StreamGrpc {
 }
 
 /**
- * The stream as gRPC (`src/stream/proto/stream.proto`) on connections that the caller has accepted and identified. A
- * client without permission gets PERMISSION_DENIED, an invalid request INVALID_ARGUMENT.
+ * Serves the stream of spans and flows as gRPC (`src/stream/proto/stream.proto`) on connections that the caller has
+ * accepted and identified. A client without permission gets PERMISSION_DENIED, an invalid request INVALID_ARGUMENT.
  */
 export function createStreamGrpc(options: StreamOptions): StreamGrpc {
   const server = createGrpcServer({ maxMessageBytes: maxRequestBytes });

@@ -112,7 +112,7 @@ export interface GroupInput extends Omit<Group, 'nodes'> {
   namespaces: readonly NamedLabels[];
   /** The rules for pods without a monitor, from these policies, in these namespaces. */
   scopes: readonly BaseScope[];
-  /** By namespace. */
+  /** One for each namespace. */
   shares: readonly Share[];
 }
 
@@ -229,8 +229,8 @@ function baseEntry({ namespaces, base }: BaseScope, zero: boolean): DiscoveryEnt
 }
 
 /**
- * Weakest first. When two monitors may share a pod, the stronger entry carries the routes of both, because the stronger
- * entry decides.
+ * The entries of monitors, weakest first. When two monitors may share a pod, the stronger entry carries the routes of
+ * both, because for that pod the instrument follows only the stronger entry.
  */
 function monitorEntries(active: readonly Draft[]): DiscoveryEntry[] {
   return [...active.entries()].toReversed().flatMap(([i, { monitor, settings }]) => {
@@ -260,7 +260,7 @@ function exclusions({ environment, policies, namespaces, shares }: GroupInput): 
   return [own, ...rest];
 }
 
-/** The union over the node; a monitor that names no protocol wants all of the usual ones. */
+/** All protocols that are wanted on the nodes; a monitor that names no protocol wants all of the usual ones. */
 function instrumentations(everyone: readonly EffectiveSettings[]): InstrumentSettings['instrumentations'] {
   const named = sortedSet(everyone.flatMap((s) => s.protocols ?? []).map((p) => p.toLowerCase()));
   if (everyone.length > 0 && everyone.every((s) => s.protocols)) return { metrics: named, traces: named };

@@ -26,7 +26,7 @@ const planQuiet = { quietMs: 10, maxMs: 250 };
 const reconnectMs = 1_000;
 /** The most pushes in flight at a time. */
 const maxPushes = 64;
-/** The most agents that are connected to at a time. */
+/** The most agents to which connections are opened at a time. */
 const maxGreetings = 32;
 const none: ReadonlySet<string> = new Set();
 
@@ -113,12 +113,12 @@ export class CaptureHub {
     return () => this.#listeners.delete(listener);
   }
 
-  /** The result of `read` has changed. */
+  /** Tells the hub that the result of `read` has changed. */
   changed(): void {
     if (this.#signal && !this.#signal.aborted) this.#compiling.call();
   }
 
-  /** The agent of a node has a new certificate: an unreachable agent is retried immediately. */
+  /** Tells the hub that a node's agent has a new certificate: an unreachable agent is retried immediately. */
   certified(name: string): void {
     const link = this.#links.get(name);
     if (!link || this.#nodes.get(name)?.reachable !== false) return;

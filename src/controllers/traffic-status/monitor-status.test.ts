@@ -228,7 +228,7 @@ test('the newest sample time moves at most once a minute', () => {
   expect(at('2026-01-01T11:00:00Z', 3_000_000)).toBe('2026-01-01T11:10:00Z');
 });
 
-test('counts are exact and rows are capped at 16', () => {
+test('the counts of nodes are exact, and the rows of failed nodes are capped at 16', () => {
   const outcome: MonitorOutcome = scene({}).outcome;
   const states = Array.from({ length: 20 }, (_, i) => {
     const state = new NodeState(`n${i}`);

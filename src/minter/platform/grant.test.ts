@@ -37,7 +37,7 @@ test.each<[sentence: string, change: object, expected: string]>([
   ['a token of 5000 characters', { token: 'x'.repeat(5000) }, 'no_token'],
   ['a token beyond ASCII', { token: 'ü' }, 'no_token'],
   ['no repositories', { repositories: undefined }, 'no_repositories'],
-  ['an empty list', { repositories: [] }, 'missing_repository'],
+  ['an empty list of repositories', { repositories: [] }, 'missing_repository'],
   ['one repository missing', { repositories: [repository('gitops')] }, 'missing_repository'],
   [
     'one repository twice and one missing',

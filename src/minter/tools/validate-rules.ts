@@ -24,7 +24,7 @@ export interface ValidateRulesOptions {
 }
 
 /**
- * `minter tools validate-rules`: one line per file, scope and fault; with `token`, the decision and why.
+ * `minter tools validate-rules`: prints one line per file, scope and fault; with `token`, also the decision and why.
  * Resolves with the exit code: 0 when rules are in force, none has a fault, and the request, if given, is admitted;
  * else 1.
  * Errors: ERR_INPUT_INVALID for a directory or a claims file that cannot be read, claims that are not a JSON object,

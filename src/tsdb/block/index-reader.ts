@@ -8,7 +8,7 @@ import type { ChunkEncoding } from '../types.ts';
 import { chunkCrcBytes } from './format.ts';
 import type { BlockSeries, ChunkPlace } from './format.ts';
 
-/** One name's values in text order, and the offsets of their lists. */
+/** The symbols of a label name's values, in order of the values, and the offsets of the values' lists of series. */
 interface ValueTable {
   readonly symbols: Uint32Array;
   readonly lists: Uint32Array;
