@@ -8,7 +8,7 @@ import { ourProgram, peerProgram } from './runtime/programs.ts';
 import { play, type Round } from './runtime/round.ts';
 import { World } from './runtime/world.ts';
 
-/** Goals for ratios are judged from this many objects on: with fewer, the start of a process outweighs its work. */
+/** Goals for ratios hold from this many objects on: in a smaller run, the start of a process outweighs its work. */
 const objectsOfGoals = 5_000;
 
 await bench(

@@ -6,7 +6,8 @@ import { aMonitor, aNamespace, aPod } from '../../src/testing/capture/world.ts';
 
 /**
  * Times compiles that reuse results of the previous compile: after one edited monitor, after one moved pod, and without
- * a change. Then times compiles from scratch. Ten monitors a namespace and fifteen pods a node, as in a busy cluster.
+ * a change. Then times compiles from scratch. There are ten monitors a namespace and fifteen pods a node, as in a busy
+ * cluster.
  */
 export function compileTimes(
   { runs, say, reporter }: Stage,

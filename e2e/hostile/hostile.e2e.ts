@@ -8,7 +8,8 @@ import { startWorld, type HostileWorld } from './world.ts';
 
 /**
  * Hostile callers attack every port of every program, without credentials and with each identity that the port admits.
- * All traffic stays in 127.0.0.0/8. After each case the process lives, other callers are answered, and memory is free.
+ * All traffic stays in 127.0.0.0/8. After each case the process still lives, other callers are answered, and the memory
+ * that the case took is free again.
  */
 const seed = Number(process.env['HOSTILE_SEED'] ?? 20_240_601);
 /** Another caller must be answered within this time. Units: ms. */

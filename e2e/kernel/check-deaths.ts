@@ -15,7 +15,7 @@ async function killInstrument(stage: KernelStage): Promise<void> {
   );
 }
 
-/** kill -9 of each part, and which requests are counted nevertheless. */
+/** Kills each part with SIGKILL, and checks which requests are counted nevertheless. */
 export const deaths: readonly Check[] = [
   {
     what: 'the agent is killed ten times under traffic: the instrument is left alone, and not one request is lost',

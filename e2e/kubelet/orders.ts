@@ -2,7 +2,7 @@ import type { KeyPair } from '../cluster/pki.ts';
 import type { ImageFile } from './images.ts';
 import type { Programs } from './programs.ts';
 
-/** The options of the command. */
+/** The options of `main.ts`, the command that tests the product on a real node. */
 export interface Orders {
   readonly edits: number;
   readonly editSeconds: number;

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { findBinaries, findNodeBinaries, type Binaries, type NodeBinaries } from '../cluster/binaries.ts';
 import { findGoPrograms, type GoPrograms } from '../cluster/go-programs.ts';
 
-/** The name server of a cluster. */
+/** How the DNS server of the cluster, CoreDNS, is built. */
 export const nameServer = {
   moduleDir: fileURLToPath(new URL('./coredns/', import.meta.url)),
   versionOf: 'github.com/coredns/coredns',

@@ -4,7 +4,7 @@ import { encodeTimeSeries } from '../../src/tsdb/remote-read/sampled-series.ts';
 import { snappyCompress } from '../../src/tsdb/remote-read/snappy.ts';
 import { postWrite } from './remote-write.ts';
 
-/** Prometheus refuses samples more than half a block behind its newest, so each step sends only this long. Units: ms. */
+/** Prometheus refuses samples more than half a block behind its newest, so a step sends only this long. Units: ms. */
 const windowMs = 30 * 60_000;
 const seriesPerRequest = 2_000;
 

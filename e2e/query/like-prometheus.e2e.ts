@@ -108,7 +108,7 @@ function comparable({ text, ...head }: Answer): object {
   return { ...head, body };
 }
 
-test.each(named(sameRequests(now / 1000)))('the same answer: %s', async (_name, request) => {
+test.each(named(sameRequests(now / 1000)))('the same answer as from Prometheus: %s', async (_name, request) => {
   expect(comparable(await ours(request))).toEqual(comparable(await theirs(request)));
 });
 

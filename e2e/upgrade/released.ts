@@ -30,7 +30,7 @@ export interface Release {
   readonly manifest: string;
   /** Its images, by name and tag. */
   readonly images: ImageTable;
-  /** Its plugin, a program for Node. */
+  /** Its kubectl plugin, a program that Node.js runs. */
   readonly plugin: string;
 }
 
@@ -69,7 +69,7 @@ export async function keepRelease(root: string): Promise<string> {
   await writeFile(list, `${JSON.stringify(known, null, 2)}\n`);
   const file = join(folder, `${version}${suffix}`);
   const archive = pack();
-  // Equal content gives an equal archive.
+  // All entries have the same time, so that equal content gives an equal archive.
   const add = (name: string, content: Buffer): void => void archive.entry({ name, mtime: new Date(0) }, content);
   add('package.json', await readFile(join(root, 'package.json')));
   add('install.yaml', await readFile(join(root, 'manifests/install.yaml')));

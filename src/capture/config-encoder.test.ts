@@ -7,9 +7,9 @@ const seed = zeroConfig({ node: 'x', ports: '80', instrumentVersion: 'v0.10' });
 const rule = { namespace: 'shop', name: 'm', uid: 'u', pods: ['a', 'b'] };
 
 test.each<[string, Partial<CaptureConfig>]>([
-  ['the seed', {}],
+  ['the config that an agent starts with', {}],
   ['a config with fallback rules', { fallback: [{ protocols: ['HTTP'] }], generations: { b: 1, a: 2 } }],
-])('%s has the bytes of canonicalJson and the hash of captureHash', (_what, more) => {
+])('%s is encoded to the bytes of canonicalJson and the hash of captureHash', (_what, more) => {
   const { node: _node, monitors: _monitors, ...shared } = { ...seed, ...more };
   const encoder = new ConfigEncoder(shared);
   for (const own of [

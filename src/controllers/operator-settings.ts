@@ -164,7 +164,7 @@ function serviceAccountSetting(meaning: { help: string; default: string }): Sett
 
 export type OperatorSettings = SettingValues<typeof operatorSettingTable>;
 
-/** The inputs of the rendered platform, from the operator's settings. */
+/** What the operator's settings say about the objects of agents and query server, as the renderer takes it. */
 export function platformInput(settings: OperatorSettings): PlatformInput {
   return {
     ...platformDefaults,

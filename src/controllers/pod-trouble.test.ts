@@ -31,7 +31,7 @@ test.each<[string, KubeObject]>([
   expect(imagePullTrouble([given])).toBeUndefined();
 });
 
-test('the cache keeps only what these texts need of a pod', () => {
+test('the cache keeps only what the texts about troubles need of a pod', () => {
   const kept = podTroubleTransform.apply(pod('a', 'ErrImagePull'));
   expect(kept).not.toHaveProperty('spec');
   expect(kept.metadata).toEqual({ name: 'a', namespace: 'shop' });

@@ -41,7 +41,7 @@ export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
         signal: limit.signal,
       });
       if (isPlainJson(headers)) return answer(statusCode, headers, await readWhole(body, options.maxBytes, tooLarge));
-      // A short rest is read, so that the connection can be reused; a long one is not worth it.
+      // Any other body is read to its end if it is short, so that the connection can be reused.
       await body.dump({ limit: options.maxBytes, signal: limit.signal });
       return answer(statusCode, headers, null);
     } catch (error) {
@@ -58,7 +58,7 @@ export function boundedFetch(options: BoundedFetchOptions): typeof fetch {
 function answer(status: number, received: AnswerHeaders, body: Uint8Array | null): Response {
   const headers = new Headers();
   for (const [name, value] of Object.entries(received)) {
-    // The body here is complete and no longer chunked.
+    // These headers describe the transfer, but the body here is complete.
     if (value === undefined || name === 'content-length' || name === 'transfer-encoding') continue;
     if (body === null && name === 'content-type') continue;
     headers.set(name, Array.isArray(value) ? value.join(', ') : value);

@@ -16,8 +16,8 @@ export interface ClientTrust {
 
 export interface TlsServerOptions extends DoorOptions {
   /**
-   * Subject CNs of client certificates of our CA that may call. Others get 403; without a certificate the handshake
-   * fails.
+   * Subject CNs of the clients that may call, with certificates of our CA. A client with another CN gets 403; without a
+   * certificate the handshake fails.
    */
   readonly clientNames?: readonly string[] | undefined;
   /** CAs of optional client certificates; the handler checks the certificate. Not with `clientNames`. */
@@ -27,7 +27,7 @@ export interface TlsServerOptions extends DoorOptions {
    * (`allowed` is false for a client that is not in `clientNames`). Absent: HTTP/1.1 only.
    */
   readonly http2?: 'handler' | ((socket: TLSSocket, allowed: boolean) => void);
-  /** Accepts connections for messages on a path; only from clients that may call. */
+  /** Accepts WebSockets on one path, only from clients that may call. */
   readonly messages?: MessageRoute;
 }
 
@@ -70,7 +70,7 @@ function splitByProtocol(server: Server, onHttp2: (socket: TLSSocket) => void): 
   server.removeAllListeners('secureConnection');
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol !== 'h2') for (const listener of http1) listener.call(server, socket);
-    // The common entry (`Door`) hears of the connection by the same event, after this listener.
+    // The common entry (`Door`) learns of the connection by the same event, after this listener, and has to know it.
     else process.nextTick(onHttp2, socket);
   });
 }

@@ -29,7 +29,7 @@ export function sortNumbers(values: Float64Array): Float64Array {
   return values;
 }
 
-/** The q-quantile of values, which are reordered in place; weighted mean of the two neighbours. */
+/** The q-quantile of values, which are reordered in place: the weighted mean of the two values around its rank. */
 export function quantile(q: number, values: Float64Array): number {
   if (!(q >= 0 && q <= 1) || values.length === 0) return quantileOfSorted(q, values);
   if (values.length > sortedWhole) selectNeighbours(Math.floor(q * (values.length - 1)), values);
@@ -37,7 +37,7 @@ export function quantile(q: number, values: Float64Array): number {
   return quantileOfSorted(q, values);
 }
 
-/** Above this number of values, a quantile selects its two neighbours instead of sorting. */
+/** Above this number of values, a quantile selects the two values around its rank instead of sorting. */
 const sortedWhole = 10_000;
 
 /** Moves the values of a rank and of the next rank to their sorted positions. */

@@ -19,7 +19,7 @@ import { startQueryServer } from './query-server.ts';
 import type { QuerySettings } from './settings.ts';
 import { warmUpQueries } from './warm-up.ts';
 
-/** Rules of autoscaling metrics look for series within this window. Units: ms. */
+/** Rules of autoscaling metrics find the series that have had a sample within this time. Units: ms. */
 const seriesWindowMs = 300_000;
 
 export interface QueryContext {

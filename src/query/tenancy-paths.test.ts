@@ -88,7 +88,7 @@ async function compare(user: string, query: string): Promise<Set<string>> {
   return taken;
 }
 
-test.each(Object.keys(users))('random queries of user %s see only what is theirs, on every path', async (user) => {
+test.each(Object.keys(users))('random queries of user %s see only the series of that user', async (user) => {
   const scope = { histograms: false, experimental: true, start, end };
   const taken = new Set<string>();
   for (let i = 0; i < 6; i++) {
@@ -106,7 +106,7 @@ test.each([
   'sum(requests_total{k8s_node_name="n1"}) or vector(0)',
   'count(requests_total{k8s_src_namespace!="api"} offset 3m)',
   'absent(requests_total{k8s_src_namespace="db",k8s_dst_namespace="i2",k8s_namespace_name=""})',
-])('every user sees only what is theirs: %s', async (query) => {
+])('every user sees only the series of that user: %s', async (query) => {
   for (const user of Object.keys(users)) await compare(user, query);
 });
 

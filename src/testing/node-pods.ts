@@ -35,7 +35,7 @@ export function aPod(path: string, change: PodChange = {}): KubeObject {
   } as unknown as KubeObject;
 }
 
-/** An identity that is synced and knows exactly these pods. */
+/** An `Identity`, the agent's knowledge of its node's pods, that is synced and knows exactly these pods. */
 export function nodePods(...pods: readonly (string | KubeObject)[]): Identity {
   const identity = new Identity();
   for (const pod of pods) identity.pods.upsert(podIdentity(typeof pod === 'string' ? aPod(pod) : pod));
@@ -59,8 +59,8 @@ export function senderAttributes(path: string, more: Readonly<Record<string, str
 }
 
 /**
- * Makes `identity` see a point under this Resource, as if an agent had received it. The point belongs to the pod that
- * `instance` names; by default, the pod that the Resource itself names.
+ * Makes `identity` see a metric point under this Resource, as if an agent had received it. The point belongs to the pod
+ * that `instance` names; by default, the pod that the Resource itself names.
  */
 export function showPoints(
   identity: Identity,

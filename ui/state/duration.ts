@@ -1,4 +1,4 @@
-/** Durations as in URLs and as people write them. Pure. */
+/** Reads and writes durations in the form that URLs have and that people type. Pure. */
 
 /** Seconds of a duration such as `90`, `5m`, `1h30m` or `2d`; undefined for any other text. */
 export function secondsOf(text: string): number | undefined {

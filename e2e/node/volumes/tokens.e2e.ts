@@ -42,7 +42,7 @@ test('keeps a token for each audience', async () => {
   expect(await source.token(pod, 'a', 600)).toBe('token-1');
 });
 
-test('waits while the API server does not know yet where the pod is', async () => {
+test('waits while the API server does not know yet which node the pod is on', async () => {
   const { api } = scriptedApi(() => 0, 2);
   expect(await createTokenSource(api, () => 0).token(pod, undefined, 600)).toBe('token-1');
 });

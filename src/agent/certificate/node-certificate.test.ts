@@ -41,7 +41,7 @@ const open = () =>
   });
 const kept = (): string => join(dir, 'data/certificate.pem');
 
-/** What the operator does with an offer. */
+/** Signs the certificate request of an offer, as the operator does. */
 async function certified(certificate: NodeCertificate, authority = ca): Promise<string> {
   const { request } = await certificate.offer();
   return signLeaf(authority, await readCertificateRequest(request), names, { now: clock.now(), days: 30 });

@@ -13,7 +13,7 @@ import { type Labels, labelsFromObject } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import { Exports } from './exports.ts';
 
-/** A server for all destinations. It takes every request and answers with the sample count of remote write 2.0. */
+/** All destinations are one server, which takes every request and answers with the count of remote write 2.0. */
 let dir: string;
 let server: Server;
 let url: string;
@@ -95,7 +95,7 @@ const comesTrue = (holds: () => boolean): Promise<unknown> =>
 
 const series = labelsFromObject({ __name__: 'http_server_x', k8s_namespace_name: 'shop', k8s_pod_name: 'web-1' });
 
-test('a destination with a Secret waits for it, says so, and then sends with it', async () => {
+test('a destination waits for the Secret that it refers to, says so, and then sends with it', async () => {
   exports.setConfig(config({ exports: [policyExport('a', { secret: 'ns/s/key' })] }));
   await take(series);
   await comesTrue(() => statusOf('a')?.state === 'NoSecret');

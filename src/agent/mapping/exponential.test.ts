@@ -32,7 +32,7 @@ function pointOf(values: readonly number[], scale: number): ExponentialPoint {
 
 const bounds = [0, 0.005, 0.01, 0.1, 1, 2.5, 10];
 
-test('each count is a lower bound of the truth and misses at most the bucket that straddles the bound', () => {
+test('each count is at most the true one, and lacks only values of the bucket that straddles the bound', () => {
   const values = fc.array(fc.double({ min: 0.001, max: 20, noNaN: true }), { minLength: 1, maxLength: 50 });
   fc.assert(
     fc.property(values, fc.integer({ min: 0, max: 5 }), (list, scale) => {
@@ -57,7 +57,7 @@ test('zeros count at every bound from the threshold up, negative values also bel
   expect(countsAtBounds(point, [-1, 0, 1])).toEqual([2, 5, 6]);
 });
 
-test('powers of two fall on their bound exactly', () => {
+test('a power of two is counted at the bound of the same value', () => {
   expect(countsAtBounds(pointOf([1, 2, 4], 0), [1, 2, 4])).toEqual([1, 2, 3]);
   expect(countsAtBounds(pointOf([32, 64, 8192], 0), [32, 64, 8192])).toEqual([1, 2, 3]);
 });

@@ -15,7 +15,7 @@ const names = {
   'process.cpu.time': null,
 };
 
-test.each(Object.entries(names))('%s is of the family %s, as it arrives and as it is stored', (otlpName, family) => {
+test.each(Object.entries(names))('%s is of the family %s, also by its stored name', (otlpName, family) => {
   expect([metricFamily(otlpName), storedFamily(`${metricName(otlpName)}_bucket`)]).toEqual([family, family]);
 });
 

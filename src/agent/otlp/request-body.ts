@@ -20,7 +20,7 @@ export function knownEncoding(header: string | undefined): boolean {
 
 /**
  * Reads and decompresses a request's body, with or without a Content-Length.
- * Errors: ERR_TOO_LARGE beyond a cap (the rest of the body is not read), ERR_INPUT_INVALID when it does not
+ * Errors: ERR_TOO_LARGE beyond one of the limits (the rest of the body is not read), ERR_INPUT_INVALID when it does not
  * decompress or the sender broke off.
  */
 export async function readBody(req: IncomingMessage, limits: { wire: number; decoded: number }): Promise<Buffer> {
@@ -39,8 +39,8 @@ export async function readBody(req: IncomingMessage, limits: { wire: number; dec
 
 /**
  * Reads a request's body as it was sent. Errors: as `readBody`.
- * Guarantees: the body can be freed before the request, which lives until its answer is sent: no promise that the
- * request's listeners settle has the body as its value.
+ * Guarantees: the body can be freed before the request, which lives until its answer is sent. For this, no promise that
+ * a listener of the request settles has the body as its value.
  */
 export async function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0);

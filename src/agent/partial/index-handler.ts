@@ -34,7 +34,7 @@ export interface IndexDeps {
 /**
  * Answers from the store's indexes of series: label names, values of a label, label sets.
  * Flow: read and check the request → wait for admission → list → encode, all of it before the first byte is sent.
- * Errors: only the signal's; any other failure is an outcome.
+ * Errors: only the signal's; any other failure is returned as an outcome.
  */
 export function createIndexHandler(deps: IndexDeps): FramedHandler {
   const { clock, limits = defaultIndexLimits, memory = unlimitedMemory() } = deps;

@@ -22,7 +22,7 @@ export interface ScrapeOptions {
   /** The page in chunks; other work runs between two of them. Null until `notReady` returns null. */
   readonly exposition: (format: ExpositionFormat) => AsyncIterable<Uint8Array> | null;
   readonly auth: Pick<TokenAuth, 'decide'>;
-  /** Null when ready, else the missing step. */
+  /** Null when the agent is ready, else the step of its start that is missing. */
   readonly notReady: () => string | null;
   readonly logger: Logger;
 }

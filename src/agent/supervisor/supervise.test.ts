@@ -93,7 +93,7 @@ test('an order for the running file, or for bytes that are not on disk, restarts
   expect(log()).toBe('a: 1\na: 4\n');
 });
 
-test('an instrument that ends by itself ends the supervisor with its code, with no run in the state', async () => {
+test('an instrument that ends by itself ends the supervisor with its code; the state names no process', async () => {
   start('exit 255');
   expect(await ended).toBe(255);
   expect(await state()).toMatchObject({ pid: null, starts: 1 });

@@ -31,7 +31,7 @@ test.each([
   ],
 ])('%j is no address range', (text) => expect(isCidr(text)).toBe(false));
 
-test('an address is accepted exactly when Node accepts it', () => {
+test('the address of a range is accepted exactly when Node accepts it', () => {
   const part = fc.constantFrom('', '0', '1', 'ff', 'abcd', '12345', '255', '256', '01', '1.2.3.4', '1.2.3.300', 'g');
   const joined = (separators: string[]) =>
     fc

@@ -8,7 +8,7 @@ export interface MoreCompletions {
   readonly argumentsOf: (command: string, word: string, operands: readonly string[]) => Promise<readonly string[]>;
 }
 
-/** Instructions to the shell in addition to the words. Source: cobra's `ShellCompDirective`. */
+/** Instructions to the shell in addition to the completions. Source: cobra's `ShellCompDirective`. */
 const directives = { files: 0, noFiles: 4 } as const;
 const files = `:${directives.files}\n`;
 

@@ -4,7 +4,7 @@ import type { ConditionInput } from '../../runtime/index.ts';
 
 export interface AppCredentials {
   condition: ConditionInput;
-  /** Changes when the App ID does. The pods read it at start, so a change has to roll them. */
+  /** A hash of the App ID. The pods read the App ID only at their start, so that another hash has to replace them. */
   hash?: string;
 }
 

@@ -6,7 +6,7 @@ import { boundedFetch } from '../bounded-fetch.ts';
 import { Refusal } from '../refusal.ts';
 import { members, parseStrictJson } from '../strict-json.ts';
 
-/** Bounds of the key set. Units: ms and bytes. */
+/** The limits for fetching the issuer's key set and using it. Units: ms and bytes. */
 export const jwksLimits = {
   timeoutMs: 2_000,
   freshMs: 10 * 60_000,

@@ -22,7 +22,7 @@ export function detectReset(current: FloatHistogram, previous: FloatHistogram): 
   return anyFell(current.positive, before.positive) || anyFell(current.negative, before.negative);
 }
 
-/** True when a populated bucket is missing or holds less than before. */
+/** True when a bucket that was populated is missing now, or has a lower count. */
 function anyFell(current: Buckets, previous: Buckets): boolean {
   const now = new Map(current.indexes.map((index, i) => [index, current.counts[i]!]));
   return previous.indexes.some((index, i) => {

@@ -3,7 +3,7 @@ import { maxMatchCost, patternCost, refuseDearPattern } from '../../base/text/pa
 import { regexShape, rememberedTest, shapeTest } from '../../base/text/regex-shape.ts';
 import { executionError } from '../errors.ts';
 
-/** Full-match test of one pattern. */
+/** Tests whether one pattern matches a whole value. */
 export type PatternTest = (value: string) => boolean;
 
 /** The reason why RE2 refuses a pattern, in Go's words, or null for a valid one. */

@@ -3,8 +3,8 @@ import { queryLimits } from '../limits.ts';
 import { childrenOf, type Expr } from './ast.ts';
 
 /**
- * Counts the resources of a text while it is parsed: of one query, or of several selectors of one request. Each method
- * returns the reason to refuse, or null.
+ * Counts the characters, selectors, matchers and regular expressions of a text while it is parsed: of one query, or of
+ * several selectors of one request. Each method returns the reason to refuse, or null.
  */
 export class TextLimits {
   #length = 0;
@@ -45,7 +45,7 @@ function over(what: string, found: number, limit: number): string | null {
   return found > limit ? `query is too large: ${what}: ${found}, at most ${limit}` : null;
 }
 
-/** The reason why a level is too deep; null for an allowed one. */
+/** The reason why a level of nesting is too deep; null for an allowed one. */
 export function refuseDepth(depth: number): string | null {
   return depth > queryLimits.depth ? `expression nested deeper than ${queryLimits.depth} levels` : null;
 }

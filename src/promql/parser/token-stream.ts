@@ -49,7 +49,7 @@ export class TokenStream {
     return (kind === 'punctuation' || kind === 'operator') && word === mark;
   }
 
-  /** True when the next token is this keyword. */
+  /** True when the next token is one of these keywords. */
   atKeyword(...words: string[]): boolean {
     return this.#current.kind === 'keyword' && words.includes(this.#current.word);
   }

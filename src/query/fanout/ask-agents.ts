@@ -14,7 +14,7 @@ export interface AgentQuestion {
   readonly form?: Readonly<Record<string, string>>;
 }
 
-/** Sends the request to one address and returns the `data` of its answer. Errors: AgentFailure; the signal's reason. */
+/** Sends the request to one agent and returns the `data` of its answer. Errors: AgentFailure; the signal's reason. */
 export type AgentAsker = (
   agent: CallableAgent,
   question: AgentQuestion,

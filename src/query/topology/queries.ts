@@ -6,7 +6,8 @@ import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { flowMetric, requestFamilies, type RequestFamily } from './families.ts';
 
 /**
- * Marks the part of the query that a sample belongs to: a family's `part`, the same with `!` for failures, or `flows`.
+ * The label that marks the part of the query that a sample belongs to: a family's `part`, the same with `!` for
+ * failures, or `flows`.
  */
 export const partLabel = 'svc_part';
 export const flowPart = 'flows';
@@ -44,9 +45,9 @@ function partsOf({ metric, part, failed }: RequestFamily, all: '_bucket' | '_cou
 }
 
 /**
- * The rates of parts, each marked with its name, added up by labels. One aggregation over a union, which every agent
- * evaluates by itself, so that each agent gets one request for all of it. A pod without an owner is its own workload.
- * Pure.
+ * The rates of parts, each marked with its name, added up by labels. It is one aggregation over a union. Every agent
+ * evaluates it by itself, so that each agent gets one request for all parts. A pod without an owner is its own
+ * workload. Pure.
  */
 function summedRates(parts: ReturnType<typeof partsOf>, by: readonly string[], windowMs: number): string {
   const withOwner = by.includes(ownerLabel);
@@ -72,8 +73,8 @@ export function servedRates(windowMs: number): string {
 }
 
 /**
- * All numbers of a topology as the parts of one query, so that they are of one moment and lack the same nodes. The sums
- * of the first part are by `le`. Pure.
+ * All numbers of a topology as the parts of one query, so that they are of one moment and lack the same nodes. The
+ * first part groups its sums by `le`, too. Pure.
  */
 export function topologyQuery(by: TopologyGrouping, windowMs: number): readonly [string, string] {
   const parts = requestFamilies.flatMap((family) => partsOf(family, '_bucket'));

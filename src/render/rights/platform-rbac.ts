@@ -5,7 +5,7 @@ import { partRules } from './part-rights.ts';
 import { clusterRole, clusterRoleBinding, serviceAccount } from './rbac.ts';
 import { promqlReadPath } from '../../api/rights.ts';
 
-/** Identities of agent and query, and the two roles that users and collectors are bound to. */
+/** Identities of agents and query server, and the two roles that users and collectors are bound to. */
 export function renderPlatformRbac(input: PlatformInput): KubeObject[] {
   const agent = { namespace: input.namespace, name: names.agent };
   const query = { namespace: input.namespace, name: names.query };

@@ -4,7 +4,7 @@ import { isNotFound, type KubeClient, type TypedObject } from '../../kube/index.
 import { keyOf } from '../keys.ts';
 import { ownsExactly } from './managed-fields.ts';
 
-/** The field manager that writes statuses, and the cache that shows whether one differs. */
+/** The field manager that writes statuses, and the cache that shows whether the live status differs. */
 export interface StatusWriterOptions<T extends TypedObject> {
   client: KubeClient;
   /**

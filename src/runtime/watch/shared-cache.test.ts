@@ -44,11 +44,11 @@ test.each<[string, Omit<Source, 'resource'>, string[]]>([
   ['a label selector', { labelSelector: 'team=red' }, ['far', 'red']],
   ['a field selector', { fieldSelector: 'metadata.name=blue' }, ['blue']],
   [
-    'all of them together',
+    'a namespace, a label selector and a field selector',
     { namespace: 'shop', labelSelector: 'team in (red)', fieldSelector: 'metadata.name!=x' },
     ['red'],
   ],
-])('the server restricts a source to %s', async (_name, source, expected) => {
+])('the server selects the objects of a source with %s', async (_name, source, expected) => {
   const informer = await filled(source);
   expect(names(informer)).toEqual(expected);
   const [list] = server.seen({ verb: 'list' });
@@ -59,7 +59,7 @@ test.each<[string, Omit<Source, 'resource'>, string[]]>([
   ]);
 });
 
-test('objects leave and enter the cache as they leave and enter the selection', async () => {
+test('objects leave and enter the cache when they stop and begin to match the selector', async () => {
   const informer = await filled({ labelSelector: 'team=red' });
   await until('the watch', () => server.openWatches().length === 1);
   server.put(configMaps, aConfigMap({}, { name: 'red', labels: { team: 'blue' } }));
@@ -86,7 +86,7 @@ test('sources with the same transform are equal, and two transforms of one name 
   );
 });
 
-test('a source that is requested after the start begins immediately', async () => {
+test('a source that is requested after the start of the cache is listed immediately', async () => {
   cache.start(stop.signal);
   const informer = cache.informer({ resource: coreResources.secrets });
   await until('the list', () => informer.synced);

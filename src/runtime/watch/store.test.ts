@@ -73,7 +73,7 @@ test('each write without a watch event is withdrawn when its own time is over', 
   expect(told).toEqual(['deleted a from a', 'deleted b from b']);
 });
 
-test('after a watch event in time nothing else is reported, and a closed store keeps no timer', async () => {
+test('after a watch event that comes in time nothing else is reported; a closed store keeps no timer', async () => {
   const store = filled();
   store.wrote(object('2', 'written'));
   store.upsert(object('2', 'written'));

@@ -51,7 +51,7 @@ test('a pod of this node whose processes are hidden holds the lock while it touc
   await expect(lockDirectory(dir, clock)).rejects.toThrow(/in use by process \d+ on other-pod/);
 });
 
-test('without start times of processes, a holder of this host is alive while it touches its file', async () => {
+test('if start times of processes cannot be read, a holder of this host lives while it touches its file', async () => {
   const unlock = await lockDirectory(dir, clock, '/nowhere');
   await utimes(join(dir, 'lock'), now / 1000, now / 1000);
   await expect(lockDirectory(dir, clock, '/nowhere')).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });

@@ -39,7 +39,7 @@ test('a new store names its format, and so does a snapshot', async () => {
   expect([await textOf('/s/format'), await textOf(`${snapshot}/format`)]).toEqual(['1\n', '1\n']);
 });
 
-test('a store that a later version wrote is refused with a remedy, and none of its bytes changes', async () => {
+test('a store that a later version wrote is not opened or changed, and the error names a remedy', async () => {
   await filled();
   // A later version may write a log that this version takes for damaged.
   await put('/s/wal/00000099', 'SVCWAL9\nwhatever it holds');
@@ -72,7 +72,7 @@ test.each([
   expect(await textOf('/s/format')).toBe('1\n');
 });
 
-test('a full disk does not keep a store from opening', async () => {
+test('a store opens even if the disk is too full to write the format file', async () => {
   await filled();
   await files.remove('/s/format');
   files.fault = (call, path) => call === 'write' && path.includes('/format');

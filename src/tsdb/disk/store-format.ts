@@ -4,8 +4,9 @@ import type { FileLayer } from './file-layer.ts';
 import { writeDurably } from './write-durably.ts';
 
 /**
- * The format of log, checkpoints and blocks together. It grows by one with each change that an earlier version would
- * treat as damage, so that such a version refuses the store instead of cutting off the parts that it cannot read.
+ * The number of a store's format, for log, checkpoints and blocks together. It grows by one with each change that an
+ * earlier version would treat as damage, so that such a version refuses the store instead of cutting off the parts that
+ * it cannot read.
  */
 export const storeFormat = 1;
 

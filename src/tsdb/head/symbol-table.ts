@@ -1,4 +1,4 @@
-/** Texts by number, each stored once and counted: a text is removed with its last user. */
+/** Texts by number. Each is stored once, with the number of its users, and is removed with the last of them. */
 export class SymbolTable {
   readonly #ids = new Map<string, number>();
   readonly #texts: (string | undefined)[] = [];

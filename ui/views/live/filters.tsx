@@ -1,4 +1,4 @@
-/** The filters of the stream. Each is a parameter of the URL; the nodes apply them. */
+/** The filters of the live spans and flows. Each is a parameter of the URL; the agents on the nodes apply them. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Protocol } from '../../../src/stream/span-protocol.ts';

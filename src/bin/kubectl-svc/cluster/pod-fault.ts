@@ -49,7 +49,7 @@ function containerFault(container: ContainerStatus): string | null {
   return `container ${name} waits: ${[waiting.reason, waiting.message].filter(Boolean).join(': ')}`;
 }
 
-/** The last message of a container before it ended, cut to a line. */
+/** What a container said last before it ended: the fault of the instrument, or its last line. */
 function lastWords(container: ContainerStatus): string {
   const { terminated = container.lastState?.terminated } = container.state ?? {};
   if (container.name === instrumentContainerName) {

@@ -67,7 +67,7 @@ test('the value of a flag that takes a file is left to the shell', async () => {
   expect(await complete(['query', '-f', ''], host())).toBe(':0\n');
 });
 
-test('without a cluster completion offers nothing and prints no error', async () => {
+test('without a cluster, completion offers nothing and prints no error', async () => {
   const told: string[] = [];
   const output = { ...silent, write: (text: string) => void told.push(text) };
   const broken = host({

@@ -82,7 +82,7 @@ async function read(session: Session, flags: DiffFlags): Promise<Documents> {
 }
 
 /**
- * The inputs of the operator's compile.
+ * Reads the objects and settings from which the operator compiles the config of each node.
  * Errors: PluginError when one of them cannot be read, because the difference would then be a guess.
  */
 async function world(session: Session): Promise<{ input: CompileInput; client: Awaited<ReturnType<Session['kube']>> }> {
@@ -126,7 +126,7 @@ async function ask(
   for (const text of unasked) session.warn(`the API server could not be asked whether it takes ${text}`);
 }
 
-/** Errors: PluginError with every fault, one per line. */
+/** Throws a PluginError with all faults, one per line, if there are any. */
 function refuse(faults: readonly Fault[]): void {
   const [first, ...more] = faults.map(faultText);
   if (first !== undefined) throw new PluginError('ERR_INPUT_INVALID', first, { hints: more });

@@ -17,12 +17,12 @@ export interface EventObject extends KubeObject {
 }
 
 const shown = 5;
-/** Older events are about past problems. Units: ms. */
+/** Older events are not shown: they are about past problems. Units: ms. */
 const recentMs = 3_600_000;
 
 /**
- * The newest warnings about our objects and about the pods of the operator's namespace. They are notes: events may be
- * late or lost.
+ * The newest warnings about our objects and about the pods of the operator's namespace. They are notes, which do not
+ * change the verdict of the report: events may be late or lost.
  */
 export function eventChecks(view: ClusterView): Check[] {
   if (view.events.fault !== undefined) return [about('events', 'events')('unknown', view.events.fault)];

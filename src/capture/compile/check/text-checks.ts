@@ -12,7 +12,7 @@ export type TextCheck = (text: string) => string | null;
 const cidr = new RegExp(cidrPattern);
 const hostPort = new RegExp(hostPortPattern);
 
-/** A literal: no glob operator, nothing that expands, no control character. */
+/** A text that the instrument must take literally: no glob operator, nothing that expands, no control character. */
 export const literalText: TextCheck = (text) =>
   controls.test(text)
     ? 'must not contain control characters'

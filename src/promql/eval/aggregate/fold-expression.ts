@@ -10,7 +10,7 @@ import { GroupFold, foldColumns, type FoldOperator } from './group-rows.ts';
 import { Grouper, type GroupBy } from './grouping.ts';
 import { streamExpression } from '../select/stream-expression.ts';
 
-/** An aggregation whose states can be merged. */
+/** An aggregation whose partial states can be merged. */
 export interface Folding extends GroupBy {
   readonly op: FoldOperator;
 }

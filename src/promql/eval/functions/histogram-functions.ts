@@ -28,7 +28,7 @@ interface HistogramGroup {
   readonly natives: Column[];
 }
 
-/** The quantity to compute at each step. */
+/** How the result of a step is computed: from classic buckets, or from a native histogram. */
 interface Computation {
   readonly classic: (buckets: ClassicBuckets, step: number, metric: string) => number;
   readonly native: (column: Column, step: number, metric: string) => number;

@@ -13,7 +13,7 @@ export function firstAfter(times: Float64Array, from: number, to: number, time: 
   return low;
 }
 
-/** The first and last sample of an anchored or smoothed range; null when there is nothing to measure. */
+/** The indexes of the first and last sample that an anchored or smoothed range uses; null when there is none. */
 export function extendedBounds(
   times: Float64Array,
   from: number,

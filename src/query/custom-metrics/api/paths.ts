@@ -26,7 +26,7 @@ interface ObjectPath {
   readonly attributes: ResourceAttributes;
 }
 
-/** A path that names values. `elsewhere`: values of objects whose kind no captured series names. */
+/** A path that requests values of a metric. `elsewhere`: values of objects whose kind no captured series names. */
 export type ValuePath =
   | ({ readonly kind: 'custom'; readonly resource: DescribedResource } & ObjectPath)
   | ({ readonly kind: 'elsewhere' } & ObjectPath)
@@ -38,7 +38,7 @@ export type ValuePath =
     };
 
 /**
- * Reads a path below `/apis`; undefined where it names no values. Names are percent-decoded.
+ * Reads a path below `/apis`; undefined where it requests no values. Names are percent-decoded.
  * Errors: URIError for a broken escape.
  */
 export function parseValuePath(path: string): ValuePath | undefined {

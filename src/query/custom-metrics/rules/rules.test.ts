@@ -39,7 +39,7 @@ const provider = ruleProvider(() => ({
 const find = (resource: string, metric: string, names?: string[]) =>
   provider.find({ resource: describedResource(resource)!, namespace: 'shop', metric, matchers: [], names });
 
-test('series that a filter refuses give no metric; names and kinds come from the rule', () => {
+test('series that a filter refuses give no metric; the rule gives the names of metrics and kinds of objects', () => {
   expect(
     provider
       .names()
@@ -64,7 +64,7 @@ test('the series, the matchers and the grouping are filled into the query', () =
   });
 });
 
-test('a template maps labels to kinds, and a query can insert a value by its label name', () => {
+test('a resource template maps labels to kinds, and a query can insert a value by its label name', () => {
   expect(find('deployments.apps', 'jobs_waiting')?.value).toBe(
     'max(jobs_waiting{k8s_namespace_name="shop"}) by (k8s_deployment_name)',
   );
