@@ -1,6 +1,6 @@
 /**
- * A second version of a kind, with the operator as it is installed: two replicas in pods, which the API server calls
- * through their Service.
+ * Tests a second version of a kind with the operator as it is installed: two replicas in pods, which the API server
+ * calls through their Service.
  */
 import { X509Certificate } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -70,7 +70,10 @@ export function statusOf(line: Line): number {
   return Number(/^HTTP\/1\.1 (\d{3})/.exec(line.text())?.[1] ?? 0);
 }
 
-/** Sends bytes, waits for an answer, the end of the connection or `ms`, and ends it. Returns the answer's status. */
+/**
+ * Sends bytes, waits until an answer came, the connection ended or `ms` passed, and then ends the connection. Returns
+ * the answer's status.
+ */
 export async function say(line: Line, bytes: string | Buffer, ms: number): Promise<number> {
   if (!line.socket.destroyed) line.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   await Promise.race([

@@ -84,7 +84,7 @@ else
     process.exit(1);
   });
 
-/** The settings are read from the minter's own table, which is loaded only for the two commands that take it. */
+/** Adds the settings to the two commands that have some. Their table is loaded only for these commands. */
 async function register(all: boolean): Promise<void> {
   if (all || argv[2] === 'server') {
     const { minterSettingTable } = await import('../minter/setting-table.ts');

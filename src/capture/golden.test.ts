@@ -12,8 +12,8 @@ import { instrumentVersions } from './instrument-yaml/version.ts';
 /**
  * `testdata/cases/<case>.yaml` holds policies and monitors, `testdata/<version>/` the files that nodes get for them.
  * Versions v0.10 and v0.12 of the instrument accept the same config, so both are compared with the same files.
- * A golden file has the instrument's file of node-1 and, where it differs, of node-3 (in another pool), each followed
- * by the agent's rules.
+ * A golden file has the instrument's file of node-1 and, where it differs, of node-3 (in another node pool), each
+ * followed by the agent's rules.
  */
 const folder = join(import.meta.dirname, 'testdata/cases');
 const cases = existsSync(folder) ? readdirSync(folder).map((f) => f.replace(/\.yaml$/, '')) : [];

@@ -65,7 +65,7 @@ test.each<[string, object, object]>([
   expect(await headersOf(user)).toMatchObject([headers, headers, headers]);
 });
 
-test('the option impersonate overrides the kubeconfig, whose namespace and token the client offers', async () => {
+test('the option impersonate overrides the kubeconfig; namespace and token are those of the kubeconfig', async () => {
   const text = config({ token: 'abc', as: 'eve' }).replace('"user":"u"', '"user":"u","namespace":"shop"');
   const client = createKubeClient({ kubeconfig: write('config', text), impersonate: 'adam' });
   await client.getPath('/version');

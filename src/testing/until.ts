@@ -7,7 +7,8 @@ export type Something<T> = Exclude<T, undefined | null | false | 0 | ''>;
 export interface Waiting {
   /**
    * The limit in real time. It is long, because a busy machine is slow and a broken test is rare. Default 55 s, so that
-   * a unit test says what it waited for before Jest ends it. `SVC_TEST_PATIENCE` stretches both limits. Units: ms.
+   * a unit test says what it waited for before Jest ends it. `SVC_TEST_PATIENCE` stretches this default, and the limits
+   * of Jest. Units: ms.
    */
   timeoutMs?: number;
   signal?: AbortSignal;

@@ -48,7 +48,7 @@ test('the series of a checkpoint and the log after it survive a crash, whatever 
   );
 });
 
-test('a checkpoint contains all of many series', async () => {
+test('a checkpoint of many series contains all of them', async () => {
   const files = new MemoryFiles();
   let store = await open(files);
   for (let i = 0; i < 1_700; i++) {

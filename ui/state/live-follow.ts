@@ -44,7 +44,7 @@ export async function followLive(ask: StreamAsk, options: FollowLiveOptions): Pr
     let failure: ApiFailure | undefined;
     onPhase({ kind: 'connecting' });
     try {
-      // Before the first item, no time by the cluster's clock is known (the browser's may differ): the request stays.
+      // The browser's clock may differ from the cluster's, so until an item has come, the request stays the same.
       const asked: StreamAsk = any ? { ...ask, number: mostRows, since: seen.since(now()) } : ask;
       for await (const messages of read(asked, { signal, onOpen })) {
         const fresh = messages.filter(isNew);

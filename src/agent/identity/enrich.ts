@@ -15,7 +15,7 @@ export interface Enriched {
   readonly namesPod: boolean;
   /** True when the Resource is forged, or when its namespace, pod or node attribute is false. */
   readonly contradicts: boolean;
-  /** True when the Resource's `service.instance.id` names another container than that of the point. */
+  /** True when the `service.instance.id` of the Resource names another container than that of the metric point. */
   readonly forged: boolean;
 }
 

@@ -3,8 +3,8 @@ import type { Recorded } from '../../stream/index.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 
 /**
- * One item of the stream, its approximate memory, and the namespace charged for it; absent when the namespace is
- * unknown.
+ * One item of the stream, its approximate memory, and the namespace to which this memory is charged (`account`); absent
+ * when the namespace is unknown.
  */
 export type StreamItem = Recorded & { readonly bytes: number; readonly account?: string };
 
@@ -31,7 +31,7 @@ export class StreamRing {
   readonly id = randomBytes(6).toString('hex');
   #limits: RingLimits;
   readonly #queues = new FairQueues<Numbered>();
-  /** By sequence number, including removed ones in between. */
+  /** Items in order of their sequence numbers, including removed ones in between. */
   #items: Held<Numbered>[] = [];
   /** Index in `#items` of the first entry that may still be held, and the number of entries that are not held. */
   #head = 0;

@@ -40,13 +40,13 @@ export class UnshownSpans {
     return this.#memory.weight;
   }
 
-  /** Holds spans on the account of the namespace that they name. */
+  /** Lets spans wait, and charges their memory to `account`, the namespace that they name. */
   hold(account: string, spans: ResourceSpans, nowMs: number): void {
     this.#waiting.add(this.#memory.add(account, { spans, sinceMs: nowMs }, bytesOf(spans)));
     while (this.#memory.weight > this.#limits.maxBytes) this.#release(this.#memory.oldestOfHeaviest()!);
   }
 
-  /** Passes on spans that are decided by now, and those that have waited long enough. */
+  /** Passes on spans whose sender is decided by now, and those that have waited long enough. */
   settle(isDecided: (spans: ResourceSpans) => boolean, nowMs: number): void {
     for (const held of this.#waiting) {
       const { spans, sinceMs } = held.item;

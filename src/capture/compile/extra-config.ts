@@ -11,7 +11,7 @@ const maxDepth = 8;
 const maxLeaves = 256;
 
 /**
- * Why a policy's `instrument.extraConfig` may not go into the file, or null.
+ * Why a policy's `instrument.extraConfig` may not go into the instrument's file, or null.
  * The checks, in this order: the operator permits extra keys; strings and sizes are safe; the operator does not write
  * the key itself; this version of the instrument accepts the file.
  */

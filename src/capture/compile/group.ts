@@ -133,7 +133,8 @@ export function planShare(policies: readonly PolicyInForce[], own: NamespaceMoni
 }
 
 /**
- * The compile of one group of nodes. Nothing in it depends on pods: a pod that comes or goes never restarts capture.
+ * Compiles the plan of one group of nodes. Nothing in it depends on pods: a pod that comes or goes never restarts
+ * capture.
  * Errors: ERR_CAPTURE_INVALID if the instrument would refuse the rendered file, which the checks on each object rule
  * out.
  */

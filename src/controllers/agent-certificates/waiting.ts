@@ -28,7 +28,7 @@ export class WaitingAgents {
     if (this.#agents.has(pod)) this.#change(() => this.#agents.delete(pod));
   }
 
-  /** All of them in one line, by node; `''` for none. */
+  /** All waiting agents in one line, by node; `''` for none. */
   get summary(): string {
     const agents = [...this.#agents.values()].sort((a, b) => (a.node < b.node ? -1 : 1));
     const named = agents.slice(0, maxNamed).map(({ node, pod, why }) => `${node} (pod ${pod}): ${why}`);

@@ -83,7 +83,7 @@ export class Door {
     });
   }
 
-  /** Installs the door in a server that has no listeners of its own yet. */
+  /** Makes this the entry of a server that has no listeners of its own yet. */
   guard(server: Server | TlsServer): void {
     const { stalledMs } = this.limits;
     server.on('connection', (socket: Socket) => void this.enter(socket));

@@ -79,7 +79,7 @@ describe('protocols and encodings', () => {
   });
 });
 
-describe('the whole surface', () => {
+describe('further paths and parameters', () => {
   test('rules, alerts and exemplars that do not exist are empty lists', async () => {
     expect((await stage.ask('/api/v1/rules')).json.data).toEqual({ groups: [] });
     expect((await stage.ask('/api/v1/alerts')).json.data).toEqual({ alerts: [] });

@@ -1,7 +1,7 @@
 import type { FragmentRequest } from '../../promql/index.ts';
 
 /**
- * How the nodes take part in a query, highest path first: one node computes all of it, or all nodes send partial
+ * The paths on which a query can be executed, highest first: one node computes all of it, or all nodes send partial
  * states, series, or raw chunks.
  */
 export const executionPaths = ['whole', 'agg', 'series', 'off'] as const;

@@ -112,8 +112,8 @@ export class QueryRunner {
   }
 
   /**
-   * The elements of `parts.join(' or ')` at one time. The parts are sums with different labels; elements that differ in
-   * `label` alone are returned as one. When the agents can send the elements in this form, the query costs a fraction
+   * The elements of `parts.join(' or ')` at one time. The parts are sums with different labels; elements that differ
+   * only in `label` are returned as one. When the agents can send the elements in this form, the query costs a fraction
    * of `instant`; otherwise it is evaluated as by `instant`.
    */
   sums(
@@ -334,8 +334,8 @@ export class QueryRunner {
   }
 
   /**
-   * Takes a place at the policy's gate, then one at the server's: a query that waits for the first holds no place at
-   * the second.
+   * Takes a place among the concurrent queries of the policy, then one among those of the server: a query that waits
+   * for the first place does not hold the second.
    */
   async #enter({ places }: HeldTo, signal: AbortSignal, caller?: string): Promise<() => void> {
     if (places === undefined) return this.#gate.enter(signal, caller);

@@ -26,7 +26,7 @@ export class PagedBlockIndex implements PostingsIndex {
   readonly #texts: (string | undefined)[] = [];
   /** Offset of each series' record. */
   readonly #seriesAt: Uint32Array;
-  /** By name: the offset of its value table, or the decoded table. */
+  /** Label name → the offset of its table of values, or the decoded table. */
   readonly #names = new Map<string, number | ValueTable>();
   /** Reads the series' records. */
   readonly #records: ByteReader;

@@ -77,7 +77,7 @@ export async function askSeries(
 ): Promise<SeriesFacts> {
   try {
     const server = await connect();
-    /** By name and labels: a flow between two namespaces may be in the answers for both. */
+    /** The lines of the answers by name and labels: a flow between two namespaces may be in the answers for both. */
     const lines = new Map<string, string>();
     for (const path of federatePaths(asked)) {
       const { status, text } = await server.request({ path, signal });
