@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { callLine, statusOf, type Identity, type Line, type Target } from './caller.ts';
 
 /**
- * Opens plain connections from eight addresses, and sends at most the beginning of a request on each. Connections that
- * the listener does not close stay open until `release`.
+ * Opens connections without TLS from eight addresses, and sends at most the beginning of a request on each. Connections
+ * that the listener does not close stay open until `release`.
  */
 export async function holdConnections(
   target: Target,

@@ -27,7 +27,7 @@ export interface Change {
   readonly files?: readonly [string, string];
   readonly user?: string;
   readonly entrypoint?: readonly string[];
-  /** Default: that of `from`; of `scratch`, this machine's. */
+  /** Default: that of the image `from`; for `scratch`, that of this machine. */
   readonly architecture?: 'amd64' | 'arm64';
 }
 

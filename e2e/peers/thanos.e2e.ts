@@ -20,7 +20,7 @@ needing(peerNeed('thanos')).describe('a real Thanos that merges its replicas', (
   });
 });
 
-needing(peerNeed('thanos')).describe('a real Thanos that shows its replicas', () => {
+needing(peerNeed('thanos')).describe('a real Thanos that does not merge its replicas', () => {
   longTermSuite({
     start: async () => {
       const thanos = await startThanos();

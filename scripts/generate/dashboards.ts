@@ -17,7 +17,7 @@ const served = 'http_server_request_duration';
 const called = 'http_client_request_duration';
 const workload = 'k8s_namespace_name, k8s_owner_name';
 const rate = (selector: string): string => `rate(${selector}[$__rate_interval])`;
-/** The share of one sum of rates in another, 0 to 1. */
+/** PromQL for the share that one sum of rates has in another, 0 to 1. */
 const share = (by: string, part: string, all: string): string =>
   `sum by (${by}) (${rate(part)}) / sum by (${by}) (${rate(all)})`;
 const quantile = (q: number, by: string, buckets: string): string =>

@@ -9,7 +9,7 @@ import {
 import type { GeneratedFile } from './generated-file.ts';
 import { yamlOf } from './yaml.ts';
 
-/** The parts of the operator's installation, each a kustomize base, in an order that can be applied. */
+/** The parts of the operator's installation, each a kustomize base, in an order in which they can be applied. */
 const parts = ['namespace', 'crd', 'rbac', 'network-policy', 'manager'] as const;
 
 function partOf(kind: string): (typeof parts)[number] {

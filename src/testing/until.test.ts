@@ -1,6 +1,6 @@
 import { readPatience } from './until.ts';
 
-test('the limits of waits in tests are as written, unless SVC_TEST_PATIENCE stretches them', () => {
+test('the time limits of waits stay as they are, unless SVC_TEST_PATIENCE stretches them', () => {
   expect(readPatience({})).toBe(1);
   expect(readPatience({ SVC_TEST_PATIENCE: '2.5' })).toBe(2.5);
 });

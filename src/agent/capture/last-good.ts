@@ -6,7 +6,7 @@ import type { Logger } from '../../base/logger.ts';
 import { type CaptureConfig, captureHash, parseCaptureConfig } from '../../capture/index.ts';
 import { readIfPresent, replaceFile } from './durable-file.ts';
 
-/** The capture config that the agent starts with until a controller pushes one. */
+/** The last good capture config, with which the agent starts until the operator pushes one. */
 export interface LastGood {
   readonly hash: string;
   readonly config: CaptureConfig;

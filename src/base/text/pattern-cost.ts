@@ -17,7 +17,7 @@ export const maxMatchCost = 1_500_000;
 
 const classCost = 5;
 const unicodeClassCost = 80;
-/** A Unicode class within brackets is merged with its neighbours, range by range. */
+/** A Unicode class within brackets costs more, because it is merged with its neighbours range by range. */
 const unicodeMemberCost = 300;
 const repeatCost = 20;
 const alternativeCost = 5;

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../base/duration.ts';
 import { errorText } from '../../base/errors.ts';
 
-/** One day: no periodic task on a node has a longer period. Units: ms. */
+/** The upper limit of intervals: one day. No periodic task on a node has a longer period. Units: ms. */
 export const longestInterval = 86_400_000;
 /** Ten years, the upper limit of retention. Units: ms. */
 export const longestRetention = 3650 * 86_400_000;

@@ -11,7 +11,7 @@ export interface Authority {
 }
 
 /**
- * The certificate authority in force, after the due step of its life cycle, if any.
+ * Takes the due step in the life cycle of the certificate authority, if any, and returns the authority in force.
  *
  * Flow: read the Secret from the API server → plan → create it, or replace it at the version that was read.
  * Guarantees: the Secret is never read from the cache and never written by apply, so an existing CA is not replaced by

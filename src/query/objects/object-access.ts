@@ -20,7 +20,7 @@ export interface ObjectAccessOptions {
   readonly clock: Clock;
 }
 
-/** The visible part of a kind: all namespaces (undefined), or these. */
+/** The namespaces whose objects of a kind are visible; undefined for all. */
 export type Visible = ReadonlySet<string> | undefined;
 
 /**

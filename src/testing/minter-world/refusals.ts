@@ -20,8 +20,8 @@ export function costs({ world }: Watched): { signs: number; platformCalls: numbe
 
 /**
  * Runs one attack and checks what holds for every refusal: no signature, no call to the platform, less than a second of
- * CPU time (which a busy machine does not change), our JSON, the protective headers, no token in the answer, and no
- * platform token, no private key and none of `secrets` in any log.
+ * CPU time (which a busy machine does not change), a body in our JSON form, the protective headers, no token in the
+ * answer, and no platform token, no private key and none of `secrets` in any log.
  */
 export async function expectRefusal(
   watched: Watched,

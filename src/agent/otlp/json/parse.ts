@@ -3,7 +3,7 @@ import { type JsonObject, jsonArray, jsonObject } from './values.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Parses a JSON body into its top object. Errors: ERR_INPUT_INVALID; the message never repeats the body. */
+/** Parses a JSON body, which is one object. Errors: ERR_INPUT_INVALID; the message never repeats the body. */
 export function parseJsonBody(cursor: Cursor, bytes: Uint8Array): JsonObject {
   let value: unknown;
   try {
@@ -14,7 +14,7 @@ export function parseJsonBody(cursor: Cursor, bytes: Uint8Array): JsonObject {
   return jsonObject(cursor, '', value);
 }
 
-/** Reads each object of a repeated message field with its index in the error path. */
+/** Reads each object of a repeated message field, and calls `count` before each. Errors name the object's index. */
 export function jsonMessages<T>(
   cursor: Cursor,
   field: string,

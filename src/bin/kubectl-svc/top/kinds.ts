@@ -2,7 +2,7 @@ import { namespaceLabel } from '../../../api/labels.ts';
 import type { TopKindName } from './top-flags.ts';
 import { describedResource, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
 
-/** How one kind of object is queried. */
+/** How `kubectl svc top` queries one kind of object. */
 export interface TopKind {
   readonly name: TopKindName;
   /** Labels that identify a row, the namespace first if there is one. */

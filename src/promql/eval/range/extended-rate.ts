@@ -34,14 +34,14 @@ export function extendedRate(window: Window, isCounter: boolean, isRate: boolean
   return window.float(isRate ? result / (window.range / 1000) : result);
 }
 
-/** The value at the start of the range. */
+/** The value at the start of the range: interpolated if the range is smoothed, else that of the first sample. */
 export function valueAtStart(window: Window, first: number, isCounter: boolean): number {
   const { times, values, start } = window;
   if (window.extension !== 'smoothed' || times[first]! >= start) return values[first]!;
   return interpolate(times[first]!, values[first]!, times[first + 1]!, values[first + 1]!, start, isCounter);
 }
 
-/** The value at the end of the range. */
+/** The value at the end of the range: interpolated if the range is smoothed, else that of the last sample. */
 export function valueAtEnd(window: Window, last: number, isCounter: boolean): number {
   const { times, values, end } = window;
   if (window.extension !== 'smoothed' || last <= window.from || times[last]! <= end) return values[last]!;

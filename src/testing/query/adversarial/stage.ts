@@ -21,7 +21,7 @@ export interface StageProcess {
   afterTime(allowedMs: number): Promise<number>;
 }
 
-/** A query server and whole agents, each in a process of its own, so that each event loop is measured alone. */
+/** A query server and complete agents, each in a process of its own, so that each event loop is measured by itself. */
 export interface AdversarialStage {
   readonly query: StageProcess;
   readonly agents: readonly (StageProcess & { readonly address: string })[];
