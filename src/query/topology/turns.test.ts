@@ -51,7 +51,7 @@ const inputs = {
 test.each([
   ['topology', 5_000],
   ['services', many],
-] as const)('assembling %s from many rows yields to other work, and ends when its request does', async (what, count) => {
+] as const)('assembling %s of many rows yields to other work, and ends when its request does', async (what, count) => {
   const watch = new TurnWatch();
   expect(await inputs[what](new Pace(undefined, watch))).toBe(count);
   watch.look();
