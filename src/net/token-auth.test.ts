@@ -61,7 +61,7 @@ test.each([
   ['another scheme', 'Basic Z29vZA==', 401, []],
   ['an unknown token', 'Bearer bad', 401, ['token bad']],
   ['a known token', 'Bearer good', undefined, ['token good', 'system:good get /metrics']],
-])('with %s the reviews decide the status; only a bearer token is reviewed', async (_what, header, status, asked) => {
+])('with %s the answer has the right status; only bearer tokens are reviewed', async (_what, header, status, asked) => {
   const { auth, review } = subject();
   const decision = await auth.decide(request(header), 'get', '/metrics');
   expect(decision.allowed ? undefined : decision.status).toBe(status);
