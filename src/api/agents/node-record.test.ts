@@ -56,11 +56,7 @@ test.each<[string, Sighting[][], unknown[]]>([
     [[seen('a', m1)], [seen('a', { uid: 'x', ...m1 })]],
     [],
   ],
-  [
-    'a Node object with another machine id than before is another node',
-    [[seen('a', m1)], [seen('a', m2)]],
-    [['a', 1]],
-  ],
+  ['a Node object with another machine id than before is another node', [[seen('a', m1)], [seen('a', m2)]], [['a', 1]]],
   ['a machine id that appears only later changes nothing', [[seen('a')], [seen('a', m1)]], []],
   ['a pod that lingers without its Node object belongs to the known node', [[seen('a')], [seen('a', { uid: '' })]], []],
   ['a pod that was never seen with its Node object is not a departed node', [[seen('a', { uid: '' })], []], []],
