@@ -1,4 +1,4 @@
-import { LoopWatch, percentileOfSlices } from './loop-watch.ts';
+import { LoopWatch, shareOfLongSlices } from './loop-watch.ts';
 
 const turn = (): Promise<void> => new Promise((done) => setTimeout(done, 5));
 
@@ -29,11 +29,12 @@ test('reports the longest time that the event loop was blocked, and forgets it a
   watch.stop();
 });
 
-test('a percentile of delays covers all reports, and is the upper bound of the slice that it lies in', () => {
-  const many = [0, 990, 5];
+test('the share of long slices is one of processor time, over all reports; idle slices do not count', () => {
+  const many = [100_000, 90, 5];
   const long = Object.assign(new Array<number>(81).fill(0), { 80: 5 });
-  expect(percentileOfSlices([many, long], 0.999)).toBe(81);
-  expect(percentileOfSlices([many, long], 0.993)).toBe(3);
-  expect(percentileOfSlices([many, long], 0.9)).toBe(2);
-  expect(percentileOfSlices([], 0.999)).toBe(0);
+  expect(shareOfLongSlices([many, long], 50)).toBe(0.8);
+  expect(shareOfLongSlices([many, long], 80)).toBe(0.8);
+  expect(shareOfLongSlices([many, long], 81)).toBe(0);
+  expect(shareOfLongSlices([many, long], 2)).toBe(0.82);
+  expect(shareOfLongSlices([], 50)).toBe(0);
 });

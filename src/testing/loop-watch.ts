@@ -21,18 +21,18 @@ export interface LoopReport {
 }
 
 /**
- * The percentile `share` of the slices of all reports, as an upper bound in whole ms. Idle slices count, as they do in
- * a measurement of event-loop delay.
+ * The share of the processor time that was used in slices of at least `ms`; 0 when none was used. Idle slices have no
+ * weight: a busy machine takes fewer of them, so a percentile of all slices would depend on its load.
  */
-export function percentileOfSlices(all: readonly (readonly number[])[], share: number): number {
-  const longest = all.reduce((most, { length }) => Math.max(most, length), 0);
-  const counts = Array.from({ length: longest }, (_, ms) => all.reduce((sum, slices) => sum + (slices[ms] ?? 0), 0));
-  let left = counts.reduce((sum, count) => sum + count, 0) * (1 - share);
-  for (let ms = longest - 1; ms >= 0; ms--) {
-    left -= counts[ms]!;
-    if (left < 0) return ms + 1;
+export function shareOfLongSlices(all: readonly (readonly number[])[], ms: number): number {
+  let [used, long] = [0, 0];
+  for (const slices of all) {
+    for (const [length, count] of slices.entries()) {
+      used += length * (count ?? 0);
+      if (length >= ms) long += length * (count ?? 0);
+    }
   }
-  return 0;
+  return used === 0 ? 0 : long / used;
 }
 
 /** The message of the diagnostics channel `http.server.request.start`. */

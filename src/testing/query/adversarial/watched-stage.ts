@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { percentileOfSlices, type LoopReport } from '../../loop-watch.ts';
+import { shareOfLongSlices, type LoopReport } from '../../loop-watch.ts';
 import { startAdversarialStage, type AdversarialStage, type StageProcess } from './stage.ts';
 
 /** The longest time that a process may compute before other work gets a turn. Units: ms of CPU time. */
@@ -9,8 +9,8 @@ export const longestCpuMs = 100;
 export interface WatchedStage extends AdversarialStage {
   /** Measurements of each event loop since its last report. */
   reports(): Promise<{ query: LoopReport; agents: LoopReport[] }>;
-  /** For each process, the 99.9th percentile of the time between two looks at its event loop. Units: ms of CPU time. */
-  longRounds(): number[];
+  /** For each process, the share of its CPU time so far in slices of at least half of `longestCpuMs`. */
+  longShares(): number[];
   /** The first value of a metric of the query server; NaN if its metrics page lacks it. */
   metric(name: string): Promise<number>;
 }
@@ -40,7 +40,7 @@ export async function startWatchedStage(): Promise<WatchedStage> {
   return {
     ...stage,
     reports,
-    longRounds: () => [...slicesOf.values()].map((slices) => percentileOfSlices(slices, 0.999)),
+    longShares: () => [...slicesOf.values()].map((slices) => shareOfLongSlices(slices, longestCpuMs / 2)),
     metric: async (name) => {
       const page = await get(stage.query.ports['health']!, '/metrics');
       return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)`, 'm').exec(page)?.[1]);
