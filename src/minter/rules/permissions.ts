@@ -8,7 +8,7 @@ export function isLevel(text: unknown): text is Level {
   return (levels as readonly unknown[]).includes(text);
 }
 
-/** The first requested permission that `allowed` does not name, or only at a weaker level; null if there is none. */
+/** The first requested permission that `allowed` lacks, or has only at a weaker level; null if there is none. */
 export function uncovered(requested: Permissions, allowed: Permissions): string | null {
   for (const [name, level] of requested) {
     const ceiling = allowed.get(name);

@@ -98,7 +98,7 @@ test('the memory of packed rows is counted, and refused beyond the limit of the 
   });
 });
 
-test('very long bounds do not share a row', async () => {
+test('two very long texts of bounds do not share a row', async () => {
   const long = 'x'.repeat(40_000);
   const groups = ['a', 'b', `c${long}`, `d${long}`].map((le) => row({ le }, [1]));
   const packed = await packRows(budgetOf(new TurnWatch()), groups, 'le', 1);
