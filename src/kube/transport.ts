@@ -206,8 +206,8 @@ export class Transport {
       return isTooManyRequests(error) ? Math.min(1000 * 2 ** attempt, maxRetryAfterMs) : undefined;
     }
     if (error instanceof OperatorError) return undefined;
-    // No answer came. Only a read may be repeated: twice, as the first attempt may have met a kept-alive connection that
-    // the server had closed.
+    // No answer came. Only a read may be repeated: twice, as the first attempt may have met a kept-alive connection
+    // that the server had closed.
     return call.method === 'GET' && attempt < 2 ? 50 * 4 ** attempt : undefined;
   }
 }
