@@ -74,13 +74,15 @@ export class AgentSession {
     return waits;
   }
 
-  /** Ends the session once the acknowledgement that it waits for is there. */
+  /** Ends the session once the acknowledgement that it waits for is there. Its statuses are not read any more. */
   retire(): void {
     this.#isRetired = true;
-    if (!this.#put) this.close();
+    this.#unread = null;
+    if (this.#put) this.#socket?.resume();
+    else this.#close();
   }
 
-  close(): void {
+  #close(): void {
     this.#socket?.close('the controller ends the session');
   }
 
@@ -122,10 +124,12 @@ export class AgentSession {
     const reason = (refused?.message ?? 'no reason').slice(0, 500);
     if (ack) put.resolve(ack);
     else put.reject(new OperatorError('ERR_CAPTURE_PUSH', `${this.#peer}: the agent refused the config: ${reason}`));
-    if (this.#isRetired) this.close();
+    if (this.#isRetired) this.#close();
   }
 
   #heard(status: AgentStatus): void {
+    // What waits behind the status is the acknowledgement.
+    if (this.#isRetired) return;
     const reader = this.#reader;
     this.#reader = null;
     if (reader) return reader.resolve(status);

@@ -20,6 +20,9 @@ export const heartbeatSeconds = 25;
 /** Largest message of a controller: a config and its frame. Units: bytes. */
 export const maxPutMessageBytes = maxCaptureBytes + 1_024;
 
+/** Longest reason of a refusal. Units: characters. */
+export const maxRefusalLength = 2_048;
+
 const hash = Type.String({ maxLength: 80 });
 
 const putSchema = Type.Object({
@@ -32,7 +35,7 @@ const agentMessageSchema = Type.Object({
     Type.Object({
       hash,
       ack: Type.Optional(ackSchema),
-      refused: Type.Optional(Type.Object({ message: Type.String({ maxLength: 2_048 }) })),
+      refused: Type.Optional(Type.Object({ message: Type.String({ maxLength: maxRefusalLength }) })),
     }),
   ),
 });

@@ -117,6 +117,17 @@ test('with a server that has no message connections, such as an older one, `open
   expect(await open({ port: await listen('test', server, { host: '127.0.0.1', port: 0 }) })).toBeNull();
 });
 
+test('an answer without an upgrade is not read to its end, which may never come', async () => {
+  let isGone = false;
+  const server = createTlsServer(fixedTls(peer), (_req, res) => {
+    res.on('close', () => (isGone = true));
+    res.writeHead(404).write('x');
+  });
+  servers.push(server);
+  expect(await open({ port: await listen('test', server, { host: '127.0.0.1', port: 0 }) })).toBeNull();
+  await until('the end of the connection', () => isGone);
+});
+
 test('a server that does not answer runs into the deadline', async () => {
   const server = createTlsServer(fixedTls(peer), () => {});
   servers.push(server);
@@ -144,6 +155,20 @@ test('a handler that throws ends its connection, and only that', async () => {
   for (const { socket } of stage.sides) void socket.send([text('m')]);
   await until('the end', () => bad.ended !== null && stage.sides[0]!.side.ended !== null && good.received.length === 1);
   expect([bad.ended, good.ended]).toEqual(['status: is not there', null]);
+});
+
+test('after a handler has thrown, no further message reaches it', async () => {
+  const stage = await serve();
+  const side = new Side();
+  let calls = 0;
+  side.message = () => {
+    calls++;
+    throw new OperatorError('ERR_INPUT_INVALID', 'status: is not there');
+  };
+  await open(stage, side);
+  for (let i = 0; i < 10; i++) void stage.sides[0]!.socket.send([text('m')]);
+  await until('the end', () => side.ended !== null);
+  expect(calls).toBe(1);
 });
 
 test('an open connection ends when the signal with which it was opened aborts', async () => {

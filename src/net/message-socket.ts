@@ -117,9 +117,10 @@ export function openMessages(
     };
     signal.addEventListener('abort', stop, { once: true });
     socket.on('error', fail);
-    socket.on('unexpected-response', (_req, res) => {
-      res.resume();
+    socket.on('unexpected-response', (req, res) => {
       settled();
+      // The answer is not read: its body may have no end.
+      req.destroy();
       signal.removeEventListener('abort', stop);
       if (res.statusCode === 404) resolve(null);
       else reject(explain(new Error(`answered ${res.statusCode}`), exchange, false));
@@ -156,6 +157,8 @@ function carry(socket: WebSocket, accept: (socket: MessageSocket) => MessageHand
   const handlers = accept(messages);
   let fault = '';
   socket.on('message', (body, isBinary) => {
+    // The peer may go on sending until it has confirmed the end.
+    if (fault !== '') return;
     try {
       if (isBinary) throw new OperatorError('ERR_INPUT_INVALID', 'a message is binary');
       handlers.message(body as Buffer);

@@ -4,11 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canonicalJson } from '../../base/canonical-json.ts';
 import { systemClock } from '../../base/clock.ts';
+import { OperatorError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { AgentClient, type CaptureConfig, captureHash, zeroConfig } from '../../capture/index.ts';
+import {
+  AgentClient,
+  type CaptureConfig,
+  captureHash,
+  parseAgentMessage,
+  putMessage,
+  zeroConfig,
+} from '../../capture/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
 import { createTlsServer } from '../../net/https-server.ts';
 import { closeServer, listen } from '../../net/listen.ts';
+import type { MessageSocket } from '../../net/message-socket.ts';
 import { TlsClient } from '../../net/tls-client.ts';
 import { HeldTls, fixedTls, type TlsMaterial } from '../../net/tls-material.ts';
 import { agentTls } from '../../testing/agent-tls.ts';
@@ -63,18 +72,42 @@ interface Peer {
   stop(): unknown;
 }
 
-/** The agent's own server. */
-async function realAgent(): Promise<Peer> {
+/** The state of an agent without an instrument; `countSeries` counts its series. */
+function captureState(clock: FakeClock, countSeries: () => number): CaptureState {
   const dataDir = mkdtempSync(join(tmpdir(), 'session-'));
-  let series = 0;
-  let sessions = 0;
-  const clock = new FakeClock(Date.now());
   const state = new CaptureState({
     ...{ node, dataDir, instrumentFile: join(dataDir, 'config.yaml'), clock, logger: silentLogger },
     probe: () => Promise.resolve(null),
     onConfig: () => {},
-    counts: () => ({ monitors: [], totals: { series, samplesAppended: 0, rejected: 0 } }),
+    counts: () => ({ monitors: [], totals: { series: countSeries(), samplesAppended: 0, rejected: 0 } }),
   });
+  closers.push(() => {
+    state.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  return state;
+}
+
+/** The agent's end of a session without a connection: it records what the agent sends, and why the agent ends it. */
+function recordingSocket(): { socket: MessageSocket; sent: string[]; ends: string[] } {
+  const sent: string[] = [];
+  const ends: string[] = [];
+  const socket: MessageSocket = {
+    send: (body) => Promise.resolve(void sent.push(Buffer.concat(body).toString())),
+    pause() {},
+    resume() {},
+    close: (reason) => void ends.push(reason),
+    destroy: () => void ends.push('destroyed'),
+  };
+  return { socket, sent, ends };
+}
+
+/** The agent's own server. */
+async function realAgent(): Promise<Peer> {
+  let series = 0;
+  let sessions = 0;
+  const clock = new FakeClock(Date.now());
+  const state = captureState(clock, () => series);
   state.start();
   const ending = new AbortController();
   const deps = { logger: silentLogger, signal: ending.signal };
@@ -89,9 +122,7 @@ async function realAgent(): Promise<Peer> {
   );
   const stop = async (): Promise<void> => {
     ending.abort();
-    state.stop();
     await closeServer(server, 0);
-    rmSync(dataDir, { recursive: true, force: true });
   };
   closers.push(stop);
   const change = (): void => {
@@ -208,20 +239,9 @@ test('an agent that falls silent runs into the deadline of its heartbeat', async
 });
 
 test('a quiet agent sends its unchanged status as a heartbeat', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'session-'));
-  closers.push(() => rmSync(dataDir, { recursive: true, force: true }));
   const clock = new FakeClock(Date.now());
-  const state = new CaptureState({
-    ...{ node, dataDir, instrumentFile: join(dataDir, 'config.yaml'), clock, logger: silentLogger },
-    probe: () => Promise.resolve(null),
-    onConfig: () => {},
-    counts: () => ({ monitors: [], totals: { series: 0, samplesAppended: 0, rejected: 0 } }),
-  });
-  const sent: string[] = [];
-  const socket = {
-    send: (body: readonly Uint8Array[]) => Promise.resolve(void sent.push(Buffer.concat(body).toString())),
-    ...{ pause() {}, resume() {}, close() {}, destroy() {} },
-  };
+  const { socket, sent } = recordingSocket();
+  const state = captureState(clock, () => 0);
   const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
   await clock.advance(24_000);
   const before = sent.length;
@@ -229,9 +249,29 @@ test('a quiet agent sends its unchanged status as a heartbeat', async () => {
   expect([before, sent.length]).toEqual([1, 2]);
   expect(sent[1]).toBe(sent[0]);
   session.closed('over');
-  state.stop();
   await clock.advance(60_000);
   expect(sent).toHaveLength(2);
+});
+
+test('a status that cannot be read ends its session, and not the agent', async () => {
+  const clock = new FakeClock(Date.now());
+  const { socket, sent, ends } = recordingSocket();
+  const state = captureState(clock, () => {
+    throw new Error('a store that is closed');
+  });
+  captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
+  await clock.advance(1);
+  expect([sent, ends]).toEqual([[], ['the status cannot be read']]);
+});
+
+test('a refusal with a long reason is one that the controller accepts', async () => {
+  const { socket, sent } = recordingSocket();
+  const state = captureState(new FakeClock(Date.now()), () => 0);
+  state.apply = () => Promise.reject(new OperatorError('ERR_INPUT_INVALID', 'x'.repeat(10_000)));
+  const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
+  session.message(Buffer.concat(putMessage(hash, 'now', pieces(config))));
+  const answer = await until('the refusal', () => sent.find((text) => text.includes('refused')));
+  expect(parseAgentMessage(JSON.parse(answer)).put).toMatchObject({ hash });
 });
 
 test('statuses that an agent sends without a pause are read only as the controller asks for them', async () => {

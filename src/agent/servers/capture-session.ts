@@ -3,6 +3,7 @@ import type { Logger } from '../../base/logger.ts';
 import {
   type AgentMessage,
   heartbeatSeconds,
+  maxRefusalLength,
   maxPutMessageBytes,
   parseAddressed,
   parsePutMessage,
@@ -34,7 +35,10 @@ export function captureSessions(
       };
       signal.addEventListener('abort', stop, { once: true });
       if (signal.aborted) stop();
-      void report(state, socket, ended.signal);
+      report(state, socket, ended.signal).catch((error: unknown) => {
+        logger.error('status of a session failed', { error: errorText(error) });
+        socket.close('the status cannot be read');
+      });
       let isBusy = false;
       return {
         message(body) {
@@ -72,10 +76,14 @@ async function put(state: CaptureState, body: Buffer, logger: Logger): Promise<A
     const ack = await state.apply(parseAddressed(hash, message.config), 'push', message.restart);
     return { put: { hash, ack } };
   } catch (error) {
-    if (isOperatorError(error, 'ERR_INPUT_INVALID')) return { put: { hash, refused: { message: error.message } } };
+    if (isOperatorError(error, 'ERR_INPUT_INVALID')) return refusal(hash, error.message);
     logger.error('capture config of a session failed', { error: errorText(error) });
-    return { put: { hash, refused: { message: 'internal error' } } };
+    return refusal(hash, 'internal error');
   }
+}
+
+function refusal(hash: string, reason: string): AgentMessage {
+  return { put: { hash, refused: { message: reason.slice(0, maxRefusalLength) } } };
 }
 
 function send(socket: MessageSocket, message: AgentMessage): Promise<void> {

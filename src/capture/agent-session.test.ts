@@ -1,0 +1,72 @@
+import { FakeClock } from '../testing/fake-clock.ts';
+import type { MessageHandlers, MessageSocket } from '../net/message-socket.ts';
+import { AgentSession } from './agent-session.ts';
+
+const hash = `sha256:${'0'.repeat(64)}`;
+const ack = { node: 'node-1', hash, phase: 'Running' };
+const status = (revision: number): object => ({
+  ...{ node: 'node-1', revision, ack: null, instrument: { up: true, restarts: 0 }, monitors: [] },
+  totals: { series: 0, samplesAppended: 0, rejected: 0 },
+});
+
+/** A session and the agent's end of it, whose messages wait while the controller has paused. */
+async function connected(): Promise<{ session: AgentSession; says: (message: object) => void; ends: string[] }> {
+  const waiting: Buffer[] = [];
+  const ends: string[] = [];
+  let isPaused = false;
+  let handlers: MessageHandlers | undefined;
+  const deliver = (): void => {
+    while (!isPaused && waiting.length > 0) handlers!.message(waiting.shift()!);
+  };
+  const socket: MessageSocket = {
+    send: () => Promise.resolve(),
+    pause: () => (isPaused = true),
+    resume() {
+      isPaused = false;
+      deliver();
+    },
+    close: (reason) => void ends.push(reason),
+    destroy: () => void ends.push('destroyed'),
+  };
+  const request = { host: '10.0.0.1', port: 1, servername: 'a', deadlineMs: 1, maxBytes: 1 };
+  const open = (_request: unknown, own: MessageHandlers): Promise<MessageSocket> => {
+    handlers = own;
+    return Promise.resolve(socket);
+  };
+  const { signal } = new AbortController();
+  const session = await AgentSession.open(open, { ...request, signal }, new FakeClock());
+  const says = (message: object): void => {
+    waiting.push(Buffer.from(JSON.stringify(message)));
+    deliver();
+  };
+  return { session: session!, says, ends };
+}
+
+test.each(['before', 'after'])(
+  'a session that is replaced ends only after its acknowledgement, even if a status precedes it: sent %s the replacement',
+  async (when) => {
+    const { session, says, ends } = await connected();
+    const put = session.put(hash, [], 'now', 10_000);
+    if (when === 'before') says({ status: status(1) });
+    session.retire();
+    says({ status: status(2) });
+    expect(ends).toEqual([]);
+    says({ put: { hash, ack } });
+    expect(await put).toEqual(ack);
+    expect(ends).toHaveLength(1);
+  },
+);
+
+test('a session that is replaced without a config on its way ends immediately', async () => {
+  const { session, ends } = await connected();
+  session.retire();
+  expect(ends).toHaveLength(1);
+});
+
+test('statuses are returned in their order, each once, however many wait', async () => {
+  const { session, says } = await connected();
+  for (const revision of [1, 2, 3]) says({ status: status(revision) });
+  const revisions: number[] = [];
+  for (let i = 0; i < 3; i++) revisions.push((await session.next(1_000)).revision);
+  expect(revisions).toEqual([1, 2, 3]);
+});
