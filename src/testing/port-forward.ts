@@ -1,6 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { acceptWebSocket } from './websocket.ts';
+import { WebSocketServer } from 'ws';
+
+const protocol = 'v4.channel.k8s.io';
+const server = new WebSocketServer({
+  noServer: true,
+  perMessageDeflate: false,
+  handleProtocols: (offered) => offered.has(protocol) && protocol,
+});
 
 /**
  * Serves one port-forward as a kubelet does: two channels, data and errors, each of which begins with the port's
@@ -15,24 +22,28 @@ export function servePortForward(
   const { searchParams } = new URL(req.url ?? '/', 'http://kubelet');
   // A client sends the parameter `ports` to the API server, which sends `port` to the kubelet.
   const port = Number(searchParams.get('port') ?? searchParams.get('ports'));
-  const client = acceptWebSocket(req, socket, ['v4.channel.k8s.io']);
-  const message = (channel: number, content: Buffer): void => client.send(Buffer.concat([Buffer.of(channel), content]));
-  const start = Buffer.of(port & 0xff, port >> 8);
-  message(0, start);
-  message(1, start);
-  const pod = connect(port);
-  const fail = (error: unknown): void => {
-    message(1, Buffer.from(`error forwarding port ${port}: ${String(error)}`));
-    client.close();
-  };
-  client.onMessage((bytes) => {
-    // Channel 0 is the only one that a client writes to.
-    if (bytes[0] === 0) pod.then((stream) => stream.write(bytes.subarray(1))).catch(() => {});
+  server.handleUpgrade(req, socket, Buffer.alloc(0), (client) => {
+    const message = (channel: number, content: Buffer): void =>
+      client.send(Buffer.concat([Buffer.of(channel), content]));
+    const start = Buffer.of(port & 0xff, port >> 8);
+    message(0, start);
+    message(1, start);
+    const pod = connect(port);
+    const fail = (error: unknown): void => {
+      message(1, Buffer.from(`error forwarding port ${port}: ${String(error)}`));
+      client.close();
+    };
+    client.on('message', (data) => {
+      const bytes = data as Buffer;
+      // Channel 0 is the only one that a client writes to.
+      if (bytes[0] === 0) pod.then((stream) => stream.write(bytes.subarray(1))).catch(() => {});
+    });
+    client.on('error', () => {}); // the connection ends
+    client.on('close', () => void pod.then((stream) => stream.destroy()).catch(() => {}));
+    pod.then((stream) => {
+      stream.on('data', (chunk: Buffer) => message(0, chunk));
+      stream.on('end', () => client.close());
+      stream.on('error', fail);
+    }, fail);
   });
-  client.onClose(() => void pod.then((stream) => stream.destroy()).catch(() => {}));
-  pod.then((stream) => {
-    stream.on('data', (chunk: Buffer) => message(0, chunk));
-    stream.on('end', () => client.close());
-    stream.on('error', fail);
-  }, fail);
 }
