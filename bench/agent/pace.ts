@@ -14,7 +14,7 @@ export interface Pace {
 
 /**
  * Posts pod by pod at a pace. Returns the receiver's CPU time in per cent of the time that the pace plans for the
- * posts. If a busy machine delays the posts, the delay is no part of that time.
+ * posts. Delays of a busy machine do not lengthen the planned time.
  */
 export async function pace(receiver: Receiver, work: Pace): Promise<number> {
   const { pods, perSecond, seconds, time, round } = work;

@@ -14,8 +14,8 @@ export const queries: Readonly<Record<string, string>> = {
 /** The ways to execute a query, by the value of the header `x-svc-pushdown` that forces each. */
 const ways = { agg: 'pushdown', series: 'series', off: 'chunks' } as const;
 /**
- * With more agents, the ways other than pushdown are measured only for the query `raw`: nobody uses the product to
- * fetch the samples of so many agents for an aggregation.
+ * With more agents than this, `series` and `chunks` are measured for the query `raw` only: the query server answers the
+ * other queries by pushdown.
  */
 const mostRawAgents = 20;
 const warmAnswers = 5;

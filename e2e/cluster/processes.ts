@@ -102,8 +102,8 @@ export async function killRun(run: string): Promise<void> {
 }
 
 /**
- * The start time of a process, which tells it from another process with the same pid.
- * Undefined if there is no such process.
+ * The start time of a process, which distinguishes the process from a later one with the same pid. Returns undefined
+ * when no process has the pid.
  */
 export function processIdentity(pid: number): string | undefined {
   try {

@@ -1,6 +1,6 @@
 /**
- * Others edit, delete or add to what the operator renders. Later nobody changes anything, and the operator must write
- * nothing.
+ * Other clients edit and delete the objects that the operator renders, and add fields to them: the operator repairs
+ * them. While no client changes anything, the operator writes nothing.
  */
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';

@@ -12,7 +12,7 @@ const behindServices: Readonly<Record<string, { path: string; status: number }>>
   query: { path: '/-/healthy', status: 200 },
   'custom-metrics': { path: '/livez', status: 200 },
   webhook: { path: '/nothing-here', status: 404 },
-  // The minter is no longer ready, but still answers.
+  // After SIGTERM the minter answers this path with 503, because it is not ready any more.
   minter: { path: '/version', status: 503 },
 };
 const everyMs = 40;

@@ -48,7 +48,7 @@ const deployment = (image = 'web:1'): KubeObject => ({
 
 /**
  * Every test here runs against a real API server and against the fake one of the unit tests, which rely on the fake to
- * be like the real one. Faults are left out: only the fake server can be told to have them.
+ * be like the real one. No test covers faults, because only the fake server produces them on demand.
  */
 export function apiParity(of: () => Cluster): void {
   onBothServers(of, [namespace, ofScenarios], (on) => {

@@ -40,7 +40,7 @@ const patienceMs = 120_000;
  * Units: ms.
  */
 const lastFramesMs = inactivityMs + 50_000;
-/** Growth of the heap up to this is no violation: it comes from caches, compiled code and buffers. */
+/** The heap may grow by this much: caches, compiled code and buffers fill during the run. */
 const heapGoalMiB = 8;
 
 /**

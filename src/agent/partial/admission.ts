@@ -14,7 +14,7 @@ export interface AdmissionLimits {
   readonly deadlineMs: number;
 }
 
-/** Why there is no answer. `unsupported` and `over_limit` make the caller ask for the data in another form. */
+/** Why a request is refused. After `unsupported` and `over_limit` the caller requests the data in another form. */
 export type Refusal = 'unsupported' | 'invalid' | 'execution' | 'over_limit' | 'busy' | 'timeout' | 'internal';
 
 export interface Refused {
