@@ -1,8 +1,8 @@
 /**
- * Suites that run beside no other, because they measure: `whole` allows an edit five seconds, `drift` the operator one,
- * and `hostile` every server a quarter of one; `upgrade` wants every question and every token answered in time, and the
- * minter's `chaos` every request within five seconds while its key service hangs; `shutdown` sends three hundred
- * requests in two seconds.
+ * Suites that run beside no other, because they measure time. `whole` allows five seconds for an edit, `drift` one
+ * second for the operator, and `hostile` a quarter of a second for every server. `upgrade` wants an answer in time for
+ * every question and every token. The minter's `chaos` wants an answer within five seconds for every request while the
+ * key service hangs. `shutdown` sends three hundred requests in two seconds.
  */
 const alone = [
   '<rootDir>/e2e/whole/',

@@ -10,8 +10,8 @@ export interface BudgetWork {
   /** 114 pods are 50,000 series. */
   readonly pods: number;
   /**
-   * Intervals posted before the pace begins, as fast as the agent takes them: an hour at most, since the agent refuses
-   * older samples.
+   * How many intervals of history are posted before the measurement, as fast as the agent takes them: an hour at most,
+   * since the agent refuses older samples.
    */
   readonly historyRounds: number;
   readonly paceSeconds: number;

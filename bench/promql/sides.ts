@@ -18,8 +18,9 @@ export interface Sides {
 }
 
 export interface SidesOptions {
-  /** The file of chunks that our server reads; below, the data folder of the peer. */
+  /** The file of chunks that our server reads. */
   readonly file: string;
+  /** The data folder of the peer. */
   readonly dataDir: string;
   readonly wrapper: readonly string[];
   readonly atEnd: Stage['atEnd'];

@@ -11,6 +11,6 @@ test('each run begins with the other side than the run before', async () => {
   expect(column(turns, ({ ms }) => 2 * ms)).toEqual({ ours: [0, 2, 4], peer: [0, 2, 4] });
 });
 
-test('a figure of one side has no peer', async () => {
+test('without a peer, a figure has values of our side only', async () => {
   expect(column(await inTurns(2, { ours: (run) => Promise.resolve(run) }), (n) => n)).toEqual({ ours: [0, 1] });
 });

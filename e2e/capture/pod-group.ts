@@ -46,9 +46,9 @@ export function containerStatus(uid: string): object {
 }
 
 /**
- * Puts a process into a control group with the name that a kubelet gives to that of a container: by this name, agents
- * and the program that captures traffic find the pod of a process. Returns a function that removes the group once its
- * processes are gone; null if this user may not make groups.
+ * Puts a process into a control group with the name that a kubelet gives to the control group of a container: by this
+ * name, agents and the program that captures traffic find the pod of a process. Returns a function that removes the
+ * group once its processes are gone; null if this user may not make groups.
  */
 export function intoPodGroup(pid: number, uid: string): (() => void) | null {
   const place = root();

@@ -83,7 +83,7 @@ export async function findBinaries(options: BinariesOptions = {}): Promise<Binar
 }
 
 /**
- * The published programs, from the cache or downloaded into it below the root.
+ * The published programs, from the cache below `root`. Programs that are not in the cache are downloaded into it.
  * Undefined if no archive is published for this machine; also if a download fails, with the reason in the log.
  * Errors: the signal's reason when it aborts.
  */

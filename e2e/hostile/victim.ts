@@ -10,8 +10,9 @@ export class Victim {
   readonly #child: ChildProcess;
   #log = '';
   readonly #memories: number[] = [];
-  /** Memory before the first attack: here what is resident, below what is in use after a collection. Units: bytes. */
+  /** Resident memory before the first attack. Units: bytes. */
   #before = 0;
+  /** Memory in use before the first attack, after a garbage collection. Units: bytes. */
   #inUseBefore = 0;
   #mostKept = 0;
 
@@ -21,7 +22,7 @@ export class Victim {
     for (const stream of [child.stdout!, child.stderr!]) {
       stream.on('data', (chunk: Buffer) => {
         this.#log = `${this.#log}${chunk.toString()}`.slice(-1_000_000);
-        // Such a line is short and arrives in one chunk.
+        // The line that tells the memory in use is short and arrives in one chunk.
         for (const [, bytes] of chunk.toString().matchAll(/"memory in use","bytes":(\d+)\}/g))
           this.#memories.push(Number(bytes));
       });

@@ -67,8 +67,8 @@ type Points = ReadonlyMap<string, Point>;
 const epsilon = 1e-6;
 
 /**
- * What differs between our answer (or error) and the peer's; null when they agree. `shifted` are our answers for
- * samples with other last digits: a number may differ from the peer's as much as it differs from the numbers in these.
+ * What differs between our answer (or error) and the peer's; null when they agree. `shifted` are our answers to the
+ * same query over samples with other last digits: a number may differ from the peer's as much as it does from theirs.
  */
 export function difference(
   ours: QueryResult | Error,
@@ -139,8 +139,8 @@ function differentSeries(a: AllSeries, peers: AllSeries, shifted: readonly AllSe
 }
 
 /**
- * The peer's series. A series that we have with another number in the label `value` gets our key: nearly equal numbers
- * may be rounded to different tenth digits.
+ * The peer's series by our keys. If a key of the peer differs from one of ours only by a nearly equal number in the
+ * label `value`, it is replaced by ours: nearly equal numbers may be rounded to different tenth digits.
  */
 function underOurKeys(peer: AllSeries, ours: AllSeries): AllSeries {
   const free = [...ours.keys()].filter((key) => !peer.has(key)).map(countedIn);

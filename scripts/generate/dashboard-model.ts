@@ -26,7 +26,7 @@ export interface Dashboard {
   readonly panels: readonly Panel[];
 }
 
-/** One JSON file a dashboard, and a kustomization that makes ConfigMaps which Grafana's sidecar loads. Pure. */
+/** One JSON file for each dashboard, and a kustomization that makes ConfigMaps which Grafana's sidecar loads. Pure. */
 export function dashboardFiles(dashboards: readonly Dashboard[]): GeneratedFile[] {
   const files = dashboards.map((dashboard) => ({
     path: `config/grafana/${dashboard.uid}.json`,

@@ -27,7 +27,7 @@ module.exports = class LeftOpen {
   }
 
   onRunComplete() {
-    // It does not keep the process alive itself: where it runs, something else does.
+    // The timer does not keep the process alive: if it fires, something else does.
     setTimeout(() => {
       const open = process._getActiveHandles().filter((handle) => !isOutput(handle));
       const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout' || name === 'Immediate');

@@ -39,7 +39,7 @@ export async function refreshMetrics({ mapper, metrics, store, capture }: StateS
   showConfig(metrics, capture.ack);
 }
 
-/** Sets a gauge without labels, or takes it off the page: a value of what is gone would look like a current one. */
+/** Sets a gauge without labels. Null takes it off the page, where its last value would look like a current one. */
 function setGauge(gauge: SelfMetrics['agentMemory'], value: number | null): void {
   if (value === null) gauge.remove();
   else gauge.set(value);

@@ -22,7 +22,7 @@ export interface RolloutNode {
   sentAt: number | null;
   /** When a change of ours last restarted the instrument. Units: ms of the monotonic clock. */
   restartedAt: number | null;
-  /** When the namespaces whose edits require a restart may next cause one. Units: ms of the monotonic clock. */
+  /** From when on the namespaces that were edited may cause a restart again. Units: ms of the monotonic clock. */
   allowedAt: number;
   /** Hash of the file that failed here, until another one is desired. */
   failedYamlHash: string | null;
@@ -36,7 +36,7 @@ export type HoldReason =
 export interface RolloutPlan {
   /** Nodes that get their desired config now and may restart their instrument for it. */
   push: string[];
-  /** Nodes that get their desired config now, while their instrument keeps the old file until a later plan pushes. */
+  /** Nodes that get their desired config now, and may restart their instrument for it only in a later plan. */
   deliver: string[];
   hold: Map<string, HoldReason>;
   /** When a wait for MinInterval or RestartBudget ends. Units: ms of the monotonic clock. */

@@ -1,7 +1,8 @@
 /**
  * The token minter exchanges an identity token of a cloud service account for a one-hour token for exactly the
- * requested repositories. The minter's rules decide whether it may; a key service signs the minter's own request to the
- * hosting platform; the platform grants the token; the minter compares the grant with what was requested.
+ * requested repositories. The minter's rules decide which account may have which token; a key service signs the
+ * minter's own request to the hosting platform; the platform grants the token; the minter compares the grant with what
+ * was requested.
  */
 export { runMinterServer } from './run.ts';
 export { minterSettings } from './settings.ts';

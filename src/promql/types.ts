@@ -107,8 +107,8 @@ export interface EngineOptions extends LanguageOptions {
   /** How far an instant selector looks back; left-open. Default 300_000. */
   readonly lookbackDeltaMs?: number;
   /**
-   * Most samples of 16 bytes that one query may hold at a time; a buffer counts as the samples that fit into it. A
-   * query above the limit fails. Default 50_000_000.
+   * The number of samples, of 16 bytes each, that one query may hold at a time; a buffer counts as the samples that fit
+   * into it. A query above the limit fails. Default 50_000_000.
    */
   readonly maxSamples?: number;
   /** Wall time of one query; 0 means no limit of the engine's own. Default 120_000. Needs `monotonic`. */

@@ -32,7 +32,7 @@ export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
   /** Unit: ms. Default: 30 s. */
   readonly deadlineMs?: number;
-  /** Most bytes of a body that are read. Default: 64 MiB. */
+  /** Maximum bytes of a body; a larger one is an error. Default: 64 MiB. */
   readonly maxBytes?: number;
 }
 

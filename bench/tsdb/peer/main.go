@@ -113,7 +113,7 @@ func argument(at int) int {
 	return n
 }
 
-// passSeconds returns the mean seconds of a pass, behind as many that make memory and caches warm.
+// passSeconds returns the mean seconds of a pass. Before it measures, it runs passes for as long to warm the caches.
 func passSeconds(work func()) float64 {
 	repeat := func() float64 {
 		from := time.Now()

@@ -13,7 +13,7 @@ import { type Labels, labelsFromObject } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import { Exports } from './exports.ts';
 
-/** All destinations are one server, which takes every request and answers with the count of remote write 2.0. */
+/** All destinations are one server. Its answers have the header of remote write 2.0 that counts written samples. */
 let dir: string;
 let server: Server;
 let url: string;

@@ -5,7 +5,7 @@ import { storedFamily } from '../mapping/metric-families.ts';
 import { coversSender } from '../mapping/monitor-rules.ts';
 import type { Destination, ExportScope } from './destination.ts';
 
-/** True when a series is exported to a destination: it is of the destination's pods or namespaces, and families. */
+/** True when a series is exported to a destination: it belongs to the destination's pods or namespaces and families. */
 export function wantsSeries({ scope, rule }: Pick<Destination, 'scope' | 'rule'>, labels: Labels): boolean {
   if (rule.families) {
     const family = storedFamily(labelValue(labels, '__name__'));

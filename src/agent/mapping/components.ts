@@ -126,7 +126,7 @@ export function sameShape(a: Shape, b: Shape): boolean {
 }
 
 const layouts = new Map<string, Layout>();
-/** Layouts by the identity of the shape, so that no key text is built for the shape of a known layout, as is usual. */
+/** Layouts by the identity of the shape: nearly always the layout is found here, and no key text is built. */
 const byShape = new WeakMap<Shape, Layout>();
 const layoutsKept = 10_000;
 

@@ -42,7 +42,7 @@ export interface MapCounts {
   late: number;
   /** Points of streams that the table of streams has no room for. */
   refused: number;
-  /** Streams of a workload, and of flows, whose pod was unknown when they were bound. */
+  /** Streams whose pod was unknown when they were bound: those of workloads, and those of flows. */
   unknownPods: number;
   unknownFlows: number;
   /** Streams that named another namespace, pod or node than their sender's. */
@@ -54,11 +54,11 @@ export interface MapCounts {
  *
  * Flow: `add` (points → streams → series, in memory) → `flush` (one sample per touched series) → `expire` (silence →
  * stale markers). `setPolicy` binds every stream again.
- * Guarantees: a stream alone in its series passes its raw values on, with a zero inserted between two values when its
- * start time changed and the reset would be invisible otherwise; before its first value the sink learns the start time,
- * because the store may have values of an earlier process. When the labels that distinguish streams are dropped, the
- * streams' increments are added, and the sum never falls when one of them restarts or ends.
- * Caveats: the sum of merged streams starts from zero with the agent, which a query sees as a counter reset.
+ * Guarantees: a stream alone in its series passes its raw values on. When its start time has changed and its values do
+ * not show the reset, a zero is inserted between the two values. Before the first value of a stream the sink learns the
+ * stream's start time, because the store may have values of an earlier process. When the labels that distinguish
+ * streams are dropped, the streams' increments are added, and the sum never falls when one of them restarts or ends.
+ * Caveats: the sum of merged streams starts from zero when the agent starts, which a query sees as a counter reset.
  * The mapper does no I/O and has no clock: times are arguments.
  */
 export class SeriesMapper {
@@ -401,7 +401,7 @@ export class SeriesMapper {
 
   /**
    * Finds the series that a stream feeds under the present rules and limits. `renewed` is given while all streams are
-   * bound again; it has the groups that already have a stream again.
+   * bound again: it contains the groups to which one of them has been bound so far.
    */
   #bind(stream: Stream, renewed?: Set<Stream['group']>): void {
     const subject = this.#subjectOf(stream);

@@ -80,7 +80,7 @@ const told: readonly Told[] = [
 
 test.each<[string, Rule[], string[]]>([
   [
-    'nothing',
+    'everything, because there is no monitor,',
     [],
     [
       'db_client_postgres',
@@ -110,7 +110,7 @@ test.each<[string, Rule[], string[]]>([
     ],
   ],
   [
-    'ignored paths, by the path where no route is known',
+    'HTTP without ignored paths, which match the path of a request where its route is unknown,',
     [{ protocols: ['HTTP'], ignorePaths: ['/live*'] }],
     ['ebpf_network_flow_bytes'],
   ],

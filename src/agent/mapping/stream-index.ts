@@ -13,8 +13,8 @@ const setsKept = 1_000;
 export class StreamIndex {
   readonly #sets = new Map<string, StreamSet>();
   /**
-   * Sets by the identity of a Resource's list, then by scope and metric, so that the key of its full text need not be
-   * rebuilt.
+   * Sets by the identity of a Resource's list of attributes, then by scope and metric, so that the text of all these
+   * attributes need not be built again.
    */
   readonly #byResource = new WeakMap<readonly Attribute[], Map<string, StreamSet>>();
   readonly #keys = new WeakMap<readonly Attribute[], string>();

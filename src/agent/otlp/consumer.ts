@@ -8,7 +8,7 @@ export interface Acceptance {
   readonly reason: string;
   /**
    * Resolves when a kill of the process can no longer lose the accepted data, or when the sender has waited long
-   * enough. It never rejects. The answer is sent then. Absent when there is nothing to wait for.
+   * enough. Only then is the request answered. It never rejects. Absent when there is nothing to wait for.
    */
   readonly settled?: Promise<void>;
 }

@@ -31,7 +31,7 @@ export interface FairTurnsOptions {
    * became ready before it. Default: setImmediate.
    */
   readonly defer?: (run: () => void) => void;
-  /** An idle user who gets work starts at most this far below the served time of all busy users. Default 500 ms. */
+  /** An idle user who gets work starts at most this far below the least served busy user. Default 500 ms. */
   readonly creditMs?: number;
   /** Work that has computed less than this counts as short. Default 50 ms. */
   readonly shortMs?: number;
@@ -77,9 +77,9 @@ const nextRound = (run: () => void): unknown =>
  * waits for one slice and no more.
  * Short work precedes long work, which gets a fifth of the time when both wait. Within each class, the next slice goes
  * to the user who has been served least, and among that user's work to the piece that has computed least.
- * Guarantees: one waiter continues in each round of the event loop. A short piece of work waits for one long slice, and
- * for one more whenever short work has computed four times as long as that slice, whatever others compute. Users with
- * endless work get equal shares. No work starves. Being idle repeatedly gains nothing.
+ * Guarantees: one waiter continues in each round of the event loop. Whatever others compute, a short piece of work
+ * waits for one slice of long work, and for another one each time short work has computed four times as long. Users
+ * with endless work get equal shares. No work starves. Being idle repeatedly gains nothing.
  * Source: start-time fair queueing (Goyal, Vin, Cheng 1996) with the credit that CFS gives to sleepers; two levels as
  * in a multilevel feedback queue.
  */

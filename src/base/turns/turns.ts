@@ -16,7 +16,7 @@ export interface Pacing {
 /** About as many samples as are processed in a quarter of a millisecond. */
 const samplesPerLook = 20_000;
 
-/** Paces work that has no budget. Units of work: about the time of one sample, ten nanoseconds. */
+/** Paces work that has no budget. A unit of work is the work on one sample, which takes about ten nanoseconds. */
 export class Pace implements Pacing {
   readonly #signal: AbortSignal | undefined;
   readonly #turns: TurnTaking;

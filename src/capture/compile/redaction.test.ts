@@ -32,7 +32,7 @@ test.each<[string, ClusterTrafficPolicySpec[], ReturnType<typeof redacted>]>([
     [params([], ['SIGNATURE'])],
     { remove: ['SIGNATURE', 'Signature', 'signature'] },
   ],
-  ['what a policy of some namespaces adds is left to the agent', [{ ...critical, ...params(['page']) }], undefined],
+  ['what only some namespaces redact is left to the agent', [{ ...critical, ...params(['page']) }], undefined],
   [
     'what one namespace may see passes the instrument, and the agent redacts it in the others',
     [params([], ['sig']), { ...critical, ...params(['sig'], ['token']) }],

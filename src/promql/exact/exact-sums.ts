@@ -13,7 +13,7 @@ export interface SumState {
   readonly special: SpecialCounts | null;
 }
 
-/** Numbers of NaN, +Inf and −Inf added at each step. */
+/** How many NaN, +Inf and −Inf were added at each step. */
 export interface SpecialCounts {
   readonly nan: Float64Array;
   readonly plus: Float64Array;

@@ -10,8 +10,8 @@ const frameBytes = 128 * 1024;
 /**
  * The answer of an agent to a request for label names, label values or series, as frames: a header; then the names or
  * values (texts), or the series (label sets) with their dictionaries of strings; then a trailer. Each message has one
- * field, whose number is its type (1 header, 2 dictionary, 3 series, 4 texts, 5 trailer). The dictionary of some series
- * precedes them.
+ * field, whose number is its type (1 header, 2 dictionary, 3 series, 4 texts, 5 trailer). A dictionary precedes the
+ * series that use it.
  */
 export function* encodeIndexAnswer(header: IndexHeader, { texts, series }: IndexLists): Generator<Uint8Array> {
   yield encodeFrame(new WireWriter().message(1, (m) => writeHeader(m, header)).finish());

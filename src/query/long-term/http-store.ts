@@ -34,11 +34,11 @@ export interface HttpStoreOptions {
 }
 
 const maxAnswerBytes = 512 * 1024 * 1024;
-/** Most bytes of an error's text that are read. */
+/** No more than so many bytes of an error's text are read. */
 const maxErrorBytes = 64 * 1024;
-/** Cost of reading one byte of JSON, in the unit of pacing: that of one sample. */
+/** Cost of reading one byte of JSON. Units: the cost of one sample. */
 const byteWork = 2;
-/** Cost of a series without its samples, in the same unit. */
+/** Cost of a series without its samples. Units: the cost of one sample. */
 const seriesWork = 50;
 /** Back-off before the one retry. */
 const pauseMs = 200;

@@ -3,8 +3,8 @@ import type { StreamRequest } from '../../stream/index.ts';
 /**
  * The nodes whose agents a request can concern. `wants` is restricted when every `include` names nodes: an item of
  * another agent cannot match. An `exclude` that names nodes and nothing else leaves out all items of these nodes.
- * A flow matches the nodes of both its ends. It is read only from the agents of wanted nodes: the node of the named end
- * captures the flow, too.
+ * A filter by node matches a flow if either end of the flow is on that node. Such a flow, too, is read only from the
+ * agents of wanted nodes: the node of each end captures it.
  */
 export function nodesOf({ include = [], exclude = [] }: StreamRequest): {
   readonly wants: (node: string) => boolean;

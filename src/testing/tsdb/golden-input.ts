@@ -59,7 +59,7 @@ export function goldenChunks(store: Store): Record<string, GoldenChunk[]> {
   for (const series of store.select([], goldenStart, goldenEnd)) {
     const { labels } = series;
     const found = series.chunks();
-    // Prometheus encodes a chunk that is still open again when it is read, and then leaves out the reset header.
+    // When a chunk that is still open is read, Prometheus encodes it once more, and then leaves out the reset header.
     const open = found.at(-1)!;
     if (open.encoding !== 1 && open.bytes[2] !== 0xc0) open.bytes[2] = 0;
     all[labels.map(([, value]) => value).join(' ')] = found.map(({ encoding, minT, maxT, bytes }) => ({

@@ -10,7 +10,7 @@ import { bucketFraction, bucketQuantile, type ClassicBuckets } from './classic-h
 import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
 import { nameless } from './elementwise.ts';
 
-/** Cost of reading a native histogram, in the unit of pacing: that of one sample. */
+/** Cost of reading a native histogram. Units: the cost of one sample. */
 const nativeWork = 100;
 const fewBuckets = 512;
 

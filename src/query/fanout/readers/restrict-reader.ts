@@ -35,8 +35,8 @@ export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<strin
 
 /**
  * As `restrictReader`, for partial answers: agents evaluate over the visible series only. An agent that does not know
- * restrictions refuses, and the query is executed in another way. Undefined where nothing is visible: no agent is then
- * asked.
+ * restrictions refuses, and the query is executed in another way. Returns undefined if no namespace is visible: no
+ * agent is asked then.
  */
 export function restrictPartials(
   reader: PartialReader | undefined,
