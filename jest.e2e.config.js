@@ -24,10 +24,10 @@ export const suites = {
   transform: { '\\.ts$': '<rootDir>/scripts/jest/strip-types.cjs' },
   modulePathIgnorePatterns: ['<rootDir>/dist'],
 };
-/** What Jest takes from the whole run's config only. */
+/** Options that Jest reads only from the config of the whole run, not from that of a project. */
 export const run = {
   testTimeout: 180_000,
-  // Ends a run that something keeps alive, and names it; the children of this process end with it.
+  // Ends a run that is kept alive, and names what keeps it alive; the children of this process end with it.
   reporters: ['default', '<rootDir>/scripts/jest/left-open.cjs'],
 };
 

@@ -33,8 +33,8 @@ export interface Oracle {
 const servername = 'svc-agent.svc-system.svc';
 
 /**
- * Fills the stores and starts the servers. Every series goes to the store with the index `agentOf`. Samples older than
- * a few hours end up in merged blocks.
+ * Fills the stores and starts the servers. Every series goes to the store with the index that `agentOf` returns.
+ * Samples older than a few hours end up in merged blocks.
  */
 export async function startOracle(
   dir: string,

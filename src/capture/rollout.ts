@@ -99,12 +99,12 @@ function changesNothing(node: RolloutNode): boolean {
   return node.held === null || (node.held.yamlHash === node.desired.yamlHash && node.granted);
 }
 
-/** Sending the file costs no restart of its own: an instrument that restarts or is down starts once for both files. */
+/** Sending the file adds no restart: an instrument that is down, or restarts for an earlier file, starts only once. */
 function restartsNothing(node: RolloutNode): boolean {
   return changesNothing(node) || node.sentAt !== null || node.down;
 }
 
-/** The state of a group that the decision for each node needs. */
+/** What has to be known of a group to decide for each of its nodes. */
 interface Seen {
   failed: ReadonlySet<string>;
   /** A canary does not run its new file yet. */

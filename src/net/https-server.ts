@@ -70,7 +70,7 @@ function splitByProtocol(server: Server, onHttp2: (socket: TLSSocket) => void): 
   server.removeAllListeners('secureConnection');
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol !== 'h2') for (const listener of http1) listener.call(server, socket);
-    // The common entry (`Door`) learns of the connection by the same event, after this listener, and has to know it.
+    // The common entry (`Door`) gets the same event after this listener, and has to know the connection first.
     else process.nextTick(onHttp2, socket);
   });
 }

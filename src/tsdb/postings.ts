@@ -44,7 +44,7 @@ function isRefusedByAll(index: PostingsIndex, { name, literals, negative }: Comp
   return negative && literals?.some((value) => index.count(name, value) === index.size) === true;
 }
 
-/** The series with a value that matches, or with one that does not. */
+/** The series with a value that matches if `wanted`, otherwise the series with a value that does not match. */
 function withValues(
   index: PostingsIndex,
   { name, literals, negative, matches }: CompiledMatcher,
@@ -72,7 +72,7 @@ function union(lists: readonly PostingList[]): PostingList {
   return all.sort();
 }
 
-/** The numbers of `a` that are in `b`, or that are not in `b`. Fastest when `a` is shorter than `b`. */
+/** The numbers of `a` that are in `b` if `isIn`, otherwise those that are not. Fastest when `a` is shorter than `b`. */
 function filtered(a: PostingList, b: PostingList, isIn: boolean): number[] {
   const out: number[] = [];
   let j = 0;
@@ -85,8 +85,8 @@ function filtered(a: PostingList, b: PostingList, isIn: boolean): number[] {
 }
 
 /**
- * The first index from `from` on whose number is not below `x`. The stride of the search doubles, so that a short list
- * need not walk a long one.
+ * The first index from `from` on whose number is not below `x`. The stride of the search doubles, so that most numbers
+ * of a long list are skipped.
  */
 function seek(list: PostingList, from: number, x: number): number {
   let low = from;

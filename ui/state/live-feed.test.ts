@@ -25,7 +25,7 @@ test('the newest row is the first, and the oldest rows beyond `mostRows` are dro
   expect(new Set(feed.rows.map(({ id }) => id)).size).toBe(mostRows);
 });
 
-test('rows change only when they are drawn, not between a drawing and a pause', () => {
+test('rows change only when they are drawn: a pause holds back an item that was not drawn yet', () => {
   const feed = new LiveFeed();
   add(feed, 0, 2);
   const before = feed.rows;

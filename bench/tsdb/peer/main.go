@@ -1,5 +1,6 @@
 // Times Prometheus' chunk codec on the series of bench:tsdb and prints one JSON object.
-// Usage: peer CHUNKS OPEN: how many chunks are encoded one after the other, and how many of them at once. Values are made by the same rule as in bench/tsdb/series.ts.
+// Usage: peer CHUNKS OPEN: first CHUNKS chunks are encoded one after the other, then OPEN chunks at once.
+// Values are made by the same rule as in bench/tsdb/series.ts.
 package main
 
 import (

@@ -79,7 +79,7 @@ export function commandLine(image: Image, container: Container, podDir: string):
   return [...resolveProgram(image, container.image, command), ...args];
 }
 
-/** A command inside an image: only `node` exists there, and the image's own name or `svc` for its entry point. */
+/** A command inside an image, which has two programs: `node`, and the entry point under the image's name or `svc`. */
 export function resolveProgram(image: Image, reference: string, command: readonly string[]): string[] {
   const [program, ...rest] = command;
   if (program === undefined) return [...image.entrypoint];

@@ -46,9 +46,9 @@ export class Identity {
   }
 
   /**
-   * The sender of spans, which carry only a Resource. The Resource is trusted when it has the uid of the pod that it
-   * names (other pods do not know that uid), and when points have proven that only this pod sends under it. Otherwise
-   * the sender is unknown; `unshown` is the pod that points may still prove.
+   * The sender of spans, which carry only a Resource. The Resource is trusted if both are true: it has the uid of the
+   * pod that it names (other pods do not know that uid), and points have proven that only this pod sends under it.
+   * Otherwise the sender is unknown; `unshown` is the pod that points may still prove.
    */
   spans(resource: readonly Attribute[]): SpanSender {
     const named = this.#resource(resource, '');

@@ -519,7 +519,7 @@ export class SeriesMapper {
     this.#pace(stream);
   }
 
-  /** A series of several streams uses the shortest interval of them. */
+  /** A series of several streams uses the shortest of the streams' intervals. */
   #pace({ series, intervalMs }: Stream): void {
     for (const s of series) s.intervalMs = s.streams > 1 ? Math.min(s.intervalMs, intervalMs) : intervalMs;
   }

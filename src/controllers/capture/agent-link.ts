@@ -36,7 +36,7 @@ export interface LinkDeps {
   pushes: Gate;
   /** Limits how many agents this process connects to, or asks for their configs, at the same time. */
   greetings: Gate;
-  /** Makes the hub, which owns all links, wait for a task before its run resolves. */
+  /** Gives a task to the hub, which owns all links: the hub's run resolves only after the task has ended. */
   track: (task: Promise<unknown>) => void;
   /** Called when the node's state has changed. */
   onChange: (node: NodeState) => void;

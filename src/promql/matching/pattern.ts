@@ -23,8 +23,8 @@ export function checkPattern(pattern: string): string | null {
  * Compiles a pattern with RE2 semantics: linear time, anchored at both ends, dot matches newline.
  * Literals, alternatives of literals and `literal.*` are compared directly. For other patterns, the result for each
  * value is cached.
- * Errors: throws when `checkPattern` returns a reason, and for a pattern that is too expensive to compile; the test
- * throws an execution error for a value that is too long for its pattern.
+ * Errors: throws when `checkPattern` returns a reason, and for a pattern that is too expensive to compile; the returned
+ * test throws an execution error for a value that is too long for its pattern.
  */
 export function compilePattern(pattern: string): PatternTest {
   const shape = regexShape(pattern);
