@@ -18,7 +18,7 @@ export interface AgentsWork {
   readonly series: number;
   /** The time of the last sample. Units: ms. */
   readonly end: number;
-  /** The agents of processes before this one. Default: none. */
+  /** The cluster that earlier processes began, and that this process continues. Default: none. */
   readonly part?: ClusterPart;
 }
 

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await installCrds(cluster);
   await cluster.kubectl(['apply', '--server-side', '-f', join(repository, 'config/samples/namespaces.yaml')]);
   await cluster.kubectl(['apply', '--server-side', '-k', join(repository, 'config/namespace')]);
-  // One golden file is an installation under another name.
+  // One golden file is an installation in this namespace.
   await cluster.kubectl(['create', 'namespace', 'observability']);
   await installMonitorKinds(cluster);
 });

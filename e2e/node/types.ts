@@ -46,7 +46,7 @@ export interface Container {
   livenessProbe?: Probe;
   readinessProbe?: Probe;
   terminationMessagePolicy?: 'File' | 'FallbackToLogsOnError';
-  /** Only `Always`, only on init containers: a sidecar. */
+  /** Only init containers have it, as `Always`: such a container is a sidecar. */
   restartPolicy?: string;
 }
 

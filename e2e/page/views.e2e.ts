@@ -237,7 +237,7 @@ needing(browserNeed).describe('the views of the page', () => {
   test('a tap on a workload chooses it, a tap on the box of a namespace chooses nothing', async () => {
     await open('map');
     await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 1_000 });
-    /** A place on the page, from the drawing library's own geometry. */
+    /** Taps a place of the map. `point` is an expression that gives it in the drawing library's own coordinates. */
     const tap = async (point: string): Promise<void> => {
       const at: [number, number] = await page.evaluate(`(() => {
         const host = document.querySelector('.map-frame .map');

@@ -1,13 +1,13 @@
 /**
  * Finds loops that assert, or declare tests, over a list that may be empty: such a test passes without a case.
  *
- * A list counts as non-empty if this file shows it: a literal, a list derived from a literal element by element (`map`,
- * `entries`, `Object.keys`, a spread), or a const of these. Otherwise the function around the loop must check the list
- * in one of three ways. An assertion outside of the loop takes the list or its length (`expect(rows).toHaveLength(3)`).
- * `expect.assertions` or `expect.hasAssertions` covers all loops of the function. Or an assertion compares what the
- * loop gathered (`counts.set(…)`, `total += …`) with a non-empty value. `toBeDefined`, `toBeTruthy` and the like hold
- * for an empty list, so they do not count. Hooks, helpers that return a value (their callers compare it), `while`
- * loops, and `for` loops that count down are not checked.
+ * A list counts as non-empty if the file that is linted ("this file" below) shows it: a literal, a list derived from a
+ * literal element by element (`map`, `entries`, `Object.keys`, a spread), or a const of these. Otherwise the function
+ * around the loop must check the list in one of three ways. An assertion outside of the loop takes the list or its
+ * length (`expect(rows).toHaveLength(3)`). `expect.assertions` or `expect.hasAssertions` covers all loops of the
+ * function. Or an assertion compares what the loop gathered (`counts.set(…)`, `total += …`) with a non-empty value.
+ * `toBeDefined`, `toBeTruthy` and the like hold for an empty list, so they do not count. Hooks, helpers that return a
+ * value (their callers compare it), `while` loops, and `for` loops that count down are not checked.
  */
 import { calledName, isFunction, isHelperName, isTestCallee } from './test-syntax.js';
 

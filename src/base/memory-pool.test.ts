@@ -106,7 +106,7 @@ test('work of the user who holds most memory stops for work of others, and resta
   expect(pool.heldBytes).toBe(0);
 });
 
-test('work does not stop for that of a user who would then hold more memory than its own user', async () => {
+test('work of one user does not stop for another user who would then hold more memory than the first', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const small = work(pool, 'a', 40);
   const large = work(pool, 'b', 70);

@@ -11,7 +11,7 @@ const maxBuckets = 10_000;
 /**
  * One token bucket per verified caller: `perMinute` tokens at once, refilled evenly. The limit holds per process, so
  * replicas multiply it. At most 10 000 callers are remembered. For one more, the caller that has been idle longest is
- * forgotten, together with those after it whose buckets are full.
+ * forgotten, together with the next longest idle callers as long as their buckets are full, 100 in all at most.
  */
 export class RateLimiter {
   readonly #perMinute: number;

@@ -8,7 +8,7 @@ export interface TraceExportOptions {
   /** `service.name` of the spans. */
   service: string;
   version: string;
-  /** This process, such as the pod's name. */
+  /** A name for this process, such as the name of its pod. */
   instance: string;
   /**
    * OTLP/HTTP endpoint; `/v1/traces` is added to an endpoint without a path. Empty: the environment variables decide.

@@ -162,7 +162,7 @@ export const captureConfigSchema = Type.Object(
     node: name,
     instrument: Type.Object(
       {
-        /** Key table it was rendered with, e.g. `v0.10`. */
+        /** The version of the instrument that the file is written for, e.g. `v0.10`. */
         version: Type.String({ maxLength: 32 }),
         /** The exact bytes of the instrument's file. */
         yaml: Type.String({ minLength: 1, maxLength: 4 * 1024 * 1024 }),

@@ -24,7 +24,7 @@ export interface Listed {
 
 /** Other work gets a turn after this many series of a block. */
 const seriesPerTurn = 2_048;
-/** The cost of listing a series, and of comparing two series, in the unit of pacing: that of one sample. */
+/** Listing a series costs as much as reading `seriesWork` samples; comparing two series, as `compareWork` samples. */
 const seriesWork = 100;
 const compareWork = 20;
 /** Memory of a listed series, of each of its labels and of a listed text, without their characters. Bytes. */

@@ -39,9 +39,9 @@ export interface NodeCertificateOptions {
  *
  * Flow: the certificate on disk if there is one, else a placeholder that no client trusts → `offer` → `install`, which
  * replaces it for new connections. Renewal repeats the same steps with a new key.
- * Guarantees: a certificate comes into force only with the key it was issued for. A write error on disk does not
- * prevent that; the agent then requests another certificate after a restart. A certificate on disk is used whatever its
- * validity period says: clients judge it by their own clocks, and the operator replaces it in time.
+ * Guarantees: a certificate comes into force only with the key it was issued for. It comes into force even if it cannot
+ * be written to disk; the agent then requests another certificate after a restart. A certificate on disk is used
+ * whatever its validity period says: clients judge it by their own clocks, and the operator replaces it in time.
  * Errors: ERR_TLS_MATERIAL when `ca.crt` cannot be read at the start.
  */
 export class NodeCertificate extends HeldTls {

@@ -8,7 +8,7 @@ import type { ExportQueue, Round } from './queue/export-queue.ts';
 import type { QueuedSample, QueuedSeries } from './queue/record.ts';
 import { addResults, type Sender, SendLater, type SendResult } from './sender.ts';
 
-/** Samples per request, for up to `maxPieces` requests. */
+/** A round is split into requests of about this many samples, but into no more than `maxPieces` requests. */
 const pieceSamples = 2_000;
 const maxPieces = 4;
 

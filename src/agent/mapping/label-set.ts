@@ -34,7 +34,8 @@ export interface LabelRules {
 /**
  * The labels of one stream without its metric name, sorted by name. The point's attributes override the promoted
  * Resource attributes. Dropped labels are left out, and `k8s_node_name` is always this node.
- * When two keys of one source escape to one name, their values are joined with `;`, in the order of the keys.
+ * When two keys of the Resource, or two of the point, escape to one name, their values are joined with `;`, in the
+ * order of the keys.
  */
 export function streamLabels(
   resource: readonly Attribute[],

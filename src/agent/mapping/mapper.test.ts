@@ -533,7 +533,7 @@ test('overflow series are limited for each namespace, so that one namespace leav
   expect(folded(send(2, counter(kinds(2_010, 2), victim)))).toBe(10);
 });
 
-test('client series name up to a hundred servers, a pod of this node by its workload', () => {
+test('client series keep the names of up to a hundred servers; a pod of this node is named by its workload', () => {
   const identity = nodePods(
     aPod('shop/p1', { containers: [] }),
     aPod('pay/db-0', { ip: '10.0.0.9', owner: ['StatefulSet', 'db'] }),

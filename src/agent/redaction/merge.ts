@@ -44,8 +44,9 @@ export function mergeRedaction(rules: readonly CaptureRedaction[]): Redaction {
 }
 
 /**
- * The redaction of data that belongs to several namespaces, from that of each: what one of them redacts is redacted.
- * `paths`: the rewrites of all of them, each once, in the order of the policies.
+ * The redaction of data that belongs to several namespaces. `each` has one redaction per namespace: what one of these
+ * redacts is redacted. `paths` has the path rewrites of all these namespaces, each rewrite once, in the order of the
+ * policies.
  */
 export function strictest(each: readonly Redaction[], paths: Redaction['paths']): Redaction {
   return {

@@ -19,7 +19,7 @@ test.each([
   ['a whole path takes precedence over a prefix', 'GET', '/a/whole?x=1', 200, '/a/whole serves /a/whole'],
   ['every other path below a prefix belongs to it', 'POST', '/a/other', 200, '/a/ serves /a/other'],
   ['a path without a route is not found', 'GET', '/a', 404, '{"code":"not_found","message":"no such path"}'],
-  ['a refused method’s error names those served', 'POST', '/a/whole', 405, expect.stringContaining('use GET, PUT')],
+  ['the error 405 names the methods served', 'POST', '/a/whole', 405, expect.stringContaining('use GET, PUT')],
 ])('%s', async (_, method, path, status, body) => {
   const answer = await fetch(url + path, { method });
   expect([answer.status, await answer.text()]).toEqual([status, body]);

@@ -10,7 +10,7 @@ import { StreamRing } from './stream-ring.ts';
 const recorded = 1_795_258_170_000;
 const large = { maxBytes: 1e9, maxAgeMs: 3_600_000 };
 
-test('recorded spans keep service and request without the caller’s address; children in Go are dropped', () => {
+test('recorded spans keep service and request without the caller’s address; Go’s child spans are dropped', () => {
   const ring = new StreamRing(large);
   const body = readFileSync(join(import.meta.dirname, '../testdata/otlp/09-patched-http-traces-go.bin'));
   const pipeline = new SpanPipeline({ ring, clock: new FakeClock(recorded), identity: new Identity() });

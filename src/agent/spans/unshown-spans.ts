@@ -4,7 +4,7 @@ import { FairQueues, type Held } from './fair-queues.ts';
 export interface UnshownLimits {
   /** Memory for waiting spans. Units: bytes. */
   readonly maxBytes: number;
-  /** After this time, spans whose sender no metric point has proven count as of an unknown sender. Units: ms. */
+  /** Spans whose sender no metric point proves within this time are treated as from an unknown sender. Units: ms. */
   readonly waitMs: number;
 }
 

@@ -90,7 +90,7 @@ test('five users with twenty endless pieces of work each do not keep a sixth out
     await settled();
     expect(order.at(-1)).toBe(`${user}0`);
   }
-  // Each of the five has at least a share. No more than twice the limit runs in all.
+  // Each of the five has at least its share of the limit. No more than twice the limit runs in all.
   const of = (user: string): number => order.filter((name) => name.startsWith(user)).length;
   expect(['a', 'b', 'c', 'd', 'e'].map(of)).toEqual([10, 10, 5, 4, 3]);
   expect(order).toHaveLength(40);
@@ -115,7 +115,7 @@ test('when the last work of a user ends, all others whose shares become larger a
   const many = Array.from({ length: 12 }, (_, i) => `a${i}`);
   for (const name of [...many, 'b0', 'c0', 'd0', 'c1', 'd1', 'c2', 'd2']) void ask(name);
   await settled();
-  // Of four users, each has a share of two; of three, a share of three.
+  // A share is the limit divided by the number of users plus one: two for each of four users, three for each of three.
   expect(order).toEqual([...many, 'b0', 'c0', 'd0', 'c1', 'd1']);
   await leave('b0');
   expect(order.slice(17)).toEqual(['c2', 'd2']);

@@ -69,7 +69,7 @@ test('timers and messages run between the slices of computing work', async () =>
   expect(input).toBe('asked');
 });
 
-test('a pace asks whether a turn is due only after enough work, and stops after its signal has aborted', async () => {
+test('a pace asks only after enough work whether a turn is due, and stops after its signal has aborted', async () => {
   let looks = 0;
   const stop = new AbortController();
   const pace = new Pace(stop.signal, { due: () => ++looks > 1, next: () => Promise.resolve() });

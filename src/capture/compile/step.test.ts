@@ -1,6 +1,6 @@
 import { Step } from './step.ts';
 
-/** A `Step`, which keeps the latest result of each key, and the list of its function's first arguments. */
+/** A `Step` whose function records its calls. `calls` lists the first argument of each call. */
 function counted() {
   const calls: unknown[] = [];
   const step = new Step((...args: unknown[]) => {

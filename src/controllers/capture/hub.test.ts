@@ -103,7 +103,7 @@ test('a new certificate of an agent is noted without an error while the cluster 
   await one.end();
 });
 
-test('a running config that the agent does not return counts as another file: the restart must wait', async () => {
+test('if the agent does not return its running config, its file is assumed to differ: a restart waits', async () => {
   const one = new OneAgent();
   one.policies = [aPolicy('p', { rollout: { minInterval: '60s' } })];
   one.status = {

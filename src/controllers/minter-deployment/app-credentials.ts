@@ -4,7 +4,7 @@ import type { ConditionInput } from '../../runtime/index.ts';
 
 export interface AppCredentials {
   condition: ConditionInput;
-  /** A hash of the App ID. The pods read the App ID only at their start, so that another hash has to replace them. */
+  /** A hash of the App ID. The pods read the App ID only at their start, so a change of the hash replaces them. */
   hash?: string;
 }
 

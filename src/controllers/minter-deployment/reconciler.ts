@@ -268,8 +268,8 @@ function recordTransitions(
   conditions: readonly Condition[],
 ): void {
   for (const { before, after } of conditionTransitions(conditionsBefore, conditions)) {
-    // A condition that is still Unknown, or is True from the start, causes no Event. Neither does `Available` that was
-    // not True before, as in the first seconds of a Deployment.
+    // No Event for a condition that is still Unknown, for one other than `Ready` that is good from the start, or for
+    // `Available` that was not True before, as in the first seconds of a Deployment.
     const { good } = minterDeploymentConditions[after.type as keyof typeof minterDeploymentConditions];
     if (after.type === 'Reconciling') continue;
     const wentBad =

@@ -49,7 +49,8 @@ function keep(bucket: BoundedBucket, limit: number, keepsBelow: boolean, positiv
 
 /**
  * A bucket without a lower or upper bound. It is interpolated where 0 can replace −Inf. Otherwise it is kept as a whole
- * when its open end lies on the kept side (from −Inf only when it ends at or below 0), else removed as a whole.
+ * when its open end lies on the kept side, else removed as a whole. A bucket from −Inf is kept as a whole only if its
+ * upper bound is at most 0.
  */
 function keepOpen({ lower, upper, count }: BoundedBucket, limit: number, keepsBelow: boolean): Kept {
   const finite = (value: number): number => (Math.abs(value) === Infinity ? 0 : value);

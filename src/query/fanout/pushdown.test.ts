@@ -109,7 +109,7 @@ test('the answer names the path it took, and explain gives the reason', async ()
   expect((await ask(query, 'agg')).json).not.toHaveProperty('explain');
 });
 
-test('series that take more bytes at the steps than as chunks are read raw; aggregates never are', async () => {
+test('series with fewer bytes as chunks than as values at the steps are read raw; aggregates never are', async () => {
   const span = { start: String(end / 1000 - 600), end: String(end / 1000), step: '10', explain: '1' };
   const outcome = async (query: string): Promise<unknown> => {
     const { json } = await stage.ask('/api/v1/query_range', { query, ...span });

@@ -91,7 +91,7 @@ function lineOf(q: LoggedQuery, now: number): object {
   };
 }
 
-/** The sample counts of an answered query. The two counts that Prometheus logs are there if the query made them. */
+/** The sample counts of an answered query. The two that Prometheus logs are present only if they were counted. */
 function sampleNumbers({ samplesRead, peakSamples, samples }: QueryStats): object {
   const counts = samples && {
     totalQueryableSamples: totalCount(samples.queryable),

@@ -34,8 +34,8 @@ export function needsRecreation(error: unknown): boolean {
 }
 
 /**
- * Repairs what a refused apply cannot: see `recreate` and `replaceLists`. For objects that only this field manager
- * maintains.
+ * Gets an object into its wanted state after the server refused the apply: see `recreate` and `replaceLists`. For
+ * objects that only this field manager maintains.
  * Errors: `refusal` when no repair is allowed: it is not a 422, or this manager never applied the object.
  */
 export async function heal(
@@ -88,8 +88,9 @@ async function recreate(
 }
 
 /**
- * Repairs lists that an apply cannot: after an edit, an item under another key belongs to another manager and stays,
- * and the object is invalid with both that item and ours (a Service whose port was changed has two ports of one name).
+ * Repairs lists that an apply leaves wrong: after an edit, an item under another key belongs to another manager and
+ * stays, and the object is invalid with both that item and ours (a Service whose port was changed has two ports of one
+ * name).
  *
  * Flow: replace each list that holds unwanted items → apply → release the ownership that the replacement brought.
  * Guarantees: the replacement is conditional on the version that was read; values that the server assigned to an item

@@ -25,8 +25,8 @@ test.each([
     `${base}\nnetwork: {source: magic}`,
     "Field validation for 'Source' failed on the 'oneof' tag",
   ],
-  ['no feature', base.replace('[application]', '[]'), 'at least one of application, network or stats'],
-  ['no exporter', base.replace('endpoint: "http://127.0.0.1:4318", ', ''), 'at least one exporter'],
+  ['a file without a feature', base.replace('[application]', '[]'), 'at least one of application, network or stats'],
+  ['a file without an exporter', base.replace('endpoint: "http://127.0.0.1:4318", ', ''), 'at least one exporter'],
 ])('%s ends the stand-in for the instrument at its start', (_what, text, message) => {
   expect(() => parseInstrumentConfig(text, {})).toThrow(StartError);
   expect(() => parseInstrumentConfig(text, {})).toThrow(message);

@@ -11,7 +11,7 @@ const maxShared = 32_768;
 /**
  * Allocates small pieces of bytes in large pages: an array object for each chunk would cost as much as the chunk.
  * Shape: an address is page × 2^13 + offset / 32, which fits a 32-bit word up to 128 GiB. Sizes are rounded up to 32
- * bytes. Pieces that are freed side by side become one: so the small pieces that growing chunks leave make room for
+ * bytes. Free pieces that lie side by side are joined, so that the small pieces that growing chunks leave make room for
  * larger ones. Pages without a piece are given back to the system, except for one. Chunks may be decoded in place.
  */
 export class Slab {

@@ -24,7 +24,7 @@ interface PointParts {
 /**
  * Encodes a batch as `ExportMetricsServiceRequest`. Sums and histograms are cumulative and have no start time, since a
  * reset shows as a falling value. Histograms are reassembled from their buckets. A stale marker becomes a point without
- * a value. Labels are attributes of the points: a receiver that promotes no Resource attributes loses none.
+ * a value. Labels are attributes of the points: a receiver that promotes no Resource attributes loses no label.
  */
 export function encodeOtlpMetrics(
   samples: readonly QueuedSample[],

@@ -1,6 +1,6 @@
 import type { WireWriter } from '../../../base/wire/protobuf-wire.ts';
 
-/** Writes a time as a `fixed64` field in ns. Units: ms. */
+/** Writes a time, given in ms, as a `fixed64` field in ns. */
 export function writeTime(out: WireWriter, field: number, timeMs: number): void {
   writeFixed(out, field, BigInt(Math.max(0, Math.round(timeMs))) * 1_000_000n);
 }

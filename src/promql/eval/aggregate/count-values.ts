@@ -10,7 +10,7 @@ import { sampleBytes } from '../budget.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 
-/** Cost of turning a sample's value into a label, in the unit of pacing: the cost of reading one sample. */
+/** Turning a sample's value into a label costs as much as reading this many samples. */
 const labelWork = 200;
 
 /** count_values: how many series of each group have each value; the value becomes a label. */

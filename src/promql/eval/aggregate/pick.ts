@@ -8,7 +8,7 @@ import type { Frame } from '../frame.ts';
 import { labelsFraction } from './labels-hash.ts';
 import { ValueHeap, type HeapItem } from './value-heap.ts';
 
-/** Cost of pushing one element onto a heap, or popping it, in the unit of pacing: that of one sample. */
+/** Pushing an element onto a heap, or popping it, costs as much as reading this many samples. */
 const pickWork = 20;
 
 const maxInt64 = 2 ** 63;

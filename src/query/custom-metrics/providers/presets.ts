@@ -93,7 +93,8 @@ export const builtInPresets: Readonly<Record<string, Preset>> = {
 
 /**
  * Rate of the bytes at one end of the flows. A flow between two nodes is captured on both, and each agent adds its
- * node's name to the ends that are pods of its node. Only the record of this end's own node is counted.
+ * node's name to the ends that are pods of its node. Of the two records, only the one that was captured on the node of
+ * `end` is counted.
  */
 function flowRate(end: 'src' | 'dst'): Preset {
   return (scope) => {

@@ -106,12 +106,12 @@ test('every planted secret is hidden, wherever it stands', () => {
 });
 
 test.each([
-  ['10.244.1.77', 'a pod of a node’s range, also one that is gone'],
+  ['10.244.1.77', 'an address in a node’s pod range, even if no pod has it'],
   ['10.99.0.7', 'a pod'],
   ['192.168.5.11', 'a node'],
   ['10.96.0.10', 'a Service'],
-  ['fd00:96::a', 'a Service of the other family'],
-  ['fd00:10::0:5', 'a pod of the other family'],
+  ['fd00:96::a', 'a Service, by its IPv6 address'],
+  ['fd00:10::0:5', 'an address in a node’s IPv6 pod range'],
   ['127.0.0.1', 'loopback'],
   ['0.0.0.0', 'the unspecified address'],
 ])('%s stays: %s', (address) => {
