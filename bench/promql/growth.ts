@@ -13,8 +13,8 @@ export interface GrowthOptions {
 }
 
 /**
- * Measures on both sides how the CPU time of a range query grows with series and steps, relative to that of the
- * smallest query.
+ * Measures on both sides how the CPU time of a range query grows with series and steps. Each figure is relative to the
+ * CPU time of the smallest query.
  */
 export async function growth({ runs, say, reporter }: Stage, options: GrowthOptions): Promise<void> {
   const { ours, peer, nodes, cores } = options;

@@ -128,7 +128,7 @@ type ClientNode = BuildResult<{ metafile: true; write: false }>;
 /** Bundles of client-node by output folder, as their source maps name sources relative to that folder. */
 const clientNodes = new Map<string, Promise<ClientNode>>();
 
-/** Two programs need client-node. It is bundled once, as that takes as long as the rest of the smaller program. */
+/** Two programs need client-node. It is bundled once: bundling it takes as long as the rest of the smaller program. */
 async function addClientNode(outDir: string, outdir: string): Promise<Metafile> {
   const made = clientNodes.get(outDir) ?? bundleClientNode(`${outDir}/client-node`);
   clientNodes.set(outDir, made);

@@ -35,7 +35,7 @@ export interface AgentAddress extends AgentServerName {
 
 /** Deadline of a request; a PUT carries up to 4 MiB to one node of the same cluster. Units: ms. */
 const pushDeadlineMs = 10_000;
-/** What connecting and the agent's own delay may add to the longest silence of an agent. Units: ms. */
+/** Added to the longest silence of an agent, for connecting and for the agent's own delay. Units: ms. */
 const graceMs = 5_000;
 /** Cap on an answer. The largest is a status: 20 000 monitors at about 200 bytes. Units: bytes. */
 const maxStatusBytes = 8 * 1024 * 1024;

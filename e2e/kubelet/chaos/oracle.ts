@@ -46,7 +46,7 @@ export function inventedOf(sent: readonly Sent[], stored: readonly Sample[]): Sa
   return stored.filter(([time, value]) => !known.has(`${Math.round(time * 1000)} ${Number(value)}`));
 }
 
-/** The median and the longest of some durations, in the unit of these. */
+/** The median and the longest of some durations, in their unit. */
 export function spread(times: readonly number[]): { median: number; longest: number } {
   const sorted = [...times].sort((a, b) => a - b);
   return { median: sorted[(sorted.length - 1) >> 1] ?? 0, longest: sorted.at(-1) ?? 0 };

@@ -50,7 +50,7 @@ export function streamRules(rules: readonly PodRules[], subject: Subject): Strea
 /**
  * True when a monitor that matches the pod also selects this container and this port. A client process is not selected
  * by port. A container whose name is unknown matches no monitor that names containers.
- * `port` is that of the server that took the request; null for all other data.
+ * `port` is the port on which a server took the request; null for all other data.
  */
 export function coversSender(
   { containers, ports }: Pick<CaptureMonitorRule, 'containers' | 'ports'>,

@@ -27,7 +27,7 @@ interface Numbered {
  * waits for reading.
  */
 export class StreamRing {
-  /** Distinguishes it from an earlier ring of the same node: sequence numbers restart with each. */
+  /** Distinguishes this ring from earlier ones of the same node: each ring begins its sequence numbers anew. */
   readonly id = randomBytes(6).toString('hex');
   #limits: RingLimits;
   readonly #queues = new FairQueues<Numbered>();

@@ -38,7 +38,7 @@ const none: ReadonlySet<string> = new Set();
  * Guarantees: one push per node at a time, always of the config that the plan wants at that moment; an agent that
  * connects late or again gets the current config; a config that fails is replaced by the last one that ran there; a
  * compile that throws leaves the last one in force.
- * Caveats: the configs from before this process led come from the agents themselves, earlier failures from `failures`.
+ * Caveats: configs from the time of earlier leaders are read from the agents, failures from that time from `failures`.
  */
 export class CaptureHub {
   readonly #options: HubOptions;

@@ -9,8 +9,8 @@ import type { DepartedNode } from './directory.ts';
 /** How long an agent keeps its data if the record of its node does not say. Units: ms. */
 const defaultKeepMs = builtinRetention.metrics.timeMs;
 /**
- * Longest time between the operator's observation of a departure and ours; if we observe one later, it counts as
- * another departure. ms.
+ * A departure that we observe at most this long after one that the operator observed is the same departure; a later one
+ * counts as another. Units: ms.
  */
 const sameDepartureMs = 5_000;
 

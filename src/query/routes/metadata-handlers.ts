@@ -8,8 +8,8 @@ import { compileMatchers } from '../../tsdb/index.ts';
 import { targetLabels } from './targets.ts';
 
 /**
- * `/api/v1/metadata`: the metadata that agents have of their metrics, and that which this server knows of metrics with
- * fixed names. A caller restricted to some namespaces gets the metrics that have series there.
+ * `/api/v1/metadata`: the metadata that agents have of their metrics, and the metadata that this server has of metrics
+ * with fixed names. A caller restricted to some namespaces gets the metrics that have series there.
  */
 export const metadata: Handler = async (call, deps) => {
   const { req, res, params } = call;

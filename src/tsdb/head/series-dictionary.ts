@@ -174,8 +174,9 @@ export class SeriesDictionary {
   }
 
   /**
-   * The labels of a slot, decoded for the caller. A label equal to the one at the same index of the slot `beside`, for
-   * which `others` were returned before, is the same object: neighbours in label order differ in a few labels.
+   * The labels of a slot, decoded for the caller. `others` are the labels that were returned for the slot `beside`. A
+   * label that equals the one at the same index of `others` is the same object: neighbours in label order differ in a
+   * few labels.
    */
   labels(slot: number, beside = -1, others: Labels = []): Labels {
     const at = this.#labelsAt[slot]!;
