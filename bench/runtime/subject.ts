@@ -52,7 +52,7 @@ export class Subject {
     return { cpuSeconds: cpuMs(pid) / 1000, peakRssMiB: peakMiB(pid) };
   }
 
-  /** The sum of one metric's series whose labels contain all of `labels`; 0 where it has none. */
+  /** The sum of one metric's series whose labels contain all of `labels`; 0 without such a series. */
   async metric(name: string, labels: readonly string[] = []): Promise<number> {
     const answer = await fetch(`http://127.0.0.1:${this.#port}/metrics`);
     return sumOf(await answer.text(), name, labels);

@@ -121,7 +121,7 @@ class Model {
   }
 }
 
-/** The samples from `mint` on of the series that have only floats, decoded in place. */
+/** For each series that has only floats: its samples from `mint` on, decoded in place. */
 function floatsOf(selection: Selection, mint: number): Map<string, [number, string][]> {
   const found = new Map<string, [number, string][]>();
   for (const series of selection) {

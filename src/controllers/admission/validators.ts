@@ -23,7 +23,7 @@ export const orphanAnnotation = 'svc.dev/allow-orphans';
 /**
  * Checks of a TrafficMonitor that CEL cannot express: text that is unsafe in the instrument's globs, values that must
  * be parsed, autoscaler expressions that are unsound or cost too much (an unchanged old one is only a warning). A
- * change that leaves the spec as it is always passes, so that deletions go through.
+ * change that does not touch the spec always passes, so that deletions go through.
  */
 export function monitorValidator(): Validator {
   return (request) => {

@@ -76,7 +76,7 @@ export class PodDirectory {
       const parent = await this.#get(replicaSets, namespace, owner.name);
       if (parent) note(owners, parent);
     }
-    // An instrument may not read Jobs, so the CronJob is derived from the Job's name, which consists of the CronJob's
+    // An instrument has no right to read Jobs, so the CronJob is derived from the Job's name, which consists of the CronJob's
     // name and the minute.
     const cronJob = owner?.kind === 'Job' ? /^(.+)-[0-9]{8,}$/.exec(owner.name)?.[1] : undefined;
     if (cronJob !== undefined) owners['k8s_cronjob_name'] = cronJob;
