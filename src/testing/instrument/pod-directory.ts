@@ -76,8 +76,8 @@ export class PodDirectory {
       const parent = await this.#get(replicaSets, namespace, owner.name);
       if (parent) note(owners, parent);
     }
-    // An instrument has no right to read Jobs, so the CronJob is derived from the Job's name, which consists of the CronJob's
-    // name and the minute.
+    // An instrument has no right to read Jobs, so the CronJob is derived from the Job's name, which consists of the
+    // CronJob's name and the minute.
     const cronJob = owner?.kind === 'Job' ? /^(.+)-[0-9]{8,}$/.exec(owner.name)?.[1] : undefined;
     if (cronJob !== undefined) owners['k8s_cronjob_name'] = cronJob;
     const status = pod['status'] as { startTime?: string } | undefined;
