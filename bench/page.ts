@@ -16,7 +16,10 @@ const pageDir = fileURLToPath(new URL('../dist/ui', import.meta.url));
 const goals = { firstViewMs: 1_000, gzipKiB: 350, framesPerSecond: 30 } as const;
 
 const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
-/** Runs before the page's scripts: `rowsDrawn` resolves when the first rows are drawn, to ms since navigation began. */
+/**
+ * Runs before the page's scripts. When the first rows are drawn, `rowsDrawn` resolves to the time since the navigation
+ * began. Units: ms.
+ */
 const noteRows = `globalThis.rowsDrawn = new Promise((drawn) => {
   new MutationObserver((_, observer) => {
     if (document.querySelectorAll('table tbody tr').length === 0) return;

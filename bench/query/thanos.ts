@@ -45,7 +45,8 @@ export interface BesideThanos {
 /**
  * Sends each query to a query server over agents, each in a process of its own, and to Thanos Query over as many pairs
  * of Prometheus and sidecar with the same series.
- * Flow: both sides start → for each query: warm-up → the answers are compared → turns → bytes, counted apart.
+ * Flow: both sides start → for each query: warm-up → the answers are compared → the sides are timed in turns → the
+ * bytes that the stores send are counted, in requests of their own.
  */
 export async function besideThanos(stage: Stage, options: BesideThanos): Promise<void> {
   const ends: (() => unknown)[] = [];

@@ -35,7 +35,7 @@ const templateOf = async (path: string): Promise<unknown> =>
 const replicaSets = async (namespace: string): Promise<string[]> =>
   (await stage.kubectl('-n', namespace, 'get', 'replicasets', '-o', 'name')).split('\n').filter(Boolean);
 
-/** The workloads that this version restarts after an upgrade, by the earlier version. The changelog names each. */
+/** Earlier version → the workloads that an upgrade from it restarts. The changelog names each of them. */
 const restarts: Readonly<Record<string, readonly string[]>> = {};
 
 describe.each(releases)('what %s left in a cluster', (version) => {

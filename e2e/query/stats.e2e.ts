@@ -129,7 +129,7 @@ test.each([...queries, ...ranges])('an instant query counts as Prometheus does: 
   await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'all' });
 });
 
-test('so does an instant query between two seconds, and one without counts per step', async () => {
+test('an instant query counts as Prometheus does at a fraction of a second, and without counts per step', async () => {
   const query = 'rate(requests_count[2m])';
   await compare('/api/v1/query', { query, time: String(now / 1000 - 90.25), stats: 'all' });
   await compare('/api/v1/query', { query, time: String(now / 1000), stats: 'true' });

@@ -139,7 +139,7 @@ export function manager(of: () => Cluster): void {
     );
   });
 
-  test('an unwanted child is deleted though it lost its label, even if no process ran at that time', async () => {
+  test('an unwanted child that lost its label is deleted, even if it lost it while no process ran', async () => {
     const body = { metadata: { labels: { 'managed-by': null } } };
     const unlabel = (): Promise<unknown> => client.patch(secrets, { namespace, name: 'shop' }, { type: 'merge', body });
     const gone = async (): Promise<boolean> => (await child(secrets, 'shop')) === undefined;

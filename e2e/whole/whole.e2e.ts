@@ -57,7 +57,7 @@ describe('from kubectl apply to an answer', () => {
     );
   });
 
-  test('flows between two pods of users name both ends, in both directions', async () => {
+  test('a flow between two user workloads names both of them, in each direction', async () => {
     const of = (direction: string, from: string, to: string): string =>
       `sum by (k8s_src_namespace, k8s_dst_namespace, k8s_src_owner_type, k8s_dst_owner_type) (rate(ebpf_network_flow_bytes{direction="${direction}",k8s_src_owner_name="${from}",k8s_dst_owner_name="${to}"}[30s]))`;
     for (const query of [of('request', 'checkout', 'catalog'), of('response', 'catalog', 'checkout')]) {
@@ -156,7 +156,7 @@ describe('the minter', () => {
     expect([stage.world.kms.count('AsymmetricSign'), stage.world.platform.count('create_token')]).toEqual(before);
   });
 
-  test('repositories of ConfigMap gitops-state get tokens if the minter trusts it; foreign ones do not', async () => {
+  test('a trusted ConfigMap gitops-state adds repositories, except those of another organisation', async () => {
     const trust = JSON.stringify({ spec: { vcs: { trustGitOpsState: true } } });
     await kubectl('-n', 'platform-agent', 'patch', 'minterdeployment', 'minter', '--type=merge', '-p', trust);
     const data = 'repositories=extra\nelsewhere/gitops';
@@ -397,7 +397,7 @@ describe('the certificate of an agent', () => {
     );
   };
 
-  // Without the policy flows are off, so the agents leave the host network: each pod is replaced.
+  // Without the policy, flows are off. So the agents leave the host network, which replaces each pod.
   beforeAll(async () => {
     const path = '/apis/apps/v1/namespaces/svc-system/daemonsets/svc-agent';
     await until(

@@ -6,8 +6,8 @@ import { OperatorError } from '../base/errors.ts';
 const maxBytes = 64 * 1024;
 
 /**
- * Reads a secret: from `@FILE`; from standard input for `-`, or without a source and a terminal; else as it is typed,
- * without echo.
+ * Reads a secret. With the source `@FILE` it is read from that file, with `-` from standard input. Without a source it
+ * is typed at the terminal, without echo, or read from standard input if that is no terminal.
  * Errors: ERR_INPUT_INVALID when the source has no known form, cannot be read, is empty, or is larger than 64 KiB.
  */
 export async function readSecret(source: string | undefined, prompt: string): Promise<Buffer> {

@@ -4,7 +4,7 @@ import type { MessageHandlers, MessageSocket, SocketRequest } from '../net/messa
 import type { Ack, AgentStatus } from './protocol.ts';
 import { parseAgentMessage, putMessage, sessionPath, sessionProtocol } from './session.ts';
 
-/** How a session is opened; resolves with null for a peer that has none. */
+/** How a session is opened; resolves with null for a peer that knows no sessions. */
 export type OpenSession = (request: SocketRequest, handlers: MessageHandlers) => Promise<MessageSocket | null>;
 
 /** A call that waits for its message, or for the end of the session. */
@@ -128,7 +128,7 @@ export class AgentSession {
   }
 
   #heard(status: AgentStatus): void {
-    // What waits behind the status is the acknowledgement.
+    // A retired session reads on only to get the acknowledgement, which may come after this status.
     if (this.#isRetired) return;
     const reader = this.#reader;
     this.#reader = null;

@@ -36,7 +36,7 @@ export const issuedCertificateSchema = Type.Object({ certificate: pem }, { addit
 export type CertificateOffer = Static<typeof certificateOfferSchema>;
 export type IssuedCertificate = Static<typeof issuedCertificateSchema>;
 
-/** Checks a request's body and returns it as a certificate. Errors: ERR_INPUT_INVALID that names the field. */
+/** Checks the body of a `PUT` and returns the certificate in it. Errors: ERR_INPUT_INVALID that names the field. */
 export const parseIssuedCertificate = parser('certificate', issuedCertificateSchema);
 const parseOffer = parser('certificate offer', certificateOfferSchema);
 

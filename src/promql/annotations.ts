@@ -18,7 +18,7 @@ export interface PortableAnnotation {
   readonly kind: Kind;
   readonly message: string;
   readonly position: Position;
-  /** What repetitions of the message add up to: of buckets forced to be monotonic, and of overlapping start times. */
+  /** The merged figures of all repetitions: `forced` of buckets made monotonic, `overlaps` of overlapping start times. */
   readonly forced: ForcedMonotonicity | null;
   readonly overlaps: number;
 }

@@ -41,7 +41,7 @@ export async function kernelVersion(proc = '/proc'): Promise<string | null> {
 
 const sysAdmin = 1n << 21n;
 
-/** Whether a process has SYS_ADMIN; null when it cannot be seen. */
+/** Whether a process has SYS_ADMIN; null when its status file cannot be read. */
 export async function hasSysAdmin(pid: number, proc = '/proc'): Promise<boolean | null> {
   const mask = /^CapEff:\s*([0-9a-f]+)$/m.exec(await text(`${proc}/${pid}/status`))?.[1];
   return mask === undefined ? null : (BigInt(`0x${mask}`) & sysAdmin) !== 0n;

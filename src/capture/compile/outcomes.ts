@@ -73,7 +73,7 @@ function hashOf(parts: readonly { digest: string }[]): string {
 export const grpcNote =
   'gRPC: every call counts with the status OK, and calls on connections that are open while the instrument restarts are partly missed';
 
-/** The condition of an accepted monitor: which values were lowered, and which requests are met only in part. */
+/** The condition Accepted. For an accepted monitor it names lowered values, and a protocol with limits: gRPC. */
 function withNotes(
   accepted: MonitorOutcome['accepted'],
   plans: readonly MonitorPlan[],

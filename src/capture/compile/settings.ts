@@ -10,7 +10,7 @@ import { parseDuration } from '../../base/duration.ts';
 import type { CaptureMonitorRule } from '../capture-config.ts';
 import type { Sampler } from '../instrument-yaml/settings.ts';
 
-/** A policy with the spec that is compiled in: its own, or its last accepted one. */
+/** A policy with the spec that the compiler uses: the current one, or the last accepted one. */
 export interface PolicyInForce {
   name: string;
   spec: ClusterTrafficPolicySpec;

@@ -28,14 +28,14 @@ const day = 86_400_000;
 test.each<[string, UserInfo]>([
   ['with its node name', user],
   ['from an API server that omits the node name', without('authentication.kubernetes.io/node-name')],
-])('accepts a token of the very pod that the operator asked for it, %s', async (_what, found) => {
+])('accepts the token of the very pod that the operator asked, %s', async (_what, found) => {
   expect((await judgeOffer(await offered(), agent, () => Promise.resolve(found))).type).toBe('public');
 });
 
 test.each<[string, string, UserInfo | undefined]>([
   ['that is expired, for another audience or missing', 'TokenInvalid', undefined],
   ['of another account', 'OtherAccount', { ...user, username: 'system:serviceaccount:svc-system:svc-query' }],
-  ['of the same account elsewhere', 'OtherAccount', { ...user, username: 'system:serviceaccount:shop:svc-agent' }],
+  ['of the account of that name in another namespace', 'OtherAccount', { ...user, username: 'system:serviceaccount:shop:svc-agent' }],
   ['of a person', 'OtherAccount', { ...user, username: 'svc-agent' }],
   ['that is bound to nothing', 'NotBound', { username: user.username }],
   ['without a pod name', 'NotBound', without('authentication.kubernetes.io/pod-name')],

@@ -476,7 +476,7 @@ test('whenever its leader dies, a rollout never has more than maxUnavailable ins
     // Two nodes have no pod of the namespace, so the first leader restarts the third and fourth.
     await until('the first restarts', () => restarting().length === maxUnavailable);
     expect(restarting()).toEqual(['node-3', 'node-4']);
-    // For the next leader the edit also concerns the first two nodes, which precede the other two in every order.
+    // For the next leader the edit also concerns node-1 and node-2, which come before node-3 and node-4 in its order.
     for (const i of [0, 1]) world.putPod(`shop/web-${i}`, world.agents[i]!.node, { app: 'web' });
     for (let done = 1; done <= 6; done++) {
       await world.changeLeader();

@@ -24,7 +24,7 @@ interface Ran<T> extends Evaluated<T> {
   readonly departed: readonly DepartedNode[];
 }
 
-/** Cost of comparing two label sets, in the unit of pacing: that of one sample. */
+/** Comparing two label sets costs as much as this many samples. */
 const compareWork = 20;
 /** How far back a probe looks for a sample of the agent itself. */
 const probeWindowMs = 300_000;
@@ -33,7 +33,10 @@ const probeWindowMs = 300_000;
  * share the values of a metric, so few queries are needed.
  */
 const autoscalerPlaces = { perUser: 2, all: 64 };
-/** The most lists of labels or series that are made at the same time: they are short; every dashboard needs some. */
+/**
+ * The most lists of labels or series that are made at the same time. Queries do not delay them: lists take little time,
+ * and every dashboard needs some.
+ */
 const listConcurrency = 8;
 /** The most annotations of one severity in an answer. Source: Prometheus' API. */
 const maxAnnotations = 10;
@@ -72,7 +75,7 @@ export class QueryRunner {
     return this.#gate.running + this.#autoscalers.running + this.#lists.running;
   }
 
-  /** Bytes that all queries hold together, beyond the share that each has without asking. */
+  /** Bytes that all queries hold together. The first bytes of each query, which are free, do not count. */
   get heldBytes(): number {
     return this.#memory.heldBytes;
   }

@@ -40,8 +40,8 @@ const pageSize = 500;
  *
  * Flow: each departure leaves a trace, and so does each write without an answer, which may have created a child that
  * lost its label before a watch could show it → the next run for the owner asks the API server for that child by name.
- * A departure while no operator ran leaves no trace, so each process once lists the metadata of all objects in the
- * scope of each source, for those that this manager applied and the cache lacks.
+ * A departure while no operator ran leaves no trace. So each process once lists the metadata of all objects in the
+ * scope of each source, to find those that this manager applied and that the cache lacks.
  * Guarantees: an object is found only by the uid that was lost and while the owner still controls it; when uid or owner
  * is unknown, only if this manager applied it; no request when nothing was lost, except that first list.
  * Caveats: without an owner there is no first list, because nothing shows which set a stray object belongs to.
@@ -128,8 +128,8 @@ export class LostChildren {
 
   /**
    * Whether the object, or another one of that name, is visible again. Two cached states do not count, because they may
-   * be stale: an object that we have deleted (it has no bearing on its successor), and, after a write without an
-   * answer, an object of another owner (it may belong to this one since that write).
+   * be stale. The first is an object that we have deleted: a new object of that name may exist already. The second,
+   * after a write without an answer, is an object of another owner: the write may have given it to this owner.
    */
   #inSight({ informer, key, uid }: Trace, { owner }: LostQuery): boolean {
     const shown = informer.get(key);

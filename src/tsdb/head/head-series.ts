@@ -42,7 +42,7 @@ const oneTime = new Float64Array(1);
 const oneValue = new Uint32Array(2);
 
 /**
- * The samples of all series of the head. Each series has a number, its slot, a list of finished chunks and at most one
+ * The samples of all series of the head. Each series has a slot (its number), a list of finished chunks and at most one
  * open chunk. Chunks are cut where Prometheus cuts them, and none crosses the end of an aligned block range, so that a
  * range can be moved into a block without encoding it again.
  */

@@ -112,7 +112,7 @@ func run(dir string, count, scrapes int, sync bool) error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// syncLog hands the segment that is written to the disk. Commit has handed it to the kernel.
+// syncLog makes the last segment of the log durable. Commit has only handed its data to the kernel.
 func syncLog(dir string) error {
 	_, last, err := wlog.Segments(filepath.Join(dir, "wal"))
 	if err != nil {
@@ -126,7 +126,7 @@ func syncLog(dir string) error {
 	return segment.Sync()
 }
 
-// cpuSeconds is the time of all threads, of the collector too.
+// cpuSeconds is the CPU time of all threads, including those of the garbage collector.
 func cpuSeconds() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -11,7 +11,8 @@ interface Entry {
 /**
  * Caches attribute lists by their encoded bytes. An instrument sends the same lists interval after interval. A lookup
  * here costs a hash and a comparison, a tenth of decoding, and all owners of a list share one object.
- * Holds at most about twice `generation` lists. A list is dropped when it is not used while so many others are added.
+ * Holds at most about twice `generation` lists. A list stays while it is used once for every `generation` others that
+ * are added.
  */
 export class AttributeCache {
   /** Bounds of histograms, which repeat too. */

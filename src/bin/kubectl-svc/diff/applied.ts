@@ -15,7 +15,7 @@ export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeO
   const last = lastApplied(live);
   const spec = merged(live['spec'], wanted['spec'], last?.['spec']);
   const labels = merged(live.metadata.labels, wanted.metadata.labels, last?.metadata?.labels) as Record<string, string>;
-  // kubectl adds its own annotation to the file, so removing all other annotations from it never removes the whole map.
+  // A file without annotations removes only those of the last applied file, because kubectl adds its own to any file.
   const { [lastAppliedAnnotation]: _record, ...annotations } = merged(
     live.metadata.annotations,
     wanted.metadata.annotations ?? {},

@@ -14,7 +14,7 @@ describe('a monitor is refused', () => {
   test.each<[string, Partial<TrafficMonitorSpec>, string, RegExp]>([
     ['when it selects nothing', {}, 'Invalid', /^spec: select something/],
     [
-      'for an operator that the instrument does not have',
+      'for a selector operator that the instrument does not have',
       { selector: { matchExpressions: [{ key: 'a', operator: 'NotIn', values: ['b'] }] } },
       'UnsupportedSelector',
       /NotIn/,
@@ -163,7 +163,7 @@ describe('a policy is refused', () => {
       /limits\.maxSeriesPerNode/,
     ],
     [
-      'for processes outside of containers in some namespaces',
+      'for capturing processes outside of containers in a policy of some namespaces',
       { ...scoped, capture: { containersOnly: false } },
       /containersOnly/,
     ],

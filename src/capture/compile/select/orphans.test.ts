@@ -46,7 +46,7 @@ test.each<[string, TrafficMonitor, ClusterTrafficPolicySpec, string | undefined]
   ],
   ['overrides narrow a monitor without protocols', monitor(), { overrides: { protocols: ['HTTP'] } }, undefined],
   [
-    'overrides leave none of the families, but spans',
+    'overrides leave none of the families, but spans stay on',
     monitor({ metrics: { families: ['DB'] } }),
     { overrides: { metrics: { families: ['HTTPServer'] } } },
     undefined,
