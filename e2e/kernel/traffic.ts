@@ -33,7 +33,7 @@ export interface Seen {
   readonly status: number;
   readonly route: string;
   readonly seconds: number;
-  /** The server; in the client's lines alone. */
+  /** The server; only lines of the client have it. */
   readonly to?: string;
   readonly port?: number;
   readonly tls?: boolean;

@@ -40,7 +40,7 @@ export async function openEnclosure(): Promise<Enclosure> {
     dir,
     isAlone,
     run(command, env) {
-      // The process has to be in its control group before it makes the namespace, whose root that group becomes.
+      // The process enters its control group before it makes the namespace: that group becomes the namespace's root.
       const enter = groups.map((group) => `echo $$ > ${group}/cgroup.procs`).join(' && ');
       const namespaces = 'unshare --net --mount --pid --fork --kill-child --mount-proc --cgroup --ipc --uts';
       // The shell inside reaps orphans of containers, as the first process of a machine does.

@@ -110,7 +110,7 @@ async function main(): Promise<number> {
 }
 
 const outsideHost = 'outside.test';
-/** The only port other than those of platform and issuer that a minter may reach. */
+/** A minter may reach this port and those of platform and issuer, and no other. */
 const kmsPort = 443;
 
 try {

@@ -318,7 +318,7 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('the plan on the agents is that of the query that is shown', async () => {
+  test('after a new query, its own plan on the agents is shown, not the plan of the query before', async () => {
     await open('/graph?g0.expr=svc_agent_up');
     await run().click();
     await page.getByText('How it ran on the agents').click();

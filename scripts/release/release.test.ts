@@ -86,7 +86,7 @@ test('the same commit gives the same bytes', async () => {
   expect(two).toBe(three);
 });
 
-test('the unpacked plugin runs, also through a symbolic link such as krew makes, and refuses an old Node.js', async () => {
+test('the unpacked plugin runs, also through a symbolic link like krew’s, and refuses an old Node.js', async () => {
   await assemble(join(dir, 'four'));
   const home = join(dir, 'unpacked');
   await mkdir(join(home, 'bin'), { recursive: true });

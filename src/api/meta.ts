@@ -66,7 +66,7 @@ export interface KubeObject {
   [member: string]: unknown;
 }
 
-/** Those of the named members that an object's metadata has. Pure. */
+/** The named members of an object's metadata, without those that it lacks. Pure. */
 export function someMeta(meta: ObjectMeta, ...names: readonly (keyof ObjectMeta)[]): ObjectMeta {
   return Object.fromEntries(names.filter((name) => meta[name] !== undefined).map((name) => [name, meta[name]]));
 }

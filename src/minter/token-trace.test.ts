@@ -14,7 +14,7 @@ beforeEach(() => {
 
 const decision = { status: 200, decision: 'allow', code: 'ok', reason: 'minted', requestId: 'r1' };
 
-test('the spans of steps are children of the request’s span, in order, and the latter has the decision', async () => {
+test('the spans of the steps are children of the request’s span, which has the decision', async () => {
   const trace = begin();
   expect(await trace.step('sign', () => Promise.resolve('jwt'))).toBe('jwt');
   await trace.step('platform create_token', () => Promise.resolve());

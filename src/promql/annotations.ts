@@ -18,7 +18,7 @@ export interface PortableAnnotation {
   readonly kind: Kind;
   readonly message: string;
   readonly position: Position;
-  /** The merged figures of all repetitions: `forced` of buckets made monotonic, `overlaps` of overlapping start times. */
+  /** Merged over all repetitions: `forced` for buckets made monotonic, `overlaps` for overlapping start times. */
   readonly forced: ForcedMonotonicity | null;
   readonly overlaps: number;
 }

@@ -178,7 +178,7 @@ describe('failures', () => {
     });
   });
 
-  test('with delayed name removal, series that differ in nothing but their name are allowed until the query ends', async () => {
+  test('with delayed name removal, series may differ in nothing but their name until the query ends', async () => {
     const source = sourceOf({ 'a{i="1"}': [0, 60], 'b{i="1"}': [0, 120] });
     const query = 'label_replace(last_over_time({__name__=~"a|b"}[5m]) * 2, "from", "$1", "__name__", "(.*)")';
     expect(shown(await new Engine({ delayedNameRemoval: true }).instant(query, minute, { source }))).toEqual([

@@ -52,7 +52,7 @@ function selectNeighbours(rank: number, values: Float64Array): void {
   if (rank + 1 < nans) return;
   const upper = Math.min(rank + 1, values.length - 1);
   select(Math.max(rank, nans), values, nans);
-  // No later value is smaller than that of the rank: the next rank gets the smallest of the later values.
+  // No later value is smaller than the value at the rank, so the smallest later value belongs at the next rank.
   let least = upper;
   for (let i = upper + 1; i < values.length; i++) if (below(values[i]!, values[least]!)) least = i;
   const next = values[least]!;

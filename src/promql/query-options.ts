@@ -16,7 +16,7 @@ export interface QueryOptions {
   readonly maxSamples?: number;
   /** Most series that all selectors together may find. Default: no limit. */
   readonly maxSeries?: number | undefined;
-  /** Memory shared with other queries. That of the answer is not released here. Default: `maxSamples` is the limit. */
+  /** Memory shared with other queries. The answer's part is not released here. Default: `maxSamples` is the limit. */
   readonly memory?: Memory | undefined;
   /** Counts the samples of each step (`stats.samples`). Default false. */
   readonly countSamples?: boolean | undefined;

@@ -36,7 +36,7 @@ test.each([
   ['trace=ab', true],
   ['type=span&status=404', false],
   ['ns=shop&protocol=TCP', false],
-])('whether %s leaves flows out without naming a type: %p', (search, expected) => expect(leavesFlowsOut(of(search))).toBe(expected));
+])('whether %s silently drops flows: %p', (search, expected) => expect(leavesFlowsOut(of(search))).toBe(expected));
 
 test('the labels of a series lead to its spans', () => {
   const labels = {

@@ -53,7 +53,7 @@ export function createTokenSource(api: Api, now: () => number = Date.now): Token
   };
 }
 
-/** Retries for 2 s: the API server takes a moment to learn which node a pod is bound to, and forbids until then. */
+/** Retries for 2 s: the API server answers 403 until it has learned which node the pod is bound to. */
 async function afterAuthorization<T>(call: () => Promise<T>): Promise<T> {
   for (let left = 20; ; left--) {
     try {

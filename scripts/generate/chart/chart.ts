@@ -234,7 +234,7 @@ function crdTemplate(crds: readonly KubeObject[]): string {
   return `${header}{{- if .Values.crds.install }}\n${documents.join('---\n')}{{- end }}\n`;
 }
 
-/** One binding for each namespace that minters may be in. Helm creates the namespace of `vcsMinter` before its binding. */
+/** One binding for each namespace that minters may be in. Helm creates `vcsMinter`'s namespace before the binding. */
 function minterRightsTemplate(): string {
   const binding = templateOf([renderMinterRights(marks.namespace, 'NAMESPACE')])
     .slice(header.length)

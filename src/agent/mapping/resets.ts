@@ -25,8 +25,8 @@ function isSum(series: Series | undefined): boolean {
 }
 
 /**
- * Inserts a zero before the point in each series of a restarted stream, if the samples of one of them would not show
- * the reset.
+ * Inserts a zero before the point in each series of a restarted stream, if at least one of these series has samples
+ * that would not show the reset.
  */
 export function placeZero(stream: Stream, point: PointBase, values: readonly number[], tMs: number): void {
   const hidden = stream.series.some(

@@ -10,7 +10,7 @@ export class Series implements SeriesRef {
   slot = -1;
   /** Number of streams that feed it now. */
   streams = 0;
-  /** True once two streams have fed it at the same time: from then on increments are added, never overwritten. */
+  /** True once two streams have fed it at the same time: from then on `total` grows by increments, and is never set. */
   merged = false;
   /** The current value. */
   total = 0;

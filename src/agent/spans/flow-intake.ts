@@ -21,9 +21,9 @@ interface Counted {
 
 /**
  * Makes stream items from the instrument's flow counters: for each report of a flow, the bytes since the previous
- * report, between ends that were checked against the pods of this node. The first report of a flow counts in full when
- * it is known to be the first, because the flow began after this agent and after every removed flow of its namespace.
- * Otherwise it counts nothing, because the time of those bytes is unknown.
+ * report, between ends that were checked against the pods of this node. The first report of a flow counts in full if
+ * the flow began after this agent, and later than every removed flow of its namespace: then no earlier report of it was
+ * missed or forgotten. Otherwise it counts nothing, because the time of those bytes is unknown.
  */
 export class FlowIntake {
   readonly #ring: StreamRing;

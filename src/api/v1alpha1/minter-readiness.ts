@@ -7,7 +7,7 @@
 export const minterCheckTypes = ['RulesValid', 'KeyEnabled', 'KeyMatchesApp', 'InstallationFound'] as const;
 export type MinterCheckType = (typeof minterCheckTypes)[number];
 
-/** Every reason a pod may give, by condition. A reason is never used for two conditions with different meanings. */
+/** Every reason a pod may give, by condition. A reason means the same in every condition that has it. */
 export const minterCheckReasons = {
   RulesValid: ['Pending', 'Valid', 'ScopeFaulty', 'FileFaulty', 'ConfigMapNotFound'],
   KeyEnabled: [

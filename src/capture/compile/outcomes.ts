@@ -73,7 +73,7 @@ function hashOf(parts: readonly { digest: string }[]): string {
 export const grpcNote =
   'gRPC: every call counts with the status OK, and calls on connections that are open while the instrument restarts are partly missed';
 
-/** The condition Accepted. For an accepted monitor it names lowered values, and a protocol with limits: gRPC. */
+/** The condition Accepted, with a note for each lowered value, and one on gRPC if the monitor names that protocol. */
 function withNotes(
   accepted: MonitorOutcome['accepted'],
   plans: readonly MonitorPlan[],

@@ -35,7 +35,11 @@ test.each<[string, UserInfo]>([
 test.each<[string, string, UserInfo | undefined]>([
   ['that is expired, for another audience or missing', 'TokenInvalid', undefined],
   ['of another account', 'OtherAccount', { ...user, username: 'system:serviceaccount:svc-system:svc-query' }],
-  ['of the account of that name in another namespace', 'OtherAccount', { ...user, username: 'system:serviceaccount:shop:svc-agent' }],
+  [
+    'of the account of that name in another namespace',
+    'OtherAccount',
+    { ...user, username: 'system:serviceaccount:shop:svc-agent' },
+  ],
   ['of a person', 'OtherAccount', { ...user, username: 'svc-agent' }],
   ['that is bound to nothing', 'NotBound', { username: user.username }],
   ['without a pod name', 'NotBound', without('authentication.kubernetes.io/pod-name')],

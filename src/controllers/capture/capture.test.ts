@@ -357,7 +357,7 @@ test('statuses are not written again when nothing changed', async () => {
   expect(writes()).toBe(before);
 });
 
-test('a file that failed on a node is tried by the next leader neither there nor on the nodes held back', async () => {
+test('the next leader retries a failed file neither on its node nor on the nodes that were held back', async () => {
   await aCluster(3);
   world.putPolicy('careful', { rollout: { minInterval: '0s', maxUnavailable: 1 } });
   await world.settled();

@@ -48,7 +48,7 @@ const retryMs = 1_000;
  * stopped capture on a node.
  * Flow: `load` once when leading begins → `remember` after each plan → one apply for changes that come close together.
  * Guarantees: nothing is written without a change; a failed write is retried, with newer failures if there are any.
- * Caveats: a leader that dies within the half second before a write loses that one failure.
+ * Caveats: a leader that dies in the half second before a write loses the failures that were to be written.
  */
 export class FailureMemory {
   readonly #options: FailureMemoryOptions;

@@ -86,7 +86,7 @@ function capturingFlows(flows: PolicyOutcome['flows']): ConditionInput {
   return { type: 'CapturingFlows', status: flows === 'Enabled' ? 'True' : 'False', reason: flows, message };
 }
 
-/** A policy is not in effect while the agents cannot be kept in place. */
+/** A policy is not Ready while objects of the agents or the query server cannot be applied. */
 function readyDespite(trouble: Refusal | undefined, ready: ConditionInput): ConditionInput {
   if (!trouble || ready.status === 'False') return ready;
   const reason = trouble.reason === 'Invalid' ? 'ApplyFailed' : trouble.reason;

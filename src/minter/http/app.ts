@@ -16,9 +16,9 @@ import { type AuditFields, decideToken, maxBodyBytes, type TokenRouteDeps } from
 const lingerMs = 500;
 
 /**
- * Closes the connection after an answer in stages: our half first, then reading and dropping further bytes for half a
- * second. A connection that is cut while its request is still arriving is reset, and the reset can overtake the answer:
- * the caller would see a broken connection instead of the 413.
+ * Closes the connection after an answer, in two stages: our half immediately, the rest half a second later. In between,
+ * further bytes are read and dropped. A connection that is cut while its request is still arriving is reset, and the
+ * reset can overtake the answer: the caller would see a broken connection instead of the 413.
  * Source: RFC 9112 §9.6. Node calls `destroySoon` to close an answered connection.
  */
 function closeInStages(socket: Socket, clock: Clock): void {

@@ -89,7 +89,7 @@ test('samples are not counted unless countSamples is set', async () => {
   expect((await engine.instant('a', 600_000, { source: two })).stats.samples).toBeUndefined();
 });
 
-test('the memory of counts is charged: of a query while it runs, of a subquery while its function runs', async () => {
+test('memory for counts is charged: for a query while it runs, for a subquery while its function runs', async () => {
   const peak = async (query: string, countSamples: boolean): Promise<number> =>
     (await engine.range(query, 600_000, 720_000, 60_000, { source: two, countSamples })).stats.peakSamples;
   expect((await peak('a', true)) - (await peak('a', false))).toBe(3);

@@ -60,7 +60,7 @@ export class TokenStream {
     return this.take();
   }
 
-  /** Fails at a position when a limit returned a reason. */
+  /** Fails at a position with the reason that a limit returned; null: the limit is kept, and nothing happens. */
   allow(position: Position, refusal: string | null): void {
     if (refusal !== null) this.fail(position, refusal);
   }

@@ -218,7 +218,7 @@ test.each(['read', 'query'] as const)(
           res.writeHead(200, api === 'read' ? answer.headers : {});
           const parts = api === 'read' ? answer.body : [JSON.stringify(json)];
           for await (const part of parts) res.write(part);
-          // The connection is closed before the answer ends; the last part of its text may be lost, too.
+          // The connection is closed before the answer has ended.
           if (breaksOff) setImmediate(() => res.destroy());
           else res.end();
         })();
@@ -272,7 +272,7 @@ test('a series with both native histograms and floats is refused', async () => {
   });
 });
 
-test('the error of a store is reported in its own words; if the store lacks remote read, a remedy is added', async () => {
+test('a store’s error is reported in its own words; if the store lacks remote read, a remedy is added', async () => {
   const refusing = await storeOver((_req, res) => {
     res.writeHead(422, { 'content-type': 'application/json' });
     res.end(JSON.stringify({ status: 'error', errorType: 'execution', error: 'too many samples' }));

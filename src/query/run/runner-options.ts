@@ -100,8 +100,8 @@ export function limitsOf(
     agentTimeoutMs: Math.min(agentTimeoutMs, set.agentTimeoutMs ?? Infinity),
     maxSamples: Math.min(maxSamples, set.maxSamples ?? Infinity, forAutoscaler === true ? metricSamples : Infinity),
     maxSeries: set.maxSeries ?? Infinity,
-    // For autoscalers, the metrics API judges each value that lacks a node separately: it refuses most of them, and
-    // leaves out pods on the missing node.
+    // For autoscalers, the metrics API decides about each value: it refuses most values that lack a node, and leaves
+    // out pods on the missing node.
     partialResponse: partialResponse && (forAutoscaler === true || set.failPartial !== true),
     places: forAutoscaler === true ? undefined : set.places,
   };

@@ -98,7 +98,7 @@ const words = (messages: readonly StreamMessage[]): string[] =>
     s ? s.name : lost ? `lost ${lost.count} ${lost.source}` : status!.state,
   );
 
-test('a reader that takes nothing costs only its queue’s memory, and losses are reported at their place in the stream', async () => {
+test('a reader that takes nothing costs only its queue’s memory; losses are reported where they occurred', async () => {
   let lost = 0;
   const queue = new ReaderQueue({ maxBytes: 1_000, now: () => 0, onLost: (count) => (lost += count) });
   const got: string[] = [];

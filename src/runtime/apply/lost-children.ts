@@ -42,8 +42,9 @@ const pageSize = 500;
  * lost its label before a watch could show it → the next run for the owner asks the API server for that child by name.
  * A departure while no operator ran leaves no trace. So each process once lists the metadata of all objects in the
  * scope of each source, to find those that this manager applied and that the cache lacks.
- * Guarantees: an object is found only by the uid that was lost and while the owner still controls it; when uid or owner
- * is unknown, only if this manager applied it; no request when nothing was lost, except that first list.
+ * Guarantees: an object is found only by the uid that was lost, and only while the owner still controls it. When uid or
+ * owner is unknown, it is found only if this manager applied it. When nothing was lost, no request is made except that
+ * first list.
  * Caveats: without an owner there is no first list, because nothing shows which set a stray object belongs to.
  */
 export class LostChildren {

@@ -13,8 +13,8 @@ beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'svc-block-'))));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 /**
- * A block of values that compress badly. A series takes several kilobytes, and the block is longer than several of the
- * windows that are read at once.
+ * A block of values that compress badly. A series takes several kilobytes, and the block is longer than three read
+ * windows (the parts of the file that are read in one go).
  */
 async function blockOf(series: number, chunksEach: number): Promise<Block> {
   let seed = 1;
@@ -36,7 +36,7 @@ async function blockOf(series: number, chunksEach: number): Promise<Block> {
 const bytesOf = (chunks: readonly { readonly bytes: Uint8Array }[]): string[] =>
   chunks.map(({ bytes }) => Buffer.from(bytes).toString('base64'));
 
-test('lent chunks, valid until the next read, equal chunks to keep, even across the end of a read window', async () => {
+test('lent chunks, valid until the next read, have the bytes of kept ones, even across a window’s end', async () => {
   const block = await blockOf(120, 12);
   block.acquire();
   const read: string[][] = [];

@@ -23,7 +23,7 @@ export function writeHistogram(out: WireWriter, field: number, t: number, h: Nat
   });
 }
 
-/** Writes the stale marker of a histogram series: only a sum with the marker's bits. */
+/** Writes the stale marker of a histogram series: a histogram with counts of 0, whose sum has the marker's bits. */
 export function writeStaleHistogram(out: WireWriter, field: number, t: number, kind: NativeHistogram['kind']): void {
   out.message(field, (m) => {
     if (kind === 'integer') m.uint(1, 0);

@@ -15,7 +15,8 @@ export function applied(live: KubeObject | undefined, wanted: KubeObject): KubeO
   const last = lastApplied(live);
   const spec = merged(live['spec'], wanted['spec'], last?.['spec']);
   const labels = merged(live.metadata.labels, wanted.metadata.labels, last?.metadata?.labels) as Record<string, string>;
-  // A file without annotations removes only those of the last applied file, because kubectl adds its own to any file.
+  // kubectl adds its own annotation to every file. So a file without other annotations removes those of the last
+  // applied file, and keeps those that others have set.
   const { [lastAppliedAnnotation]: _record, ...annotations } = merged(
     live.metadata.annotations,
     wanted.metadata.annotations ?? {},

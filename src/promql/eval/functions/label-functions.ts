@@ -8,7 +8,7 @@ import { sampleBytes } from '../budget.ts';
 import { mergeDuplicates, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 
-/** Cost of relabelling one series, in the unit of pacing: that of one sample. */
+/** Relabelling one series costs as much as this many samples. */
 const relabelWork = 100;
 
 /** label_replace(v, dst, replacement, src, regex): sets dst when the regex matches the whole value of src. */

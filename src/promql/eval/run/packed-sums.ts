@@ -13,7 +13,7 @@ import { resolve } from '../resolve.ts';
 
 /** Size of a row of an answer without its numbers. Units: bytes. */
 const rowBytes = 384;
-/** Cost of one series of an answer (a copy of its labels), in the unit of pacing: that of one sample. */
+/** One series of an answer costs as much as this many samples, because its labels are copied. */
 const columnWork = 20;
 
 export interface PackedAnswer {

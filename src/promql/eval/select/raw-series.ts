@@ -122,7 +122,7 @@ class View {
 
 /** A copy of a series in buffers of its own, to be kept while others are opened. */
 export function keptSeries(raw: RawSeries): RawSeries {
-  // Copies bits, not numbers; the other fields are not shared with other series.
+  // `slice` copies bits, so that each NaN keeps its own. The other fields are in no shared buffer.
   const { times, values, startTimes } = raw;
   return { ...raw, times: times.slice(), values: values.slice(), startTimes: startTimes?.slice() ?? null };
 }

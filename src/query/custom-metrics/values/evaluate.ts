@@ -2,7 +2,7 @@ import type { QueryResult } from '../../../promql/index.ts';
 import type { MetricQuery } from '../providers/provider.ts';
 
 /**
- * One row of a metric's value. Its time is that of the oldest input, each input being represented by its newest sample.
+ * One row of a metric's value. Each input has the time of its newest sample; the row has the oldest of these times.
  * Units: ms.
  */
 export interface Row {

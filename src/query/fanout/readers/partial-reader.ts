@@ -135,7 +135,7 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
         onColumn: ({ labels, kinds }) => {
           takeMemory(budget.memory, rowBytes + 9 * kinds.length);
           held.columns += rowBytes + 9 * kinds.length;
-          // The result of a whole fragment has the labels that the query keeps; the node label may not be among them.
+          // The answer to a fragment of kind `whole` has only the labels that the query keeps, often not the node's.
           if (fragment.kind !== 'whole') checkNode(labelValue(labels, nodeLabel), agent.node);
         },
       });
