@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the pinned dependencies and proves that the pinned Node runs. Says what to install where something lacks.
+# Installs the pinned dependencies and proves that the pinned Node runs. If something is missing, says what to install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fail() { echo "setup: $1" >&2; exit 1; }

@@ -27,8 +27,8 @@ export interface Receiver {
 
 const startLimitMs = 60_000;
 /**
- * The number of pods that the API server has on the agent's node: at least as many as any part of the benchmark posts
- * for by default.
+ * The number of pods that the API server has on the agent's node. With default flags, no part of the benchmark posts
+ * series of more pods than this.
  */
 const benchPods = 120;
 
@@ -122,8 +122,8 @@ export async function startPrometheus(wrapper: readonly string[], atEnd: Stage['
 }
 
 /**
- * Fails if the receiver holds fewer series than were sent, as an agent does that does not know its pods and merges
- * their series.
+ * Fails if the receiver holds fewer series than were sent: an agent that does not know its pods merges the series of
+ * several pods.
  */
 export async function expectSeries(receiver: Receiver, sent: number, name?: string): Promise<void> {
   const held = await receiver.series(name);

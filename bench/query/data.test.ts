@@ -3,7 +3,7 @@ import { agentSeries } from './data.ts';
 const valueOf = (labels: readonly (readonly [string, string])[], name: string): string | undefined =>
   labels.find(([own]) => own === name)?.[1];
 
-test('no counter falls, and the cumulative buckets of each pod end at its count in every sample', () => {
+test('no counter falls, and in every sample the last cumulative bucket of a pod equals its count', () => {
   const pods = new Map<string, { buckets: Float64Array[]; count?: Float64Array }>();
   const series = agentSeries(20 * 16);
   expect(series).toHaveLength(1 + 20 * 16);

@@ -52,7 +52,7 @@ const autoscaler = {
 
 export const autoscaling: readonly Check[] = [
   {
-    what: `${perSecond} requests a second at ${target} for each pod scale a Deployment to ${wantedPods} through the aggregator, and their end scales it to one`,
+    what: `${perSecond} requests a second, with a target of ${target} for each pod, scale a Deployment to ${wantedPods} through the aggregator, and their end scales it to one`,
     async run({ api, kubectl }) {
       const space = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } };
       const items = [space, deployment, monitor, autoscaler];

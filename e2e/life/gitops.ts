@@ -94,8 +94,8 @@ const removeAll = async (): Promise<void> => {
 /**
  * Applies objects as GitOps controllers do: by other field managers, client-side and server-side, in any order, pruned
  * and created again. Then reads, as such controllers do, the statuses that the operator wrote. kubectl stands in for
- * the controllers; our copy of the kstatus rules and another Lua interpreter stand in for their health checks.
- * `make e2e-peers` runs the real ones.
+ * the controllers. Our copy of the kstatus rules stands in for the health checks of Flux, and another Lua interpreter
+ * for that of Argo CD. `make e2e-peers` runs the real ones.
  */
 export function gitops(of: () => LifeStage): void {
   beforeAll(() => void (stage = of()));

@@ -81,7 +81,7 @@ export function openApiFiles(): GeneratedFile[] {
   return [{ path: 'docs/reference/openapi.yaml', content: yamlOf(openApiDocument()) }];
 }
 
-/** Makes the document. Reads the types that the document describes from disk; otherwise pure. */
+/** Makes the document. Reads the source of the described types from disk; otherwise pure. */
 export function openApiDocument(): { paths: Record<string, unknown>; components: { schemas: Record<string, Schema> } } {
   return {
     ...{ openapi: '3.1.0' },

@@ -1,8 +1,8 @@
 /*
  * The environment of all tests of a worker: one realm (a global object with built-in classes of its own), made for
  * the first test file and kept for those that follow. Jest makes a realm for each file, and with it every module of the
- * product, of its packages and of Jest itself: more than a third of the processor time of a run. Its global object also
- * hands every access to a proxy, which no compiled code can get around; this one has none.
+ * product, of its packages and of Jest itself: more than a third of the processor time of a run. The global object of
+ * Jest's realm also hands every access to a proxy, which no compiled code can get around; the one here has none.
  * Guarantees: a file starts with the global object, environment variables and equality testers of the first one.
  * Limits of time, which end a test or a hook that waits for ever, are stretched by SVC_TEST_PATIENCE.
  * Caveats: what a module keeps (a cache, a counter) is there for the next file.
@@ -30,7 +30,7 @@ function createRealm(globals) {
       void Object.defineProperty(global, name, { value, enumerable, configurable: true, writable: true });
     Object.defineProperty(global, name, { get, set, enumerable, configurable: true });
   }
-  // Node's own modules make and expect these of their realm.
+  // Node's own modules create objects of these classes, and expect objects of the same classes.
   Object.assign(global, { global, Buffer, ArrayBuffer, Uint8Array });
   installCommonGlobals(global, globals);
   global.Error.stackTraceLimit = 100;

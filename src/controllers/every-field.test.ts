@@ -219,13 +219,13 @@ const voided: readonly {
     kind: 'policy',
     because: { network: { enabled: true, source: 'SocketFilter' } },
     fields: [/^network\.acknowledgeCiliumConflict$/],
-    why: 'confirms what is not done; capture/compile/policy-checks.ts refuses each of the other fields for TC',
+    why: 'confirms source: TC, which is not set; capture/compile/check/policy-checks.ts refuses the other field for TC',
   },
   ...[{ enabled: false }, { enabled: true, source: 'SocketFilter' }].map((network) => ({
     kind: 'policy' as const,
     because: { network },
     fields: [/^namespaceSelector\b/],
-    why: 'every policy that has both is refused by capture/compile/policy-checks.ts',
+    why: 'a policy with network and namespaceSelector is refused by capture/compile/check/policy-checks.ts',
   })),
   ...(['All', 'AllowList'] as const).map((mode) => ({
     kind: 'policy' as const,

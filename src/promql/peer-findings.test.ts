@@ -18,7 +18,7 @@ source.load(parseMetric('floats{a="2"}'), [{ time: 0, value: 2 }]);
 source.load(parseMetric('other'), [{ time: 0, value: 5 }]);
 const engine = new Engine({ fillModifiers: true });
 
-test('increase() adds the values before counter resets to its result one by one', async () => {
+test('increase() adds to its result the last value before each counter reset, one by one', async () => {
   // The first sample is close to zero, so extrapolation to the start adds almost nothing.
   const answer = (counted: number): number => counted * ((120 + 120 * (1 / counted)) / 120);
   const oneByOne = answer(2 - 1 + 1 + 1e16);
@@ -28,12 +28,12 @@ test('increase() adds the values before counter resets to its result one by one'
   expect(value).toMatchObject({ elements: [{ value: oneByOne }] });
 });
 
-test('two series of one side are one match where only one of them combines with the other side', async () => {
+test('two series of one side count as one match where only one of them combines with the other side', async () => {
   const { value } = await engine.instant('mixed + on () other', 0, { source });
   expect(value).toMatchObject({ elements: [{ labels: [], value: 6 }] });
 });
 
-test('two series of one side are two matches where both are compared, even if neither comparison holds', async () => {
+test('two series of one side count as two matches where both are compared, even if neither holds', async () => {
   await expect(engine.instant('floats > on () other', 0, { source })).rejects.toMatchObject({
     errorType: 'execution',
     message: expect.stringContaining('multiple matches for labels') as string,

@@ -114,7 +114,7 @@ test('the timeout ends the share of a query that an agent computes', async () =>
   expect(await computedMs(agent)).toBeGreaterThan(longestCpuMs / 2);
 }, 60_000);
 
-/** An OTLP request in JSON with one histogram series for each of so many routes, as the instrument sends them. */
+/** An OTLP request in JSON, as the instrument sends it, with one histogram series for each of `routes` routes. */
 function otlpMetrics(routes: number): string {
   const time = String(Date.now() * 1e6);
   const dataPoints = Array.from({ length: routes }, (_, i) => ({

@@ -23,7 +23,7 @@ function durationText(meaning: { help: string; default: string }): Setting<strin
 
 /**
  * The options of an installation for its query server. The same rows are settings of `svc operator`, `svc install` and
- * the chart; `svc query` has each under its own name, except those that add a volume or a Secret.
+ * the chart; `svc query` has each under the same name, except those that add a volume or a Secret.
  */
 export const queryOptionTable = {
   pushdown: choiceSetting(

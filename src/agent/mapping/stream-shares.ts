@@ -4,7 +4,7 @@ import { changeCount } from '../../base/collections/counts.ts';
 export interface StreamBounds {
   /** Streams of the node, from all senders. */
   readonly node: number;
-  /** Streams of one account: a namespace, or its flows. */
+  /** Streams of one account. A namespace has two accounts: one for its flows, one for all else. */
   readonly namespace: number;
   /** Streams that each account may have even when the node's limit is used up. */
   readonly own: number;

@@ -9,8 +9,8 @@ import type { Route } from './routes.ts';
 
 /**
  * The agent's side of the certificate exchange (`src/capture/node-certificate.ts`).
- * The TLS listener decides which clients may call this route. Only the operator may, because the offer, the answer to
- * GET, has a token that is only for the operator.
+ * The TLS listener decides which clients may call this route. Only the operator may: the answer to GET has a token that
+ * nobody else may see.
  */
 export function certificateRoute(
   certificate: Pick<NodeCertificate, 'offer' | 'install'> | undefined,

@@ -17,8 +17,8 @@ export interface Places {
  * Lets at most `limit` pieces of work run at a time. Others wait in one line per user: a free place goes to the user
  * who has the fewest running, in turn among equals, so that a user with many requests delays only their own.
  * Running work is never suspended. Instead, up to `beyond` more pieces of work are admitted while all places are taken:
- * - A user's share is the limit divided by the number of users plus one. Three quarters of `beyond` are for users who
- *   have less than their share running, or nothing.
+ * - A user's share is `limit / (users + 1)`. Three quarters of `beyond` are for users who have less than their share
+ *   running, or nothing.
  * - The last quarter is only for users with nothing running.
  * Errors: `enter` rejects with the signal's reason when it aborts while waiting.
  */

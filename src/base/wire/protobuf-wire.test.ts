@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { WireReader, WireWriter } from './protobuf-wire.ts';
 
-test('nested messages that are written in place read back, whatever their length', () => {
+test('nested messages of any length that are written in place are read back unchanged', () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 200 })), (parts) => {
       const out = new WireWriter(1);
@@ -33,7 +33,7 @@ test('nested messages that are written in place read back, whatever their length
   );
 });
 
-test('strings of any length read back, and lone surrogates are replaced in the UTF-8', () => {
+test('strings of any length are read back unchanged, and lone surrogates are replaced in the UTF-8', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 60 })), (texts) => {
       const out = new WireWriter(1);

@@ -20,7 +20,7 @@ const agentDeadlineMs = 90_000;
  * sessions, the loss of a message ends the session.
  */
 class ModelAgent {
-  /** Shares of the requests that do not arrive, and of the answers that are lost. */
+  /** The fraction of requests that do not arrive, and the fraction of answers that are lost. */
   lostRequests = 0;
   lostAnswers = 0;
   readonly #clock: FakeClock;

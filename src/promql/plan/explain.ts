@@ -3,7 +3,7 @@ import type { PlanNode, QueryPlan } from './plan.ts';
 
 /**
  * A plan as text: one line for each fragment (a part of the query that the cluster's nodes compute) and for each
- * operation that the query server computes itself (`here`), with the rule that decided.
+ * operation that the query server computes itself (`here`), with the rule that decided where.
  *
  * ```
  * here : histogram_quantile(0.99, …)  [its groups span nodes]

@@ -137,7 +137,7 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
     if (known.errorType === 'internal') deps.logger.error('request failed', { path, error: errorText(error) });
     sendError(res, known);
   } finally {
-    // When one of several parallel queries fails, the others end with the answer.
+    // A request may run several queries in parallel. When one fails, this ends the others.
     ended.abort(answered);
     memory?.close();
     const seconds = (deps.clock.monotonic() - started) / 1000;

@@ -8,7 +8,7 @@ export function formatSample(value: number): string {
   return text.at(-3) === 'e' ? `${text.slice(0, -1)}0${text.at(-1)}` : text;
 }
 
-/** A scalar's value: the same number, never with an exponent. */
+/** A scalar's value: as `formatSample`, but never with an exponent. */
 export function formatScalar(value: number): string {
   const text = formatSample(value);
   const parts = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text);

@@ -87,7 +87,7 @@ async function mayExplain(namespace: string, call: Call, deps: HandlerDeps): Pro
   if (refused.length > 0) throw new ApiError('forbidden', `you may not list ${refused.join(', ')}`);
 }
 
-/** The same input as the operator compiles, also for settings: it passes its own flags on to the query server. */
+/** The input that the operator compiles, with the operator's settings: it passes its flags on to the query server. */
 function inputOf(namespace: string, { objects, settings }: HandlerDeps): CompileInput {
   const { kinds, namespaces } = objects!;
   const monitors = kinds.TrafficMonitor.list() as unknown as TrafficMonitor[];

@@ -31,7 +31,7 @@ export interface ApplySetOptions {
   /** Gets an Event for each change to a child that was undone, with the manager that had made the change. */
   events?: EventRecorder | undefined;
   /**
-   * One informer for each kind of child, selected by the labels that all children carry. The informers show which
+   * One informer for each kind of child. Its selector is the labels that all children carry. The informers show which
    * children exist and which are to be pruned. They must keep managedFields.
    */
   children: readonly Informer[];

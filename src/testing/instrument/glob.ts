@@ -1,6 +1,6 @@
 /**
- * The glob patterns of the instrument's selectors: `*`, `?`, `[a-z]`, `[!a]`, `{a,b}` and `\` before a plain character.
- * The whole text must match; no character is a separator.
+ * The glob patterns of the instrument's selectors: `*`, `?`, `[a-z]`, `[!a]`, `{a,b}`, and `\`, which makes the next
+ * character a plain one. The whole text must match; no character is a separator.
  */
 export function globMatches(pattern: string, text: string): boolean {
   return compile(pattern).test(text);

@@ -8,7 +8,7 @@ import { grown } from './grown.ts';
 import type { HeadSeries } from './head-series.ts';
 
 /**
- * A consistent view of some series of the head: later appends, late ones included, do not change it.
+ * A consistent view of some series of the head: later appends do not change it, not even those of late samples.
  * It holds a few numbers for each series; chunks are copied, or floats decoded in place, on demand. It must be closed,
  * or the head's memory is never reused.
  */

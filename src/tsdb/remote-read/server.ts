@@ -109,7 +109,7 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
 /** The methods of a store, or of an object in its place, that remote read needs. */
 export type ReadStore = Pick<Store, 'select'> & Partial<Pick<Store, 'prepare'>>;
 
-/** Cost of encoding one series, in the unit of pacing: that of one sample. */
+/** Encoding one series costs as much as reading this many samples. */
 const seriesWork = 200;
 
 /** False when a matching series has another value of the label, or lacks it. */

@@ -4,7 +4,7 @@ import { inLabelOrder, isHistogram, type Column, type ColumnBuilder } from '../c
 import { positionOf, type EvalContext } from '../context.ts';
 import { aggregateHistograms } from '../histogram-notes.ts';
 
-/** Cost of adding one histogram, in the unit of pacing: that of one sample. */
+/** Adding one histogram costs as much as reading this many samples. */
 const histogramWork = 500;
 
 /**

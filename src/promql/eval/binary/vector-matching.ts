@@ -12,7 +12,7 @@ import { elementOperation } from './element-operation.ts';
 import type { Frame } from '../frame.ts';
 import { matchLabels, signatureOf } from './signatures.ts';
 
-/** Cost of creating the labels of a pair, in the unit of pacing: that of one sample. */
+/** Creating the labels of a pair costs as much as reading this many samples. */
 const pairWork = 100;
 
 /** All series of one match group. In a one-to-one match, the left side counts as the many side. */

@@ -26,7 +26,7 @@ import type { Pacing } from '../../../base/turns/turns.ts';
 /** The labels that match a series with its info series. */
 const identifying = ['instance', 'job'] as const;
 
-/** Cost of combining the labels of a step, in the unit of pacing: that of one sample. */
+/** Combining the labels of a step costs as much as reading this many samples. */
 const stepWork = 100;
 
 const targetInfo: Matcher = { type: '=', name: '__name__', value: 'target_info' };
