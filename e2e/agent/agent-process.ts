@@ -17,7 +17,7 @@ import { agentTls } from '../../src/testing/agent-tls.ts';
 import { builtPrograms } from '../cluster/own-programs.ts';
 import { compileCacheDir } from '../../src/testing/cache-dir.ts';
 
-/** Makes a CA, and writes the agent's certificate where it is read. `client` makes clients that the agent trusts. */
+/** Makes a CA, and writes a certificate where the agent reads its own. `client` makes clients that the agent trusts. */
 export async function makeIdentities(
   dir: string,
 ): Promise<{ ca: KeyPairPem; client: (name: string) => Promise<TlsClient> }> {

@@ -1,4 +1,4 @@
-/** What client and server among the workloads share for protocols other than HTTP. */
+/** What the workloads that act as client or as server share for protocols other than HTTP. */
 
 export type Protocol = 'redis' | 'postgres' | 'grpc';
 

@@ -46,7 +46,7 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
   }, 60_000);
 
   test.each(['v1beta1', 'v1beta2'])(
-    'metrics of pods and services that only the adapter has come through the aggregator in %s',
+    'the aggregator serves in %s the metrics of pods and services that only the adapter has',
     async (version) => {
       for (const [resource, kind, name, query] of [
         ['services', 'Service', 'queue', ''],

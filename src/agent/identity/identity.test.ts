@@ -111,7 +111,7 @@ describe('the Resource of spans', () => {
     expect(identity.spans(wrong)).toMatchObject({ pod: null, contradicts: true, unshown: null });
   });
 
-  test('is not believed for a quarter of an hour after metric points with it came from another pod, too', () => {
+  test('is not believed for a quarter of an hour after metric points with it also came from another pod', () => {
     const identity = nodePods(web(), 'pay/db-0');
     showPoints(identity, resource);
     showPoints(identity, resource, 'shop.web-7d9f-x.app', 1_000);
@@ -382,7 +382,7 @@ test('a series names no pod until pods are known, then `unknown`, then its own p
   expect(mapper.counts.unknownPods).toBe(1);
 });
 
-test('a sender whose Resource names another container than its point is forged, whatever the last point said', () => {
+test('a sender whose Resource names another container than its point is forged, whatever an earlier point said', () => {
   const identity = new Identity(pods);
   const resource = attributes({ ...instance, 'k8s.namespace.name': 'bank' });
   const forged = (container: string): boolean =>

@@ -37,7 +37,7 @@ export class Ends {
 
   readonly unknown = unknown;
 
-  /** The end whose requests a series counts. */
+  /** The end that a series of requests is about, by its labels. */
   subject(labels: Labels): End {
     const { by } = this.#options;
     const namespace = labels[namespaceLabel] ?? '';

@@ -20,7 +20,7 @@ const steps =
 
 /**
  * Whether the answer to a query follows its samples without steps. Where it has steps, such as those of `floor`, other
- * last digits may change it by a whole step. They then say nothing about rounding, so any difference counts as a fault.
+ * last digits may change it by a whole step. That says nothing about rounding, so any difference counts as a fault.
  */
 export function isSmooth(query: string): boolean {
   return !steps.test(query.replaceAll(/\{[^{}]*\}|"[^"]*"/g, ''));
