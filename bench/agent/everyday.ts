@@ -19,8 +19,8 @@ export interface EverydayWork {
 
 const perSecond = 2_200;
 /**
- * How long the share is counted, as a part of the age: two minutes after the first ten include all periodic work of
- * both sides.
+ * How long the share of a core is counted, as a fraction of `ageSeconds`. After ten minutes these are two more, which
+ * include all periodic work of the agent and of Prometheus.
  */
 const countedPart = 0.2;
 

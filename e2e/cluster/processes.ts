@@ -33,7 +33,7 @@ export function spawnBound(command: readonly string[], options: ChildOptions): C
   });
 }
 
-/** The environment of our own tools: of the user's variables only those that find programs and temporary folders. */
+/** The environment of our own tools. It has only those of the user's variables that find programs and folders. */
 export function toolEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   const env: Record<string, string> = { PATH: process.env['PATH'] ?? '/usr/bin:/bin' };
   for (const name of ['HOME', 'TMPDIR', 'LANG']) if (process.env[name]) env[name] = process.env[name];

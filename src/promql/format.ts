@@ -1,6 +1,6 @@
 /**
- * A float as Go's %g prints it, with as few digits as identify it, or with `precision` significant digits. The form has
- * an exponent below 1e-4 and from 1e6 on (from 10^precision if a precision is given).
+ * A float as Go's %g prints it, with as few digits as identify it, or with `precision` significant digits. The text has
+ * an exponent if the value is below 1e-4, or from 1e6 on (from 10^precision on if a precision is given).
  */
 export function formatFloatG(value: number, precision?: number): string {
   if (Number.isNaN(value)) return 'NaN';

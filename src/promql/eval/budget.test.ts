@@ -71,7 +71,7 @@ describe('the memory that a query reports', () => {
     expect(await peakBytes('max_over_time(x[2m:1m]) + 1', deferred(0))).toBeLessThan(4 * one);
   });
 
-  test('counts what info() and histogram_quantiles() work on until their results are counted', async () => {
+  test('counts the working memory of info() and histogram_quantiles() until their results are counted', async () => {
     const one = await peakBytes('x', deferred(0));
     expect(await peakBytes('info(x) + 1', deferred(0))).toBe(2 * one + steps * 8);
     const quantiles = await peakBytes('histogram_quantiles(h, "q", 0.5)', deferred(0));

@@ -192,7 +192,7 @@ test("a monitor's expression is served under its name", async () => {
   expect(valuesOf(await get(`${api}/pods/*/busy`))).toMatchObject({ 'web-c': expect.closeTo(4, 0) });
 });
 
-test('headers from other clients than the front proxy and users without permission are refused', async () => {
+test('user headers of clients other than the front proxy are refused, and users without permission too', async () => {
   expect((await get(`${api}/pods/*/busy`, proxy, 'somebody')).status).toBe(403);
   const stranger = await proxyOf(await createCa({ commonName: 'front-proxy-ca', now }));
   const refused = await get(`${api}/pods/*/busy`, stranger);

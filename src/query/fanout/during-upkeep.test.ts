@@ -84,7 +84,7 @@ test.each(paths)('path %s: cutting and merging blocks changes no answer', async 
   const answers = await whileKeptUp(path);
   expect(answers.length).toBeGreaterThan(2);
   for (const answer of answers) expect(answer).toEqual(path === 'whole' ? [whole] : [whole, whole]);
-  // Nine ranges of two hours are complete. With a retention of one day, three of them form one block.
+  // Nine ranges of two hours are complete. With a retention of one day, every three of them form one block.
   expect(blocks()).toEqual([3, 3]);
 });
 

@@ -19,7 +19,7 @@ const steps =
   /[%<>]|[=!]=|\b(?:floor|ceil|round|sgn|topk|bottomk|limitk|limit_ratio|changes|resets|minute|hour|month|year|day\w+|days\w+)\b/;
 
 /**
- * Whether the answer to a query follows its samples without steps. Where it has steps, such as those of `floor`, other
+ * Whether the answer to a query changes smoothly with its samples. Where it has steps, such as those of `floor`, other
  * last digits may change it by a whole step. That says nothing about rounding, so any difference counts as a fault.
  */
 export function isSmooth(query: string): boolean {

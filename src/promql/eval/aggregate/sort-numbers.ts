@@ -3,7 +3,7 @@ import { sortNumbers } from '../../numbers.ts';
 
 /** How many numbers are sorted in one go, which takes a few milliseconds. */
 const numbersAtOnce = 65_536;
-/** Cost of sorting one number, in the unit of pacing: that of one sample. */
+/** Sorting one number costs as much as reading this many samples. */
 const numberWork = 16;
 
 /**
