@@ -19,8 +19,8 @@ export interface EverydayWork {
 
 const perSecond = 2_200;
 /**
- * How long the share of a core is counted, as a fraction of `ageSeconds`. After ten minutes these are two more, which
- * include all periodic work of the agent and of Prometheus.
+ * How long the share of a core is counted, as a fraction of `ageSeconds`. At an age of ten minutes it is two minutes,
+ * long enough for all periodic work of the agent and of Prometheus.
  */
 const countedPart = 0.2;
 

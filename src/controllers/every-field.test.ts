@@ -253,7 +253,7 @@ const voided: readonly {
   },
 ];
 
-/** Whether a field that has an effect alone has none together with `because`. */
+/** Whether a field that has an effect by itself has none when `because` is set too. */
 const isVoidBeside = (kind: keyof typeof kinds, because: Spec, leaf: Leaf): boolean => {
   const context = detailOf(kind, leaf.path);
   const beside = [leaf.without, ...leaf.specs].map((spec) => merged(merged(context, spec), because) as Spec);

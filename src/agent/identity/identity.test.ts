@@ -130,7 +130,7 @@ describe('the Resource of spans', () => {
     expect(identity.spans(attributes({ ...said, 'k8s.pod.uid': 'u2' })).unshown?.uid).toBe('u2');
   });
 
-  test('is confirmed by points without an instance only while no point has one', () => {
+  test('is confirmed by points without an instance only until a point has one', () => {
     const identity = nodePods(web(), 'pay/db-0');
     const pointWithout = (): void => identity.notePoint(resource, [], identity.point(resource, []), 0);
     pointWithout();

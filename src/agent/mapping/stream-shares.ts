@@ -12,8 +12,8 @@ export interface StreamBounds {
 
 /**
  * Counts the streams that are remembered, by the account of their sender. A stream beyond a limit of series is
- * remembered too, whether its series are folded or dropped. Without `StreamBounds`, a sender that creates ever more
- * streams would leave no room for those of others.
+ * remembered too, whether its series are merged into the overflow series or dropped. Without `StreamBounds`, a sender
+ * that creates ever more streams would leave no room for those of others.
  */
 export class StreamShares {
   readonly #counts = new Map<string, number>();

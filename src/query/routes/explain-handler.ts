@@ -12,7 +12,7 @@ import { noExtras, sendSuccess, type Extras } from '../api/respond.ts';
 import { absences, reviewed } from './caller-view.ts';
 import { rateSamples } from './topology-handler.ts';
 
-/** No more pods than these are explained: the further pods of a large workload are like the first ones. */
+/** At most this many pods are explained: the further pods of a large workload are like the first ones. */
 const mostPods = 50;
 
 /** `/api/v1/explain`: the policies and monitors that apply to a workload's pods, and the obstacles to their data. */
