@@ -9,7 +9,7 @@ import { fillOurs, fillPrometheus } from './fill.ts';
 import type { StoreWork } from './programs.ts';
 import { makeSeries } from './series.ts';
 
-/** Only one in so many series is written: indexes are small beside the samples, so their number hardly matters. */
+/** One in this many series is written: indexes are small beside samples, so the number of series hardly matters. */
 const seriesPerWeighing = 5;
 
 /** Measures the bytes of the same samples on the disk, indexes included: in our blocks and in a Prometheus snapshot. */

@@ -43,7 +43,7 @@ const senders: Readonly<Record<Protocol, (ip: string, calls: readonly string[]) 
 
 type Ask = (request: Buffer, end: string) => Promise<void>;
 
-/** Opens a connection for `work`, whose `ask` sends a request and waits for an answer with this end. */
+/** Runs `work` with a connection. The function `ask` sends a request and waits until the answer ends with `end`. */
 async function overSocket(ip: string, port: number, work: (ask: Ask) => Promise<void>): Promise<void> {
   const socket: Socket = connect({ host: ip, port, noDelay: true });
   const failed = new Promise<never>((_resolve, reject) => {

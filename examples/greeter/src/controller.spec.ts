@@ -66,7 +66,7 @@ test('says what went wrong, and goes on by itself when it is over', async () => 
   await stop();
 });
 
-test('the committed definition is what the kind gives; else run npm run generate', () => {
+test('the committed CRD is the one that is generated from the kind; if it is not, run npm run generate', () => {
   const committed: unknown = JSON.parse(readFileSync(new URL('../manifests/crd.json', import.meta.url), 'utf8'));
   assert.deepEqual(committed, customResourceDefinition(greeterKind));
 });

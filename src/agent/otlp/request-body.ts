@@ -39,8 +39,8 @@ export async function readBody(req: IncomingMessage, limits: { wire: number; dec
 
 /**
  * Reads a request's body as it was sent. Errors: as `readBody`.
- * Guarantees: the body can be freed before the request, which lives until its answer is sent. For this, no promise that
- * a listener of the request settles has the body as its value.
+ * Guarantees: the body can be freed before the request, which lives until its answer is sent. The listeners of the
+ * request keep the promises that they settle, so none of these promises has the body as its value.
  */
 export async function readRawBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const declared = Number(req.headers['content-length'] ?? 0);

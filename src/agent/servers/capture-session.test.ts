@@ -264,7 +264,7 @@ test('a status that cannot be read ends its session, and not the agent', async (
   expect([sent, ends]).toEqual([[], ['the status cannot be read']]);
 });
 
-test('a refusal with a long reason is one that the controller accepts', async () => {
+test('a refusal with a long reason is a message that the controller can read', async () => {
   const { socket, sent } = recordingSocket();
   const state = captureState(new FakeClock(Date.now()), () => 0);
   state.apply = () => Promise.reject(new OperatorError('ERR_INPUT_INVALID', 'x'.repeat(10_000)));

@@ -9,9 +9,9 @@ export const supervisorFiles = { loader: 'ld.so', libraries: 'lib', node: 'node'
 
 /**
  * Puts the supervisor into a folder, with everything that it needs to run in an image that holds only one static
- * program: this Node, the shared libraries that it has loaded, their loader, and the script.
+ * program: this Node.js, the shared libraries that it has loaded, their loader, and the script.
  * Guarantees: each file is replaced atomically. Cost: about 130 MB.
- * Errors: ERR_CONFIG_INVALID for a Node whose loader cannot be found; those of the file system.
+ * Errors: ERR_CONFIG_INVALID for a Node.js whose loader cannot be found; those of the file system.
  */
 export async function installSupervisor(dir: string): Promise<void> {
   const shared = sharedObjects();

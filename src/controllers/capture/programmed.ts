@@ -14,7 +14,7 @@ export interface Programmed {
   updated: number;
   failed: number;
   condition: ConditionInput;
-  /** At most 16, by name; `failed` is exact. */
+  /** At most 16 rows, in the order of their names; `failed` counts all failed nodes. */
   failedNodes: FailedNode[];
 }
 

@@ -8,22 +8,22 @@ import { sampleBytes, takeMemory, type Budget } from '../eval/budget.ts';
 import { ExactSums, type SumState } from '../exact/exact-sums.ts';
 import type { Label, Labels } from '../types.ts';
 
-/** The largest number of values on a row's axis, which are values of one label: a column has the steps of each. */
+/** The most values on the axis of a row. An axis lists values of one label; a column has the steps of each value. */
 const longestAxis = 256;
 /** The most characters that all values of an axis have together; a single value may be longer. */
 const widestAxis = 65_536;
 /** Longest axis text that is parsed, in characters: parsing JSON cannot yield to other work. */
 const longestText = 8 * 1024 * 1024;
-/** Cost of building and looking up the key of a row's labels, in the unit of pacing: that of one sample. */
+/** Building and looking up the key of a row's labels costs as much as 100 samples. */
 const labelsWork = 100;
-/** Cost of one value of an axis (a lookup in a map), in the same unit. */
+/** One value of an axis (a lookup in a map) costs as much as 10 samples. */
 const valueWork = 10;
-/** Cost of adding the part of a sum that two doubles cannot express, with big integers, in the same unit. */
+/** Adding the part of a sum that two doubles cannot express costs as much as 50 samples: it takes big integers. */
 const restWork = 50;
 /** Sizes in bytes: of a row without its numbers, and of one value on an axis that several rows share. */
 const rowBytes = 384;
 const placeBytes = 96;
-/** Memory of a row without its numbers, in the unit of the budget: that of one sample. */
+/** Memory of a row without its numbers. Units: samples, as in the budget. */
 const rowSamples = rowBytes / sampleBytes;
 
 /** The sums of one set of labels: one for each existing value of the packed label. */

@@ -13,7 +13,10 @@ export interface Coverage {
   readonly end: number;
   /** The counter's start time, if it lies inside the range. */
   readonly began: number | null;
-  /** The increase (of a histogram: of its count). It limits the extrapolation of a counter to zero. Null for gauges. */
+  /**
+   * The increase (of a histogram: of its count), null for gauges. It tells how far back a counter can be extrapolated
+   * before it would be zero.
+   */
   readonly increase: number | null;
   readonly firstValue: number;
 }

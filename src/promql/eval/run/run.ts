@@ -24,7 +24,7 @@ export interface RunInput {
   readonly source: SeriesSource;
   readonly signal: AbortSignal | undefined;
   readonly distribution: Distribution | null;
-  /** True for one node's share of a query. Default false. */
+  /** True for the part of a query that an agent computes for its node. Default false. */
   readonly isShare?: boolean;
   /** Monotonic milliseconds, for measuring the evaluation. */
   readonly monotonic?: (() => number) | undefined;

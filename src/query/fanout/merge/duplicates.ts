@@ -11,7 +11,7 @@ export interface Merged<S> {
   readonly duplicates: number;
 }
 
-/** Cost of finding the other series with equal labels, in the unit of pacing: that of one sample. */
+/** Finding the other series with equal labels costs as much as 100 samples. */
 const keyWork = 100;
 
 /**

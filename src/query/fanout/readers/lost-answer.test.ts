@@ -47,7 +47,7 @@ async function spentBy(work: (budget: SampleBudget, note: () => void) => Promise
   return { before, after: spent() };
 }
 
-test('an answer that breaks off takes neither samples nor memory from the budget', async () => {
+test('an answer of raw series that breaks off gives its samples and memory back to the budget', async () => {
   const points = Array.from({ length: 240 }, (_, i) => ({ t: i * 1_000, low: 0, high: i << 20 }));
   const labels = labelsFromObject({ __name__: 'x', k8s_node_name: 'n' });
   const handler = createRemoteReadHandler({ select: () => [{ labels, chunks: () => encodePoints(points, 120) }] });
@@ -64,7 +64,7 @@ test('an answer that breaks off takes neither samples nor memory from the budget
   expect(after).toEqual([0, 0]);
 });
 
-test('a partial answer that breaks off takes neither samples nor memory from the budget', async () => {
+test('an answer of partial results that breaks off gives its samples and memory back to the budget', async () => {
   const header = { planHash: 'h', node: 'n', labelsOwned: ['k8s_node_name'], minT: 0, maxT: 9, partitionClean: true };
   const result = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
   const stats = { waitMs: 0, evaluateMs: 0 };
