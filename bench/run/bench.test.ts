@@ -41,7 +41,7 @@ test('wrong flags end with 2, and --help with 0', async () => {
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('a benchmark that %s ends leaves neither its folder nor its child process', async (signal, expected) => {
+] as const)('a benchmark that is ended by %s leaves no folder and no child process', async (signal, expected) => {
   const { child, seen, code } = start('--way=wait');
   await until('folder and child are there', () => seen.err.trim().split('\n').length === 2);
   const lines = seen.err.trim().split('\n');

@@ -29,8 +29,8 @@ needing(root).test(
     createInterface({ input: owner.stdout }).once('line', (line) => (dir = line));
     await until('it is open', async () => dir !== '');
     const run = `node-${basename(dir)}`;
-    // `sleep` is the last program of a chain of setpriv, shells and unshare. Before it runs, the kernel may not yet
-    // have been asked to kill each of these when its parent dies (PR_SET_PDEATHSIG).
+    // `sleep` is the last program of a chain of setpriv, shells and unshare. Once it runs, each of these has asked the
+    // kernel to kill it when its parent dies (PR_SET_PDEATHSIG).
     await until('the program runs in it', async () =>
       processesOfRun(run).some((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'sleep'),
     );

@@ -83,8 +83,8 @@ test('a relative token file is resolved against the folder of its kubeconfig', a
 
 test.each([
   ['wins over a token beside it, as for kubectl', 'from-file\n', 'from-file'],
-  ['that is empty leaves the token beside it', '\n', 'fixed'],
-  ['that does not exist leaves the token beside it', undefined, 'fixed'],
+  ['that is empty leaves the token beside it in use', '\n', 'fixed'],
+  ['that does not exist leaves the token beside it in use', undefined, 'fixed'],
 ])('a token file %s, for our requests and those of client-node', async (_what, text, expected) => {
   if (text !== undefined) write('token', text);
   const user = { token: 'fixed', tokenFile: 'token' };

@@ -29,7 +29,7 @@ test('reports the longest time that the event loop was blocked, and forgets it a
   watch.stop();
 });
 
-test('the share of long slices is one of processor time, over all reports; idle slices do not count', () => {
+test('the share of long slices is their part of the processor time of all reports; idle slices do not count', () => {
   const many = [100_000, 90, 5];
   const long = Object.assign(new Array<number>(81).fill(0), { 80: 5 });
   expect(shareOfLongSlices([many, long], 50)).toBe(0.8);

@@ -22,8 +22,8 @@ const longestPauseMs = 200;
 const eagerMs = 10;
 
 /**
- * Calls `ask` until its answer is good, and returns that answer. For effects that cross a socket or a process, whose
- * end a fake clock cannot tell. `good`: by default any answer that is `Something`.
+ * Calls `ask` until its answer is good, and returns that answer. For effects in another process or across a socket,
+ * because a fake clock cannot tell when they are there. `good`: by default any answer that is `Something`.
  * Flow: a synchronous `ask` looks into this process, where a state may last for only one turn of the event loop. It is
  * called in every turn, and once a millisecond while nothing happens. An asynchronous `ask` is called again after a
  * pause: a tenth of the time waited so far, at least the duration of the last call, at most 200 ms. So an `ask` that
@@ -72,7 +72,7 @@ export async function until(
     if (waitedMs > timeoutMs)
       throw new Error(`${what}: not so after ${timeoutMs} ms; last: ${describe(last, cause)}`, { cause });
     const pauseMs = isAnsweredAtOnce ? 0 : Math.min(longestPauseMs, Math.floor(Math.max(waitedMs / 10, now - askedAt)));
-    // One turn that waits, then one that does not: the effect of a timer is checked before the next event.
+    // A turn that waits is followed by one that does not, so the effect of a timer is checked before the next event.
     waits = !waits && isAnsweredAtOnce && waitedMs > eagerMs;
     if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
     else if (waits) await eventfulTurn();

@@ -88,9 +88,9 @@ test.each<[string, object | string, string]>([
   ['an invalid machine', [{ ...good, machine: 5 }], 'departed.json[0].machine: not 16 hex digits'],
   ['an invalid time', [{ ...good, from: 'yesterday' }], 'departed.json[0].from: not a time as RFC 3339, UTC'],
   ['an impossible day', [{ ...good, from: '2026-99-01T00:00:00Z' }], 'departed.json[0].from: no such time'],
-  ['a leave before the start', [{ ...good, left: '2025-01-01T00:00:00Z' }], 'departed.json[0].left: before from'],
-  ['a leave in the future', [{ ...good, left: '2026-01-03T00:00:00Z' }], 'departed.json[0].left: in the future'],
-  ['an end before the leave', [{ ...good, until: '2026-01-01T00:30:00Z' }], 'departed.json[0].until: before left'],
+  ['a departure before the start', [{ ...good, left: '2025-01-01T00:00:00Z' }], 'departed.json[0].left: before from'],
+  ['a departure in the future', [{ ...good, left: '2026-01-03T00:00:00Z' }], 'departed.json[0].left: in the future'],
+  ['an end before the departure', [{ ...good, until: '2026-01-01T00:30:00Z' }], 'departed.json[0].until: before left'],
   [
     'an end in the far future',
     [{ ...good, until: '9026-01-01T00:30:00Z' }],

@@ -26,8 +26,8 @@ const maxRows = 16;
 
 /**
  * How far the rollout of one generation of an object is on the nodes that should run it. Pure.
- * `ref` is the object's name in the generations of a config. Nodes that are not Ready do not count: their config is
- * unknown, and they get no pushes.
+ * `ref` is the object's key in `runningGenerations`. Nodes that are not Ready do not count: their config is unknown,
+ * and they get no pushes.
  */
 export function programmed(ref: string, generation: number, nodes: readonly NodeState[]): Programmed {
   const desired = nodes.filter((n) => n.ready);
@@ -108,7 +108,7 @@ function gapText(nodes: readonly NodeState[]): string {
     : `; the newest restarts of ${gaps.length} nodes paused capture for ${longest} at the most`;
 }
 
-/** The verdict on an object of one of the kinds that capture compiles. */
+/** The compiler's verdict on a monitor or a policy. */
 interface Judged {
   accepted: { ok: boolean; reason: string; message: string };
   inForce: object | null;

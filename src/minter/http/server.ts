@@ -6,7 +6,7 @@ import type { TlsSource } from '../../net/tls-material.ts';
 
 /**
  * Limits of the public listener. Units: ms, bytes. There is room for 200 requests a second while each of them waits the
- * four seconds that a request may take. `/version`, which probes request, is always served: `requests` is less than
+ * four seconds that a request may take. `/version`, the path of the probes, is always served: `requests` is less than
  * `connections`, and a request that is still arriving is dropped for a new one.
  */
 const limits = {

@@ -28,7 +28,7 @@ export interface EvalContext {
   readonly stopwatch: Stopwatch;
   /** The source's series of a selector; repeated calls return the same promise. */
   readonly series: (selector: VectorSelector) => Promise<readonly SelectedSeries[]>;
-  /** True for one node's share of a query, which lacks the series of other nodes. */
+  /** True for the part of a query that an agent computes for its node, without the series of other nodes. */
   readonly isShare: boolean;
   /** Expressions whose value is the same at every step. */
   readonly invariant: ReadonlySet<Expr>;

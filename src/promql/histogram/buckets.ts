@@ -1,8 +1,8 @@
 import type { Buckets, FloatHistogram } from './float-histogram.ts';
 
 /**
- * For each of the 256 finest exponential buckets between ½ and 1: how far Prometheus' bound lies below `2 ** (i / 256)
- * / 2`, in units of the last place, plus one. Prometheus' bounds come from a table computed with less than full
+ * One digit for each of the 256 finest exponential buckets between ½ and 1: n means that Prometheus' bound lies n − 1
+ * units of the last place below `2 ** (i / 256) / 2`. Prometheus' bounds come from a table computed with less than full
  * precision; they are visible in answers and in the text of histograms, so ours must be equal.
  */
 const shifts = [

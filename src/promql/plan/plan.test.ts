@@ -38,7 +38,7 @@ describe('a plan', () => {
     ['standard deviation needs the series', 'stddev(x)', ['series x']],
     ['a parameter that reads series needs the series, too', 'topk(scalar(y), x)', ['series y', 'series x']],
     ['absence is decided here', 'absent(x)', ['series x']],
-    ['a written node label is not trusted', 'sum(label_replace(x, "node", "$1", "a", "(.*)"))', ['series x']],
+    ['a node label set by the query is not trusted', 'sum(label_replace(x, "node", "$1", "a", "(.*)"))', ['series x']],
     [
       'a subquery is as local as its expression',
       'max_over_time(rate(x[5m])[1h:1m])',

@@ -67,7 +67,7 @@ interface Holding {
 
 /** How long an ended holding is kept: spans, flows and topologies may be of the past. Units: ms. */
 const rememberMs = 3_600_000;
-/** Most holdings of one address; the oldest ended ones are removed first. */
+/** How many holdings of one address are kept; the oldest ended ones are removed first. */
 const mostPerAddress = 8;
 /**
  * The clocks of the API server and of nodes differ: an address may be in use a moment before the recorded start of its

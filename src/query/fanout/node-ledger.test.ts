@@ -11,14 +11,14 @@ test('a node lost in an earlier part of the query is left out of later parts, wi
   expect([ledger.restart, [...ledger.lost.keys()]]).toEqual([false, ['b']]);
 });
 
-test('a node that is lost after one of its parts was handed out voids the evaluation', () => {
+test('a node that is lost after its data was used voids the evaluation', () => {
   const ledger = new NodeLedger(new Map());
   ledger.settleAll(['a', 'b'], []);
   expect(() => ledger.settle(['a'], [lost('b')])).toThrow(voided);
   expect(ledger.restart).toBe(true);
 });
 
-test('a joined result that includes a node lost by another part voids the evaluation', () => {
+test('a result that already includes the data of a node lost by another part voids the evaluation', () => {
   const ledger = new NodeLedger(new Map());
   ledger.settleAll(['a'], [lost('b')]);
   expect(() => ledger.settleAll(['a', 'b'], [])).toThrow(voided);

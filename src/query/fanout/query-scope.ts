@@ -27,7 +27,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Cost of adding one series to the result, in the unit of pacing: that of one sample. */
+/** Adding one series to the result costs as much as 50 samples. */
 const seriesWork = 50;
 
 export interface ScopeOptions extends ListDeps {

@@ -152,7 +152,7 @@ test('a query that may find series on two nodes is not sent as a whole', async (
   }
 });
 
-test('with a single node each query is sent as a whole; a node without an agent is a node as well', async () => {
+test('with a single node each query is sent as a whole; a node without an agent counts as a second node', async () => {
   expected.splice(1);
   expect((await explained('stddev(odd)')).explain.path).toBe('whole');
   for (const query of queries) {

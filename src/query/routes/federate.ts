@@ -70,7 +70,7 @@ function underscored(name: string): string {
  */
 type Families = Map<string, Map<string, string>>;
 
-/** Cost of writing a series, in the unit of pacing: that of one sample. */
+/** Writing a series costs as much as 300 samples. */
 const seriesWork = 300;
 
 async function familiesOf(

@@ -15,7 +15,7 @@ export interface FlowPair {
   readonly local: Local;
 }
 
-/** Cost of one direction of a pair, in the unit of pacing: that of one sample. */
+/** One direction of a pair costs as much as 200 samples. */
 const wayWork = 200;
 
 type Local = 'src' | 'dst' | undefined;

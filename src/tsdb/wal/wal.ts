@@ -12,7 +12,7 @@ export interface WalOptions {
   readonly dir: string;
   readonly files: FileLayer;
   readonly segmentBytes: number;
-  /** Most bytes that wait for the disk; above it appends are refused. */
+  /** How many bytes may wait for the disk; while more wait, appends are refused. */
   readonly maxPendingBytes: number;
 }
 

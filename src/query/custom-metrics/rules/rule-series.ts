@@ -15,8 +15,8 @@ export interface RuleMetric {
 }
 
 /**
- * The metrics that a rule makes from those of these series that pass its filters, with their names and the kinds of
- * objects that their labels name. Pure.
+ * The metrics that a rule makes from the found series that pass its filters. Each has its name, and the kinds of
+ * objects that the labels name. Pure.
  */
 export function ruleMetrics(rule: AdapterRule, found: readonly Labels[]): RuleMetric[] {
   const metrics = new Map<string, { metric: string; labels: Map<string, string> }>();
