@@ -23,7 +23,7 @@ export async function inTurns<T>(runs: number, { ours, peer }: Sides<T>): Promis
   return done;
 }
 
-/** One number of each run of both sides, in the form that a figure of a report has. */
+/** Picks one number from each run: a list for our runs and one for the peer's, as a figure of a report needs them. */
 export function column<T>(turns: Turns<T>, of: (result: T) => number): { ours: number[]; peer?: number[] } {
   return { ours: turns.ours.map(of), ...(turns.peer.length > 0 ? { peer: turns.peer.map(of) } : {}) };
 }

@@ -28,7 +28,7 @@ export interface Searched {
 /**
  * The matching series of all blocks and the head, as they are at this moment.
  * Shape: sorted by labels; a series of several blocks, or of a block and the head, occurs once. Labels and chunks are
- * decoded series by series, so a selection takes a few numbers of memory for each series, however much is read.
+ * decoded series by series, so a selection holds only a few numbers for each series, however much is read.
  * Caveats: blocks stay open, and the head's memory is not reused, until `close`.
  */
 export class OpenSelection implements Selection {

@@ -99,7 +99,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('no zero is added to a counter that has a sample since its start, no sample, or zero as its last', async () => {
+  test('no zero is added to a counter without samples, with one since its start, or whose last is zero', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     expect(store.appendStart(up, start)).toBe(false);
     store.append(up, start, 40);

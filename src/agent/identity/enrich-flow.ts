@@ -23,7 +23,7 @@ type Side = (typeof sides)[number];
  * Verifies the ends of a flow. An end that is a pod of this node, by its address or else by its name, gets the names of
  * that pod. The far end of such a flow is passed on as the instrument reports it, because this node cannot check it. A
  * flow without an end on this node names no pod, because nothing of it can be checked. An end that is a node keeps its
- * name: a node has no namespace, so its name cannot make the flow count for a wrong one.
+ * name: a node has no namespace, so its name cannot make the flow count for a wrong namespace.
  * Shape: pure.
  */
 export function enrichFlow(attributes: readonly Attribute[], pods: PodIndex): EnrichedFlow {

@@ -200,7 +200,7 @@ test('closing stores the waiting requests and accepts no more', async () => {
   expect(world.clock.pending).toBe(0);
 });
 
-test('while the disk is full, answers report refused points, and series stay active; later all is stored', async () => {
+test('on a full disk, answers report refused points and series stay active; with room, points are stored', async () => {
   const world = setUp();
   const room = world.store.append;
   world.store.append = () => 'full';

@@ -47,7 +47,7 @@ test('callers that share one load of the public key each wait for it until their
   expect(limits).toEqual([1_500]);
 });
 
-test('a load of the public key that fails is repeated for the next caller, and its limit does not end the process', async () => {
+test('a load of the public key that fails is repeated for the next caller, and its timeout does not end the process', async () => {
   const { clock, limits, get } = setUp(2_000);
   const hurried = get(300);
   await clock.advance(300);

@@ -24,7 +24,7 @@ export interface IndexRequest {
   /** Only series with a sample in [start, end] count. */
   readonly startMs: number;
   readonly endMs: number;
-  /** The most elements to list, the first in order; 0 for all. */
+  /** How many elements are listed at most, beginning with the first in order; 0 for all. */
   readonly limit: number;
   readonly maxBytes: number;
   /** The query server gives up after this long. */

@@ -28,7 +28,7 @@ export interface AgentDirectory {
   departed?(): readonly DepartedNode[];
 }
 
-/** Returns the name that the certificate at an address of an agent must have, or else its answer does not count. */
+/** Returns the name that the certificate at an agent's address must have. Without it, the answer does not count. */
 export type AgentNames = (agent: Pick<ExpectedAgent, 'node' | 'shared'>, address: string) => AgentServerName;
 
 /** The certificate names of the agents whose operator runs in `namespace`. */

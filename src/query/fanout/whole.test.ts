@@ -131,7 +131,7 @@ test('the node computes the query, and only its value crosses the network', asyn
   });
 });
 
-test('a scalar or range at the root is evaluated by the query server, and rate becomes a series fragment', async () => {
+test('the query server evaluates a scalar or range at the root, and nodes compute a rate as series', async () => {
   const modes = async (query: string): Promise<string[]> => {
     const { explain } = await explained(query);
     return [explain.path, ...explain.fragments.map(({ mode, expr }) => `${mode} ${expr}`)];

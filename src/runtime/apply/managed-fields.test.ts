@@ -97,7 +97,7 @@ test.each<[string, (o: Editable) => void]>([
   ['a label that was removed', (o) => delete o.metadata.labels!['app']],
   ['a container that was removed', (o) => o.spec.template.spec.containers.pop()],
   ['another order of containers', (o) => o.spec.template.spec.containers.reverse()],
-])('%s by another manager is drift', (_what, change) => {
+])('a change by another manager is drift: %s', (_what, change) => {
   edit(change, 'kubectl-edit');
   expect(ownsExactly(live(), deployment(), manager)).toBe(false);
 });

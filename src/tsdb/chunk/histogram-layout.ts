@@ -83,7 +83,7 @@ function readZeroThreshold(reader: BitReader): number {
   return byte === 255 ? floatOf(reader.bits(32), reader.bits(32)) : 2 ** (byte - 244);
 }
 
-/** A multiple of a thousandth is written as its integer plus one; any other value as a 0 and the double. */
+/** A whole number of thousandths is written as this number plus one; any other value as a 0 and the double. */
 function putCustomBound(out: BitWriter, bound: number): void {
   const thousandths = bound * 1000;
   if (thousandths >= 0 && thousandths <= maxThousandths && Math.round(thousandths) / 1000 === bound) {

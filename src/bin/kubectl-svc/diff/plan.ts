@@ -95,8 +95,8 @@ export function diffPlan(
 }
 
 /**
- * The warning of admission about monitors that a policy leaves without anything to capture. It compares the wanted spec
- * with the resulting cluster, in which this policy still has its present spec.
+ * The warning that the admission webhook gives about monitors that a policy leaves without anything to capture. It
+ * compares the wanted spec with the resulting cluster, in which this policy still has its present spec.
  */
 function orphanWarning(object: KubeObject, before: CompileInput, after: CompileInput): string[] {
   if (object.kind !== 'ClusterTrafficPolicy') return [];

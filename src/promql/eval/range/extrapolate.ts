@@ -15,7 +15,7 @@ export interface Coverage {
   readonly began: number | null;
   /**
    * The increase (of a histogram: of its count), null for gauges. It tells how far back a counter can be extrapolated
-   * before it would be zero.
+   * until it would be zero.
    */
   readonly increase: number | null;
   readonly firstValue: number;
