@@ -1,2 +1,2 @@
-/** Loaded first into every process of the bench. The process ends, with its profile, when the bench leaves or dies. */
+/** Loaded first into every process of the bench. It exits when the bench ends or dies, and then writes its profile. */
 process.once('disconnect', () => process.exit());

@@ -16,7 +16,7 @@ import { oneAgentData, oneAgentQueries } from './one-agent-data.ts';
 import { startPart } from './process.ts';
 
 export interface BesidePeer {
-  /** The number of nodes whose series in the baseline the one agent gets: 20 nodes have all 9,300 series. */
+  /** The one agent gets the series that this many nodes have in the baseline: 20 nodes have all 9,300 series. */
   readonly nodes: number;
   /** For how long each query is repeated on each side before any is measured. Units: ms. */
   readonly rehearsalMs: number;

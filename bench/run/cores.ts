@@ -5,9 +5,9 @@ import { availableParallelism } from 'node:os';
 export interface OneCore {
   /** Words to put before a command, to bind its process to the core; empty where binding is impossible. */
   readonly wrapper: readonly string[];
-  /** Describes the cores of a benchmark with a peer: whether `who` of each side has that core, or is not bound. */
+  /** The cores of a benchmark that also measures a peer, as text. `who`: the measured process of either side. */
   says(who: string): string;
-  /** As `says`, for a setting without a peer. */
+  /** As `says`, for a benchmark without a peer. `others`: the processes that do not run on the measured core. */
   saysAlone(who: string, others: string): string;
 }
 

@@ -70,7 +70,7 @@ export async function mark(stage: KernelStage, name: ServerName): Promise<Mark> 
   return { known: truth(stage, name), before };
 }
 
-/** As `mark`, but from a scrape, which has the current run of the instrument alone. */
+/** As `mark`, but from a scrape, whose counts begin with the current run of the instrument. */
 export async function scraped(stage: KernelStage, name: ServerName): Promise<Mark> {
   return { known: truth(stage, name), before: await served(stage, name) };
 }
@@ -205,7 +205,7 @@ export const requests: readonly Check[] = [
     },
   },
   ...watched.map((name): Check => ({
-    what: `${name}: the sum of durations is that of the server, request for request`,
+    what: `${name}: the sum of durations lies between those that the server and the client have measured`,
     run: async (stage) => {
       const slow = stage.pod(name).seen.filter(({ route }) => route === '/slow');
       const own = slow.reduce((sum, { seconds }) => sum + seconds, 0);

@@ -4,7 +4,10 @@ import { encodeTimeSeries } from '../../src/tsdb/remote-read/sampled-series.ts';
 import { snappyCompress } from '../../src/tsdb/remote-read/snappy.ts';
 import { postWrite } from './remote-write.ts';
 
-/** Prometheus refuses samples more than half a block behind its newest, so a step sends only this long. Units: ms. */
+/**
+ * The time span that one step sends. Prometheus refuses samples more than half a block older than its newest one.
+ * Units: ms.
+ */
 const windowMs = 30 * 60_000;
 const seriesPerRequest = 2_000;
 

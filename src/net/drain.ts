@@ -4,7 +4,7 @@ import { doorOf } from './http/http-server.ts';
 
 export interface DrainOptions {
   readonly clock: Clock;
-  /** For how long no new connection must have come. Units: ms. 0: does not wait. */
+  /** The wait ends when no new connection has come for this long. Units: ms. 0: does not wait. */
   readonly quietMs: number;
   /** The longest wait, even if connections still come. Units: ms. Default 15 s. */
   readonly latestMs?: number;

@@ -1,7 +1,7 @@
 import { FakeClock } from '../testing/fake-clock.ts';
 import { NamespaceAccess } from './namespace-access.ts';
 
-test('after a failed review, only the 16 reviews that run at a time are made', async () => {
+test('after one review fails, no review follows the 16 that run at the same time', async () => {
   const asked: string[] = [];
   const answer = Promise.withResolvers<boolean>();
   const access = new NamespaceAccess({

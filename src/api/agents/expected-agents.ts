@@ -14,7 +14,7 @@ export interface ExpectedAgent {
   readonly absence: string | undefined;
   /** Addresses of further agents that speak for the node, during a rolling update: all of them are needed. */
   readonly more?: readonly string[];
-  /** Those of `address` and `more` whose agent has the one certificate that all agents of earlier versions share. */
+  /** Which of `address` and `more` belong to agents with the certificate that all agents of earlier versions share. */
   readonly shared?: readonly string[];
   /** False when the node is not Ready: its agent is asked, but not waited for long. */
   readonly nodeReady: boolean;
@@ -47,8 +47,9 @@ export interface DaemonSetView {
 }
 
 /**
- * The nodes that must answer: each on which the DaemonSet should run, ready or not, with its best agent pod, and each
- * other node with a live agent pod. A node whose agent never started is therefore reported as missing. Pure.
+ * The nodes that must answer, each with its best agent pod: every node on which the DaemonSet should run, ready or not,
+ * and every other node that has a live agent pod. A node whose agent never started is therefore reported as missing.
+ * Pure.
  */
 export function expectedAgents(
   nodes: readonly NodeView[],

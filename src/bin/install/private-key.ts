@@ -16,8 +16,8 @@ export interface ImportRequest {
 
 /**
  * The key version that signs, after importing the App's private key if no version exists yet.
- * Guarantees: the private key is read, wrapped on this machine and discarded; it is written to no object and no file. A
- * named version stays the one that signs; a line of progress says so when another one was found or made.
+ * Guarantees: the private key is read, wrapped on this machine and discarded; it is written to no object and no file.
+ * If `key` names a version, that version signs; when another version was found or made, a line of progress warns of it.
  * Errors: ERR_CONFIG_INVALID without a key to import into; ERR_INPUT_INVALID when the file cannot be read; those of the
  * import.
  */

@@ -80,7 +80,7 @@ test('without the flag of the controller no extra key is in force, whatever was 
   expect(result.nodes.get('node-1')!.config.instrument.yaml).toBe(without);
 });
 
-test('no value is expanded, leaves its key or changes another key', () => {
+test('no value is expanded, breaks out of its key or changes another key', () => {
   const hostile = fc.oneof(
     anyText({ maxLength: 30 }),
     fc.constantFrom(

@@ -72,8 +72,8 @@ const recheckMs = 2_000;
  * Flow: the controller's certificate (a Secret that the platform controller makes and renews) → listener → registration
  * with the CA bundle of that Secret, again at each rotation.
  * Guarantees: the registration is written after a certificate exists; the listener takes over a renewed certificate
- * without a restart. Conversion is answered before the caches fill, because lists of a kind wait for it; admission
- * after that.
+ * without a restart. The listener starts before the caches fill, because the API server cannot list a kind of several
+ * versions without conversion. Policies can be reviewed only after the caches have filled.
  * Caveats: with `fail-closed` and no replica running, monitors and policies cannot be changed: `svc operator
  * --admission=off`, or deleting the ValidatingWebhookConfiguration, lifts the block.
  */

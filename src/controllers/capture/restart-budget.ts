@@ -14,11 +14,12 @@ export interface RestartBudgetRules {
 export const restartBudgetRules: RestartBudgetRules = { burst: 5, refillMs: 120_000 };
 
 /**
- * The restarts of one node's instrument that the edits in each namespace may cause. A restart interrupts the capture of
- * every namespace on the node, so the edits in a namespace that is edited constantly are gathered into fewer restarts.
+ * Limits how many restarts of one node's instrument the edits in each namespace may cause. A restart interrupts the
+ * capture of every namespace on the node, so the edits in a namespace that is edited constantly are gathered into fewer
+ * restarts.
  * Shape: a token bucket of restarts for each namespace. Times are of the monotonic clock, in ms.
- * Guarantees: a namespace is delayed by its own restarts alone; when one of several waiting namespaces may restart, the
- * edits of all of them are included.
+ * Guarantees: a namespace is delayed by its own restarts alone; when one of several waiting namespaces may cause a
+ * restart, this restart includes the edits of all of them.
  * Caveats: the budget starts full with a new leader.
  */
 export class RestartBudget {

@@ -95,7 +95,7 @@ describe('Capturing', () => {
       expect(conditionsOf({ nodes: other })['Capturing']).toBe('True/TrafficSeen');
     },
   );
-  test('reports the error that ended the instrument before the obstacles of single pods', () => {
+  test('prefers the error that ended the instrument to the obstacles of single pods', () => {
     const nodes = { 'node-1': hindered('NotAttached'), 'node-2': crashed('MissingCapability') };
     const { status } = scene({ nodes });
     expect(status.conditions!.find((c) => c.type === 'Capturing')).toMatchObject({

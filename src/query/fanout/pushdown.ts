@@ -23,7 +23,7 @@ import { below, fragmentReport } from './pushdown-report.ts';
 import type { ExecutionPath, Fallback, FragmentNode, FragmentReport } from './pushdown-report.ts';
 import type { SampleBudget } from './merge/series-collector.ts';
 
-/** Cost of sending a request to one agent, in the unit of pacing: that of one sample. A query may send hundreds. */
+/** Pacing counts work in samples: a request to one agent counts as this many. A query may send hundreds of requests. */
 const askWork = 40_000;
 
 export interface PushdownOptions {

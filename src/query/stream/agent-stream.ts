@@ -16,7 +16,7 @@ export interface Received {
 export interface AgentAddress {
   readonly node: string;
   readonly address: string;
-  /** Those of the node's addresses whose agent has the one certificate that all agents of earlier versions share. */
+  /** Which of the node's addresses belong to agents with the certificate that all agents of earlier versions share. */
   readonly shared?: readonly string[];
 }
 

@@ -2,8 +2,8 @@ import type { Stats } from '../../api/page/types.ts';
 import { bucketQuantile } from '../../promql/index.ts';
 
 /**
- * The rates of some requests, which can be added to those of others: the rates of the cumulative duration buckets, by
- * their upper bound, and that of failures. Units: per second.
+ * The rates of some requests: the rate of each cumulative duration bucket, by its upper bound, and the rate of
+ * failures. The rates of other requests can be merged into them. Units: per second.
  */
 export class Requests {
   readonly #buckets = new Map<number, number>();

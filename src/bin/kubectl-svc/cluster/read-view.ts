@@ -39,8 +39,8 @@ export interface ViewOptions {
 
 /**
  * Reads all lists concurrently, each with its own outcome.
- * Errors: only one because of which the API server answers nothing at all (no connection, no credentials). For a list
- * that is forbidden, not served or fails, `fault` has the reason.
+ * Errors: only when the API server answers no request at all (no connection, no credentials). For a list that is
+ * forbidden, not served or fails, `fault` has the reason.
  */
 export async function readView(options: ViewOptions): Promise<ClusterView> {
   const { client, namespace, objectNamespace, atLeast, now, without = [], signal } = options;

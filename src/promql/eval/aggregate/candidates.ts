@@ -5,9 +5,9 @@ import type { Pacing } from '../../../base/turns/turns.ts';
 import { sortNumbersInTurns } from './sort-numbers.ts';
 
 /**
- * The elements of a node that topk, bottomk or limitk over all nodes may still choose: for topk and bottomk, the k best
- * of each group and all elements equal to the last of them; for limitk, the first k in label order. Columns come in
- * label order.
+ * Those of one node's elements that topk, bottomk or limitk over all nodes may still choose: for topk and bottomk, the
+ * k best of each group and all elements equal to the last of them; for limitk, the first k in label order. Columns come
+ * in label order.
  */
 export async function candidates(
   budget: Budget,

@@ -80,7 +80,7 @@ export class Grouper {
   }
 }
 
-/** Cost of finding a group by one label, in the unit of pacing: that of one sample. */
+/** Pacing counts work in samples: finding a group by one label counts as this many. */
 const lookUpWork = 20;
 
 /** Assigns columns to groups. */

@@ -139,10 +139,10 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
 
 /** Number of samples that windows touch between two checks of the clock. */
 const touchedPerLook = 10_000;
-/** Cost of a sample in a window, and of a native histogram, in the unit of pacing: that of one sample. */
+/** Pacing counts work in samples: one sample in a window counts as `windowWork`, a histogram as `histogramWork`. */
 const windowWork = 4;
 const histogramWork = 100;
-/** Cost of opening a series, in the same unit. */
+/** Opening a series counts as this many samples. */
 const openWork = 20;
 /** Up to this many steps × samples, a series is computed without giving other work a turn. */
 const computedAtOnce = 1_000_000;
