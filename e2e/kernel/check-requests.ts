@@ -79,7 +79,7 @@ export async function exactScraped(stage: KernelStage, name: ServerName, since: 
   await same(stage, name, () => served(stage, name), since);
 }
 
-/** Waits until a server's stored counts have grown by what it has printed since, across restarts of the counters. */
+/** Waits until a server's stored counts have grown by what it has printed since the mark, also if counters restart. */
 export async function exactSince(stage: KernelStage, name: ServerName, since: Mark): Promise<void> {
   await same(stage, name, () => stored(stage, name), since);
 }

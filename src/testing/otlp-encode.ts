@@ -17,8 +17,8 @@ import type {
 import { spanKinds, statusCodes, temporalities } from '../agent/otlp/model.ts';
 
 /**
- * Encodes OTLP requests in protobuf: the inverse of `src/agent/otlp/protobuf`, for senders in tests, in benchmarks and
- * in the instrument stand-in.
+ * Encodes OTLP requests in protobuf: the inverse of `src/agent/otlp/protobuf`, for senders in tests and benchmarks, and
+ * for the program that takes the instrument's place in tests.
  */
 export function encodeMetricsRequest(request: MetricsRequest): Uint8Array {
   const out = new WireWriter(4_096);

@@ -1,6 +1,6 @@
 import type { TurnTaking } from '../base/turns/turns.ts';
 
-/** Lets other work run (a turn) whenever it is asked; records the most processor time between two turns. */
+/** For tests: a turn for other work is always due. Records the most processor time between two turns. */
 export class TurnWatch implements TurnTaking {
   turns = 0;
   longestMs = 0;

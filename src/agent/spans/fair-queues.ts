@@ -14,7 +14,7 @@ interface Entry<T> extends Held<T> {
 
 interface Queue<T> {
   entries: Entry<T>[];
-  /** No entry before index `head` is held any more; `gone` is the number of all entries that are not. */
+  /** `gone` is the number of entries that are no longer held. All entries before index `head` are among them. */
   head: number;
   gone: number;
   weight: number;

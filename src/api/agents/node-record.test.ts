@@ -101,7 +101,7 @@ test.each<[string, number, [number, number] | null]>([
   ['later, the data that would not have expired yet', 22, [2, 10]],
   ['at the end of its retention, the last sample', 30, [10, 10]],
   ['after its retention, nothing', 31, null],
-])('answers lack of a departed node: %s', (_, now, span) => {
+])('what an answer lacks of a departed node: %s', (_, now, span) => {
   const found = lackingSpan({ fromMs: 0, leftMs: 10, untilMs: 30 }, now);
   expect(found && [found.fromMs, found.toMs]).toEqual(span);
 });

@@ -13,7 +13,10 @@ export function labelValue(labels: Labels, name: string): string {
   return '';
 }
 
-/** Order of series, as in Prometheus: by name, then value, pair by pair. A list comes before a list that begins so. */
+/**
+ * Order of series, as in Prometheus: by name, then value, pair by pair. A list comes before a longer list that begins
+ * with the same pairs.
+ */
 export function compareLabels(a: Labels, b: Labels): number {
   const shared = Math.min(a.length, b.length);
   for (let i = 0; i < shared; i++) {

@@ -459,7 +459,7 @@ describe('sets, limits, exclusions', () => {
     expect(fileOf(result).otel_metrics_export.instrumentations).toEqual(['http', 'redis', 'sql']);
     expect(result.nodes.get('node-1')!.config.monitors.map((r) => r.protocols)).toEqual([['HTTP', 'SQL'], ['Redis']]);
   });
-  test('one monitor without protocols makes the union all protocols', () => {
+  test('pods without a monitor are captured with all protocols, so the union is all protocols', () => {
     const result = compile(aWorld({ monitors: [aMonitor('shop/a', { ...app('checkout'), protocols: ['DNS'] })] }));
     expect(fileOf(result).otel_metrics_export.instrumentations).toEqual(['*']);
     expect(fileOf(result).otel_traces_export.instrumentations).toContain('dns');

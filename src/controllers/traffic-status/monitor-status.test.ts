@@ -173,7 +173,7 @@ describe('Programmed', () => {
       'True/Programmed',
     ],
     [
-      'is True without a node that it concerns',
+      'is True when it concerns no node',
       { object: aMonitor('shop/m', { selector: { matchLabels: { app: 'none' } } }) },
       'True/Programmed',
     ],

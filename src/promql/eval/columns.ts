@@ -134,7 +134,7 @@ export async function releaseColumns(budget: Budget, columns: readonly Column[])
   }
 }
 
-/** Cost of building a key of labels, in the unit of pacing: that of one sample. */
+/** Pacing counts work in samples: building a key of labels counts as this many. */
 export const keyWork = 100;
 
 export function sameLabelset(): QueryError {
@@ -228,7 +228,7 @@ export async function inLabelOrder<T extends { readonly labels: Labels }>(
   return columns;
 }
 
-/** Cost of comparing two label sets, in the unit of pacing: that of one sample. */
+/** Pacing counts work in samples: comparing two label sets counts as this many. */
 const compareWork = 20;
 
 /** The columns sorted by their labels. */

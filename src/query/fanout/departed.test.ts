@@ -44,7 +44,7 @@ describe('which reads lack a departed node', () => {
     ['another node in its time, and itself later', [node], [on('=', 'b'), { ...on('=', 'a'), mint: 201 }], 0, []],
     ['all times of two machines of one name', [node, { ...node, fromMs: 300, leftMs: 400 }], [all], 0, [400]],
     ['the time of the first of two machines', [node, { ...node, fromMs: 300, leftMs: 400 }], [at(0, 250)], 0, [200]],
-    ['another node, if departed nodes lack names', [{ ...node, note: 'three' }], [on('=', 'b')], 0, [200]],
+    ['another node, while some departed nodes have no name', [{ ...node, note: 'three' }], [on('=', 'b')], 0, [200]],
   ])('a read of %s', (_, departed, reads, boundary, expected) => {
     expect(lackingNodes(departed, reads, boundary).map(({ leftMs }) => leftMs)).toEqual(expected);
   });
@@ -195,7 +195,7 @@ describe('answers', () => {
     expect(missing(await ask(path, params))).toEqual(isLacking ? [true, ['node-9']] : [false, []]);
   });
 
-  test('federation and status/tsdb lack a node until their lookback has passed its departure', async () => {
+  test('federation and status/tsdb lack a node while their lookback reaches back to its departure', async () => {
     departed = [{ ...left, leftMs: Date.now() - minute }];
     expect(missing(await ask('status/tsdb', {}))).toEqual([true, ['node-9']]);
     expect(missing(await ask('targets', {}))).toEqual([false, []]);

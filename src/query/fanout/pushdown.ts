@@ -162,7 +162,7 @@ export class Pushdown implements Distribution {
         const rows = result.columns.length + result.groups.length;
         const before = merge.groups;
         merge.add(place, result);
-        // A group that another agent answered too is joined with it, and its memory is given back to the budget.
+        // If two agents answer the same group, their results are joined, and the memory of one goes back to the budget.
         const joined = result.groups.length - (merge.groups - before);
         if (joined > 0) budget.memory?.give((held.groups * joined) / result.groups.length);
         call.held.columns += held.columns;

@@ -29,7 +29,7 @@ export interface ReadOptions {
 }
 
 /**
- * Reads an agent's stream, a batch at a time. It yields only whole and valid messages of that node.
+ * Reads an agent's stream, a batch at a time. It yields only whole and valid messages of the agent's node.
  * Errors: AgentFailure; the signal's reason.
  */
 export type AgentStreamReader = (

@@ -9,7 +9,7 @@ import { mergeHistory, Newest } from './merge-history.ts';
 import { relayName } from './reader-queue.ts';
 import { numberOf, type StreamPlan } from './stream-plan.ts';
 
-/** Most memory for the items that are kept while the newest of all nodes are determined. Units: bytes. */
+/** The most memory for items while the newest items of all nodes are being determined. Units: bytes. */
 const newestBytes = 16 * 1024 * 1024;
 /** A stream has no query deadline that could shorten the deadline of an agent. Units: ms. */
 const unlimitedMs = 2 ** 31 - 1;

@@ -37,7 +37,7 @@ export const toAll = (informer: Informer<TypedObject>): Mapper => {
   return () => informer.list().map(keyOf);
 };
 
-/** Maps a changed object to those that an index of `informer` lists under the value that `value` reads from it. */
+/** Maps a changed object to the objects of `informer` that the index has under `value(object)`. */
 export function toIndexed<T extends TypedObject>(
   informer: Informer<TypedObject>,
   index: string,

@@ -67,7 +67,7 @@ export function randomSeries(random: Random, shape: SeriesShape): RandomSeries[]
   return found;
 }
 
-/** Adds the info metrics of targets. For most targets only one node has them. The version of some changes midway. */
+/** Adds the info metrics of targets. For most targets only one node has them. Some targets change version midway. */
 function addInfos(random: Random, shape: SeriesShape, targets: readonly Record<string, string>[], add: Add): void {
   const told = new Set<string>();
   for (const target of targets) {

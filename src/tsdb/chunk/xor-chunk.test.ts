@@ -114,7 +114,7 @@ describe('chunk reading', () => {
     );
   });
 
-  test('a chunk that grows in place, by one or several samples, has the bytes of one encoded in one call', () => {
+  test('a chunk that grows in place, by one or several samples a call, has the bytes that one call would give', () => {
     const next = xorshift(77);
     for (let i = 0; i < 200; i++) {
       const samples = generate(next, i % 5, 1 + (next() % 130));
@@ -133,7 +133,7 @@ describe('chunk reading', () => {
     }
   });
 
-  test('constant values are decoded from any time on, and each truncated chunk of them is refused', () => {
+  test('a chunk of constant values can be decoded from any time on, and is refused when it is truncated', () => {
     for (let length = 3; length <= 120; length++) {
       for (const jump of [0, 1, 2, 15, 16, 17, 18, 33, length - 1]) {
         const samples = Array.from({ length }, (_, i): Sample => [
