@@ -4,7 +4,7 @@ import { testRules } from './scripts/eslint/index.js';
 
 /**
  * Layers, top to bottom; an import never goes up (docs/adr/0002-layers.md).
- * Each row may import the rows below it and, inside its own row, only its own folder.
+ * A folder may import the rows below it, but none of the other folders in its own row.
  */
 const layers = [
   ['package'],
@@ -22,8 +22,8 @@ const policies = layers.flatMap((row, i) =>
   row.map((name) => ({ from: element(name), allow: { to: element([name, ...below(i), 'page-types']) } })),
 );
 /**
- * The same for the page, which has four layers (docs/adr/0036-the-page.md). Of src it may import the types of its API
- * and the stream, of the stream only what runs without Node: the type check of `ui` refuses the rest.
+ * The same for the page, which has four layers (docs/adr/0036-the-page.md). From src it may import the stream and the
+ * types of its API. The type check of `ui` refuses the parts of the stream that need Node.
  */
 const pageLayers = ['views', 'parts', 'state', 'api'].map((name) => `page-${name}`);
 const pagePolicies = pageLayers.map((name, i) => ({
@@ -45,7 +45,7 @@ const serverImports = [
   ),
   { name: '@grpc/grpc-js', importNames: ['Server'], allowTypeImports: true, message: serverRemedy },
 ];
-/** Stand-ins for what is not ours, and what tests and benchmarks are driven by: no caller but the test reaches them. */
+/** Stand-ins for others' servers, and tools of tests and benchmarks. Nothing but tests and benchmarks calls them. */
 const standIns = [
   ...['fake-api-server', 'fake-issuer', 'fake-kms', 'fake-platform', 'instrument', 'minter-world'].map(
     (name) => `src/testing/${name}/**`,
@@ -53,7 +53,10 @@ const standIns = [
   ...['src/testing/free-port.ts', 'src/testing/query/scripted-adapter.ts', 'src/testing/query/long-term-stand-in.ts'],
   ...['bench/promql/server.ts', 'bench/runtime/widgets.ts', 'bench/tsdb/serve.ts'],
 ];
-/** HTTP/1.1 has no streams that a GOAWAY on its way refuses, and Node's HTTP/2 clients do not repeat those. */
+/**
+ * In HTTP/2, a GOAWAY refuses streams that were opened while it was on its way. Node's HTTP/2 clients do not repeat
+ * these streams. HTTP/1.1 does not have the problem.
+ */
 const clientImports = ['http2', 'node:http2'].map((name) => ({
   name,
   importNames: ['connect'],
@@ -72,12 +75,12 @@ const noUrlOfRequest = {
   selector: "NewExpression[callee.name='URL'] MemberExpression[object.name=/^req(uest)?$/][property.name='url']",
   message: 'new URL throws on targets such as "//": take them apart with requestTarget (src/base/request-target.ts)',
 };
-/** A deadline that a test can move, and whose timer ends with the work. */
+/** A time limit must be one that a test can move, and its timer must end with the work. */
 const noOtherClock = {
   selector: "MemberExpression[object.name='AbortSignal'][property.name='timeout']",
   message: 'set a time limit with within or TimeLimit (src/base/time-limit.ts), on the clock that is passed in',
 };
-/** Not for the page: it has no program's load, and may use the browser's own. */
+/** The rule is not for the page, which does not have the load of a server: it may use the browser's own `any`. */
 const noSignalAny = {
   selector: "MemberExpression[object.name='AbortSignal'][property.name='any']",
   message: 'link signals with LinkedAbort (src/base/linked-abort.ts), which costs less and leaves nothing behind',

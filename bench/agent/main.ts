@@ -1,7 +1,8 @@
 /**
  * Benchmarks the agent as a whole, from OTLP bytes on the wire to durable samples, beside a Prometheus that gets the
- * same posts. The agent is the program that images contain, built first; --quick runs the sources, whose process takes
- * more memory. Source of the goals: the product's performance targets.
+ * same posts. The agent is the bundled program that the images contain; the benchmark builds it first. With --quick the
+ * agent runs from the sources, and its process takes more memory. Source of the goals: the product's performance
+ * targets.
  */
 import { bench } from '../run/bench.ts';
 import { WrongFlag } from '../run/flags.ts';

@@ -84,7 +84,7 @@ export async function download(archive: Archive, file: string, options: Download
   }
 }
 
-/** `fetch` hides why a connection failed in the error's cause. */
+/** Why a connection failed is not in the message of the error from `fetch`, but in the error's `cause`. */
 function sentence(archive: Archive, error: unknown, received: number): Error {
   if (!(error instanceof Error)) return new Error(`${archive.name}: ${String(error)}`);
   if (error.message.startsWith(`${archive.name}: `)) return error;

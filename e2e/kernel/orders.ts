@@ -1,12 +1,15 @@
 import type { InstrumentVersion } from '../../src/capture/index.ts';
 
-/** The orders of the command on the host to the program in the virtual machine: a file in the machine's root image. */
+/**
+ * Orders that the command on the host gives to the program in the virtual machine, as a file in the machine's root
+ * image.
+ */
 export interface Orders {
   /** Folder of the programs. */
   readonly programs: string;
   /** The program of the real instrument; null for the stand-in. */
   readonly instrument: string | null;
-  /** The instrument's version, which decides what its file looks like. */
+  /** The instrument's version, which decides what its configuration file looks like. */
   readonly version: InstrumentVersion;
   /** The factor for every time limit, relative to a machine that runs on real processors. */
   readonly slowness: number;
@@ -28,7 +31,7 @@ export type Outcome = 'passed' | 'failed' | 'skipped';
 export type Report =
   | { readonly kind: 'step'; readonly text: string }
   | { readonly kind: 'check'; readonly outcome: Outcome; readonly what: string; readonly seen: string }
-  /** The end of a program's log, after a failure. */
+  /** The last part of a program's log; sent after a failure. */
   | { readonly kind: 'words'; readonly of: string; readonly text: string }
   | { readonly kind: 'end' };
 

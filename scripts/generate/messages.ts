@@ -29,13 +29,13 @@ export function messageFiles(): GeneratedFile[] {
 }
 
 /**
- * A type, with the comments of the schema, a writer and a reader for each message of a schema that is needed.
- * Members have the names that JSON has. An empty text is not written, nor is an absent member; of what is not there,
- * readers return the default of proto3, and null for a message or an optional field. Fields of another number or wire
- * type are skipped.
+ * The module for a schema. Each message that is needed gets a type with the schema's comments, and a writer or a reader
+ * or both. Members have their JSON names. A writer leaves out empty texts and absent members. For a member that is not
+ * in the bytes, a reader returns the default of proto3, or null if it is a message or an optional field. A reader skips
+ * fields whose number or wire type is not in the schema.
  */
 export function messageModule(text: string, { path, writes = [], reads = [], sparse = false }: Schema): string {
-  // The parser's other mode knows comments with three slashes alone.
+  // In its other mode the parser reads only comments with three slashes.
   const { root } = protobuf.parse(text, new protobuf.Root(), { alternateCommentMode: true });
   root.resolveAll();
   const [written, read] = [writes, reads].map((names) => withParts(names.map((name) => root.lookupType(name))));
@@ -69,7 +69,7 @@ function withParts(messages: readonly protobuf.Type[], found = new Set<protobuf.
   return found;
 }
 
-/** Scalars: type, default, method of both `WireReader` and `WireWriter`, and what the writer takes. */
+/** For each scalar: its type, its default, the methods of `WireReader` and `WireWriter`, and the writer's argument. */
 const scalars: Readonly<
   Record<string, readonly [type: string, none: string, read: string, write: string, arg: string]>
 > = {
@@ -87,7 +87,7 @@ const wires: Readonly<Record<string, number>> = protobuf.types.basic;
 interface Member {
   readonly field: protobuf.Field;
   readonly name: string;
-  /** Of one element of a list. */
+  /** The type of the member; for a list, the type of one element. */
   readonly type: string;
   /** The member may lack a value, which is then undefined in a sparse schema, and null elsewhere. */
   readonly optional: boolean;

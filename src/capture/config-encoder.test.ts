@@ -9,7 +9,7 @@ const rule = { namespace: 'shop', name: 'm', uid: 'u', pods: ['a', 'b'] };
 test.each<[string, Partial<CaptureConfig>]>([
   ['the config that an agent starts with', {}],
   ['a config with fallback rules', { fallback: [{ protocols: ['HTTP'] }], generations: { b: 1, a: 2 } }],
-])('%s is encoded to the bytes of canonicalJson and the hash of captureHash', (_what, more) => {
+])('%s: the encoder gives the bytes of canonicalJson and the hash of captureHash', (_what, more) => {
   const { node: _node, monitors: _monitors, ...shared } = { ...seed, ...more };
   const encoder = new ConfigEncoder(shared);
   for (const own of [

@@ -71,7 +71,7 @@ export interface PodLogQuery {
   previous?: boolean | undefined;
   /** Lines from the end. */
   tailLines?: number | undefined;
-  /** Only newer lines. Units: seconds. */
+  /** Only lines that are not older than this. Units: seconds. */
   sinceSeconds?: number | undefined;
   /** Units: bytes. */
   limitBytes?: number | undefined;

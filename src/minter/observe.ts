@@ -19,7 +19,7 @@ export function watchReadiness(
   };
 }
 
-/** Converts a load of the rules to metrics and the check `RulesValid`. */
+/** Reports the result of loading the rules: as metrics, and as the check `RulesValid`. */
 export function watchRules(
   metrics: MinterMetrics,
   readiness: Readiness,

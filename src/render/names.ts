@@ -65,7 +65,7 @@ export function selectorLabels(component: Component, instance?: string): Record<
   };
 }
 
-/** These labels as the text of a label selector, for lists and watches. */
+/** The labels of `selectorLabels` as the text of a label selector, for lists and watches. */
 export function selectorText(component: Component): string {
   return Object.entries(selectorLabels(component))
     .map((pair) => pair.join('='))

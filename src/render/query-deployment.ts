@@ -25,8 +25,8 @@ const ownToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const statePath = '/var/lib/svc-query';
 
 /**
- * Settings that the last release does not know, as variables. During an upgrade the release's program may get this
- * version's arguments. It exits at an unknown flag, but ignores an unknown variable.
+ * Settings that the last release does not know, as environment variables. During an upgrade the release's program may
+ * get this version's arguments. It exits at an unknown flag, but ignores an unknown variable.
  */
 function sinceRelease(settings: Readonly<Record<string, string>>): { name: string; value: string }[] {
   return Object.entries(settings).map(([key, value]) => ({ name: variableOf(key, 'SVC_'), value }));

@@ -99,7 +99,7 @@ export class LoopWatch {
     return new Promise((resolve) => (this.#onQuiet = resolve));
   }
 
-  /** Like `afterClose`, but counts from `allowedMs` after the arrival of the next request, whenever its answer ends. */
+  /** Like `afterClose`, but counts from `allowedMs` after the next request arrives, no matter when its answer ends. */
   afterTime(allowedMs: number): Promise<number> {
     this.#allowedMs = allowedMs;
     this.#isTimed = true;

@@ -53,7 +53,7 @@ test('keys are equal for equal labels and for no others', () => {
     { numRuns: 500 },
   );
   expect(Math.min(...outcomes)).toBeGreaterThan(50);
-  // Two labels have another key than one label whose value contains the second.
+  // Two labels have another key than one label whose value contains the text of the second label.
   const glue = fc.constantFrom('', '\x00', '\x01', '\x1f', '\xff', '"', ',', '=', ':', '1:');
   fc.assert(
     fc.property(text, text, text, glue, glue, (a, b, c, between, within) => {
@@ -76,7 +76,7 @@ test('external labels are added where a series lacks them, and never replace its
   expect(withExternalLabels(whole, external)).toBe(whole);
 });
 
-test('labels are refused or not, whichever of their pairs were already checked in another series', () => {
+test('whether labels are refused does not depend on which of their pairs were checked before in another series', () => {
   const pool: Labels = [...'abcdef'].map((name) => [name, '1'] as const);
   const valid = fc.subarray([...pool]);
   // Pairs of the pool in any order, repeated, or replaced by invalid ones.

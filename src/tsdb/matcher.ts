@@ -27,8 +27,8 @@ export interface CompiledMatcher extends Matcher {
   /** True for `!=` and `!~`. */
   readonly negative: boolean;
   /**
-   * Cost of matching a character with the regex engine, in the unit of pacing (that of one sample); 0 without the
-   * engine.
+   * For pacing, matching one character with the regex engine costs as much as this many samples; 0 if the engine is not
+   * used.
    */
   readonly work: number;
 }
@@ -57,7 +57,7 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
   return { ...finish(matcher, negative, test), work: Math.max(1, patternCost(value) / 2) };
 }
 
-/** Compiles matchers; compiled ones are kept, with their cached answers. */
+/** Compiles matchers. Those that are already compiled are returned as they are, with their cached answers. */
 export function compileMatchers(matchers: readonly (Matcher | CompiledMatcher)[]): CompiledMatcher[] {
   return matchers.map((matcher) => ('matches' in matcher ? matcher : compileMatcher(matcher)));
 }

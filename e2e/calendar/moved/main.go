@@ -3,11 +3,11 @@
 //	moved <seconds> <program> [arguments…]
 //	moved now
 //
-// Each process has the clock's functions of the vDSO replaced at its exec by ones that ask the kernel and add the
-// seconds to what is wall-clock time. So programs of Go, Node and C see the same date, whether they use libc or not.
-// Monotonic time, timers and the dates of files stay the kernel's. It ends when the command ends, with its status;
-// what is left of it runs on, at its date, but what that starts afterwards has today's. `now` prints the date that it
-// sees itself.
+// At each exec of a process, moved replaces the clock functions of the process's vDSO by ones that ask the kernel and
+// add the seconds to wall-clock times. So programs of Go, Node and C see the same date, whether they use libc or not.
+// Monotonic time, timers and the dates of files stay the kernel's. Moved ends when the command ends, with the status of
+// the command. Processes that the command leaves behind run on at the other date, but programs that they start
+// afterwards have today's date. `moved now` prints the date that moved itself sees.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	// Whoever traces must be one and the same thread.
+	// All calls of ptrace must come from one and the same thread.
 	runtime.LockOSThread()
 	command := exec.Command(os.Args[2], os.Args[3:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -64,7 +64,7 @@ func passOn(root int) {
 	}()
 }
 
-// trace goes on until the root has ended and says with which status.
+// trace goes on until the root process has ended, and returns its exit status.
 func trace(root int, seconds int32) int {
 	known := map[int]bool{}
 	for {
@@ -92,7 +92,7 @@ func trace(root int, seconds int32) int {
 		deliver := 0
 		switch stop := status.StopSignal(); {
 		case pid == root && !known[root]:
-			// The first exec, before there were options.
+			// The stop at the first exec: the options are not set yet.
 			if err := unix.PtraceSetOptions(root, options); err != nil {
 				fail(err)
 			}
@@ -100,14 +100,14 @@ func trace(root int, seconds int32) int {
 		case stop == unix.SIGTRAP && status.TrapCause() == unix.PTRACE_EVENT_EXEC:
 			move(pid, seconds)
 		case stop == unix.SIGTRAP && status.TrapCause() > 0:
-			// A child or a thread more: it stops by itself at its beginning.
+			// There is a new child or thread. It will stop by itself when it begins: see the next case.
 		case stop == unix.SIGSTOP && !known[pid]:
-			// That beginning.
+			// A new child or thread begins.
 		default:
 			deliver = int(stop)
 		}
 		known[pid] = true
-		// A process that was killed meanwhile is told by the next wait.
+		// If the process was killed in the meantime, the next wait reports it.
 		if err := unix.PtraceCont(pid, deliver); err != nil && err != unix.ESRCH {
 			fail(err)
 		}

@@ -1,6 +1,7 @@
 /**
  * Real instrumentation of the demo's services: OpenTelemetry's HTTP instrumentation measures their traffic and sends
- * OTLP to the node's instrument stand-in. Where the eBPF instrument runs, this file is not needed.
+ * OTLP to the program that stands in for the eBPF instrument on the node. Where the real eBPF instrument runs, this
+ * file is not needed.
  * OpenTelemetry's parts are put together here, because its package for Node.js (`sdk-node`) loads every exporter there
  * is, which doubles the CPU time of a pod's start. Environment: OTEL_EXPORTER_OTLP_ENDPOINT, and the pod's identity by
  * the downward API.

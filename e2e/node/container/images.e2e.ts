@@ -14,7 +14,11 @@ const container = { name: 'c', image: 'svc-operator:0.1.0', args: ['agent'] };
 
 test.each([
   ['the entry point of the image if there is no command', undefined, ['/node', '/svc.ts', 'agent']],
-  ['the entry point of the image if the command is its name', ['svc', '--x'], ['/node', '/svc.ts', '--x', 'agent']],
+  [
+    'the entry point of the image if the command is `svc`, which stands for it',
+    ['svc', '--x'],
+    ['/node', '/svc.ts', '--x', 'agent'],
+  ],
   ['a program on a volume', ['/pods/1/volumes/x/ld.so', 'a'], ['/pods/1/volumes/x/ld.so', 'a', 'agent']],
   ['plain node', ['/nodejs/bin/node', 'a.js'], [process.execPath, 'a.js', 'agent']],
 ])('runs %s', (_name, command, expected) => {

@@ -9,8 +9,8 @@ interface Mount {
 /**
  * Lets a program use the folder above its mounts, such as `/etc/app` if `/etc/app/rules` is mounted: makes that folder
  * under `root`, with a link for each mount, and returns it as a further mount.
- * Caveats: only the folder right above a mount, and no folder of the first level, because `/etc` holds more than its
- * mounts.
+ * Caveats: it makes only the folder right above a mount. It makes no folder of the first level, because `/etc` holds
+ * more than its mounts.
  */
 export async function mountParents(mounts: readonly Mount[], root: string): Promise<Mount[]> {
   const mounted = mounts.map((mount) => mount.mountPath.replace(/\/+$/, ''));

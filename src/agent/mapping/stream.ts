@@ -26,9 +26,9 @@ export interface Stream {
   /** Its sender, or the ends of its flow, as they were last looked up; null before the first look-up. */
   sender: Enriched | null;
   flow: EnrichedFlow | null;
-  /** The account that its place in the limits on streams is charged to: see `accountOf`. */
+  /** The account for which it counts in the limits on streams: see `accountOf`. */
   account: string;
-  /** The server that it names as its peer, which counts against the limit on the names of one sender. */
+  /** The server that it names as its peer. One sender may name only `maxPeersPerSender` different servers. */
   peer: { readonly sender: string; readonly name: string } | null;
   /** The pod, or the ends, that it describes are unknown. */
   unknown: boolean;

@@ -18,8 +18,8 @@ const maxRefused = 100;
 export type RecordData = Readonly<Record<'serving.json' | 'departed.json' | 'earlier.json', string>>;
 
 /**
- * The record as it is stored: lists in order of names and times, one element per line. Departed nodes that do not fit
- * are not forgotten: those that left first are joined into one entry.
+ * The record as it is stored, one element per line: serving nodes by name, departed nodes by the time at which they
+ * left. Departed nodes that do not fit are not forgotten: those that left first are joined into one entry.
  * Shape: equal records give equal texts. `leftOut` counts serving nodes for which there is no room at all.
  */
 export function recordData(record: NodeRecord, limit = maxBytes): { data: RecordData; leftOut: number } {

@@ -52,7 +52,10 @@ export function integer(
   return Type.Integer({ description, format: options.maximum > 2_147_483_647 ? 'int64' : 'int32', ...options });
 }
 
-/** A boolean. Only for fields that are booleans in the reference: a choice between two words can be extended later. */
+/**
+ * A boolean. Only for fields that the API reference lists as booleans; other fields use `choice`, because a choice
+ * between two words can be extended later.
+ */
 export function flag(description: string, options: { default?: boolean } = {}) {
   return Type.Boolean({ description, ...options });
 }

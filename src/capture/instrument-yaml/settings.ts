@@ -26,7 +26,7 @@ export interface InstrumentSettings {
   ownNamespace: string;
   /** `Inherit` keeps the instrument's own list of excluded system namespaces. */
   defaultExclusions: 'Inherit' | 'None';
-  /** Lower-case names of the instrument; `['*']` for all. */
+  /** The instrument's names of its instrumentations, in lower case; `['*']` for all. */
   instrumentations: { metrics: readonly string[]; traces: readonly string[] };
   /** Whether TCP statistics are wanted. They are off by default, because the instrument exits if their setup fails. */
   tcpStats: boolean;

@@ -8,7 +8,8 @@ export const instrumentVersions = ['v0.9', 'v0.10', 'v0.12'] as const;
 export type InstrumentVersion = (typeof instrumentVersions)[number];
 
 /**
- * The version, of those whose keys are known, of an image tag or version text such as `v0.10.0`, `0.10.3` or `v0.9`.
+ * Finds which of `instrumentVersions` an image tag or a version text belongs to. Examples of such texts: `v0.10.0`,
+ * `0.10.3`, `v0.9`.
  * Errors: ERR_CONFIG_INVALID for another version: its keys are unknown, so nothing may be rendered for it.
  */
 export function instrumentVersion(text: string): InstrumentVersion {

@@ -41,7 +41,7 @@ interface Push {
   readonly hash: string;
   readonly before: { readonly granted: boolean; readonly restartedAt: number | null };
   readonly after: { readonly granted: boolean; readonly sentAt: number | null };
-  /** The namespaces from whose budgets of restarts the push has taken one. */
+  /** The namespaces whose restart budgets were each charged one restart for this push. */
   spent: ReadonlySet<string>;
 }
 
@@ -79,7 +79,7 @@ export class NodeState {
   readonly #files: Files;
   /** Whether the instrument may restart for the file that the agent holds. */
   #granted = true;
-  /** Hash of our newest push: its acknowledgement may arrive by the long poll before the answer to the push. */
+  /** Hash of our newest push: its acknowledgement may arrive in a status before the answer to the push. */
   #putHash: string | null = null;
   #sentAt: number | null = null;
   #restartedAt: number | null = null;
@@ -202,7 +202,7 @@ export class NodeState {
     this.#granted = !waits;
   }
 
-  /** When a monitor's ceiling (`namespace/name`) last refused spans here, as far as known; wall time in ms. */
+  /** When the span limit of monitor `namespace/name` last refused spans here, as far as known; wall time in ms. */
   spansDroppedAt(monitor: string): number | null {
     return this.#spansDroppedAt.get(monitor) ?? null;
   }
@@ -218,13 +218,13 @@ export class NodeState {
   }
 
   /**
-   * Takes the pod's report on the instrument. A fault that will recur with every start immediately fails a config that
-   * is being rolled out. In a new pod the cause may be gone: a config that failed in the old one is tried again.
+   * Takes the pod's report on the instrument. A fault that will recur at every start makes the config that is being
+   * rolled out fail at once. In a new pod the cause may be gone: a config that failed in the old pod is tried again.
    */
   inPod({ uid, fault, backOff = null }: Pick<AgentPod, 'uid' | 'fault' | 'backOff'>, now: number): KnownConfig | null {
     if (this.#pod !== null && this.#pod !== uid) this.failure = null;
     this.#pod = uid;
-    // A config that only waits gets its whole time limit again once the wait is over.
+    // The wait of the kubelet does not count: after it, the config gets its whole time limit again.
     if (this.#sentAt !== null && this.#backOff !== null && backOff === null) this.#sentAt = now;
     this.#backOff = backOff;
     this.#wasBackedOff ||= backOff !== null;
@@ -299,7 +299,7 @@ export class NodeState {
     if (config) this.#runsUnknown = null;
   }
 
-  /** Judges a failure that the agent reported before its configs were known here, when they are known. */
+  /** Judges a failure that the agent reported earlier, once the configs of the agent are known here. */
   #failedBefore(): KnownConfig | null {
     return this.#ack?.phase === 'Failed' && !this.needs.running ? this.acknowledged(this.#ack) : null;
   }
@@ -315,7 +315,7 @@ export class NodeState {
     };
   }
 
-  /** A push begins. From here on the node counts as restarting if its instrument restarts for it. */
+  /** A push begins. From here on the node counts as restarting if its instrument has to restart for this config. */
   sending(config: KnownConfig, restart: 'now' | 'hold', now: number): void {
     const { hash } = config;
     const before = { granted: this.#granted, restartedAt: this.#restartedAt };
@@ -329,8 +329,8 @@ export class NodeState {
     this.#sentAt = this.#granted ? now : null;
     this.#push = { hash, before, after: { granted: this.#granted, sentAt: this.#sentAt }, spent: none };
     if (!this.#granted) return;
-    // The first config in place of the agent's own seed is the node's start, not a restart: the next change need not
-    // keep the interval from it.
+    // The first config that replaces the agent's own seed is part of the node's start and does not count as a restart:
+    // the next change need not wait for the interval between restarts.
     if (this.#held !== null) {
       this.#restartedAt = now;
       if (hash === this.desired?.hash) {
@@ -378,7 +378,7 @@ export class NodeState {
     } else this.lost(error);
   }
 
-  /** A push without effect costs neither the interval between restarts nor a restart of the budget. */
+  /** A push without effect does not begin a new interval between restarts, and its restart goes back to the budget. */
   #undo(push: Push | null): void {
     if (!push) return;
     this.#granted = push.before.granted;
@@ -402,9 +402,9 @@ export class NodeState {
   }
 
   /**
-   * The config to put in place of a file that waits here for a restart that will not come, because the file failed on
-   * another node: if the instrument ends by itself, it starts again with the file that it ran. Null when there is
-   * nothing to restore.
+   * The config to restore when a file waits here for a restart that will not come, because the file failed on another
+   * node. With it, an instrument that ends by itself starts again with the file that it ran. Null when there is nothing
+   * to restore.
    */
   get putBack(): KnownConfig | null {
     if (this.hold !== 'Paused' || this.#granted || this.#held?.known?.yamlHash !== this.desired?.yamlHash) return null;

@@ -293,11 +293,15 @@ test.each<[string, string, RegExp]>([
       ['a key version that the API would refuse', { keyVersion: 'k'.repeat(513) }, /keyVersion/],
       ['an installation that is no number', { installationId: '7' }, /installationId/],
       ['a negative installation', { installationId: -1 }, /installationId/],
-      ['a time of the last mint that is none', { lastMintTime: 'yesterday' }, /lastMintTime/],
+      ['a time of the last mint that is not a time', { lastMintTime: 'yesterday' }, /lastMintTime/],
       ['a failed mint that is a text', { lastMintError: 'status_500' }, /lastMintError/],
       ['a failed mint without reason', { lastMintError: { time: '2026-01-01T00:00:00Z' } }, /lastMintError/],
       ['a failed mint without time', { lastMintError: { reason: 'status_500' } }, /lastMintError/],
-      ['a failed mint at no time', { lastMintError: { reason: 'status_500', time: 'now' } }, /lastMintError/],
+      [
+        'a failed mint whose time is not a time',
+        { lastMintError: { reason: 'status_500', time: 'now' } },
+        /lastMintError/,
+      ],
       ['a failed mint that is null', { lastMintError: null }, /lastMintError/],
     ] as [string, object, RegExp][]
   ).map(([what, over, message]): [string, string, RegExp] => [what, JSON.stringify({ ...answer(), ...over }), message]),

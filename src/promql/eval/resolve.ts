@@ -25,7 +25,7 @@ export interface QuerySpan {
  * `start()`, `end()`, `range()` and `step()` become numbers; every subquery gets a step; parentheses around arguments
  * are removed.
  * Errors: ParseError for an invalid duration.
- * A tree whose result does not depend on the span is resolved once, and its later queries share the result.
+ * A tree whose result does not depend on the span is resolved once. Later calls with the same tree get that result.
  */
 export function resolve(
   expr: Expr,

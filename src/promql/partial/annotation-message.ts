@@ -4,7 +4,10 @@ import type { Annotation } from './partial.pb.ts';
 
 const kinds = [undefined, 'warning', 'info'] as const;
 
-/** An annotation as it is sent. Positions are sent plus one: −1 stands for the aggregation around the query's text. */
+/**
+ * An annotation as it is sent. Positions are sent plus one, because a position may be −1: it stands for the aggregation
+ * around the text of the fragment.
+ */
 export function messageOf({ kind, position, ...rest }: PortableAnnotation): Annotation {
   return { kind: kinds.indexOf(kind), start: position.start + 1, end: position.end + 1, ...rest };
 }

@@ -13,7 +13,8 @@ export const partialPath = '/api/v1/partial';
 export const partialVersion = 1;
 
 /**
- * Version of a request that restricts the visible series: an agent that would ignore the restriction must refuse it.
+ * Version of a request that restricts the visible series. An agent that does not know the restriction does not know
+ * this version either, and so refuses the request.
  */
 const restrictedVersion = 2;
 

@@ -17,7 +17,7 @@ import { rateRows, rateSamples, windowParams } from './topology-handler.ts';
 const hourMs = 3_600_000;
 /** Number of points of a sparkline. */
 const steps = 60;
-/** The shortest window of a rate: at least twice the agents' longest interval, for several samples. Units: ms. */
+/** Shortest window of a rate: at least twice the agents' longest interval, to have several samples. Units: ms. */
 const shortestRateMs = 120_000;
 
 /** `/api/v1/services`: every workload with its numbers, or the reason why it has none. */
@@ -113,7 +113,7 @@ function both(a: Visible, b: Visible): Visible {
   return new Set([...a].filter((one) => b.has(one)));
 }
 
-/** Cost of one point of a series, in the unit of pacing: that of one sample. */
+/** For pacing, one label or one point of a series costs as much as this many samples. */
 const pointWork = 5;
 
 async function seriesOf(pacing: Pacing, value: Parameters<typeof rateSamples>[0]): Promise<RateSeries[]> {

@@ -59,7 +59,7 @@ export function windowParams(
   return { endMs, windowMs: Math.round(windowMs) };
 }
 
-/** Cost of making an object of labels, in the unit of pacing: that of one sample. */
+/** For pacing, making an object of labels costs as much as this many samples. */
 const labelsWork = 200;
 
 /** Sums by `le`, with the other labels as an object. */

@@ -60,8 +60,8 @@ interface Draft {
  */
 const noise = 0.05;
 /**
- * Costs in the unit of pacing, which is that of one sample: of a row without its numbers, of an end or edge of the
- * answer, and of a comparison.
+ * For pacing, a row without its numbers, an end or edge of the answer, and a comparison each cost as much as this many
+ * samples.
  */
 const rowWork = 500;
 const shownWork = 1_000;

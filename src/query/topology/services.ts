@@ -46,7 +46,7 @@ interface Row extends Workload {
   readonly seen: Uint8Array;
 }
 
-/** Cost of a pod, of a row without its numbers, and of a comparison, in the unit of pacing: that of one sample. */
+/** For pacing, a pod, a row without its numbers, and a comparison each cost as much as this many samples. */
 const podWork = 50;
 const rowWork = 500;
 const compareWork = 30;
@@ -156,7 +156,7 @@ function subjectOf(labels: Labels): Workload | undefined {
 function endsOfFlow(labels: Labels): Workload[] {
   return ['src', 'dst'].flatMap((end) => {
     const of = (what: string): string => labels[`k8s_${end}_${what}`] ?? '';
-    // The node that captures a flow adds its name to the ends that are on it: its series count for these ends alone.
+    // The node that captures a flow adds its name to the ends that are on it. Its series count only for these ends.
     if (of('owner_name') === '' || of('node_name') !== labels[nodeLabel]) return [];
     return [{ namespace: of('namespace'), name: of('owner_name'), kind: of('owner_type') || 'Pod' }];
   });

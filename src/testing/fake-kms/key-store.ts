@@ -50,8 +50,8 @@ export class KmsStatus extends Error {
 }
 
 /**
- * Unwraps an imported key: an AES key under RSA-OAEP-SHA256, and the PKCS#8 key under that AES key (key wrap with
- * padding).
+ * Unwraps an imported key. `wrapped` is an AES key, encrypted with RSA-OAEP-SHA256, followed by the PKCS#8 key, wrapped
+ * with that AES key (key wrap with padding).
  */
 export function unwrapImported(wrapped: Buffer, job: KeyObject): KeyObject {
   const blockSize = (job.asymmetricKeyDetails?.modulusLength ?? 0) / 8;

@@ -224,7 +224,7 @@ describe('the agent notices the faults of a node', () => {
   test('without kprobes, the instrument runs and watches nothing', async () => {
     expect(await told(['no-kprobes'])).toMatchObject({ attached: 0 });
   });
-  test('without metadata, the containers of its streams are unknown', async () => {
+  test('without metadata, the instrument sends streams whose containers are unknown', async () => {
     const { attached, unplaced } = await told(['no-metadata']);
     expect(attached).toBe(1);
     expect(unplaced).toBeGreaterThan(0);

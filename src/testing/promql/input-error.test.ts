@@ -46,6 +46,6 @@ test.each([
   ['x{a="b"} >= bool 1', false],
   ['topk(2, x)', false],
   ['day_of_week(x)', false],
-])('the answer to %s follows its samples without steps: %s', (query, smooth) => {
+])('the answer to %s changes with its samples continuously, without jumps: %s', (query, smooth) => {
   expect(isSmooth(query)).toBe(smooth);
 });

@@ -22,7 +22,8 @@ export type LongTermState = 'well' | 'gone' | 'frozen' | 'guarded' | 'limited' |
 
 /**
  * A long-term store that answers like Prometheus and Thanos: remote read, range selectors and lists of series by the
- * query API, external labels, refusals. `e2e/query/long-term-suite.ts` runs the same checks against all three.
+ * query API, external labels, refusals. The checks in `e2e/query/long-term-suite.ts` run against this stand-in, a real
+ * Prometheus and a real Thanos.
  */
 export interface LongTermStandIn {
   readonly url: string;

@@ -224,7 +224,10 @@ export class Head {
     return { view, refs: slots.map((slot) => this.#dictionary.refs[slot]!) };
   }
 
-  /** Finishes open chunks that begin before `end`. Returns all before it in label order. The caller closes the view. */
+  /**
+   * Finishes open chunks that begin before `end`. Returns the series with samples before `end`, in label order. The
+   * caller closes the view.
+   */
   chunksBefore(end: number): HeadView {
     const slots: number[] = [];
     for (const slot of this.#dictionary.all()) {

@@ -15,7 +15,10 @@ export interface SeriesMeta {
 export interface QueuedSeries {
   readonly labels: Labels;
   readonly meta: SeriesMeta;
-  /** Equal for the series of one histogram's label set, which are sent together; absent for a standalone series. */
+  /**
+   * Equal for all series of one histogram or summary with the same labels (without `le` and `quantile`), which are sent
+   * together. Absent for any other series.
+   */
   readonly group?: string;
 }
 

@@ -14,7 +14,8 @@ export function comparePolicies(a: Ranked, b: Ranked): number {
 }
 
 /**
- * Orders monitors like policies, but the more specific one precedes the older one. Negative when `a` is the stronger.
+ * Orders monitors: the higher priority first, then the more specific, then the older, then by name. Negative when `a`
+ * is the stronger.
  */
 export function compareMonitors(
   a: { metadata: ObjectMeta; spec: TrafficMonitorSpec },

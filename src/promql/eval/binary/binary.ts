@@ -23,7 +23,10 @@ import { setOperation } from './set-operators.ts';
 import { matchVectors } from './vector-matching.ts';
 import { settle } from '../settle.ts';
 
-/** Evaluates a binary expression other than `or` of two scalars, a vector and a scalar, or two vectors. */
+/**
+ * Evaluates a binary expression of two scalars, of a vector and a scalar, or of two vectors. The operator `or` is
+ * evaluated elsewhere (`evaluateUnion`).
+ */
 export async function evaluateBinary(context: EvalContext, expr: BinaryExpr, frame: Frame): Promise<Value> {
   const left = await context.evaluate(expr.left, frame);
   const right = await context.evaluate(expr.right, frame);
