@@ -226,7 +226,7 @@ test('the third-party notices name every package of a bundle with its version an
   expect(notices.split(`\n${'-'.repeat(80)}\n\n`)).toHaveLength(packagesIn(metafile).length + 1);
 });
 
-test('the supervisor that an init container copies to a volume is a single script, which runs alone', async () => {
+test('the supervisor that an init container copies to a volume is a single script, which runs without other files', async () => {
   const target = await mkdtemp(join(tmpdir(), 'svc-supervisor-'));
   try {
     const flags = [`--instrument-config=${target}/config.yaml`, `--data-dir=${target}/data`, '--node-name=n'];

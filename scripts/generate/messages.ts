@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import protobuf from 'protobufjs';
 import type { GeneratedFile } from './generated-file.ts';
 
-/** A schema whose messages are plain objects in the code, and the messages that are written and read directly. */
+/** A schema, and those of its messages that are written and read directly. In the code, messages are plain objects. */
 interface Schema {
   readonly path: string;
   readonly writes?: readonly string[];

@@ -197,7 +197,7 @@ var replacements = map[string]replacement{
 		0x48, 0x81, 0x06, 0, 0, 0, 0, // add: add qword [rsi], seconds
 		0xc3, // end: ret
 	}, 19},
-	// System call 96. A null pointer asks for the time zone alone.
+	// System call 96. With a null pointer, the caller asks only for the time zone.
 	"__vdso_gettimeofday": {[]byte{
 		0xb8, 96, 0, 0, 0, 0x0f, 0x05,
 		0x48, 0x85, 0xff, 0x74, 7, // test rdi, rdi; je end

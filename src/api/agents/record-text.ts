@@ -55,7 +55,7 @@ export interface ReadRecord {
   readonly refused: readonly string[];
 }
 
-/** Reads the record. Each invalid entry is refused alone, and the rest is used. Never throws. Pure. */
+/** Reads the record. Only the invalid entries are refused, and all others are used. Never throws. Pure. */
 export function readRecordData(data: unknown, nowMs: number): ReadRecord {
   const refused: string[] = [];
   const members = isObject(data) ? data : {};

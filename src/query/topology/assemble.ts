@@ -12,7 +12,7 @@ import { FlowTally, type FlowPair } from './flow-tally.ts';
 import { type Bytes, Requests, statsOf } from './measures.ts';
 import { edgeQueries, flowPart, flowQuery, partLabel, subjectLabels } from './queries.ts';
 
-/** Elements of the answer to `topologyQuery` that differ in `le` alone. */
+/** One row for all elements of the answer to `topologyQuery` that differ only in the label `le`. */
 export interface RateRow {
   /** Without `le`. */
   readonly labels: Readonly<Record<string, string>>;
