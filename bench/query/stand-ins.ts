@@ -2,9 +2,9 @@
  * Stand-in agents for `bench/topology.ts` and `bench/page.ts`, in one process of their own: N addresses 127.0.0.x:port
  * behind mutual TLS. Each speaks the agents' real protocols and has a node name of its own; all read one real store.
  *
- * Real agents compute their shares in parallel, each on a machine of its own. Here the first agent that gets a request
- * computes; the others wait for its result and encode it under their own names. So a query takes the time of one
- * evaluation, and has the bytes, connections, checksums and encodings of all agents. Raw chunks are read, cut and
+ * Real agents compute their shares of a query in parallel, each on a machine of its own. Here the first agent that gets
+ * a request computes; the others wait for its result and encode it under their own names. So a query takes the time of
+ * one evaluation, and has the bytes, connections, checksums and encodings of all agents. Raw chunks are read, cut and
  * framed for one agent after the other, which on a real cluster happens in parallel: queries without pushdown look
  * slower here.
  */
@@ -146,7 +146,7 @@ async function share(
   return Buffer.concat([...encodePartial(header, own, { waitMs: 0, evaluateMs: 0 })]);
 }
 
-/** One agent's lists: computed once for all agents and later requests, and encoded by each agent. */
+/** One agent's list of label names, label values or series. It is computed once for all agents and later requests. */
 async function list(
   body: string,
   store: Store,

@@ -63,7 +63,7 @@ const denied: readonly [Name, Name, number][] = [
   ['collector', 'agent', 9_092],
   ['stranger', 'agent', 9_093],
   ['impostor', 'agent', 9_093],
-  // Where the stand-in of the instrument takes OTLP. The agent's own receivers listen on the loopback address only.
+  // The stand-in of the instrument takes OTLP on this port. The agent's own receivers listen on loopback only.
   ['stranger', 'agent', 14_318],
   ['collector', 'agent', 9_093],
   ['query', 'agent', 9_093],

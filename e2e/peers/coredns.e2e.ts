@@ -190,7 +190,7 @@ needing(root, peerNeed('coredns')).describe('names that CoreDNS gives', () => {
       await until('it is sent', exported, { good: ({ state }) => state === 'Sending', timeoutMs: 60_000 });
     }, 120_000);
 
-    test('a Service of an outside name that leads to a metadata address is refused', async () => {
+    test('an export to a Service whose external name resolves to a metadata address is refused', async () => {
       const spec = { type: 'ExternalName', externalName: 'metadata.example' };
       await apply({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'trap', namespace: 'shop' }, spec });
       await until('the name', () => dns.lookUp('trap.shop.svc'), { good: ([ip]) => ip === metadataAddress });

@@ -12,7 +12,7 @@ export interface PeerOptions {
   readonly features?: readonly string[];
   /** A folder for config and data, kept for further starts. Default: a folder that is removed at the end. */
   readonly dir?: string;
-  /** A data folder to serve. Default: `data` in the folder above. */
+  /** A data folder to serve. Default: `data` in `dir`. */
   readonly dataDir?: string;
   /** The text of prometheus.yml; relative paths in it are relative to `dir`. Default: nothing is scraped. */
   readonly config?: string;

@@ -35,7 +35,7 @@ export async function fuzzHostile({ count, seed, found }: HostileFuzzOptions): P
   const byStatus: Record<number, number> = {};
   let held = 0;
   try {
-    // The first queries compile the code that all queries share, so their slices do not count.
+    // The first queries compile the code that all queries share, so their computing time does not count.
     for (let i = 0; i < 3; i++) await stage.ask({ name: 'a first one', query: 'sum(load)' }, 10);
     await reports(stage);
     for (let i = 0; i < count; i++) {

@@ -82,8 +82,8 @@ function hasPartialStates(query: string): boolean {
 }
 
 /**
- * The answers to this query, one for each path that differs from the others; the last is that of the lowest path,
- * `off`. Paths that do the same for this query have one answer, which names one of them.
+ * The answers to this query. Paths that execute the query in the same way are asked once; `path` is then the name of
+ * one of them. The last answer is that of the path `off`, on which agents compute nothing.
  */
 async function askAll(
   stage: QueryStage,

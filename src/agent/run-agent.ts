@@ -49,8 +49,9 @@ export interface AgentPorts extends TlsPorts {
 }
 
 /**
- * How long the OTLP receivers wait for the pods of the node. A sender that finds them closed loses nothing: it retries,
- * and its counters go on. But samples that are taken in before the pods are known are stored without a namespace.
+ * How long the OTLP receivers wait for the pods of the node before they open. A sender that finds a receiver closed
+ * loses nothing: it retries, and its counters go on. But samples that are taken in before the pods are known are stored
+ * without a namespace.
  * Units: ms.
  */
 const podWaitMs = 5_000;

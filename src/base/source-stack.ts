@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 /** A position in a bundle, as a frame of a stack names it. */
 const places = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g;
-/** Text of a position in a bundle → that of the position in the sources: a repeated error reads no map again. */
+/** From the text of a position in a bundle to that of its source position. A repeated error reads no map again. */
 const known = new Map<string, string>();
 const mostKnown = 1_000;
 

@@ -1,6 +1,6 @@
 /**
- * Length of the range of time that a block covers: that of Prometheus' smallest block. Aligned ranges begin at
- * multiples of it. Units: ms.
+ * Length of the range of time that a block covers, as long as in Prometheus' smallest block. Aligned ranges begin at
+ * multiples of this length. Units: ms.
  */
 export const blockRangeMs = 7_200_000;
 

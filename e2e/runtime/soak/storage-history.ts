@@ -40,8 +40,8 @@ export class StorageHistory {
   async start(etcd: Cluster['etcd']): Promise<void> {
     const { url, ...tls } = etcd;
     const text = (value: string): string => Buffer.from(value).toString('base64');
-    // The prefix ends with a slash, and `0` is the next character. A range up to it holds exactly the keys with this
-    // prefix.
+    // The prefix ends with a slash, and `0` follows the slash in ASCII. So the range from the prefix to `end` holds
+    // exactly the keys with this prefix.
     const end = `${this.#prefix.slice(0, -1)}0`;
     const body = { create_request: { key: text(this.#prefix), range_end: text(end), start_revision: '1' } };
     await new Promise<void>((resolve, reject) => {

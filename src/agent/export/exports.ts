@@ -256,7 +256,7 @@ export class Exports {
     return route;
   }
 
-  /** Queues a redacted span that the stream shows. */
+  /** Queues a span in the redacted form that live streams of spans show. */
   span(record: SpanRecord, startNs: bigint): void {
     let encoded: Uint8Array | undefined;
     for (const lane of this.#lanes.values()) {

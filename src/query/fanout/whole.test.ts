@@ -97,7 +97,7 @@ const ofNothing = queries.filter((query) => /^sum by|absent|vector|scalar|1\.5|^
 
 test('some queries have a value over no series', () => expect(ofNothing.length).toBeGreaterThan(5));
 
-/** Queries with the same error on every path: by vector matching, or for a range vector in a range query. */
+/** Queries that fail: the vector matching is ambiguous, or a range query gives a range vector. */
 const failing: [query: string, way: typeof askRange, status: number][] = [
   ['lat_bucket{#} * on (pod) odd{#}', ask, 422],
   ['lat_bucket{#} * on (pod) odd{#}', askRange, 422],
@@ -131,7 +131,7 @@ test('the node computes the query, and only its value crosses the network', asyn
   });
 });
 
-test('the query server evaluates a scalar or range at the root, and nodes compute a rate as series', async () => {
+test('the query server evaluates a scalar or subquery outside the aggregation; nodes compute a rate', async () => {
   const modes = async (query: string): Promise<string[]> => {
     const { explain } = await explained(query);
     return [explain.path, ...explain.fragments.map(({ mode, expr }) => `${mode} ${expr}`)];
@@ -178,7 +178,7 @@ describe.each<[title: string, misbehave: (req: IncomingMessage, res: ServerRespo
     'protocol',
   ],
 ])('when the node’s agent %s', (_, misbehave, reason) => {
-  test('the answer equals that over no series at all, on every path', async () => {
+  test('the answer equals the answer when no series exist, on every path', async () => {
     stage.cluster.agents[1]!.misbehave = misbehave;
     for (const query of ofNothing) {
       const answers = await Promise.all(paths.map((path) => ask(query, path)));
