@@ -34,8 +34,8 @@ export const run = {
 /** @type {import('jest').Config} */
 export default {
   ...run,
-  // For `npm run e2e:beside`: a cluster that starts uses both cores; one that has started is idle for more than half of
-  // the time.
+  // For `npm run e2e:beside` on a machine with two cores: a cluster that starts uses both cores; a cluster that has
+  // started is idle for more than half of the time.
   maxWorkers: 3,
   projects: [
     {

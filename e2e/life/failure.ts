@@ -85,7 +85,7 @@ export function failure(of: () => LifeStage): void {
     await until('no Stalled', async () => (await stage.condition(minterPath, 'Stalled')) === undefined);
   });
 
-  /** Writes into the status of the first pod with these labels that its image cannot be pulled; returns the undo. */
+  /** Makes the status of the first pod with these labels say that an image cannot be pulled; returns the undo. */
   async function cannotPull(
     namespace: string,
     labels: string,

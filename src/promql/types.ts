@@ -50,7 +50,7 @@ export interface DeferredSeries {
 }
 
 /**
- * Hints for the source. Only `mint` and `maxt` of the request determine correctness; a source may ignore all of this.
+ * Hints for the source. Only `mint` and `maxt` of the request determine correctness; a source may ignore every hint.
  * Units: milliseconds. `func` is the innermost function or aggregator around the selector, `range` its window (0 for an
  * instant selector); `grouping` and `by` are set only when an aggregation is the selector's direct parent.
  */

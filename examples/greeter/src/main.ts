@@ -10,7 +10,7 @@ import {
 } from 'svc-operator/runtime';
 import { setupGreeter } from './controller.ts';
 
-/** `npm start`: on the cluster of KUBECONFIG, or of the pod it runs in. */
+/** `npm start` runs the operator on the cluster that KUBECONFIG names, or else on the cluster of its own pod. */
 const component = 'greeter-operator';
 const namespace = process.env['POD_NAMESPACE'] ?? 'default';
 const instance = `${process.env['POD_NAME'] ?? 'local'}_${randomUUID()}`;

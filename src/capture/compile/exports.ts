@@ -31,7 +31,7 @@ export function exportFault(list: ClusterTrafficPolicySpec['export'] | TrafficMo
 
 /**
  * A monitor's destinations. `rules` has those whose host a policy of the namespace allows; `outcomes` says for each
- * whether it is allowed. Without an allow list none is allowed: a tenant needs permission to send data anywhere.
+ * whether it is allowed. Without an allow list none is allowed: a tenant may send data only to hosts that are listed.
  */
 export function monitorExports(
   namespace: string,

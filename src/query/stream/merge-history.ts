@@ -39,7 +39,7 @@ export async function* mergeHistory(sources: readonly HistorySource[]): AsyncGen
   if (out.length > 0) yield out;
 }
 
-/** Keeps the last `number` items within a number of bytes: beyond it the earliest are dropped and counted. */
+/** Keeps the last `number` items. If they take more than `maxBytes`, the earliest of them are dropped and counted. */
 export class Newest {
   readonly #number: number;
   readonly #maxBytes: number;

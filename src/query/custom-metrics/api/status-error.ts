@@ -21,7 +21,7 @@ export class StatusError extends Error {
 export const pathNotFound = (): StatusError =>
   new StatusError(404, 'NotFound', 'the server could not find the requested resource');
 
-/** The message that autoscalers and people know from Kubernetes. `name` is given for one object. */
+/** The message that autoscalers and people know from Kubernetes. `name`: the object, if the request names one. */
 export const metricNotFound = (metric: string, resource: string, name?: string): StatusError =>
   new StatusError(
     404,
@@ -54,7 +54,7 @@ const refusalReasons: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
 };
 
-/** The form of a request's refusal by the listener itself, before a handler gets the request. */
+/** The form in which the listener itself refuses a request, before a handler gets the request. */
 export const statusForm: RefusalForm = ({ status, message }) => ({
   type: 'application/json',
   body: JSON.stringify(new StatusError(status, refusalReasons[status] ?? 'BadRequest', message).body),
