@@ -99,7 +99,7 @@ describe('appending', () => {
     await store.close();
   });
 
-  test('no zero is added to a counter that has no sample, has one since its start, or has a last one of 0', async () => {
+  test('no zero is added to a counter that has no sample, has one since its start, or was last 0', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     expect(store.appendStart(up, start)).toBe(false);
     store.append(up, start, 40);

@@ -80,7 +80,7 @@ const told: readonly Told[] = [
 
 test.each<[string, Rule[], string[]]>([
   [
-    'everything, because there is no monitor,',
+    'everything (there is no monitor)',
     [],
     [
       'db_client_postgres',
@@ -110,7 +110,7 @@ test.each<[string, Rule[], string[]]>([
     ],
   ],
   [
-    'HTTP without ignored paths, which match the path of a request where its route is unknown,',
+    'HTTP without ignored paths (the request has no route, so its path is compared)',
     [{ protocols: ['HTTP'], ignorePaths: ['/live*'] }],
     ['ebpf_network_flow_bytes'],
   ],

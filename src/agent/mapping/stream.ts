@@ -49,7 +49,7 @@ export interface Stream {
   seenMs: number;
   /** Time between its last two points, ms; 0 before the second. */
   gapMs: number;
-  /** Number of the flush after its last point. A second point before that flush first hands out the earlier sample. */
+  /** Number of the flush after its last point. If a point comes before that flush, the last one is handed out first. */
   window: number;
   /** Time of its series' end, wall clock ms; 0 while it lives. */
   endedMs: number;

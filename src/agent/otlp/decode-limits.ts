@@ -17,7 +17,7 @@ export const decodeLimits = {
   buckets: 4_096,
   /** Points or spans of one request. */
   items: 200_000,
-  /** Resources, scopes and metrics of one request, each. */
+  /** Resources, scopes and metrics of one request, all together. */
   containers: 20_000,
 } as const;
 

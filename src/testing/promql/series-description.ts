@@ -33,7 +33,7 @@ export function parseSeriesLine(line: string): SeriesDescription {
   return { labels: parseMetric(line.slice(0, end)), values: parseSequence(line.slice(end)) };
 }
 
-/** The end of the metric in a line: the first space outside of braces and quotes that no `{labels}` follow. */
+/** The end of the metric in a line: the first space that is outside of braces and quotes and not before `{labels}`. */
 function metricEnd(line: string): number {
   let depth = 0;
   let quote = '';

@@ -60,7 +60,7 @@ function settleHints(series: RawSeries): RawSeries {
     if (histogram === null) return null;
     const before = previous;
     previous = histogram;
-    // Without buckets, as in Prometheus: a function that takes a gauge for a counter sees only resets of the count.
+    // Without buckets, as in Prometheus: a function that treats a gauge as a counter sees only resets of the count.
     const { schema, count, sum, counterReset } = histogram;
     const bare = { ...emptyHistogram, schema, count, sum, counterReset };
     if (counterReset !== 'unknown' || before === null) return bare;
