@@ -18,7 +18,7 @@
  *   writes of other clients, `storage.compact()` makes resumes fail with 410. `e2e/runtime/api-parity.ts` compares the
  *   fake with a real API server.
  * - `FakeClock`: time that passes only when a test moves it, so no test waits for back-off, leases or time limits.
- * - `runController`: runs a manager on both, with frozen cached objects.
+ * - `runController`: runs a manager on the fake server and the fake clock, with frozen cached objects.
  * - Builders: objects with defaults, of which a test states only the differences.
  *
  * None of it belongs in a production program.

@@ -14,7 +14,7 @@ export interface RingLimits {
   readonly maxAgeMs: number;
 }
 
-/** An item with its number; null once it was removed, so that its memory does not wait for the next clean-up. */
+/** An item and its number. `item` is null after its removal, so that its memory does not wait for the next clean-up. */
 interface Numbered {
   readonly seq: number;
   item: StreamItem | null;

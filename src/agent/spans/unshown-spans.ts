@@ -21,8 +21,8 @@ interface Waiting {
 
 /**
  * Spans that wait until a metric point proves who sent them, in the order of arrival.
- * Guarantees: every span is passed on exactly once; memory stays under `maxBytes`: the oldest of the namespace that
- * holds most are passed on early.
+ * Guarantees: every span is passed on exactly once; memory stays under `maxBytes`: the oldest spans of the namespace
+ * that holds the most memory are passed on early.
  * Shape: no clock; times are monotonic ms.
  */
 export class UnshownSpans {
