@@ -125,7 +125,7 @@ const lateClientNode: Plugin = {
 };
 
 type ClientNode = BuildResult<{ metafile: true; write: false }>;
-/** Bundles of client-node by output folder, as their source maps name sources relative to that folder. */
+/** Bundles of client-node, one for each output folder: their source maps name sources relative to that folder. */
 const clientNodes = new Map<string, Promise<ClientNode>>();
 
 /** Two programs need client-node. It is bundled once: bundling it takes as long as the rest of the smaller program. */

@@ -12,7 +12,7 @@ export interface RolloutNode {
   held: { hash: string; yamlHash: string | null } | null;
   /** The instrument may restart for the file that the agent has; false while the node waits for its turn. */
   granted: boolean;
-  /** Hash of the file that its instrument runs, as far as known; null while none does. */
+  /** Hash of the file that its instrument runs, as far as known; null while it runs none. */
   runs: string | null;
   /** The running file differs from the desired one in something that concerns the pods of this node. */
   concerned: boolean;

@@ -14,7 +14,7 @@ export const queryLimits = {
   matchers: 2_000,
   /** Different regular expressions of a query, of matchers and of `label_replace`. */
   patterns: 50,
-  /** Total compile cost of these expressions; of a single one: `maxPatternCost`. */
+  /** Total compile cost of the regular expressions of a query. `maxPatternCost` limits each single one. */
   patternCost: 30_000,
   /** Steps at which one subquery, or a query, is evaluated. */
   steps: 250_000,

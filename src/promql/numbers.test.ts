@@ -53,7 +53,7 @@ describe('numbers', () => {
   });
 
   test('no order of values makes a quantile slow', () => {
-    // The order makes every pivot that `select` takes the least of the values that are left.
+    // In this order, every pivot that `select` takes is the smallest of the values that are left.
     const length = 12_000;
     const places = Uint32Array.from({ length }, (_, i) => i);
     const values = new Float64Array(length);

@@ -59,7 +59,7 @@ func main() {
 
 func judge(text []byte) (answer, error) {
 	var asked request
-	// Unlike encoding/json, it makes integers of whole numbers.
+	// Unlike encoding/json, utiljson decodes whole numbers as integers.
 	if err := utiljson.Unmarshal(text, &asked); err != nil {
 		return answer{}, err
 	}
@@ -104,7 +104,7 @@ func (source script) GetResourceHealth(object *unstructured.Unstructured) (*heal
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	state.SetContext(ctx)
-	// As Argo CD does it, integers become numbers too, which DecodeValue would leave out.
+	// Through JSON text, as in Argo CD: luajson.DecodeValue, given the object itself, would leave out its integers.
 	text, err := object.MarshalJSON()
 	if err != nil {
 		return nil, err

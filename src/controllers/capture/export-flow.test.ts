@@ -23,8 +23,8 @@ const putToken = (value: string): void =>
   } as never);
 
 /**
- * Waits until a status has a condition. Status writes are paced, so this moves the clock to the next write, but only
- * every half second of real time, so that calls get through.
+ * Waits until a status has a condition. Status writes are paced, so this moves the clock to the next write. It does so
+ * only every half second of real time, so that the calls of one write can end before the next.
  */
 async function shows(type: string, state: string, is = () => condition(type) === state): Promise<void> {
   let next = 0;

@@ -5,8 +5,8 @@ import type { Annotation } from './partial.pb.ts';
 const kinds = [undefined, 'warning', 'info'] as const;
 
 /**
- * An annotation as it is sent. Positions are sent plus one, because a position may be −1: it stands for the aggregation
- * around the text of the fragment.
+ * An annotation as it is sent. Positions are sent plus one, because a position may be −1: that is the position of an
+ * aggregation which a node applies to the text of its part of the query, and which does not occur in the text.
  */
 export function messageOf({ kind, position, ...rest }: PortableAnnotation): Annotation {
   return { kind: kinds.indexOf(kind), start: position.start + 1, end: position.end + 1, ...rest };

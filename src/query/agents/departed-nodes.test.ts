@@ -37,7 +37,7 @@ test('a node that was seen leaving is reported as missing until its data would h
   expect(told()).toEqual([]);
 });
 
-test('the operator’s record tells a new process which nodes left, even after the record was written', async () => {
+test('the operator’s record tells a new process which nodes left, both before and after it was written', async () => {
   const { start, nodes, told, clock } = aWatch();
   nodes.recorded({ serving: [serving('a'), serving('b', hour)], departed: [recorded('c', start - hour)] });
   nodes.note(seen('a'));

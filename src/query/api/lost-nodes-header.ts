@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** Replaces the member `missingNodes` of JSON answers in formats that have no such member. */
+/** The header that names the missing nodes in all formats except JSON, whose member `missingNodes` names them. */
 export const missingNodesHeader = 'x-svc-missing-nodes';
 
 /** Names the nodes that an answer lacks, and forbids caching it. Node names are DNS names: safe in a header. */

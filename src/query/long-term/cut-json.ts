@@ -123,7 +123,7 @@ export class CutJson {
     return JSON.parse(this.#outline.take());
   }
 
-  /** The index of the quote that ends the string, or the last index. */
+  /** The index of the quote that ends the string; the number of bytes if the string goes on in the next ones. */
   #endOfString(bytes: Uint8Array, start: number): number {
     let i = start;
     for (; i < bytes.length; i++) {

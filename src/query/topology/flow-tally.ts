@@ -2,7 +2,10 @@ import { nodeLabel } from '../../api/labels.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
 import type { End, Ends } from './ends.ts';
 
-/** The bytes exchanged by two ends, by the direction of their requests. Units: bytes per second. */
+/**
+ * The bytes that two ends exchange: `forth` from the client to the server, `back` the other way. Units: bytes per
+ * second.
+ */
 export interface FlowPair {
   readonly client: End;
   readonly server: End;

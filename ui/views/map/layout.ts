@@ -17,7 +17,7 @@ const columnWidth = 170;
 export const rowHeight = 64;
 /** The distance between the boxes of two namespaces. Unit: px. */
 export const gap = 90;
-/** Most nodes in one column; more go into the next. */
+/** The largest number of nodes in one column; further nodes go into the next. */
 const tallest = 8;
 
 /** The call depth of each node below the nodes without callers. Passes are bounded, because calls may form a cycle. */

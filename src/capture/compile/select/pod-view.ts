@@ -148,8 +148,8 @@ function settingOf(leaf: LeafValue, monitor: string | undefined): PodSetting {
 }
 
 /**
- * The smallest of the monitor's own ceiling and those of the policies. The built-in one counts unless a policy of all
- * namespaces sets another.
+ * The limit of series: the smallest of the monitor's own limit and the limits of the policies. The built-in limit
+ * counts, too, unless a policy of all namespaces sets one.
  */
 function seriesLimit(
   monitor: { path: string; spec: TrafficMonitorSpec } | undefined,

@@ -1,6 +1,6 @@
 import { invalid, members, parsed } from './read-values.ts';
 
-/** A metric that another adapter offers for a kind of object. No captured series needs to name the kind. */
+/** A metric that another adapter offers for a kind of object. Captured series need not have a label for the kind. */
 export interface OfferedMetric {
   /** As in paths: `services`, `ingresses.networking.k8s.io`. */
   readonly resource: string;
