@@ -10,7 +10,7 @@ async function countedWithoutLate(stage: KernelStage): Promise<void> {
   const [late, since] = [await mark(stage, 'late'), await mark(stage, 'node')];
   await stage.send('late', standardTraffic);
   await stage.send('node', standardTraffic);
-  // The requests to `node` were sent last. As they are counted, requests to `late` would be counted by now, too.
+  // The requests to `node` were sent last. Once they are counted, requests to `late` would be counted, too.
   await exactSince(stage, 'node', since);
   const more = Object.keys(minus((await mark(stage, 'late')).before, late.before));
   if (more.length > 0) throw new Error(`of late ${more.join(', ')} are counted`);

@@ -6,7 +6,7 @@ import { until } from '../../src/testing/until.ts';
 import type { Outcome } from '../install/tools.ts';
 import type { Plugin } from './plugin.ts';
 
-/** Tests what `observe` shows of the shop's requests on both nodes, which svc-query passes on from the agents. */
+/** Tests what `observe` shows of the shop's requests on both nodes. It gets them from the agents through svc-query. */
 export function observeCases(stage: () => Stage, plugin: () => Plugin): void {
   const observe = (...args: string[]): Promise<Outcome> => plugin().svc(['observe', ...args]);
   const messages = (text: string): StreamMessage[] =>

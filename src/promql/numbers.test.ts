@@ -12,7 +12,7 @@ import {
 } from './numbers.ts';
 import { formatFloatPlain } from './parser/printer.ts';
 
-/** The exact sum of doubles, rounded once. Each double is a whole multiple of 2^-1074; these integers are added. */
+/** The exact sum of doubles, rounded once. Each double is n · 2^-1074 with an integer n; these integers are added. */
 function exactSum(values: readonly number[]): number {
   let total = 0n;
   for (const value of values) {

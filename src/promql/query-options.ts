@@ -14,9 +14,12 @@ export interface QueryOptions {
   readonly timeoutMs?: number;
   /** Overrides the engine's limit of samples. */
   readonly maxSamples?: number;
-  /** Most series that all selectors together may find. Default: no limit. */
+  /** The largest number of series that all selectors together may find. Default: no limit. */
   readonly maxSeries?: number | undefined;
-  /** Memory shared with other queries. The answer's part is not released here. Default: `maxSamples` is the limit. */
+  /**
+   * Memory shared with other queries. What the answer holds is still taken after the query has ended. Default:
+   * `maxSamples` is the limit.
+   */
   readonly memory?: Memory | undefined;
   /** Counts the samples of each step (`stats.samples`). Default false. */
   readonly countSamples?: boolean | undefined;

@@ -1,7 +1,7 @@
 /** What the page has of a stream: the rows shown, the items held back while paused, and what was lost. */
 import type { StreamMessage } from '../api/stream.ts';
 
-/** Most rows that are shown, and most items that are held back. */
+/** The largest number of rows that are shown, and of items that are held back. */
 export const mostRows = 500;
 
 /** A span or flow on the page. */

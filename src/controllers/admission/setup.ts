@@ -136,7 +136,8 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
 }
 
 /**
- * Distinguishes these objects from the rest of the operator's own installation, which this controller must not prune.
+ * The label of the objects that this controller applies. It distinguishes them from the rest of the operator's own
+ * installation, which this controller must not prune.
  */
 const marker = 'svc.dev/admission';
 

@@ -24,17 +24,17 @@ const notifyQuiet = { quietMs: 50, maxMs: 250 };
 const planQuiet = { quietMs: 10, maxMs: 250 };
 /** How long after a failed push the agent is polled again. Units: ms. */
 const reconnectMs = 1_000;
-/** The most pushes in flight at a time. */
+/** The largest number of pushes in flight at a time. */
 const maxPushes = 64;
-/** The most agents to which connections are opened at a time. */
+/** The largest number of agents to which connections are opened at a time. */
 const maxGreetings = 32;
 const none: ReadonlySet<string> = new Set();
 
 /**
  * The leader's capture loop: objects → compile → rollout plan → pushes → acknowledgements → the writers of statuses.
  *
- * Flow: `changed()` after any event → compile (collected for 100 ms) → set the target of each node → plan → push. Each
- * agent is followed by a long poll; each change leads to a new plan.
+ * Flow: `changed()` after any event → compile (collected for 100 ms) → set the target of each node → plan → push. An
+ * `AgentLink` waits for changes of each agent's status; each change leads to a new plan.
  * Guarantees: one push per node at a time, always of the config that the plan wants at that moment; an agent that
  * connects late or again gets the current config; a config that fails is replaced by the last one that ran there; a
  * compile that throws leaves the last one in force.

@@ -65,7 +65,7 @@ export const externalMetricsApi: MetricsApi = {
  * alone: autoscalers prefer the newest version and would switch away from that server.
  * A registration whose server does not answer blocks the deletion of every namespace of the cluster, so the first
  * registration waits for the query server. An existing registration stays while its server is unavailable: autoscalers
- * keep their replicas for that time.
+ * do not change the number of replicas in that time.
  */
 export function planMetricsApi(
   api: MetricsApi,

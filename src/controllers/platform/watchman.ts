@@ -59,7 +59,7 @@ export function setupPlatformWatch(
   });
 }
 
-/** A refusal that names those of our kinds that are not served, or about to disappear; undefined without any. Pure. */
+/** A refusal that names our kinds that are not served, or about to disappear; undefined if there are none. Pure. */
 export function missingKinds(crds: readonly KubeObject[]): Refusal | undefined {
   const served = new Set(
     crds.filter((crd) => crd.metadata.deletionTimestamp === undefined).map((crd) => crd.metadata.name),

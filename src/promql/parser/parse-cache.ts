@@ -2,7 +2,7 @@ import type { LanguageOptions } from '../types.ts';
 import type { Expr } from './ast.ts';
 import { parse } from './parser.ts';
 
-/** The cache has at most this many trees, each of a text of at most this length: together a few MB. */
+/** The cache has at most `capacity` trees, each of a text of at most `longestText` characters: together a few MB. */
 const capacity = 256;
 const longestText = 4096;
 

@@ -1,7 +1,7 @@
 import { textBlocks, type TextBlocks } from './text-blocks.ts';
 import { formatTimestamp } from './times.ts';
 
-/** At most so many texts of times are kept. A range query has fewer steps. */
+/** At most this many texts of times are kept. A range query has fewer steps. */
 const maxTexts = 32_768;
 
 /**

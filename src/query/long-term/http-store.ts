@@ -34,7 +34,7 @@ export interface HttpStoreOptions {
 }
 
 const maxAnswerBytes = 512 * 1024 * 1024;
-/** No more than so many bytes of an error's text are read. */
+/** At most this many bytes of an error's text are read. */
 const maxErrorBytes = 64 * 1024;
 /** Cost of reading one byte of JSON. Units: the cost of one sample. */
 const byteWork = 2;

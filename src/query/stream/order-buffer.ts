@@ -10,7 +10,7 @@ export interface OrderLimits {
   readonly maxBytes: number;
 }
 
-/** The arrival of an item, without its content: it stays in the list until its turn, even if the item has left. */
+/** The arrival of an item, without the item. An arrival stays in the list until its turn, even if its item has left. */
 interface Arrival {
   readonly due: number;
   gone: boolean;

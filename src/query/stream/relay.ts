@@ -47,7 +47,7 @@ const holdMs = 1_000;
 const itemsPerAgent = 100;
 const maxItems = 10_000;
 const orderBytes = 4 * 1024 * 1024;
-/** Most bytes queued for one slow reader. */
+/** The largest number of bytes queued for one slow reader. */
 const queueBytes = 4 * 1024 * 1024;
 /** Interval of reviewing a follower's rights. Units: ms. */
 const reviewMs = 10_000;

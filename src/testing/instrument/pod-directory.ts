@@ -20,7 +20,7 @@ export interface PodFacts {
   readonly node: string;
   readonly startTime: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** The names of the pod's owners, nearest first. Keys: the field of a selector for the owner's kind. */
+  /** The names of the pod's owners, nearest first. Each key is a selector's field for such owners: `k8s_job_name`. */
   readonly owners: Readonly<Record<string, string>>;
 }
 

@@ -7,7 +7,7 @@ import type { Random } from './random.ts';
  * may have any value. The same expression over samples that differ in their last digits shows how much.
  */
 
-/** Most relative change of a sample: sixteen units of the last place of a double. */
+/** The largest relative change of a sample: sixteen units of the last place of a double. */
 const change = 2 ** -48;
 
 /** The samples, with each float changed in its last digits. */

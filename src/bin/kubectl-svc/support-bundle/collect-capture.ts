@@ -15,8 +15,8 @@ import { plain } from './collect-objects.ts';
 import type { Redactor } from './redact/redactor.ts';
 
 /**
- * The most nodes and monitors, together, that are explained. Half is for nodes, half for monitors; what one of them
- * does not need is for the other.
+ * The largest number of nodes and monitors, together, that are explained. Half is for nodes, half for monitors; what
+ * the one half does not need is for the other.
  */
 const maxExplained = 100;
 

@@ -22,9 +22,9 @@ export interface PackedAnswer {
 }
 
 /**
- * The elements of several sums at one time, as an engine would return them for `sum or sum or …`, in rows that each
- * combine all values of `label`: the nodes' rows are neither unpacked nor sorted, and no object is created for an
- * element. No label set may occur in two parts.
+ * The answer to `part or part or …` at one time, where each part is a sum. Elements that differ only in `label` share
+ * one row: the rows of the nodes, which have this form too, are neither unpacked nor sorted, and no object is created
+ * for an element. No label set may occur in two parts.
  * Guarantees: the same numbers as an engine's, bit for bit.
  * Returns null when that is not possible: a part that nodes cannot compute, native histograms, or warnings of an
  * evaluation, whose texts only an engine creates.

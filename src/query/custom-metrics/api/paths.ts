@@ -26,7 +26,7 @@ interface ObjectPath {
   readonly attributes: ResourceAttributes;
 }
 
-/** A path that requests values of a metric. `elsewhere`: for objects of a kind that captured series have no label for. */
+/** A path that requests metric values. `elsewhere`: for objects of a kind that captured series have no label for. */
 export type ValuePath =
   | ({ readonly kind: 'custom'; readonly resource: DescribedResource } & ObjectPath)
   | ({ readonly kind: 'elsewhere' } & ObjectPath)
