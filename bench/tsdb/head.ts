@@ -76,7 +76,7 @@ async function measure(dir: string, count: number, scrapes: number): Promise<Hea
   };
 }
 
-/** The time of the second of two runs: what the first compiled and read is warm. Units: ms. */
+/** Runs the work twice and returns the time of the second run; the first warms up code and data. Units: ms. */
 function secondMs(work: () => void): number {
   work();
   const from = performance.now();

@@ -219,7 +219,10 @@ function mutated(bytes: Buffer, random: () => number): Buffer {
   return out;
 }
 
-/** Sends `count` mutations of valid requests. Waits shortly for answers: a mutated request may have lost its end. */
+/**
+ * Sends `count` mutations of valid requests. Waits at most 200 ms for each answer, because a request whose end was cut
+ * off gets none.
+ */
 export async function sendMutations(target: Target, identity: Identity, seed: number, count: number): Promise<void> {
   const random = randomOf(seed);
   const valid = validRequests(target, identity);

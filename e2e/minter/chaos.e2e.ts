@@ -100,7 +100,7 @@ function judge(seen: readonly Seen[]): { granted: number } {
   return { granted: granted.length };
 }
 
-/** `answered` is the status of every request that the rules allow: 200 if the fault breaks nothing that a grant needs. */
+/** `answered` is the status of every request that the rules allow: 200 if the fault spares all that a grant needs. */
 type Weather = [sentence: string, answered: 200 | 502 | 503, arrange: () => void];
 
 const weathers: Weather[] = [

@@ -76,8 +76,8 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
       { name: volumes.instrumentRun.name, mountPath: volumes.instrumentRun.path },
       { name: volumes.supervisor.name, mountPath: bin, readOnly: true },
       { name: 'cgroup', mountPath: '/sys/fs/cgroup', readOnly: true },
-      // The ids of trace points are read here. A container's own /sys lacks this folder, and TCP statistics, which
-      // attach to a trace point, would make the instrument exit.
+      // The instrument reads the ids of trace points in this folder, which a container's own /sys lacks. Without it,
+      // TCP statistics, which attach to a trace point, would make the instrument exit.
       { name: 'tracing', mountPath: '/sys/kernel/tracing', readOnly: true },
     ],
   };

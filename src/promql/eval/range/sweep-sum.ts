@@ -47,7 +47,7 @@ function exactPrefix(values: Float64Array): Float64Array | null {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
     magnitude += Math.abs(value);
-    // Fractions, NaN and infinities fail the first test; the second one bounds the sum of any window.
+    // The first condition refuses fractions and NaN, the second infinities and sums that could exceed 2^53.
     if (value !== Math.floor(value) || !(magnitude <= exactLimit)) return null;
     total += value;
     prefix[i + 1] = total;
